@@ -1,0 +1,1 @@
+"""The graph: what was recorded, and every pass that turns one graph into another. Imports no compiler."""

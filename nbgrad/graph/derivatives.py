@@ -1,0 +1,432 @@
+"""The table of derivatives: one row per primitive, in the order of primitives.py.
+
+In: a node, and tangents or cotangents of it. Out: graph, which is simplified, fused and differentiated again like any
+other. Called by differentiate.py only. A row is one of
+- `Partials`: for elementwise primitives, one function per operand of (output, *operands); None for a zero. Gives both
+  modes, because the Jacobian is diagonal.
+- `Linear`: linear in all its operands together; one transpose per operand.
+- `Multilinear`: linear in each operand alone; one transpose per operand.
+- `Tangent`: a forward rule built from linear primitives; reverse mode transposes what it builds. Transposes may be
+  given for operands in which the primitive is linear anyway.
+- `NoDerivative`: and why.
+
+Conventions at points without a derivative: abs'(0) = 0; maximum, minimum and max, min share ties equally; sqrt'(0),
+log'(0) = inf; hypot'(0, 0) = 0; d(x**y)/dx = 0 where y = 0, d(x**y)/dy = 0 where x = 0 and y >= 0; rounding and sign
+have derivative 0; a NaN operand gives a NaN derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .ir import Node, Shape, broadcast, elementwise, literal, make, zeros
+from .primitives import (
+    accumulate,
+    cast,
+    gather,
+    iota,
+    matmul,
+    pad,
+    recurrence,
+    reduce,
+    reduce_kept,
+    reshape,
+    scatter_add,
+    slice_axes,
+    transpose,
+)
+
+Partial = Callable[..., Node | float | None]
+Transpose = Callable[[Node, Node], Node]
+"""(cotangent, node) -> cotangent of one operand."""
+
+
+@dataclass(frozen=True)
+class Partials:
+    """Partial derivatives of an elementwise primitive."""
+
+    partials: tuple[Partial | None, ...]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Linear in all differentiable operands together; None marks operands that are not (an index, a condition)."""
+
+    transposes: Callable[[Node], Sequence[Transpose | None]]
+
+
+@dataclass(frozen=True)
+class Multilinear:
+    """Linear in each operand alone."""
+
+    transposes: tuple[Transpose, ...]
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """`rule(node, tangents)` builds the output's tangent; a tangent may be None, which is zero."""
+
+    rule: Callable[[Node, Sequence[Node | None]], Node]
+    transposes: tuple[Transpose | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoDerivative:
+    """The derivative is zero or undefined, and why."""
+
+    why: str
+
+
+Row = Partials | Linear | Multilinear | Tangent | NoDerivative
+
+
+def _unary(partial: Partial) -> Partials:
+    return Partials((partial,))
+
+
+def _binary(first: Partial | None, second: Partial | None) -> Partials:
+    return Partials((first, second))
+
+
+def _call(name: str) -> Callable[..., Node]:
+    return lambda *operands: elementwise(name, *operands)
+
+
+# Formula words, so that the table below reads as mathematics.
+sqrt, exp, log, sin, cos, sinh, cosh, sign, floor_divide, trunc, copysign, hypot, power = map(
+    _call, "sqrt exp log sin cos sinh cosh sign floor_divide trunc copysign hypot power".split()
+)
+equal, greater, less, greater_equal, both, either, isnan = map(
+    _call, "equal greater less greater_equal logical_and logical_or isnan".split()
+)
+
+
+def choose(condition: Node, yes: Node | float, no: Node | float, like: Node) -> Node:
+    """`select` whose numbers take the dtype of `like`."""
+    branches = [v if isinstance(v, Node) else literal(v, like.dtype) for v in (yes, no)]
+    return elementwise("select", condition, *branches)
+
+
+def _step(x: Node, y: Node) -> Node:
+    """1 where x > y, 0 where x < y, one half at a tie, NaN at NaN."""
+    lower = choose(equal(x, y), 0.5, math.nan, x)
+    return choose(greater(x, y), 1.0, choose(less(x, y), 0.0, lower, x), x)
+
+
+def _step_ignoring_nan(x: Node, y: Node) -> Node:
+    """As `_step`, for fmax and fmin: a NaN operand loses."""
+    tie = choose(equal(x, y), 0.5, 0.0, x)
+    return choose(either(greater(x, y), isnan(y)), 1.0, tie, x)
+
+
+# ----- Transposes of movement -----
+
+
+def _untranspose(g: Node, node: Node) -> Node:
+    axes: list[int] = [0] * node.ndim
+    for position, axis in enumerate(node.params[0]):
+        axes[axis] = position
+    return transpose(g, tuple(axes))
+
+
+def unbroadcast(g: Node, shape: Shape) -> Node:
+    """Sum a cotangent over the axes that broadcasting added or stretched."""
+    extra = g.ndim - len(shape)
+    axes = [a for a in range(g.ndim) if a < extra or (shape[a - extra] == 1 and g.shape[a] != 1)]
+    return reshape(reduce("sum", g, axes), shape)
+
+
+def unslice(g: Node, shape: Shape, ranges: Sequence[tuple[int, int, int]]) -> Node:
+    """Put the elements of g where a slice with `ranges` of an array of `shape` read them; zeros elsewhere."""
+    if g.size == 0:
+        return zeros(shape, g.dtype)
+    g = slice_axes(g, [(n - 1, n, -1) if step < 0 else (0, n, 1) for _, n, step in ranges])
+    widths: list[tuple[int, int]] = []
+    for axis, (start, length, step) in enumerate(ranges):
+        first = start if step > 0 else start + (length - 1) * step
+        stride = abs(step)
+        if stride > 1 and length > 1:
+            # Zeros between the elements: a new axis of length `stride` whose first column is g.
+            before, after = g.shape[:axis], g.shape[axis + 1 :]
+            g = reshape(g, (*before, length, 1, *after))
+            g = pad(g, [(0, stride - 1) if a == axis + 1 else (0, 0) for a in range(g.ndim)])
+            g = reshape(g, (*before, length * stride, *after))
+            span = (length - 1) * stride + 1
+            g = slice_axes(g, [(0, span if a == axis else n, 1) for a, n in enumerate(g.shape)])
+        widths.append((first, shape[axis] - first - g.shape[axis]))
+    return pad(g, widths)
+
+
+def _unpad(g: Node, node: Node) -> Node:
+    source = node.inputs[0]
+    return slice_axes(g, [(lo, n, 1) for n, (lo, _) in zip(source.shape, node.params[0], strict=True)])
+
+
+def _unconcatenate(node: Node) -> Sequence[Transpose]:
+    axis = node.params[0]
+    rules: list[Transpose] = []
+    start = 0
+    for source in node.inputs:
+        ranges = [(0, n, 1) for n in source.shape]
+        ranges[axis] = (start, source.shape[axis], 1)
+        start += source.shape[axis]
+        rules.append(lambda g, _node, ranges=ranges: slice_axes(g, ranges))
+    return rules
+
+
+# ----- Reductions and special kernels -----
+
+
+def _unsum(g: Node, node: Node) -> Node:
+    source = node.inputs[0]
+    kept = tuple([1 if axis in node.params[0] else n for axis, n in enumerate(source.shape)])
+    return broadcast(reshape(g, kept), source.shape)
+
+
+def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
+    """Sum of t[i] times the product of all others, exact with zeros: products from the left times from the right."""
+    x, t = node.inputs[0], tangents[0]
+    assert t is not None
+    axes = node.params[0]
+    kept = tuple([a for a in range(x.ndim) if a not in axes])
+    x, t = (
+        reshape(transpose(v, kept + axes), (*[x.shape[a] for a in kept], math.prod(x.shape[a] for a in axes)))
+        for v in (x, t)
+    )
+    others = _products_before(x, reverse=False) * _products_before(x, reverse=True)
+    return reduce("sum", others * t, (x.ndim - 1,))
+
+
+def _products_before(x: Node, reverse: bool) -> Node:
+    """Along the last axis, the product of the elements before each (after each, if `reverse`)."""
+    n = x.shape[-1]
+    lead = [(0, m, 1) for m in x.shape[:-1]]
+    ones = zeros((*x.shape[:-1], 1), x.dtype) + 1.0
+    shifted = (
+        make("concatenate", (slice_axes(x, [*lead, (1, n - 1, 1)]), ones), (x.ndim - 1,))
+        if reverse
+        else make("concatenate", (ones, slice_axes(x, [*lead, (0, n - 1, 1)])), (x.ndim - 1,))
+    )
+    if n == 1:
+        return ones
+    return cumulative_product(shifted, reverse)
+
+
+def cumulative_product(x: Node, reverse: bool = False) -> Node:
+    """Running products along the last axis: the recurrence s[i] = x[i] s[i-1] started with the first element."""
+    n = x.shape[-1]
+    first = n - 1 if reverse else 0
+    lead = [(0, m, 1) for m in x.shape[:-1]]
+    start = slice_axes(x, [*lead, (first, 1, 1)])
+    widths = [(0, 0)] * (x.ndim - 1) + [(n - 1, 0) if reverse else (0, n - 1)]
+    return recurrence(x, pad(start, widths), reverse)
+
+
+def _extremum_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
+    """The mean of the tangents at all elements that attain the extremum."""
+    x, t = node.inputs[0], tangents[0]
+    assert t is not None
+    axes = node.params[0]
+    kept = tuple([1 if axis in axes else n for axis, n in enumerate(x.shape)])
+    attained = cast(equal(x, broadcast(reshape(node, kept), x.shape)), x.dtype)
+    return reduce("sum", attained / reduce_kept("sum", attained, axes) * t, axes)
+
+
+def _recurrence_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
+    a, _ = node.inputs
+    reverse = node.params[0]
+    ta, tb = tangents
+    drive = tb
+    if ta is not None:
+        term = ta * _previous(node, reverse)
+        drive = term if drive is None else drive + term
+    assert drive is not None
+    return recurrence(a, drive, reverse)
+
+
+def _previous(s: Node, reverse: bool) -> Node:
+    """s[i-1] along the last axis (s[i+1] if `reverse`), zero at the start."""
+    n = s.shape[-1]
+    lead = [(0, m, 1) for m in s.shape[:-1]]
+    none = [(0, 0)] * (s.ndim - 1)
+    if reverse:
+        return pad(slice_axes(s, [*lead, (1, n - 1, 1)]), [*none, (0, 1)])
+    return pad(slice_axes(s, [*lead, (0, n - 1, 1)]), [*none, (1, 0)])
+
+
+def _unrecurrence(g: Node, node: Node) -> Node:
+    """The transpose in b: the recurrence from the other end, with the factor of the neighbour it came from."""
+    reverse = node.params[0]
+    return recurrence(_previous(node.inputs[0], not reverse), g, not reverse)
+
+
+def _accumulate_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
+    """The tangent of the element that holds the running extremum (the latest of equal ones)."""
+    x, t = node.inputs[0], tangents[0]
+    assert t is not None
+    n = x.shape[-1]
+    rows = x.size // n if n else 0
+    position = broadcast(iota(n), x.shape)
+    held = either(equal(x, node), isnan(x))
+    position = accumulate("maximum", choose(held, position, 0, position))
+    row = broadcast(reshape(iota(rows) * n, (*x.shape[:-1], 1)), x.shape)
+    return gather(reshape(t, (x.size,)), row + position)
+
+
+def _unmatmul_a(g: Node, node: Node) -> Node:
+    return matmul(g, transpose(node.inputs[1], (0, 2, 1)))
+
+
+def _unmatmul_b(g: Node, node: Node) -> Node:
+    return matmul(transpose(node.inputs[0], (0, 2, 1)), g)
+
+
+_same: Transpose = lambda g, node: g  # noqa: E731
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+_constant = NoDerivative("its value does not change when its operands change a little")
+_integer = NoDerivative("it works on integers or gives booleans")
+
+DERIVATIVES: dict[str, Row] = {
+    # ----- Sources -----
+    "input": NoDerivative("it has no operands"),
+    "constant": NoDerivative("it has no operands"),
+    "literal": NoDerivative("it has no operands"),
+    "iota": NoDerivative("it has no operands"),
+    # ----- Elementwise, one operand: partial(output, x) -----
+    "exp": _unary(lambda z, x: z),
+    "exp2": _unary(lambda z, x: z * _LN2),
+    "expm1": _unary(lambda z, x: z + 1.0),
+    "log": _unary(lambda z, x: 1.0 / x),
+    "log2": _unary(lambda z, x: (1.0 / _LN2) / x),
+    "log10": _unary(lambda z, x: (1.0 / _LN10) / x),
+    "log1p": _unary(lambda z, x: 1.0 / (x + 1.0)),
+    "sqrt": _unary(lambda z, x: 0.5 / z),
+    "cbrt": _unary(lambda z, x: 1.0 / (3.0 * z * z)),
+    "sin": _unary(lambda z, x: cos(x)),
+    "cos": _unary(lambda z, x: -sin(x)),
+    "tan": _unary(lambda z, x: z * z + 1.0),
+    "arcsin": _unary(lambda z, x: 1.0 / sqrt((1.0 - x) * (1.0 + x))),
+    "arccos": _unary(lambda z, x: -1.0 / sqrt((1.0 - x) * (1.0 + x))),
+    "arctan": _unary(lambda z, x: 1.0 / (x * x + 1.0)),
+    "sinh": _unary(lambda z, x: cosh(x)),
+    "cosh": _unary(lambda z, x: sinh(x)),
+    "tanh": _unary(lambda z, x: (1.0 - z) * (1.0 + z)),
+    "arcsinh": _unary(lambda z, x: 1.0 / hypot(x, 1.0)),
+    "arccosh": _unary(lambda z, x: 1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))),
+    "arctanh": _unary(lambda z, x: 1.0 / ((1.0 - x) * (1.0 + x))),
+    "erf": _unary(lambda z, x: (2.0 / math.sqrt(math.pi)) * exp(-(x * x))),
+    "erfc": _unary(lambda z, x: (-2.0 / math.sqrt(math.pi)) * exp(-(x * x))),
+    "gammaln": _unary(lambda z, x: elementwise("digamma", x)),
+    "digamma": _unary(lambda z, x: elementwise("polygamma", zeros(x.shape, x.dtype) + 1.0, x)),
+    "expit": _unary(lambda z, x: z * (1.0 - z)),
+    "logit": _unary(lambda z, x: 1.0 / (x * (1.0 - x))),
+    "negative": _unary(lambda z, x: -1.0),
+    "absolute": _unary(lambda z, x: sign(x)),
+    "sign": _constant,
+    "floor": _constant,
+    "ceil": _constant,
+    "rint": _constant,
+    "trunc": _constant,
+    "invert": _integer,
+    # ----- Elementwise, two operands: partial(output, x, y) -----
+    "add": _binary(lambda z, x, y: 1.0, lambda z, x, y: 1.0),
+    "subtract": _binary(lambda z, x, y: 1.0, lambda z, x, y: -1.0),
+    "multiply": _binary(lambda z, x, y: y, lambda z, x, y: x),
+    "divide": _binary(lambda z, x, y: 1.0 / y, lambda z, x, y: -z / y),
+    "power": _binary(
+        lambda z, x, y: choose(equal(y, 0.0), 0.0, y * power(x, y - 1.0), x),
+        lambda z, x, y: choose(both(equal(x, 0.0), greater_equal(y, 0.0)), 0.0, z * log(x), x),
+    ),
+    "remainder": _binary(lambda z, x, y: 1.0, lambda z, x, y: -floor_divide(x, y)),
+    "fmod": _binary(lambda z, x, y: 1.0, lambda z, x, y: -trunc(x / y)),
+    "floor_divide": _constant,
+    "maximum": _binary(lambda z, x, y: _step(x, y), lambda z, x, y: _step(y, x)),
+    "minimum": _binary(lambda z, x, y: _step(y, x), lambda z, x, y: _step(x, y)),
+    "fmax": _binary(lambda z, x, y: _step_ignoring_nan(x, y), lambda z, x, y: _step_ignoring_nan(y, x)),
+    "fmin": _binary(
+        lambda z, x, y: choose(isnan(x), 0.0, choose(isnan(y), 1.0, _step(y, x), x), x),
+        lambda z, x, y: choose(isnan(y), 0.0, choose(isnan(x), 1.0, _step(x, y), x), x),
+    ),
+    "copysign": _binary(lambda z, x, y: sign(x) * copysign(1.0, y), None),
+    "hypot": _binary(
+        lambda z, x, y: choose(equal(z, 0.0), 0.0, x / z, x),
+        lambda z, x, y: choose(equal(z, 0.0), 0.0, y / z, y),
+    ),
+    "arctan2": _binary(
+        lambda z, y, x: x / hypot(x, y) / hypot(x, y),
+        lambda z, y, x: -y / hypot(x, y) / hypot(x, y),
+    ),
+    "logaddexp": _binary(
+        lambda z, x, y: choose(equal(x, y), 0.5, exp(x - z), x),
+        lambda z, x, y: choose(equal(x, y), 0.5, exp(y - z), x),
+    ),
+    "logaddexp2": _binary(
+        lambda z, x, y: choose(equal(x, y), 0.5, elementwise("exp2", x - z), x),
+        lambda z, x, y: choose(equal(x, y), 0.5, elementwise("exp2", y - z), x),
+    ),
+    "xlogy": _binary(lambda z, x, y: log(y), lambda z, x, y: choose(equal(x, 0.0), 0.0, x / y, x)),
+    "polygamma": _binary(None, lambda z, n, x: elementwise("polygamma", n + 1.0, x)),
+    "sinc_derivative": _binary(None, lambda z, n, x: elementwise("sinc_derivative", n + 1.0, x)),
+    "nextafter": _binary(lambda z, x, y: 1.0, None),
+    "bitwise_and": _integer,
+    "bitwise_or": _integer,
+    "bitwise_xor": _integer,
+    "left_shift": _integer,
+    "right_shift": _integer,
+    **{
+        name: _integer
+        for name in (
+            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not "
+            "isnan isinf isfinite signbit"
+        ).split()
+    },
+    "select": Linear(
+        lambda node: (
+            None,
+            lambda g, node: choose(node.inputs[0], g, 0.0, g),
+            lambda g, node: choose(elementwise("logical_not", node.inputs[0]), g, 0.0, g),
+        )
+    ),
+    "alias": Linear(lambda node: (_same,)),
+    "stop_gradient": NoDerivative("stop_gradient was asked for"),
+    "custom": NoDerivative("differentiate.py calls the user's rule"),
+    "cast": Linear(lambda node: (lambda g, node: cast(g, node.inputs[0].dtype),)),
+    "gather": Linear(lambda node: (lambda g, node: scatter_add(node.inputs[0].size, node.inputs[1], g), None)),
+    # ----- Movement -----
+    "reshape": Linear(lambda node: (lambda g, node: reshape(g, node.inputs[0].shape),)),
+    "transpose": Linear(lambda node: (_untranspose,)),
+    "broadcast": Linear(lambda node: (lambda g, node: unbroadcast(g, node.inputs[0].shape),)),
+    "slice": Linear(lambda node: (lambda g, node: unslice(g, node.inputs[0].shape, node.params[0]),)),
+    "pad": Linear(lambda node: (_unpad,)),
+    "concatenate": Linear(_unconcatenate),
+    # ----- Reductions -----
+    "sum": Linear(lambda node: (_unsum,)),
+    "prod": Tangent(_prod_tangent),
+    "max": Tangent(_extremum_tangent),
+    "min": Tangent(_extremum_tangent),
+    # ----- Special kernels -----
+    "recurrence": Tangent(_recurrence_tangent, (None, _unrecurrence)),
+    "accumulate": Tangent(_accumulate_tangent),
+    "scatter_add": Linear(lambda node: (None, lambda g, node: gather(g, node.inputs[0]))),
+    "scatter_last": _integer,
+    "argsort": _integer,
+    "matmul": Multilinear((_unmatmul_a, _unmatmul_b)),
+}
+
+
+def linear_in(row: Row, node: Node) -> Sequence[Transpose | None]:
+    """The transposes that a row offers for the operands of a node."""
+    if isinstance(row, Linear):
+        return row.transposes(node)
+    if isinstance(row, Multilinear | Tangent):
+        return row.transposes
+    return ()
+
+
+def partial_of(row: Partials, position: int, node: Node) -> Any:
+    """The partial derivative of an elementwise node by one operand: a node, a number, or None for zero."""
+    partial = row.partials[position]
+    return None if partial is None else partial(node, *node.inputs)

@@ -1,0 +1,215 @@
+"""The reference interpreter: runs any graph with plain NumPy, one node at a time.
+
+In: output nodes and the arrays of the placeholders. Out: one array per output. It is the oracle for every
+optimisation, what `NBGRAD_DISABLE_JIT=1` runs, and what computes the small values that Python control flow asks for.
+The table lists the primitives in the order of primitives.py. SciPy is imported only where a special function needs it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .ir import Node, literal_value, topological
+
+Array = np.ndarray
+Rule = Callable[..., Any]
+
+
+def _special(name: str) -> Rule:
+    def call(*operands: Array) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(*operands)
+
+    return call
+
+
+def _polygamma(n: Array, x: Array) -> Array:
+    import scipy.special
+
+    dtype = np.result_type(x.dtype, np.float32)
+    return np.where(n == 0, scipy.special.digamma(x), scipy.special.polygamma(n.astype(int), x)).astype(dtype)
+
+
+def sinc_derivative(n: Array, x: Array) -> Array:
+    """The n-th derivative of sin(pi x)/(pi x).
+
+    It is the integral over t in (0, 1) of (pi t)^n cos(pi x t + n pi/2). Near zero its Taylor series is summed; far
+    from zero, repeated integration by parts gives the recurrence x f_n = pi^(n-1) sin(pi x + n pi/2) - n f_(n-1),
+    which is stable where |pi x| exceeds n.
+    """
+    n, x = np.broadcast_arrays(np.asarray(n, float), np.asarray(x, float))
+    out = np.empty(x.shape)
+    for index in np.ndindex(*x.shape):
+        out[index] = _sinc_derivative_at(int(n[index]), float(x[index]))
+    return out
+
+
+def _sinc_derivative_at(n: int, x: float) -> float:
+    if not np.isfinite(x):
+        return np.nan if np.isnan(x) else 0.0
+    z = np.pi * x
+    if abs(z) > n + 1:
+        value = np.sinc(x)
+        for k in range(1, n + 1):
+            value = (np.pi ** (k - 1) * _shifted_sine(x, k) - k * value) / x
+        return float(value)
+    total, term, k = 0.0, 1.0, 0
+    # sum over m of (-1)^m z^(2m) / (2m+1)!, differentiated n times term by term
+    k = n + (n % 2)
+    term = np.pi**n * (-1.0) ** (k // 2) / (k + 1)
+    for j in range(1, k - n + 1):
+        term *= z / j
+    while abs(term) > 1e-18 * abs(total) or total == 0.0:
+        total += term
+        power = k - n
+        term *= -z * z * (k + 1) / ((power + 1) * (power + 2) * (k + 3))
+        k += 2
+        if term == 0.0:
+            break
+    return float(total)
+
+
+def _shifted_sine(x: float, quarters: int) -> float:
+    """sin(pi x + quarters pi / 2), with pi x reduced exactly."""
+    r = np.fmod(x, 2.0)
+    s, c = np.sin(np.pi * r), np.cos(np.pi * r)
+    return [s, c, -s, -c][quarters % 4]
+
+
+def _select(condition: Array, x: Array, y: Array) -> Array:
+    return np.where(condition, x, y)
+
+
+def _slice(params: tuple[Any, ...], x: Array) -> Array:
+    index = []
+    for start, length, step in params[0]:
+        stop = start + length * step
+        index.append(slice(start, None if stop < 0 else stop, step) if length else slice(0, 0))
+    return x[tuple(index)]
+
+
+def _recurrence(params: tuple[Any, ...], a: Array, b: Array) -> Array:
+    out = np.empty_like(b)
+    steps = range(b.shape[-1])
+    state = np.zeros(b.shape[:-1], b.dtype)
+    for i in reversed(steps) if params[0] else steps:
+        state = a[..., i] * state + b[..., i]
+        out[..., i] = state
+    return out
+
+
+def _scatter_add(params: tuple[Any, ...], index: Array, updates: Array) -> Array:
+    out = np.zeros(params[0], updates.dtype)
+    np.add.at(out, index.ravel(), updates.ravel())
+    return out
+
+
+def _scatter_last(params: tuple[Any, ...], index: Array) -> Array:
+    out = np.full(params[0], -1, np.int64)
+    out[index.ravel()] = np.arange(index.size)
+    return out
+
+
+def _matmul(a: Array, b: Array) -> Array:
+    return np.matmul(a, b)
+
+
+RULES: dict[str, Rule] = {
+    # ----- Elementwise -----
+    **{
+        name: getattr(np, name)
+        for name in (
+            "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
+            "arccosh arctanh"
+        ).split()
+    },
+    **{name: _special(name) for name in "erf erfc gammaln digamma expit logit xlogy".split()},
+    **{
+        name: getattr(np, name)
+        for name in (
+            "negative absolute sign floor ceil rint trunc invert add subtract multiply divide power remainder fmod "
+            "floor_divide maximum minimum fmax fmin copysign hypot arctan2 logaddexp logaddexp2 nextafter bitwise_and "
+            "bitwise_or bitwise_xor left_shift right_shift equal not_equal less less_equal greater greater_equal "
+            "logical_and logical_or logical_xor logical_not isnan isinf isfinite signbit"
+        ).split()
+    },
+    "polygamma": _polygamma,
+    "sinc_derivative": sinc_derivative,
+    "select": _select,
+    "alias": lambda x: x,
+    "stop_gradient": lambda x: x,
+    "custom": lambda value, *_: value,
+    "gather": lambda source, index: source[index],
+    # ----- Reductions -----
+    "sum": np.sum,
+    "prod": np.prod,
+    "max": np.max,
+    "min": np.min,
+    "matmul": _matmul,
+}
+
+PARAMETER_RULES: dict[str, Rule] = {
+    "iota": lambda params: np.arange(params[0], dtype=np.int64),
+    "cast": lambda params, x: x.astype(params[0]),
+    # ----- Movement -----
+    "reshape": lambda params, x: np.reshape(x, params[0]),
+    "transpose": lambda params, x: np.transpose(x, params[0]),
+    "broadcast": lambda params, x: np.broadcast_to(x, params[0]),
+    "slice": _slice,
+    "pad": lambda params, x: np.pad(x, params[0]),
+    "concatenate": lambda params, *xs: np.concatenate(xs, params[0]),
+    # ----- Special kernels -----
+    "recurrence": _recurrence,
+    "accumulate": lambda params, x: getattr(np, params[0]).accumulate(x, axis=-1),
+    "scatter_add": _scatter_add,
+    "scatter_last": _scatter_last,
+    "argsort": lambda params, x: np.argsort(x, axis=-1, kind="stable"),
+}
+
+
+def evaluate_node(node: Node, operands: Sequence[Array]) -> Array:
+    """The value of one node, given those of its inputs; always of the node's dtype and shape."""
+    if node.primitive.kind == "reduction":
+        value = RULES[node.name](operands[0], axis=node.params[0])
+    elif node.name in PARAMETER_RULES:
+        value = PARAMETER_RULES[node.name](node.params, *operands)
+    else:
+        value = RULES[node.name](*operands)
+    value = np.asarray(value)
+    assert value.shape == node.shape, (node, value.shape)
+    return value if value.dtype == node.dtype else value.astype(node.dtype)
+
+
+def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = None) -> list[Array]:
+    """Run a graph with NumPy.
+
+    `arguments` gives the arrays of placeholders; those it leaves out use their example value.
+    """
+    values: dict[Node, Array] = dict(arguments or {})
+    order = topological(outputs)
+    uses: dict[Node, int] = dict.fromkeys(outputs, 1)
+    for node in order:
+        for source in node.inputs:
+            uses[source] = uses.get(source, 0) + 1
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for node in order:
+            if node in values:
+                continue
+            if node.name == "literal":
+                values[node] = np.asarray(literal_value(node))
+            elif node.name in ("constant", "input"):
+                assert node.value is not None, f"{node} has no value"
+                values[node] = node.value
+            else:
+                values[node] = evaluate_node(node, [values[source] for source in node.inputs])
+                for source in node.inputs:
+                    uses[source] -= 1
+                    if uses[source] == 0 and source.inputs:
+                        values.pop(source, None)
+    return [values[node] for node in outputs]

@@ -1,0 +1,229 @@
+"""The graph's data: a `Node` is one array value, made by one `Primitive` from other nodes.
+
+In: primitive, input nodes, static parameters. Out: an immutable node with its shape and dtype, checked at once.
+Called by everything that builds graph: the recorder, the derivative rules, the passes. Nodes never hold positions or
+names; a graph is simply what can be reached from its outputs. No function here recurses over nodes, so that chains
+of any length work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+Shape = tuple[int, ...]
+Params = tuple[Any, ...]
+ShapeRule = Callable[[Sequence["Node"], Params], tuple[Shape, "np.dtype[Any]"]]
+Number = bool | int | float
+
+BOOL = np.dtype(np.bool_)
+INT64 = np.dtype(np.int64)
+
+
+class Primitive:
+    """One row of the closed set of operations: its name, its kind and its shape rule.
+
+    `kind` is "source" (no inputs), "elementwise" (all shapes equal), "movement" (an index map), "reduction" or
+    "special" (a kernel of its own).
+    """
+
+    __slots__ = ("kind", "name", "shape_rule")
+
+    def __init__(self, name: str, kind: str, shape_rule: ShapeRule) -> None:
+        self.name = name
+        self.kind = kind
+        self.shape_rule = shape_rule
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Node:
+    """One array value of a graph.
+
+    `value` is the concrete array of a "constant", or the example value of an "input". `traced` tells that the value
+    depends on an argument of a transform, so that its concrete value must not leak into plain NumPy code.
+    `weak` marks Python numbers, which do not widen the dtype of what they meet.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "inputs", "params", "primitive", "shape", "traced", "value", "weak")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        inputs: tuple[Node, ...],
+        params: Params,
+        shape: Shape,
+        dtype: np.dtype[Any],
+        value: np.ndarray | None = None,
+        weak: bool = False,
+    ) -> None:
+        self.primitive = primitive
+        self.inputs = inputs
+        self.params = params
+        self.shape = shape
+        self.dtype = dtype
+        self.value = value
+        self.weak = weak
+        traced = False
+        for source in inputs:
+            if source.traced:
+                traced = True
+                break
+        self.traced = traced
+
+    @property
+    def name(self) -> str:
+        """The primitive's name."""
+        return self.primitive.name
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    def __repr__(self) -> str:
+        return f"{self.name}:{self.dtype}{list(self.shape)}"
+
+    def __add__(self, other: Node | Number) -> Node:
+        return elementwise("add", self, other)
+
+    def __radd__(self, other: Number) -> Node:
+        return elementwise("add", other, self)
+
+    def __sub__(self, other: Node | Number) -> Node:
+        return elementwise("subtract", self, other)
+
+    def __rsub__(self, other: Number) -> Node:
+        return elementwise("subtract", other, self)
+
+    def __mul__(self, other: Node | Number) -> Node:
+        return elementwise("multiply", self, other)
+
+    def __rmul__(self, other: Number) -> Node:
+        return elementwise("multiply", other, self)
+
+    def __truediv__(self, other: Node | Number) -> Node:
+        return elementwise("divide", self, other)
+
+    def __rtruediv__(self, other: Number) -> Node:
+        return elementwise("divide", other, self)
+
+    def __neg__(self) -> Node:
+        return elementwise("negative", self)
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+"""Every primitive by name; filled by primitives.py, the table."""
+
+
+def make(name: str, inputs: tuple[Node, ...], params: Params = ()) -> Node:
+    """Make a node; the primitive's shape rule gives its shape and dtype."""
+    primitive = PRIMITIVES[name]
+    shape, dtype = primitive.shape_rule(inputs, params)
+    return Node(primitive, inputs, params, shape, dtype)
+
+
+def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
+    """A number baked into the program. The bytes are the identity: -0.0 is not 0.0, and a NaN equals itself."""
+    data = np.array(value).astype(dtype).tobytes()
+    return Node(PRIMITIVES["literal"], (), (data,), (), dtype, weak=weak)
+
+
+def literal_value(node: Node) -> Any:
+    """The NumPy scalar of a literal node."""
+    return np.frombuffer(node.params[0], dtype=node.dtype)[0]
+
+
+def constant(value: np.ndarray, weak: bool = False) -> Node:
+    """An array whose value is known when the program runs, not when it is compiled."""
+    return Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
+
+
+def placeholder(shape: Shape, dtype: np.dtype[Any], value: np.ndarray | None = None, weak: bool = False) -> Node:
+    """An argument of a program; `value` is an example of it, if there is one."""
+    node = Node(PRIMITIVES["input"], (), (), shape, dtype, value=value, weak=weak)
+    node.traced = True
+    return node
+
+
+def broadcast(node: Node, shape: Shape) -> Node:
+    """The node read as `shape`, by NumPy's rules; the node itself where nothing changes."""
+    return node if node.shape == shape else make("broadcast", (node,), (shape,))
+
+
+def elementwise(name: str, *operands: Node | Number) -> Node:
+    """Apply an elementwise primitive; shapes broadcast, numbers take the dtype of the last node operand."""
+    dtype = None
+    for operand in reversed(operands):
+        if isinstance(operand, Node):
+            dtype = operand.dtype
+            break
+    assert dtype is not None, name
+    nodes = [operand if isinstance(operand, Node) else literal(operand, dtype) for operand in operands]
+    shape = nodes[0].shape
+    for node in nodes:
+        if node.shape != shape:
+            shape = np.broadcast_shapes(*[node.shape for node in nodes])
+            return make(name, tuple([broadcast(node, shape) for node in nodes]))
+    return make(name, tuple(nodes))
+
+
+def zeros(shape: Shape, dtype: np.dtype[Any]) -> Node:
+    """An array of zeros that takes no memory."""
+    return broadcast(literal(0, dtype), shape)
+
+
+def topological(outputs: Iterable[Node]) -> list[Node]:
+    """Every node that the outputs need, each after its inputs; iterative, and in a reproducible order."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(list(outputs))]
+    while stack:
+        node, expanded = stack.pop()
+        if node in done:
+            continue
+        if expanded or not node.inputs:
+            done.add(node)
+            order.append(node)
+            continue
+        stack.append((node, True))
+        for source in reversed(node.inputs):
+            if source not in done:
+                stack.append((source, False))
+    return order
+
+
+def show_params(params: Params) -> str:
+    """Parameters as text; the bytes of a literal are left out (its value is shown instead)."""
+    return ", ".join(str(p) for p in params if not isinstance(p, bytes) and not callable(p))
+
+
+def show(outputs: Sequence[Node], title: str = "graph") -> str:
+    """The graph as text, one node a line: `%3 = multiply(%1, %2) : float64[10]`."""
+    names: dict[Node, str] = {}
+    lines = [f"{title} {{"]
+    for node in topological(outputs):
+        if node.name == "literal":
+            names[node] = str(literal_value(node))
+            continue
+        names[node] = f"%{len(lines) - 1}"
+        arguments = [names[source] for source in node.inputs]
+        extra = show_params(node.params)
+        if extra:
+            arguments.append(extra)
+        kind = f"{node.dtype}[{', '.join(map(str, node.shape))}]"
+        lines.append(f"  {names[node]} = {node.name}({', '.join(arguments)}) : {kind}")
+    lines.append(f"  return {', '.join(names[node] for node in outputs)}")
+    lines.append("}")
+    return "\n".join(lines)
