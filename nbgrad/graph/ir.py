@@ -43,12 +43,12 @@ class Primitive:
 class Node:
     """One array value of a graph.
 
-    `value` is the concrete array of a "constant", or the example value of an "input". `traced` tells that the value
+    `value` is the concrete array of a "constant", or the value of any other node once it was computed. `traced` tells that the value
     depends on an argument of a transform, so that its concrete value must not leak into plain NumPy code.
-    `weak` marks Python numbers, which do not widen the dtype of what they meet.
+    `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
     """
 
-    __slots__ = ("__weakref__", "dtype", "inputs", "params", "primitive", "shape", "traced", "value", "weak")
+    __slots__ = ("__weakref__", "depth", "dtype", "inputs", "params", "primitive", "shape", "traced", "value", "weak")
 
     def __init__(
         self,
@@ -68,11 +68,13 @@ class Node:
         self.value = value
         self.weak = weak
         traced = False
+        depth = 0
         for source in inputs:
-            if source.traced:
-                traced = True
-                break
+            traced = traced or source.traced
+            if source.depth >= depth:
+                depth = source.depth + 1
         self.traced = traced
+        self.depth = depth
 
     @property
     def name(self) -> str:

@@ -1,0 +1,53 @@
+"""The exceptions that nbgrad raises: one tree, each class also the built-in exception that users would catch.
+
+In: a full sentence that says what was given, what was expected and what to do. Out: the same sentence with the place
+in the user's code, found here, so that no caller has to. Raised at the boundary by everything users call.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def user_location() -> str:
+    """The innermost frame that is neither nbgrad's nor NumPy's, as " (at file.py:12)"; empty if there is none."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        module = frame.f_globals.get("__name__", "")
+        inside = filename.startswith(_PACKAGE) or module.startswith(("numpy.", "optree.")) or filename[:1] == "<"
+        if not inside:
+            return f" (at {filename}:{frame.f_lineno})"
+        frame = frame.f_back
+    return ""
+
+
+class NbgradError(Exception):
+    """Base of all errors of nbgrad."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message + user_location())
+
+
+class ShapeError(NbgradError, ValueError):
+    """Shapes, axes or positions do not fit."""
+
+
+class DtypeError(NbgradError, TypeError):
+    """A dtype or a type cannot be used here."""
+
+
+class ArgumentError(NbgradError, ValueError):
+    """An argument has a value that cannot be used here."""
+
+
+class RangeError(NbgradError, IndexError):
+    """An index is out of range."""
+
+
+class TracedValueError(NbgradError, TypeError):
+    """A value is needed while a function is being recorded, where only its shape and dtype are known or where
+    taking it would silently cut it off from the gradient."""

@@ -1,0 +1,82 @@
+"""Between users' values and graph: what every function in `ops` does first and last.
+
+In: Tensors, ndarrays, NumPy scalars, Python numbers, nested lists of them. Out: nodes, and Tensors of nodes. An ndarray
+that can still be changed is copied when it is used, so that changing it later never changes what was recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError
+from ..graph.ir import BOOL, INT64, Node, constant, literal
+from ..runtime.evaluate import settle
+from ..tensor import Tensor
+
+FLOAT64 = np.dtype(np.float64)
+_BAKED = frozenset([*range(-16, 17), 0.5, -0.5, 0.25, 1.5, 100])
+
+
+def number(value: bool | int | float) -> Node:
+    """A Python number as a weak 0-d node: common ones are baked into the program, other floats are run-time inputs."""
+    if isinstance(value, bool):
+        return literal(value, BOOL, weak=True)
+    if isinstance(value, int):
+        return literal(value, INT64, weak=True)
+    if value in _BAKED:
+        return literal(value, FLOAT64, weak=True)
+    return constant(np.array(value, FLOAT64), weak=True)
+
+
+def as_node(value: Any) -> Node:
+    """The node of anything array-like.
+
+    Raises
+    ------
+    DtypeError
+        If the value is not an array of booleans, integers or real numbers.
+    """
+    if isinstance(value, Tensor):
+        return value._node
+    if type(value) in (float, int, bool):
+        return number(value)
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+    elif isinstance(value, list | tuple):
+        if any_tensor(value):
+            from .shaping import stack
+
+            return as_node(stack([element for element in value]))
+        array = np.array(value)
+    else:
+        array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        message = (
+            f"Expected an array of booleans, integers or real numbers, but got {type(value).__name__} "
+            f"with dtype {array.dtype}."
+        )
+        raise DtypeError(message)
+    if array.dtype.byteorder not in "=|":
+        array = array.astype(array.dtype.newbyteorder("="))
+    elif isinstance(value, np.ndarray) and (array.flags.writeable or array.base is not None):
+        array = array.copy()
+    return constant(array)
+
+
+def any_tensor(values: Any) -> bool:
+    """Whether nested lists and tuples hold a Tensor anywhere."""
+    stack = [values]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Tensor):
+            return True
+        if isinstance(value, list | tuple):
+            stack.extend(value)
+    return False
+
+
+def wrap(node: Node) -> Tensor:
+    """The Tensor of a node; long chains that nothing is recording are computed now."""
+    return Tensor._of(settle(node))

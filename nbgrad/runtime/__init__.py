@@ -1,0 +1,1 @@
+"""From graphs to numbers: programs, buffers, threads, and the native entry point."""
