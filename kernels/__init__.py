@@ -1,0 +1,165 @@
+"""The scalar kernels: what each primitive computes on one element.
+
+In:  a primitive's name and a dtype name.  Out: `scalar_kernel` gives a plain Python function on scalars, which runs as
+it is and which the compiler turns into machine code (intrinsics.py).  Importing this package compiles nothing and
+imports neither Numba nor SciPy.  A kernel's docstring states its error in ULP (units in the last place).
+"""
+
+import numpy as np
+
+from . import arithmetic, comparison, gamma, library, rounding, sinc
+
+SCALARS = {
+    "add": {"float": arithmetic.add, "int": arithmetic.add, "bool": comparison.either},
+    "subtract": {"float": arithmetic.subtract, "int": arithmetic.subtract},
+    "multiply": {
+        "float": arithmetic.multiply,
+        "int": arithmetic.multiply,
+        "bool": comparison.both,
+    },
+    "divide": {"float": arithmetic.divide},
+    "power": {
+        "float": library.power,
+        "int": arithmetic.power_signed,
+        "uint": arithmetic.power_unsigned,
+    },
+    "remainder": {
+        "float": arithmetic.remainder_float,
+        "int": arithmetic.remainder_signed,
+        "uint": arithmetic.remainder_unsigned,
+    },
+    "fmod": {
+        "float": arithmetic.fmod_float,
+        "int": arithmetic.fmod_signed,
+        "uint": arithmetic.remainder_unsigned,
+    },
+    "floor_divide": {
+        "float": arithmetic.floor_divide_float,
+        "int": arithmetic.floor_divide_signed,
+        "uint": arithmetic.floor_divide_unsigned,
+    },
+    "negative": {"float": arithmetic.negative, "int": arithmetic.negative},
+    "positive": arithmetic.positive,
+    "absolute": {
+        "float": arithmetic.absolute,
+        "int": arithmetic.absolute,
+        "any": arithmetic.positive,
+    },
+    "sign": {
+        "float": arithmetic.sign_float,
+        "int": arithmetic.sign_signed,
+        "any": arithmetic.sign_unsigned,
+    },
+    # Roots, exponentials and logarithms.
+    "sqrt": {"float": arithmetic.sqrt},
+    "cbrt": {"float": library.cbrt},
+    "exp": {"float": library.exp},
+    "exp2": {"float": library.exp2},
+    "expm1": {"float": library.expm1},
+    "log": {"float": library.log},
+    "log2": {"float": library.log2},
+    "log10": {"float": library.log10},
+    "log1p": {"float": library.log1p},
+    "logaddexp": {"float": library.logaddexp},
+    "logaddexp2": {"float": library.logaddexp2},
+    # Circular and hyperbolic functions.
+    "sin": {"float": library.sin},
+    "cos": {"float": library.cos},
+    "tan": {"float": library.tan},
+    "arcsin": {"float": library.arcsin},
+    "arccos": {"float": library.arccos},
+    "arctan": {"float": library.arctan},
+    "arctan2": {"float": library.arctan2},
+    "sinh": {"float": library.sinh},
+    "cosh": {"float": library.cosh},
+    "tanh": {"float": library.tanh},
+    "arcsinh": {"float": library.arcsinh},
+    "arccosh": {"float": library.arccosh},
+    "arctanh": {"float": library.arctanh},
+    "hypot": {"float": arithmetic.hypot},
+    # Rounding.
+    "floor": {"float": rounding.floor, "any": arithmetic.positive},
+    "ceil": {"float": rounding.ceil, "any": arithmetic.positive},
+    "rint": {"float": rounding.rint, "any": arithmetic.positive},
+    "trunc": {"float": rounding.trunc, "any": arithmetic.positive},
+    # Extrema, signs, neighbours.
+    "maximum": {"any": comparison.maximum, "bool": comparison.either},
+    "minimum": {"any": comparison.minimum, "bool": comparison.both},
+    "fmax": {"any": comparison.fmax, "bool": comparison.either},
+    "fmin": {"any": comparison.fmin, "bool": comparison.both},
+    "copysign": {"float": comparison.copysign},
+    "signbit": {
+        "float64": comparison.signbit_float64,
+        "float32": comparison.signbit_float32,
+        "int": comparison.signbit_integer,
+        "any": comparison.never,
+    },
+    "nextafter": {
+        "float64": comparison.nextafter_float64,
+        "float32": comparison.nextafter_float32,
+    },
+    # Comparisons, logic, bits, choice.
+    "equal": comparison.equal,
+    "not_equal": comparison.not_equal,
+    "less": comparison.less,
+    "less_equal": comparison.less_equal,
+    "greater": comparison.greater,
+    "greater_equal": comparison.greater_equal,
+    "logical_and": {"any": comparison.logical_and, "bool": comparison.both},
+    "logical_or": {"any": comparison.logical_or, "bool": comparison.either},
+    "logical_xor": {"any": comparison.logical_xor, "bool": comparison.differ},
+    "logical_not": {"any": comparison.logical_not, "bool": comparison.negation},
+    "bitwise_and": {"int": comparison.bitwise_and, "bool": comparison.both},
+    "bitwise_or": {"int": comparison.bitwise_or, "bool": comparison.either},
+    "bitwise_xor": {"int": comparison.bitwise_xor, "bool": comparison.differ},
+    "invert": {"int": comparison.invert, "bool": comparison.negation},
+    "left_shift": {
+        "int": comparison.left_shift,
+        "uint": comparison.left_shift_unsigned,
+    },
+    "right_shift": {
+        "int": comparison.right_shift_signed,
+        "uint": comparison.right_shift_unsigned,
+    },
+    "isnan": comparison.isnan,
+    "isinf": {"float": comparison.isinf_float, "any": comparison.never},
+    "isfinite": {"float": comparison.isfinite_float, "any": comparison.always},
+    "select": comparison.select,
+    # Special functions.
+    "erf": {"float": library.erf},
+    "erfc": {"float": library.erfc},
+    "expit": {"float": library.expit},
+    "logit": {"float": library.logit},
+    "xlogy": {"float": library.xlogy},
+    "gammaln": {"float": library.gammaln},
+    "digamma": {"float": gamma.digamma},
+    "polygamma": {"float": gamma.polygamma},
+    "sinc_derivative": {"float": sinc.sinc_derivative},
+}
+
+_FALLBACKS = {"f": ("float",), "i": ("int",), "u": ("uint", "int"), "b": ("bool",)}
+
+
+def scalar_kernel(name, dtype_name):
+    """The kernel of primitive `name` for operands of dtype `dtype_name` (that of the first data operand).
+
+    Looks for the exact dtype, then for its kind ("float", "int", "uint" and then "int", "bool"), then for "any".
+
+    Examples
+    --------
+    >>> scalar_kernel("multiply", "float32")(2.0, 3.0)
+    6.0
+    """
+    if name not in SCALARS:
+        raise KeyError(
+            f"No scalar kernel is called {name!r}; kernels.SCALARS lists all names."
+        )
+    choices = SCALARS[name]
+    if callable(choices):
+        return choices
+    for key in (dtype_name, *_FALLBACKS.get(np.dtype(dtype_name).kind, ()), "any"):
+        if key in choices:
+            return choices[key]
+    raise KeyError(
+        f"The scalar kernel {name!r} exists for {', '.join(choices)}, not for {dtype_name}; convert the operands first."
+    )

@@ -1,0 +1,160 @@
+"""Arithmetic of floats, integers and booleans, with NumPy's rules.
+
+In:  scalars of one dtype.  Out: a scalar that the compiler casts (integers: truncates) to that dtype.
+Who calls: the table in __init__.py.  Integer kernels never trap: dividing by zero gives 0, as in NumPy, and the
+lowest integer divided by -1 wraps.  All are exact or correctly rounded unless the docstring says otherwise.
+"""
+
+import math
+
+import numpy as np
+
+from .bits import float_remainder, round_down, square_root, with_sign
+
+UNSIGNED_ONE = np.uint64(1)
+
+
+def add(x, y):
+    """x + y."""
+    return x + y
+
+
+def subtract(x, y):
+    """x - y."""
+    return x - y
+
+
+def multiply(x, y):
+    """x * y."""
+    return x * y
+
+
+def divide(x, y):
+    """x / y for floats; zero divided by zero is NaN."""
+    return x / y
+
+
+def negative(x):
+    """-x."""
+    return -x
+
+
+def positive(x):
+    """x."""
+    return x
+
+
+def sqrt(x):
+    """Correctly rounded square root; NaN below zero."""
+    return square_root(x)
+
+
+def absolute(x):
+    """|x|; the lowest signed integer stays as it is."""
+    return abs(x)
+
+
+def absolute_unsigned(x):
+    """|x| of an unsigned integer or a boolean."""
+    return x
+
+
+def sign_float(x):
+    """-1, 0 or 1; NaN stays NaN."""
+    return x if math.isnan(x) else (1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0))
+
+
+def sign_signed(x):
+    """-1, 0 or 1."""
+    return (x > 0) * 1 - (x < 0) * 1
+
+
+def sign_unsigned(x):
+    """0 or 1."""
+    return (x != 0) * 1
+
+
+def fmod_float(x, y):
+    """The exact remainder of x / y that has the sign of x."""
+    return float_remainder(x, y)
+
+
+def remainder_float(x, y):
+    """The remainder of x / y that has the sign of y; correctly rounded."""
+    rest = float_remainder(x, y)
+    shifted = rest + y if (rest < 0.0) != (y < 0.0) else rest
+    return with_sign(rest, y) if rest == 0.0 else shifted
+
+
+def floor_divide_float(x, y):
+    """floor(x / y), consistent with `remainder`: x is close to y * floor_divide(x, y) + remainder(x, y)."""
+    rest = float_remainder(x, y)
+    adjusted = rest + y if (rest != 0.0) & ((rest < 0.0) != (y < 0.0)) else rest
+    quotient = (x - adjusted) / y
+    if (rest != 0.0) & ((rest < 0.0) != (y < 0.0)):
+        quotient = (x - rest) / y - 1.0
+    floored = round_down(quotient)
+    floored = floored + 1.0 if quotient - floored > 0.5 else floored
+    result = with_sign(0.0, x / y) if quotient == 0.0 else floored
+    return x / y if y == 0.0 else result
+
+
+def floor_divide_signed(x, y):
+    """floor(x / y); 0 where y is 0."""
+    minus = y == -1
+    safe = 1 if (y == 0) | minus else y
+    quotient = x // safe
+    return 0 if y == 0 else (-x if minus else quotient)
+
+
+def remainder_signed(x, y):
+    """x - y * floor(x / y); 0 where y is 0."""
+    safe = 1 if (y == 0) | (y == -1) else y
+    return 0 if y == 0 else x % safe
+
+
+def fmod_signed(x, y):
+    """The remainder of x / y that has the sign of x; 0 where y is 0."""
+    safe = 1 if (y == 0) | (y == -1) else y
+    rest = x % safe
+    return rest - safe if (rest != 0) & ((rest < 0) != (x < 0)) else rest
+
+
+def floor_divide_unsigned(x, y):
+    """floor(x / y); 0 where y is 0."""
+    return x // y if y != 0 else x - x
+
+
+def remainder_unsigned(x, y):
+    """x - y * floor(x / y); 0 where y is 0."""
+    return x % y if y != 0 else x - x
+
+
+def power_signed(x, y):
+    """x ** y by repeated squaring, wrapping; a negative exponent gives the truncated 1 / x ** -y (0 where x is 0)."""
+    result = 1
+    base = x
+    exponent = max(0, y)
+    while exponent > 0:
+        result = result * base if exponent & 1 else result
+        base = base * base
+        exponent = exponent >> 1
+    inverse = 1 if x == 1 else ((-1 if y & 1 else 1) if x == -1 else 0)
+    return inverse if y < 0 else result
+
+
+def power_unsigned(x, y):
+    """x ** y by repeated squaring, wrapping."""
+    result = UNSIGNED_ONE
+    base = np.uint64(x)
+    exponent = np.uint64(y)
+    while exponent != 0:
+        result = result * base if exponent & UNSIGNED_ONE else result
+        base = base * base
+        exponent = exponent >> UNSIGNED_ONE
+    return result
+
+
+def hypot(x, y):
+    """sqrt(x**2 + y**2) without overflow; infinite if either is."""
+    return math.hypot(x, y)

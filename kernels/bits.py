@@ -1,0 +1,82 @@
+"""Operations that Python's scalars lack: bit casts, one-rounding fused multiply-add, float-to-float rounding.
+
+In:  Python or NumPy scalars.  Out: scalars of the same width.
+Who calls: every other kernel, by bare name.  The functions here are slow stand-ins with the exact meaning, so that a
+kernel also runs as ordinary Python; the compiler replaces each one by a single machine operation (intrinsics.py).
+Kernels must use these rather than `math.floor` and friends, which compile to library calls that stop vectorisation.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+
+def float64_to_int64(x):
+    """The 64 bits of a float64, as a signed integer."""
+    return int(np.float64(x).view(np.int64))
+
+
+def int64_to_float64(i):
+    """The float64 that has these 64 bits."""
+    return float(np.uint64(int(i) & 0xFFFFFFFFFFFFFFFF).view(np.float64))
+
+
+def float32_to_int32(x):
+    """The 32 bits of a float32, as a signed integer."""
+    return np.float32(x).view(np.int32)
+
+
+def int32_to_float32(i):
+    """The float32 that has these 32 bits."""
+    return np.uint32(int(i) & 0xFFFFFFFF).view(np.float32)
+
+
+def fma(x, y, z):
+    """x * y + z with one rounding."""
+    if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+        return type(x)(float(x) * float(y) + float(z))
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    if exact == 0:
+        return type(x)(float(x) * float(y) + float(z))
+    try:
+        return type(x)(float(exact))
+    except OverflowError:
+        return type(x)(math.copysign(math.inf, exact))
+
+
+def round_down(x):
+    """floor(x), as a float."""
+    return np.floor(x)
+
+
+def round_up(x):
+    """ceil(x), as a float."""
+    return np.ceil(x)
+
+
+def round_to_zero(x):
+    """trunc(x), as a float."""
+    return np.trunc(x)
+
+
+def round_to_even(x):
+    """The nearest integer as a float, ties to even."""
+    return np.rint(x)
+
+
+def square_root(x):
+    """Correctly rounded square root; NaN below zero."""
+    return (
+        np.sqrt(x) if x >= 0 else x + math.nan if math.isnan(x) else type(x)(math.nan)
+    )
+
+
+def float_remainder(x, y):
+    """The exact remainder of x / y with the sign of x (C's fmod)."""
+    return np.fmod(x, y)
+
+
+def with_sign(x, y):
+    """The magnitude of x with the sign of y."""
+    return np.copysign(x, y)

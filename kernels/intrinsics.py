@@ -1,0 +1,112 @@
+"""Compiles one kernel with Numba: the only file of this folder that imports Numba.
+
+In:  a plain kernel function.  Out: `jit_kernel` gives its Numba dispatcher, in which every plain function that the
+kernel names is compiled too, and the stand-ins of bits.py have become LLVM intrinsics.
+Who calls: the compiler (and tests), the first time that a kernel is needed.  Never imported by another kernel file.
+"""
+
+import dis
+import functools
+import types as python_types
+
+from llvmlite import ir
+from numba import njit
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from . import bits
+
+
+def _bit_cast(source, target):
+    """A Numba intrinsic that reinterprets a scalar of one type as another of the same width."""
+
+    def cast(typing_context, value):
+        def generate(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], context.get_value_type(target))
+
+        return (target(source), generate) if isinstance(value, types.Number) else None
+
+    return intrinsic(cast)
+
+
+def _llvm_function(name, arity):
+    """A Numba intrinsic for the LLVM intrinsic `name`, overloaded on the (one) float type of its operands."""
+
+    def lower(kind):
+        def generate(context, builder, signature, arguments):
+            value_type = context.get_value_type(kind)
+            declared = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(value_type, [value_type] * arity),
+                f"llvm.{name}.f{kind.bitwidth}",
+            )
+            return builder.call(declared, arguments)
+
+        return kind(*[kind] * arity), generate
+
+    def widest(*operands):
+        return (
+            types.float32
+            if all(operand == types.float32 for operand in operands)
+            else types.float64
+        )
+
+    if arity == 1:
+        return intrinsic(lambda typing_context, x: lower(widest(x)))
+    if arity == 2:
+        return intrinsic(lambda typing_context, x, y: lower(widest(x, y)))
+    return intrinsic(lambda typing_context, x, y, z: lower(widest(x, y, z)))
+
+
+@intrinsic
+def _remainder(typing_context, x, y):
+    """LLVM's frem instruction."""
+    kind = types.float32 if x == y == types.float32 else types.float64
+    return kind(
+        kind, kind
+    ), lambda context, builder, signature, arguments: builder.frem(*arguments)
+
+
+INTRINSICS = {
+    bits.float64_to_int64: _bit_cast(types.float64, types.int64),
+    bits.int64_to_float64: _bit_cast(types.int64, types.float64),
+    bits.float32_to_int32: _bit_cast(types.float32, types.int32),
+    bits.int32_to_float32: _bit_cast(types.int32, types.float32),
+    bits.fma: _llvm_function("fma", 3),
+    bits.round_down: _llvm_function("floor", 1),
+    bits.round_up: _llvm_function("ceil", 1),
+    bits.round_to_zero: _llvm_function("trunc", 1),
+    bits.round_to_even: _llvm_function("rint", 1),
+    bits.square_root: _llvm_function("sqrt", 1),
+    bits.float_remainder: _remainder,
+    bits.with_sign: _llvm_function("copysign", 2),
+}
+
+
+@functools.cache
+def jit_kernel(function):
+    """The Numba dispatcher of a kernel, with the functions that it names compiled in turn."""
+    names = {
+        step.argval
+        for step in dis.get_instructions(function)
+        if step.opname == "LOAD_GLOBAL"
+    }
+    rebound = {
+        name: _compiled(function.__globals__[name])
+        for name in names
+        if isinstance(function.__globals__.get(name), python_types.FunctionType)
+    }
+    clone = python_types.FunctionType(
+        function.__code__,
+        {**function.__globals__, **rebound},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    clone.__module__ = function.__module__
+    return njit(error_model="numpy", forceinline=True)(clone)
+
+
+def _compiled(function):
+    """What a plain function is called as from compiled code."""
+    return INTRINSICS.get(function) or jit_kernel(function)
