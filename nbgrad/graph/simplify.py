@@ -1,0 +1,366 @@
+"""Simplification: graph in, smaller graph out, same values.
+
+One walk over the graph rebuilds it bottom-up. Each node passes the rules of its primitive and is then looked up by
+content, so equal subexpressions become one node; what no output needs is never visited. Scalars that are broadcast are
+computed as scalars, and literals are folded. Called before fusing. Floating point: no rule changes a value by more than
+a rounding, and none assumes that NaN or infinity do not occur.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .interpret import evaluate_node
+from .ir import Node, Shape, broadcast, elementwise, literal, literal_value, make, topological, zeros
+from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose
+
+Rule = Callable[[Node], Node | None]
+COMMUTATIVE = frozenset("add multiply maximum minimum logical_and logical_or equal not_equal bitwise_and".split())
+
+
+def simplify(outputs: Sequence[Node]) -> list[Node]:
+    """The simplified outputs, in order."""
+    return _Simplifier().run(outputs)
+
+
+def uniform_source(node: Node) -> Node | None:
+    """The 0-d node that a node repeats everywhere, or None."""
+    while node.name == "broadcast" and node.inputs[0].size == 1:
+        node = node.inputs[0]
+        if node.name == "reshape":
+            node = node.inputs[0]
+    return node if node.ndim == 0 else None
+
+
+def literal_of(node: Node) -> Any:
+    """The number that a node is everywhere, or None."""
+    source = uniform_source(node)
+    return literal_value(source) if source is not None and source.name == "literal" else None
+
+
+class _Simplifier:
+    def __init__(self) -> None:
+        self.known: dict[tuple[Any, ...], Node] = {}
+        self.number: dict[Node, int] = {}
+
+    def run(self, outputs: Sequence[Node]) -> list[Node]:
+        new: dict[Node, Node] = {}
+        for node in topological(outputs):
+            inputs = tuple([new[source] for source in node.inputs])
+            new[node] = self.intern(node, inputs)
+        return [new[node] for node in outputs]
+
+    def intern(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        """The canonical node for `node` with simplified inputs."""
+        if node.name in ("input", "constant"):
+            self.number.setdefault(node, len(self.number))
+            return node
+        if inputs != node.inputs:
+            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+        better = self.rewrite(node)
+        if better is not None:
+            # A rule's result is new graph over canonical nodes: make that canonical too.
+            new: dict[Node, Node] = {}
+            for part in topological_until(better, self.number):
+                new[part] = self.intern(part, tuple([new.get(source, source) for source in part.inputs]))
+            return new.get(better, better)
+        if node.name in COMMUTATIVE and self.number[inputs[1]] < self.number[inputs[0]]:
+            inputs = (inputs[1], inputs[0])
+            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+        key = (node.name, node.params, node.dtype.num, *[self.number[source] for source in inputs])
+        found = self.known.setdefault(key, node)
+        if found is node:
+            self.number[node] = len(self.number)
+        return found
+
+    def rewrite(self, node: Node) -> Node | None:
+        """A simpler node of the same value, or None."""
+        kind = node.primitive.kind
+        if node.size == 0 and kind != "source":
+            return zeros(node.shape, node.dtype) if not _is_zeros(node) else None
+        if kind == "elementwise" and node.name not in ("gather", "custom"):
+            sources = [uniform_source(source) for source in node.inputs]
+            if node.inputs and all(source is not None for source in sources):
+                scalars = tuple([source for source in sources if source is not None])
+                if all(source.name == "literal" for source in scalars) and node.name != "alias":
+                    value = _fold(node, scalars)
+                    if value is not None:
+                        return broadcast(value, node.shape)
+                if node.ndim:
+                    return broadcast(make(node.name, scalars, node.params), node.shape)
+        elif kind == "movement" and node.name not in ("pad", "concatenate"):
+            source = uniform_source(node.inputs[0])
+            if source is not None and not (node.name == "broadcast" and node.inputs[0] is source):
+                return broadcast(source, node.shape)
+        rule = RULES.get(node.name)
+        return rule(node) if rule is not None else None
+
+
+def topological_until(node: Node, stop: dict[Node, int]) -> list[Node]:
+    """The nodes above those in `stop` that a node needs, inputs first."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack = [(node, False)]
+    while stack:
+        current, expanded = stack.pop()
+        if current in stop or current in done:
+            continue
+        if expanded:
+            done.add(current)
+            order.append(current)
+        else:
+            stack.append((current, True))
+            stack.extend((source, False) for source in current.inputs)
+    return order
+
+
+def _is_zeros(node: Node) -> bool:
+    return node.name == "broadcast" and node.inputs[0].name == "literal"
+
+
+def _fold(node: Node, scalars: Sequence[Node]) -> Node | None:
+    with np.errstate(all="ignore"):
+        scalar_node = Node(node.primitive, tuple(scalars), node.params, (), node.dtype)
+        value = evaluate_node(scalar_node, [np.asarray(literal_value(s)) for s in scalars])
+    return literal(value[()], node.dtype)
+
+
+# ----- Elementwise -----
+
+
+def _first(node: Node) -> Node | None:
+    return node.inputs[0]
+
+
+def _cast(node: Node) -> Node | None:
+    return node.inputs[0] if node.inputs[0].dtype == node.dtype else None
+
+
+def _negative(node: Node) -> Node | None:
+    source = node.inputs[0]
+    return source.inputs[0] if source.name == "negative" else None
+
+
+def _add(node: Node) -> Node | None:
+    x, y = node.inputs
+    if y.name == "negative":
+        return x - y.inputs[0]
+    if x.name == "negative":
+        return y - x.inputs[0]
+    return None
+
+
+def _subtract(node: Node) -> Node | None:
+    x, y = node.inputs
+    if y.name == "negative":
+        return x + y.inputs[0]
+    value = literal_of(y)
+    return x if value is not None and value == 0 and not np.signbit(value) else None
+
+
+def _multiply(node: Node) -> Node | None:
+    for x, y in (node.inputs, node.inputs[::-1]):
+        value = literal_of(y)
+        if value is not None and node.dtype.kind != "b":
+            if value == 1:
+                return x
+            if value == -1 and node.dtype.kind != "u":
+                return elementwise("negative", x)
+    return None
+
+
+def _divide(node: Node) -> Node | None:
+    x, y = node.inputs
+    value = literal_of(y)
+    if value is None or value == 0 or not np.isfinite(value):
+        return None
+    if value == 1:
+        return x
+    # Dividing by a power of two is multiplying by its inverse, exactly.
+    inverse = 1.0 / float(value)
+    exact = math.frexp(float(value))[0] in (0.5, -0.5) and 1e-4 < abs(inverse) < 1e4
+    return x * inverse if exact else None
+
+
+def _power(node: Node) -> Node | None:
+    x, y = node.inputs
+    value = literal_of(y)
+    if value is None or node.dtype.kind != "f":
+        return None
+    if value == 0:
+        return broadcast(literal(1, node.dtype), node.shape)
+    if value == 0.5:
+        return elementwise("sqrt", x)
+    if value in (1, 2, 3, 4):
+        square = x * x
+        return {1: x, 2: square, 3: square * x, 4: square * square}[int(value)]
+    if value in (-1, -2):
+        return 1.0 / (x if value == -1 else x * x)
+    return None
+
+
+def _select(node: Node) -> Node | None:
+    condition, x, y = node.inputs
+    if x is y:
+        return x
+    value = literal_of(condition)
+    if value is not None:
+        return x if value else y
+    if x.name == "select" and x.inputs[0] is condition:
+        return elementwise("select", condition, x.inputs[1], y)
+    if y.name == "select" and y.inputs[0] is condition:
+        return elementwise("select", condition, x, y.inputs[2])
+    return None
+
+
+def _logical_not(node: Node) -> Node | None:
+    source = node.inputs[0]
+    return source.inputs[0] if source.name == "logical_not" and source.inputs[0].dtype.kind == "b" else None
+
+
+# ----- Movement -----
+
+
+def _reshape(node: Node) -> Node | None:
+    source = node.inputs[0]
+    if source.shape == node.shape:
+        return source
+    return reshape(source.inputs[0], node.shape) if source.name == "reshape" else None
+
+
+def _transpose(node: Node) -> Node | None:
+    source = node.inputs[0]
+    axes: tuple[int, ...] = node.params[0]
+    if axes == tuple(range(node.ndim)):
+        return source
+    if source.name == "transpose":
+        return transpose(source.inputs[0], tuple([source.params[0][a] for a in axes]))
+    moved = [a for a in axes if source.shape[a] != 1]
+    return reshape(source, node.shape) if moved == sorted(moved) else None
+
+
+def _broadcast(node: Node) -> Node | None:
+    source = node.inputs[0]
+    if source.shape == node.shape:
+        return source
+    if source.name == "broadcast":
+        return broadcast(source.inputs[0], node.shape)
+    if source.name == "reshape" and source.inputs[0].shape == source.shape[source.ndim - source.inputs[0].ndim :]:
+        return broadcast(source.inputs[0], node.shape)
+    return None
+
+
+def _slice(node: Node) -> Node | None:
+    source = node.inputs[0]
+    ranges = node.params[0]
+    if all(r == (0, n, 1) for r, n in zip(ranges, source.shape, strict=True)):
+        return source
+    if source.name == "slice":
+        inner = source.params[0]
+        both = [(s0 + s * t0, n, t * t0) for (s0, _, t0), (s, n, t) in zip(inner, ranges, strict=True)]
+        return slice_axes(source.inputs[0], both)
+    if source.name == "pad" and all(
+        start >= lo and start + (n - 1) * step < lo + extent and start + (n - 1) * step >= lo and start < lo + extent
+        for (start, n, step), (lo, _), extent in zip(ranges, source.params[0], source.inputs[0].shape, strict=True)
+    ):
+        moved = [(start - lo, n, step) for (start, n, step), (lo, _) in zip(ranges, source.params[0], strict=True)]
+        return slice_axes(source.inputs[0], moved)
+    if source.name == "concatenate":
+        axis = source.params[0]
+        start, n, step = ranges[axis]
+        low, high = min(start, start + (n - 1) * step), max(start, start + (n - 1) * step)
+        offset = 0
+        for piece in source.inputs:
+            if offset <= low and high < offset + piece.shape[axis]:
+                return slice_axes(piece, [*ranges[:axis], (start - offset, n, step), *ranges[axis + 1 :]])
+            offset += piece.shape[axis]
+    return None
+
+
+def _concatenate(node: Node) -> Node | None:
+    axis = node.params[0]
+    pieces: list[Node] = []
+    for piece in node.inputs:
+        if piece.name == "concatenate" and piece.params[0] == axis:
+            pieces.extend(piece.inputs)
+        elif piece.shape[axis]:
+            pieces.append(piece)
+    return concatenate(pieces, axis) if tuple(pieces) != node.inputs else None
+
+
+# ----- Reductions and special kernels -----
+
+
+def _reduction(node: Node) -> Node | None:
+    source = node.inputs[0]
+    axes: tuple[int, ...] = node.params[0]
+    if not axes:
+        return source
+    trivial = [axis for axis in axes if source.shape[axis] == 1]
+    if trivial:
+        kept = tuple([n for axis, n in enumerate(source.shape) if axis not in trivial])
+        moved = [axis - sum(t < axis for t in trivial) for axis in axes if axis not in trivial]
+        return reduce(node.name, reshape(source, kept), moved)
+    if source.name == "broadcast":
+        inner = source.inputs[0]
+        extra = source.ndim - inner.ndim
+        stretched = [a for a in axes if a < extra or (inner.shape[a - extra] == 1)]
+        if stretched and node.name in ("sum", "max", "min"):
+            rest = tuple([a for a in axes if a not in stretched])
+            shape: Shape = tuple([1 if a in stretched else n for a, n in enumerate(source.shape)])
+            count = math.prod(source.shape[a] for a in stretched)
+            reduced = reshape(reduce(node.name, broadcast(reshape_leading(inner, source.ndim), shape), rest), node.shape)
+            return reduced * count if node.name == "sum" else reduced
+    if node.name in ("sum", "prod") and node.dtype == np.float16:
+        return cast(reduce(node.name, cast(source, np.dtype(np.float32)), axes), node.dtype)
+    if source.name == node.name:
+        remaining = [a for a in range(source.inputs[0].ndim) if a not in source.params[0]]
+        return reduce(node.name, source.inputs[0], (*source.params[0], *[remaining[a] for a in axes]))
+    return None
+
+
+def reshape_leading(node: Node, ndim: int) -> Node:
+    """The node with axes of length 1 in front, so that it has `ndim` axes."""
+    return reshape(node, (1,) * (ndim - node.ndim) + node.shape)
+
+
+def _matmul(node: Node) -> Node | None:
+    a, b = node.inputs
+    batch, m, k = a.shape
+    n = b.shape[2]
+    if k == 1:
+        return broadcast(a, (batch, m, n)) * broadcast(b, (batch, m, n))
+    if m == 1 and n == 1:
+        product = reshape(a, (batch, k)) * reshape(b, (batch, k))
+        return reshape(reduce("sum", product, (1,)), (batch, 1, 1))
+    return None
+
+
+RULES: dict[str, Rule] = {
+    "alias": _first,
+    "stop_gradient": _first,
+    "custom": _first,
+    "cast": _cast,
+    "negative": _negative,
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "power": _power,
+    "select": _select,
+    "logical_not": _logical_not,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "broadcast": _broadcast,
+    "slice": _slice,
+    "concatenate": _concatenate,
+    "sum": _reduction,
+    "prod": _reduction,
+    "max": _reduction,
+    "min": _reduction,
+    "matmul": _matmul,
+}
