@@ -1,0 +1,378 @@
+"""The shape of an array: reshape, permute, broadcast, flip, roll.
+
+In: array-likes. Out: Tensors. Called by users, by Tensor's methods, and by the other files of `ops`. Everything here is
+movement: no element is computed, and the compiler turns these functions into index maps on reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..graph.ir import Node, Shape, broadcast
+from ..graph.primitives import cast, slice_axes
+from ..graph.primitives import reshape as reshape_primitive
+from ..graph.primitives import transpose as permute
+from ..tensor import Tensor
+from .joining import stack as stack  # lifting.py looks for it here
+from .lifting import as_node, wrap
+from .operands import axes_of, axis_of, integers, only, real_dtype, shape_of, take_runs
+
+# ----- On nodes -----
+
+
+def reshape_node(node: Node, shape: Any, order: str = "C") -> Node:
+    """The elements in another shape, in C or Fortran order; one extent may be -1."""
+    extents = list(integers(shape, "shape"))
+    only("order", order, "C", "F", "A")
+    if extents.count(-1) > 1:
+        message = f"Only one extent of a shape can be -1, but got {tuple(extents)}."
+        raise ShapeError(message)
+    if -1 in extents:
+        known = 1
+        for n in extents:
+            known *= n if n != -1 else 1
+        if known and node.size % known == 0:
+            extents[extents.index(-1)] = node.size // known
+    wanted = 1
+    for n in extents:
+        wanted *= n
+    if wanted != node.size or any(n < 0 for n in extents):
+        message = f"An array of shape {node.shape} cannot be reshaped to {tuple(extents)}."
+        raise ShapeError(message)
+    if order == "F":
+        return transpose_node(reshape_primitive(transpose_node(node), tuple(reversed(extents))))
+    return reshape_primitive(node, tuple(extents))
+
+
+def transpose_node(node: Node, axes: Any = None) -> Node:
+    """Axes permuted, reversed by default."""
+    if axes is None:
+        return permute(node, tuple(range(node.ndim))[::-1])
+    order = axes_of(axes, node.ndim)
+    if len(order) != node.ndim:
+        message = f"axes={axes!r} is not a permutation of the {node.ndim} axes of shape {node.shape}."
+        raise ShapeError(message)
+    return permute(node, order)
+
+
+def moveaxis_node(node: Node, source: Any, destination: Any) -> Node:
+    """Axes moved to other positions; the others keep their order."""
+    sources, destinations = axes_of(source, node.ndim), axes_of(destination, node.ndim)
+    if len(sources) != len(destinations):
+        message = f"source={source!r} and destination={destination!r} have different numbers of axes."
+        raise ShapeError(message)
+    order = [a for a in range(node.ndim) if a not in sources]
+    for place, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(place, axis)
+    return permute(node, tuple(order))
+
+
+def broadcast_node(node: Node, shape: Any) -> Node:
+    """The node read as a shape, or ShapeError."""
+    extents = shape_of(shape)
+    fits = len(extents) >= node.ndim and all(
+        n in (1, m) for n, m in zip(node.shape[::-1], extents[::-1], strict=False)
+    )
+    if not fits:
+        message = f"An array of shape {node.shape} cannot be broadcast to {extents}."
+        raise ShapeError(message)
+    return broadcast(node, extents)
+
+
+def common_shape(shapes: Sequence[Shape]) -> Shape:
+    """The shape that all broadcast to, or ShapeError."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        message = f"The shapes {', '.join(map(str, shapes))} do not broadcast together."
+        raise ShapeError(message) from None
+
+
+def flip_node(node: Node, axes: Sequence[int]) -> Node:
+    """Order reversed along axes."""
+    return slice_axes(node, [(n - 1, n, -1) if a in axes and n else (0, n, 1) for a, n in enumerate(node.shape)])
+
+
+def swap(node: Node, first: int, second: int) -> Node:
+    """Two axes exchanged."""
+    order = list(range(node.ndim))
+    order[first], order[second] = order[second], order[first]
+    return permute(node, tuple(order))
+
+
+def at_least(node: Node, ndim: int) -> Node:
+    """New axes as `atleast_2d` and `atleast_3d` place them."""
+    if node.ndim >= ndim:
+        return node
+    if ndim == 3 and node.ndim:
+        return reshape_primitive(node, (1, *node.shape, 1) if node.ndim == 1 else (*node.shape, 1))
+    return reshape_primitive(node, (1,) * (ndim - node.ndim) + node.shape)
+
+
+# ----- Reshape -----
+
+
+def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
+    """The same elements in another shape.
+
+    Parameters
+    ----------
+    a : array-like
+    shape : int or tuple of int
+        One extent may be -1: it is what is left.
+    order : {"C", "F", "A"}
+        Which index changes fastest: the last ("C", "A") or the first ("F").
+    copy : bool, optional
+        Has no effect: Tensors are values.
+    """
+    return wrap(reshape_node(as_node(a), shape, order))
+
+
+def ravel(a: Any, order: str = "C") -> Tensor:
+    """The elements in one axis."""
+    return wrap(reshape_node(as_node(a), (-1,), "C" if order == "K" else order))
+
+
+def squeeze(a: Any, axis: Any = None) -> Tensor:
+    """Axes of extent 1 removed: all of them, or those given."""
+    node = as_node(a)
+    axes = [k for k, n in enumerate(node.shape) if n == 1] if axis is None else axes_of(axis, node.ndim)
+    for k in axes:
+        if node.shape[k] != 1:
+            message = f"Axis {k} of shape {node.shape} cannot be squeezed, because its extent is not 1."
+            raise ShapeError(message)
+    return wrap(reshape_primitive(node, tuple([n for k, n in enumerate(node.shape) if k not in axes])))
+
+
+def expand_dims(a: Any, axis: Any) -> Tensor:
+    """New axes of extent 1 at the given positions of the result."""
+    node = as_node(a)
+    places = integers(axis, "axis")
+    axes = axes_of(places, node.ndim + len(places))
+    extents = iter(node.shape)
+    shape = tuple([1 if k in axes else next(extents) for k in range(node.ndim + len(places))])
+    return wrap(reshape_primitive(node, shape))
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with at least one axis; a tuple if there are several."""
+    return _each(1, arys)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with at least two axes; a tuple if there are several."""
+    return _each(2, arys)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with at least three axes; a tuple if there are several."""
+    return _each(3, arys)
+
+
+def _each(ndim: int, arrays: Sequence[Any]) -> Any:
+    results = tuple([wrap(at_least(as_node(a), ndim)) for a in arrays])
+    return results[0] if len(results) == 1 else results
+
+
+# ----- Permute -----
+
+
+def transpose(a: Any, axes: Any = None) -> Tensor:
+    """Axes permuted: axis k of the result is axis `axes[k]` of the array; reversed by default."""
+    return wrap(transpose_node(as_node(a), axes))
+
+
+def matrix_transpose(x: Any, /) -> Tensor:
+    """The last two axes exchanged."""
+    node = as_node(x)
+    if node.ndim < 2:
+        message = f"matrix_transpose needs at least two axes, but the shape is {node.shape}."
+        raise ShapeError(message)
+    return wrap(swap(node, node.ndim - 2, node.ndim - 1))
+
+
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tensor:
+    """Two axes exchanged."""
+    node = as_node(a)
+    return wrap(swap(node, axis_of(axis1, node.ndim), axis_of(axis2, node.ndim)))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
+    """Axes moved to other positions; the others keep their order."""
+    return wrap(moveaxis_node(as_node(a), source, destination))
+
+
+def rollaxis(a: Any, axis: Any, start: int = 0) -> Tensor:
+    """One axis moved before position `start`."""
+    node = as_node(a)
+    source = axis_of(axis, node.ndim)
+    place = integers(start, "start")[0]
+    place += node.ndim if place < 0 else 0
+    if not 0 <= place <= node.ndim:
+        message = f"start={start} is out of bounds for an array with {node.ndim} axes."
+        raise ShapeError(message)
+    return wrap(moveaxis_node(node, source, place - 1 if source < place else place))
+
+
+# ----- Broadcast -----
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tensor:
+    """The array read as a larger shape; takes no memory."""
+    return wrap(broadcast_node(as_node(array), shape))
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
+    """Arrays read in their common shape."""
+    nodes = [as_node(a) for a in args]
+    shape = common_shape([node.shape for node in nodes])
+    return tuple([wrap(broadcast(node, shape)) for node in nodes])
+
+
+# ----- Order along axes -----
+
+
+def flip(m: Any, axis: Any = None) -> Tensor:
+    """Order reversed along axes; along all of them by default."""
+    node = as_node(m)
+    return wrap(flip_node(node, axes_of(axis, node.ndim)))
+
+
+def _flip_at(name: str, m: Any, axis: int) -> Tensor:
+    node = as_node(m)
+    if node.ndim <= axis:
+        message = f"{name} needs at least {axis + 1} axes, but the shape is {node.shape}."
+        raise ShapeError(message)
+    return wrap(flip_node(node, (axis,)))
+
+
+def flipud(m: Any) -> Tensor:
+    """Order reversed along the first axis."""
+    return _flip_at("flipud", m, 0)
+
+
+def fliplr(m: Any) -> Tensor:
+    """Order reversed along the second axis."""
+    return _flip_at("fliplr", m, 1)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+    """Elements shifted along axes; those that leave one end come back at the other."""
+    node = as_node(a)
+    shifts = integers(shift, "shift")
+    if axis is None:
+        flat = reshape_primitive(node, (node.size,))
+        # Several shifts of the flat array add up.
+        return wrap(reshape_primitive(_roll(flat, sum(shifts), 0), node.shape))
+    axes = [axis_of(k, node.ndim) for k in integers(axis, "axis")]
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        message = f"shift={shift!r} and axis={axis!r} have different lengths."
+        raise ShapeError(message)
+    count = len(shifts) if len(axes) == 1 else len(axes)
+    for k in range(count):
+        node = _roll(node, shifts[k % len(shifts)], axes[k % len(axes)])
+    return wrap(node)
+
+
+def _roll(node: Node, shift: int, axis: int) -> Node:
+    n = node.shape[axis]
+    step = shift % n if n else 0
+    return take_runs(node, axis, [(n - step, step, 1), (0, n - step, 1)]) if step else node
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
+    """Turned by quarters in the plane of two axes."""
+    node = as_node(m)
+    plane = axes_of(axes, node.ndim)
+    if len(plane) != 2:
+        message = f"rot90 needs two different axes, but got axes={axes!r}."
+        raise ShapeError(message)
+    first, second = plane
+    turns = k % 4
+    if turns == 2:
+        return wrap(flip_node(node, plane))
+    if turns == 1:
+        return wrap(swap(flip_node(node, (second,)), first, second))
+    return wrap(flip_node(swap(node, first, second), (second,)) if turns == 3 else node)
+
+
+# ----- Facts and copies -----
+
+
+def shape(a: Any) -> Shape:
+    """The extents of an array."""
+    return as_node(a).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of an array."""
+    return as_node(a).ndim
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements of an array, or its extent along axes."""
+    node = as_node(a)
+    count = 1
+    for k in axes_of(axis, node.ndim):
+        count *= node.shape[k]
+    return count
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
+    """The same value; Tensors never share memory that can be written."""
+    return wrap(as_node(a))
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """The array in another dtype."""
+    only("device", device, None, "cpu")
+    return wrap(cast(as_node(x), real_dtype(dtype)))
+
+
+def asarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """A Tensor of an array-like, in another dtype if one is given."""
+    for name in options:
+        if name not in ("order", "copy", "device", "like"):
+            message = f"asarray has no option {name!r}."
+            raise ArgumentError(message)
+    node = as_node(a)
+    return wrap(node if dtype is None else cast(node, real_dtype(dtype)))
+
+
+NUMPY = {
+    np.reshape: reshape,
+    np.ravel: ravel,
+    np.squeeze: squeeze,
+    np.expand_dims: expand_dims,
+    np.atleast_1d: atleast_1d,
+    np.atleast_2d: atleast_2d,
+    np.atleast_3d: atleast_3d,
+    np.transpose: transpose,
+    np.permute_dims: transpose,
+    np.matrix_transpose: matrix_transpose,
+    np.linalg.matrix_transpose: matrix_transpose,
+    np.swapaxes: swapaxes,
+    np.moveaxis: moveaxis,
+    np.rollaxis: rollaxis,
+    np.broadcast_to: broadcast_to,
+    np.broadcast_arrays: broadcast_arrays,
+    np.flip: flip,
+    np.flipud: flipud,
+    np.fliplr: fliplr,
+    np.roll: roll,
+    np.rot90: rot90,
+    np.shape: shape,
+    np.ndim: ndim,
+    np.size: size,
+    np.copy: copy,
+    np.astype: astype,
+    np.asarray: asarray,
+    np.asanyarray: asarray,
+    np.ascontiguousarray: asarray,
+    np.asfortranarray: asarray,
+    np.array: asarray,
+}

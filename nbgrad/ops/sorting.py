@@ -1,0 +1,319 @@
+"""Sorting, searching and the positions of nonzero elements.
+
+In: array-likes. Out: Tensors. Called by users and by Tensor's methods. Sorting is a gather by `argsort`, so it
+differentiates: each sorted element passes its gradient to where it came from. Functions whose result's shape depends on
+values (`unique`, `nonzero`, ...) compute those values at once; what they select still differentiates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..graph import primitives
+from ..graph.ir import INT64, Node, constant, elementwise
+from ..graph.primitives import concatenate, gather, reshape
+from ..runtime.evaluate import concrete
+from ..tensor import Tensor
+from .lifting import as_node, wrap
+from .operands import (
+    axis_of,
+    cut,
+    deliver,
+    from_last,
+    gather_axis,
+    integers,
+    nodes_of,
+    only,
+    promote,
+    scalar,
+    take_last,
+    to_last,
+    truth,
+)
+
+_KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
+
+# ----- On nodes -----
+
+
+def _lined_up(node: Node, axis: Any) -> tuple[Node, int]:
+    """The node with the axis to sort along at the end, and that axis; None sorts the flat array."""
+    if axis is None:
+        return reshape(node, (node.size,)), 0
+    at = axis_of(axis, node.ndim)
+    return to_last(node, at), at
+
+
+def argsort_node(node: Node, axis: Any = -1) -> Node:
+    """Positions that sort along an axis; stable, NaN last."""
+    rows, at = _lined_up(node, axis)
+    return from_last(primitives.argsort(rows), at)
+
+
+def sort_node(node: Node, axis: Any = -1) -> Node:
+    """Elements sorted along an axis; NaN last."""
+    rows, at = _lined_up(node, axis)
+    return from_last(take_last(rows, primitives.argsort(rows)), at)
+
+
+def searchsorted_node(sorted_values: Node, values: Node, side: str) -> Node:
+    """Where values belong in a sorted 1-d array.
+
+    Both are sorted together, stably: a value's rank among all minus its rank among the values is what is before it.
+    """
+    n, count = sorted_values.size, values.size
+    flat = reshape(values, (count,))
+    if not (sorted_values.traced or values.traced):
+        found = np.searchsorted(concrete(sorted_values, "array"), concrete(values, "array"), side)  # pyright: ignore
+        return constant(np.asarray(found, INT64))
+    parts, first = ([flat, sorted_values], 0) if side == "left" else ([sorted_values, flat], n)
+    order = primitives.argsort(concatenate(parts, 0))
+    rank = cut(primitives.argsort(order), 0, first, count)
+    among = primitives.argsort(primitives.argsort(flat))
+    return reshape(elementwise("subtract", rank, among), values.shape)
+
+
+# ----- Sort -----
+
+
+def _stable_only(kind: Any, order: Any, stable: Any) -> None:
+    only("kind", kind, *_KINDS)
+    only("order", order, None)
+    only("stable", stable, None, True, False)
+
+
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+    """Elements sorted along an axis (of the flat array, if None). Always stable; differentiable.
+
+    Parameters
+    ----------
+    a : array-like
+    axis : int or None
+    kind, stable
+        Accepted as in NumPy; the result is the same.
+    order : None
+        Tensors have no fields to order by.
+
+    Returns
+    -------
+    Tensor
+    """
+    _stable_only(kind, order, stable)
+    return wrap(sort_node(as_node(a), axis))
+
+
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+    """Positions that sort along an axis (of the flat array, if None); equal elements keep their order."""
+    _stable_only(kind, order, stable)
+    return wrap(argsort_node(as_node(a), axis))
+
+
+def _kth(kth: Any, node: Node, axis: Any) -> None:
+    n = node.size if axis is None else node.shape[axis_of(axis, node.ndim)]
+    for k in integers(kth, "kth"):
+        if not -n <= k < n:
+            message = f"kth={k} is out of bounds for an axis of extent {n}."
+            raise ShapeError(message)
+
+
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Tensor:
+    """Elements with the k-th smallest in its place, smaller ones before it; here they are sorted altogether."""
+    only("kind", kind, "introselect")
+    only("order", order, None)
+    node = as_node(a)
+    _kth(kth, node, axis)
+    return wrap(sort_node(node, axis))
+
+
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Tensor:
+    """Positions that partition along an axis; here they sort it."""
+    only("kind", kind, "introselect")
+    only("order", order, None)
+    node = as_node(a)
+    _kth(kth, node, axis)
+    return wrap(argsort_node(node, axis))
+
+
+def lexsort(keys: Any, axis: Any = -1) -> Tensor:
+    """Positions that sort by several keys, the last key first."""
+    nodes = nodes_of(keys)
+    if not nodes or any(node.shape != nodes[0].shape for node in nodes):
+        message = "lexsort needs at least one key, and all keys of one shape."
+        raise ShapeError(message)
+    if nodes[0].ndim == 0:
+        return wrap(constant(np.zeros((), INT64)))
+    at = axis_of(axis, nodes[0].ndim)
+    rows = [to_last(node, at) for node in nodes]
+    order = primitives.argsort(rows[0])
+    for row in rows[1:]:
+        order = take_last(order, primitives.argsort(take_last(row, order)))
+    return wrap(from_last(order, at))
+
+
+# ----- Search -----
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+    """Positions in the sorted 1-d array `a` before (side "left") or after (side "right") elements equal to `v`."""
+    only("side", side, "left", "right")
+    where, values = promote([as_node(a), as_node(v)])
+    if where.ndim != 1:
+        message = f"searchsorted needs a sorted 1-d array, but its shape is {where.shape}."
+        raise ShapeError(message)
+    if sorter is not None:
+        where = gather(where, primitives.cast(as_node(sorter), INT64))
+    return wrap(searchsorted_node(where, values, side))
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+    """The number of the bin that each element falls into; bins increase or decrease."""
+    values, edges = promote([as_node(x), as_node(bins)])
+    if edges.ndim != 1:
+        message = f"digitize needs 1-d bins, but their shape is {edges.shape}."
+        raise ShapeError(message)
+    known = concrete(edges, "array")
+    rising, falling = bool(np.all(known[1:] >= known[:-1])), bool(np.all(known[1:] <= known[:-1]))
+    if not (rising or falling):
+        message = "The bins given to digitize must increase or decrease."
+        raise ShapeError(message)
+    if rising:
+        return wrap(searchsorted_node(edges, values, "left" if right else "right"))
+    n = edges.size
+    found = searchsorted_node(cut(edges, 0, n - 1, n, -1), values, "right" if right else "left")
+    return wrap(elementwise("subtract", scalar(n, INT64), found))
+
+
+# ----- Positions of nonzero elements: the shape depends on values -----
+
+
+def nonzero_nodes(node: Node) -> tuple[Node, ...]:
+    """Positions of the nonzero elements, one node per axis."""
+    if node.ndim == 0:
+        message = "nonzero needs at least one axis; use atleast_1d."
+        raise ShapeError(message)
+    return tuple([constant(np.asarray(p, INT64)) for p in np.nonzero(concrete(truth(node), "array"))])
+
+
+def nonzero(a: Any) -> tuple[Tensor, ...]:
+    """Positions of the nonzero elements, one Tensor per axis."""
+    return tuple([wrap(node) for node in nonzero_nodes(as_node(a))])
+
+
+def flatnonzero(a: Any) -> Tensor:
+    """Positions of the nonzero elements in the flat array."""
+    node = as_node(a)
+    return wrap(nonzero_nodes(reshape(node, (node.size,)))[0])
+
+
+def argwhere(a: Any) -> Tensor:
+    """Positions of the nonzero elements, one row each."""
+    return wrap(constant(np.argwhere(concrete(truth(as_node(a)), "array")).astype(INT64)))
+
+
+def _selected(mask: Any) -> np.ndarray:
+    node = as_node(mask)
+    return np.flatnonzero(concrete(truth(reshape(node, (node.size,))), "array"))
+
+
+def extract(condition: Any, arr: Any) -> Tensor:
+    """The elements of the flat array where a condition holds."""
+    node = as_node(arr)
+    where = _selected(condition)
+    if where.size and where[-1] >= node.size:
+        message = f"The condition holds beyond the {node.size} elements of the array."
+        raise ShapeError(message)
+    return wrap(gather(reshape(node, (node.size,)), constant(where.astype(INT64))))
+
+
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Tensor:
+    """The positions of an axis (of the flat array, if None) where a 1-d condition holds."""
+    node, mask = as_node(a), as_node(condition)
+    if mask.ndim != 1:
+        message = f"compress needs a 1-d condition, but its shape is {mask.shape}."
+        raise ShapeError(message)
+    if axis is None:
+        node, axis = reshape(node, (node.size,)), 0
+    at = axis_of(axis, node.ndim)
+    where = _selected(mask)
+    if where.size and where[-1] >= node.shape[at]:
+        message = f"The condition holds beyond the extent {node.shape[at]} of the axis."
+        raise ShapeError(message)
+    return deliver(gather_axis(node, at, constant(where.astype(INT64))), out)
+
+
+# ----- Sets -----
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,  # noqa: A002
+) -> Any:
+    """The different elements, sorted; along an axis, the different slices.
+
+    Each takes its gradient to the first element that has its value. Results as in NumPy: a Tensor, or a tuple with
+    positions, inverse and counts where they are asked for.
+    """
+    node = as_node(ar)
+    if axis is None:
+        at, source = 0, reshape(node, (node.size,))
+    else:
+        at = axis_of(axis, node.ndim)
+        source = node
+    _, index, inverse, counts = np.unique(
+        concrete(node, "array"), True, True, True, axis if axis is None else at, equal_nan=equal_nan
+    )
+    values = wrap(gather_axis(source, at, constant(index.astype(INT64))))
+    extras = [
+        wrap(constant(np.asarray(extra, INT64)))
+        for extra, asked in ((index, return_index), (inverse, return_inverse), (counts, return_counts))
+        if asked
+    ]
+    return (values, *extras) if extras else values
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Tensor:
+    """Whether each element is among others."""
+    only("kind", kind, None, "sort", "table")
+    values, others = promote([as_node(element), as_node(test_elements)])
+    others = reshape(others, (others.size,))
+    if others.size == 0:
+        result = elementwise("not_equal", values, values) if values.dtype.kind != "f" else elementwise(
+            "less", values, -math.inf
+        )
+    else:
+        # Sorted, so that one search finds the only candidate.
+        ordered = sort_node(others)
+        place = searchsorted_node(ordered, values, "left")
+        inside = elementwise("minimum", place, others.size - 1)
+        result = elementwise("equal", gather(ordered, inside), values)
+    return wrap(elementwise("logical_not", result) if invert else result)
+
+
+NUMPY = {
+    np.sort: sort,
+    np.argsort: argsort,
+    np.partition: partition,
+    np.argpartition: argpartition,
+    np.lexsort: lexsort,
+    np.searchsorted: searchsorted,
+    np.digitize: digitize,
+    np.nonzero: nonzero,
+    np.flatnonzero: flatnonzero,
+    np.argwhere: argwhere,
+    np.extract: extract,
+    np.compress: compress,
+    np.unique: unique,
+    np.isin: isin,
+}
