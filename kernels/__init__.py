@@ -7,7 +7,17 @@ imports neither Numba nor SciPy.  A kernel's docstring states its error in ULP (
 
 import numpy as np
 
-from . import arithmetic, comparison, gamma, library, rounding, sinc
+from . import (
+    arithmetic,
+    comparison,
+    exponential,
+    gamma,
+    library,
+    logarithm,
+    rounding,
+    sinc,
+    trigonometric,
+)
 
 SCALARS = {
     "add": {"float": arithmetic.add, "int": arithmetic.add, "bool": comparison.either},
@@ -53,19 +63,19 @@ SCALARS = {
     # Roots, exponentials and logarithms.
     "sqrt": {"float": arithmetic.sqrt},
     "cbrt": {"float": library.cbrt},
-    "exp": {"float": library.exp},
-    "exp2": {"float": library.exp2},
-    "expm1": {"float": library.expm1},
-    "log": {"float": library.log},
-    "log2": {"float": library.log2},
-    "log10": {"float": library.log10},
-    "log1p": {"float": library.log1p},
-    "logaddexp": {"float": library.logaddexp},
-    "logaddexp2": {"float": library.logaddexp2},
+    "exp": {"float64": exponential.exp, "float": library.exp},
+    "exp2": {"float64": exponential.exp2, "float": library.exp2},
+    "expm1": {"float64": exponential.expm1, "float": library.expm1},
+    "log": {"float64": logarithm.log, "float": library.log},
+    "log2": {"float64": logarithm.log2, "float": library.log2},
+    "log10": {"float64": logarithm.log10, "float": library.log10},
+    "log1p": {"float64": logarithm.log1p, "float": library.log1p},
+    "logaddexp": {"float64": logarithm.logaddexp, "float": library.logaddexp},
+    "logaddexp2": {"float64": logarithm.logaddexp2, "float": library.logaddexp2},
     # Circular and hyperbolic functions.
-    "sin": {"float": library.sin},
-    "cos": {"float": library.cos},
-    "tan": {"float": library.tan},
+    "sin": {"float64": trigonometric.sin, "float": library.sin},
+    "cos": {"float64": trigonometric.cos, "float": library.cos},
+    "tan": {"float64": trigonometric.tan, "float": library.tan},
     "arcsin": {"float": library.arcsin},
     "arccos": {"float": library.arccos},
     "arctan": {"float": library.arctan},
@@ -128,9 +138,9 @@ SCALARS = {
     # Special functions.
     "erf": {"float": library.erf},
     "erfc": {"float": library.erfc},
-    "expit": {"float": library.expit},
-    "logit": {"float": library.logit},
-    "xlogy": {"float": library.xlogy},
+    "expit": {"float64": exponential.expit, "float": library.expit},
+    "logit": {"float64": logarithm.logit, "float": library.logit},
+    "xlogy": {"float64": logarithm.xlogy, "float": library.xlogy},
     "gammaln": {"float": library.gammaln},
     "digamma": {"float": gamma.digamma},
     "polygamma": {"float": gamma.polygamma},

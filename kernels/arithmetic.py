@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .bits import float_remainder, round_down, square_root, with_sign
+from .bits import fma, rare_fmod, round_down, round_to_zero, square_root, with_sign
 
 UNSIGNED_ONE = np.uint64(1)
 
@@ -75,24 +75,41 @@ def sign_unsigned(x):
 
 
 def fmod_float(x, y):
-    """The exact remainder of x / y that has the sign of x."""
-    return float_remainder(x, y)
+    """The exact remainder of x / y that has the sign of x.
+
+    With q = trunc(x / y) off by at most one, x - q y is a float, so that one fused operation finds it exactly.
+    Quotients beyond 2**52, and those of a subnormal y, go to the C library.
+    """
+    a = abs(float(x))
+    b = abs(float(y))
+    quotient = round_to_zero(a / b)
+    rest = fma(-quotient, b, a)
+    rest = rest + b if rest < 0.0 else rest
+    rest = rest - b if rest >= b else rest
+    rest = a if a < b else rest
+    if (a < math.inf) & ((quotient > 4503599627370496.0) | (b < 1e-290)):
+        rest = rare_fmod(a, b)
+    rest = math.nan if a == math.inf else rest
+    return with_sign(rest, float(x))
 
 
 def remainder_float(x, y):
-    """The remainder of x / y that has the sign of y; correctly rounded."""
-    rest = float_remainder(x, y)
+    """The remainder of x / y that has the sign of y; 0.5 ULP."""
+    y = float(y)
+    rest = fmod_float(x, y)
     shifted = rest + y if (rest < 0.0) != (y < 0.0) else rest
-    return with_sign(rest, y) if rest == 0.0 else shifted
+    return with_sign(0.0, y) if rest == 0.0 else shifted
 
 
 def floor_divide_float(x, y):
-    """floor(x / y), consistent with `remainder`: x is close to y * floor_divide(x, y) + remainder(x, y)."""
-    rest = float_remainder(x, y)
-    adjusted = rest + y if (rest != 0.0) & ((rest < 0.0) != (y < 0.0)) else rest
-    quotient = (x - adjusted) / y
-    if (rest != 0.0) & ((rest < 0.0) != (y < 0.0)):
-        quotient = (x - rest) / y - 1.0
+    """floor(x / y), the whole number that belongs to `remainder`, as NumPy computes it."""
+    x = float(x)
+    y = float(y)
+    rest = fmod_float(x, y)
+    quotient = (x - rest) / y
+    quotient = (
+        quotient - 1.0 if (rest != 0.0) & ((rest < 0.0) != (y < 0.0)) else quotient
+    )
     floored = round_down(quotient)
     floored = floored + 1.0 if quotient - floored > 0.5 else floored
     result = with_sign(0.0, x / y) if quotient == 0.0 else floored

@@ -72,9 +72,24 @@ def square_root(x):
     )
 
 
-def float_remainder(x, y):
-    """The exact remainder of x / y with the sign of x (C's fmod)."""
-    return np.fmod(x, y)
+def rare_sin(x):
+    """The C library's sine of a float64; for a branch that hardly ever runs."""
+    return float(np.sin(x))
+
+
+def rare_cos(x):
+    """The C library's cosine of a float64; for a branch that hardly ever runs."""
+    return float(np.cos(x))
+
+
+def rare_tan(x):
+    """The C library's tangent of a float64; for a branch that hardly ever runs."""
+    return float(np.tan(x))
+
+
+def rare_fmod(x, y):
+    """The C library's fmod of two float64; for a branch that hardly ever runs."""
+    return float(np.fmod(x, y))
 
 
 def with_sign(x, y):

@@ -10,6 +10,7 @@ import functools
 import types as python_types
 
 from llvmlite import ir
+from llvmlite.ir.values import FunctionAttributes
 from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -58,13 +59,44 @@ def _llvm_function(name, arity):
     return intrinsic(lambda typing_context, x, y, z: lower(widest(x, y, z)))
 
 
-@intrinsic
-def _remainder(typing_context, x, y):
-    """LLVM's frem instruction."""
-    kind = types.float32 if x == y == types.float32 else types.float64
-    return kind(
-        kind, kind
-    ), lambda context, builder, signature, arguments: builder.frem(*arguments)
+class _RareAttributes(FunctionAttributes):
+    """Attributes of a pure library function that a vectorised loop may call for single elements behind a branch.
+
+    LLVM vectorises a loop with a conditional call only if the callee names a masked vector variant, even if it then
+    decides for scalar calls, each behind its own test (LoopVectorizationLegality::blockCanBePredicated).  So we name one
+    for a width that does not exist.  `nobuiltin` keeps LLVM from calling the function ahead of the test.
+    """
+
+    _known = FunctionAttributes._known | {"willreturn", "nosync", "memory(none)"}
+
+    def __init__(self, name):
+        super().__init__(
+            ("nounwind", "nobuiltin", "cold", "willreturn", "nosync", "memory(none)")
+        )
+        variant = f'"vector-function-abi-variant"="_ZGV_LLVM_M1024{"v" * ARITIES[name]}_{name}({name})"'
+        self._known = self._known | {variant}
+        self.add(variant)
+
+
+ARITIES = {"sin": 1, "cos": 1, "tan": 1, "fmod": 2}
+
+
+def _rare_call(name):
+    """A Numba intrinsic that calls the float64 function `name` of the C library behind a branch."""
+    arity = ARITIES[name]
+
+    def generate(context, builder, signature, arguments):
+        double = ir.DoubleType()
+        declared = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(double, [double] * arity), name
+        )
+        declared.attributes = _RareAttributes(name)
+        return builder.call(declared, arguments)
+
+    typed = types.float64(*[types.float64] * arity)
+    if arity == 1:
+        return intrinsic(lambda typing_context, x: (typed, generate))
+    return intrinsic(lambda typing_context, x, y: (typed, generate))
 
 
 INTRINSICS = {
@@ -78,7 +110,10 @@ INTRINSICS = {
     bits.round_to_zero: _llvm_function("trunc", 1),
     bits.round_to_even: _llvm_function("rint", 1),
     bits.square_root: _llvm_function("sqrt", 1),
-    bits.float_remainder: _remainder,
+    bits.rare_sin: _rare_call("sin"),
+    bits.rare_cos: _rare_call("cos"),
+    bits.rare_tan: _rare_call("tan"),
+    bits.rare_fmod: _rare_call("fmod"),
     bits.with_sign: _llvm_function("copysign", 2),
 }
 
