@@ -1,0 +1,480 @@
+"""Indexing: reading and writing `x[key]`, and NumPy's functions that do so.
+
+In: nodes, keys, values. Out: nodes (`getitem`, `setitem`, `add_at`) and Tensors (take, put and their relatives). Called by
+Tensor and by users. Basic keys are slices. All others become one flat int64 position per element and one gather, or, to
+write, `scatter_last`, which lets the last of several writes to a position win, as NumPy does; gradients follow it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
+from ..graph.derivatives import unslice
+from ..graph.ir import (
+    BOOL,
+    INT64,
+    Node,
+    Shape,
+    broadcast,
+    constant,
+    elementwise,
+    literal,
+)
+from ..graph.primitives import (
+    cast,
+    gather,
+    iota,
+    reshape,
+    scatter_add,
+    scatter_last,
+    slice_axes,
+)
+from ..tensor import Tensor
+from .index_keys import (
+    Entry,
+    Truth,
+    broadcast_positions,
+    checked_array,
+    checked_node,
+    checked_position,
+    entries_of,
+    is_advanced,
+    mask_value,
+    merged,
+    strides_of,
+)
+from .lifting import as_node
+from .operands import axis_of, deliver, only
+
+# ----- Reading -----
+
+
+def getitem(node: Node, key: Any) -> Node:
+    """`x[key]`."""
+    if type(key) is int and node.shape:
+        position = checked_position(key, node.shape[0], 0)
+        ranges = [(position, 1, 1), *[(0, n, 1) for n in node.shape[1:]]]
+        return reshape(slice_axes(node, ranges), node.shape[1:])
+    entries = entries_of(node.shape, key)
+    if any(map(is_advanced, entries)):
+        flat, shape = flat_positions(node.shape, entries)
+        return reshape(_pick(node, flat), shape)
+    ranges, shape = _basic(entries)
+    return reshape(slice_axes(node, ranges), shape)
+
+
+def _basic(entries: Sequence[Entry]) -> tuple[list[tuple[int, int, int]], Shape]:
+    """The slice per axis and the shape of the result, for a key without arrays."""
+    ranges: list[tuple[int, int, int]] = []
+    shape: list[int] = []
+    for entry in entries:
+        if entry is Ellipsis:
+            continue
+        if entry is None:
+            shape.append(1)
+        elif isinstance(entry, int):
+            ranges.append((entry, 1, 1))
+        else:
+            assert isinstance(entry, range)
+            ranges.append((entry.start, len(entry), entry.step) if len(entry) else (0, 0, 1))
+            shape.append(len(entry))
+    return ranges, tuple(shape)
+
+
+def _pick(node: Node, flat: Node) -> Node:
+    """Elements at flat positions; nothing is read where there are none."""
+    if flat.size == 0:
+        return broadcast(literal(0, node.dtype), flat.shape)
+    return gather(reshape(node, (node.size,)), flat)
+
+
+def flat_positions(shape: Shape, entries: Sequence[Entry]) -> tuple[Node, Shape]:
+    """The flat position of every element that a key with arrays names, and the shape that NumPy gives the result.
+
+    The arrays broadcast together; their axes stand where the arrays stood if these are neighbours, else in front.
+    """
+    result_shape = _result_shape(entries)
+    extents, parts = merged(shape, entries)
+    arrays, together = broadcast_positions(parts)
+    places = [place for place, part in enumerate(parts) if is_advanced(part) or isinstance(part, int)]
+    neighbours = places == list(range(places[0], places[-1] + 1))
+    before = sum(1 for part in parts[: places[0]] if part is None or isinstance(part, range)) if neighbours else 0
+    kept = [1 if part is None else len(part) for part in parts if part is None or isinstance(part, range)]
+    out = (*kept[:before], *together, *kept[before:])
+
+    def spread(array: Any, axis: int) -> Any:
+        """An array whose last axis belongs at `axis` of the result."""
+        target = array.shape + (1,) * (len(out) - axis - 1)
+        return reshape(array, target) if isinstance(array, Node) else array.reshape(target)
+
+    strides = iter(strides_of(extents))
+    known: np.ndarray = np.zeros((), np.int64)
+    terms: list[Node] = []
+    waiting = iter(arrays)
+    position = 0
+    for part in parts:
+        if part is Ellipsis:
+            continue
+        if part is None:
+            position += 1
+        elif isinstance(part, range):
+            stride, axis = next(strides), position if position < before else position + len(together)
+            steps = iota(len(part))
+            scale = part.step * stride
+            terms.append(spread(steps * scale if scale != 1 else steps, axis))
+            known = known + part.start * stride
+            position += 1
+        else:
+            stride = 0 if isinstance(part, Truth) else next(strides)
+            array = spread(next(waiting), before + len(together) - 1)
+            if isinstance(array, Node):
+                terms.append(array * stride if stride != 1 else array)
+            else:
+                known = known + array * stride
+    flat = None if known.ndim == 0 and known == 0 and terms else constant(np.asarray(known, np.int64))
+    for term in terms:
+        flat = term if flat is None else elementwise("add", flat, term)
+    assert flat is not None
+    return broadcast(flat, out), result_shape
+
+
+def _result_shape(entries: Sequence[Entry]) -> Shape:
+    _, together = broadcast_positions(entries)
+    places = [place for place, entry in enumerate(entries) if is_advanced(entry) or isinstance(entry, int)]
+    neighbours = places == list(range(places[0], places[-1] + 1))
+    kept = [1 if e is None else len(e) for e in entries if e is None or isinstance(e, range)]
+    before = sum(1 for e in entries[: places[0]] if e is not Ellipsis) if neighbours else 0
+    return (*kept[:before], *together, *kept[before:])
+
+
+# ----- Writing -----
+
+
+def setitem(node: Node, key: Any, value: Node) -> Node:
+    """The node after `x[key] = value`; the value is cast to the dtype of x, as NumPy does."""
+    value = cast(value, node.dtype)
+    masked = _set_masked(node, key, value)
+    if masked is not None:
+        return masked
+    entries = entries_of(node.shape, key)
+    if any(map(is_advanced, entries)):
+        flat, shape = flat_positions(node.shape, entries)
+        return _write(node, flat, _fitted(value, shape))
+    ranges, shape = _basic(entries)
+    value = _fitted(value, shape)
+    if math.prod(shape) == 0:
+        return node
+    full = tuple([length for _, length, _ in ranges])
+    inside = _inside(node.shape, ranges)
+    if inside is None and all(step == 1 for _, _, step in ranges):
+        return reshape(value, node.shape)
+    if value.name == "broadcast" and value.inputs[0].size == 1:
+        placed = broadcast(reshape(value.inputs[0], ()), node.shape)
+    else:
+        placed = unslice(reshape(value, full), node.shape, ranges)
+    return placed if inside is None else elementwise("select", inside, placed, node)
+
+
+def _fitted(value: Node, shape: Shape) -> Node:
+    """A value broadcast to the shape that it is written to; extra axes in front are dropped if their extent is 1."""
+    extra = value.ndim - len(shape)
+    if extra > 0 and all(n == 1 for n in value.shape[:extra]):
+        value = reshape(value, value.shape[extra:])
+    if value.shape != shape:
+        fits = len(shape) >= value.ndim and all(
+            n in (1, m) for n, m in zip(reversed(value.shape), reversed(shape), strict=False)
+        )
+        if not fits:
+            message = f"A value of shape {value.shape} does not broadcast to the shape {shape} that it is written to."
+            raise ShapeError(message)
+    return broadcast(value, shape)
+
+
+def _inside(shape: Shape, ranges: Sequence[tuple[int, int, int]]) -> Node | None:
+    """Which elements the slices name; None if it is all of them."""
+    inside: Node | None = None
+    for axis, (extent, (start, length, step)) in enumerate(zip(shape, ranges, strict=True)):
+        if length == extent:
+            continue
+        first, stride = (start, step) if step > 0 else (start + (length - 1) * step, -step)
+        stop = first + (length - 1) * stride + 1
+        place = iota(extent)
+        tests: list[Node] = []
+        if length == 1:
+            tests.append(elementwise("equal", place, first))
+        else:
+            if first > 0:
+                tests.append(elementwise("greater_equal", place, first))
+            if stop < extent:
+                tests.append(elementwise("less", place, stop))
+            if stride > 1:
+                tests.append(elementwise("equal", elementwise("remainder", place - first, stride), 0))
+        for test in tests:
+            test = reshape(test, (extent,) + (1,) * (len(shape) - axis - 1))
+            inside = test if inside is None else elementwise("logical_and", inside, test)
+    return None if inside is None else broadcast(inside, shape)
+
+
+def _set_masked(node: Node, key: Any, value: Node) -> Node | None:
+    """`x[mask] = value` for a value that does not depend on how many elements the mask has: a select."""
+    if not isinstance(key, Tensor | np.ndarray) or key.dtype != np.bool_ or key.ndim == 0:
+        return None
+    if key.shape != node.shape[: key.ndim]:
+        return None
+    rest = node.shape[key.ndim :]
+    if value.ndim == len(rest) + 1 and value.shape[0] == 1:
+        value = reshape(value, value.shape[1:])
+    if value.ndim > len(rest):
+        return None
+    mask = reshape(as_node(key), key.shape + (1,) * len(rest))
+    return elementwise("select", mask, broadcast(_fitted(value, rest), node.shape), node)
+
+
+def _write(node: Node, flat: Node, value: Node) -> Node:
+    """The node with values at flat positions; the last one wins."""
+    if flat.size == 0:
+        return node
+    winner = scatter_last(node.size, flat)
+    written = elementwise("greater_equal", winner, 0)
+    if value.name == "broadcast" and value.inputs[0].size == 1:
+        placed = broadcast(reshape(value.inputs[0], ()), (node.size,))
+    else:
+        placed = gather(reshape(value, (value.size,)), elementwise("maximum", winner, 0))
+    result = elementwise("select", written, placed, reshape(node, (node.size,)))
+    return reshape(result, node.shape)
+
+
+def add_at(node: Node, key: Any, value: Node) -> Node:
+    """`numpy.add.at(x, key, value)`: repeated positions add up."""
+    entries = entries_of(node.shape, key)
+    if any(map(is_advanced, entries)):
+        flat, shape = flat_positions(node.shape, entries)
+        value = reshape(_fitted(value, shape), flat.shape)
+        if flat.size == 0:
+            return node
+        return elementwise("add", node, reshape(scatter_add(node.size, flat, value), node.shape))
+    ranges, shape = _basic(entries)
+    full = tuple([length for _, length, _ in ranges])
+    return elementwise("add", node, unslice(reshape(_fitted(value, shape), full), node.shape, ranges))
+
+
+# ----- Functions -----
+
+
+def _positions(indices: Any, extent: int, axis: int, mode: str) -> np.ndarray | Node:
+    """The positions that a function was given, in range."""
+    node = as_node(indices)
+    if node.size == 0:
+        return np.zeros(node.shape, np.int64)
+    if node.dtype.kind not in "iub":
+        message = f"Positions must be integers, not {node.dtype}."
+        raise DtypeError(message)
+    if extent == 0:
+        message = f"Nothing can be taken from axis {axis}, which has size 0."
+        raise RangeError(message)
+    node = cast(node, INT64)
+    if mode == "clip":
+        node = elementwise("minimum", elementwise("maximum", node, 0), extent - 1)
+    elif mode == "wrap":
+        node = elementwise("remainder", node, extent)
+    elif mode != "raise":
+        message = f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}."
+        raise ArgumentError(message)
+    if not node.traced:
+        return checked_array(np.asarray(Tensor._of(node)), extent, axis)
+    return checked_node(node, extent, axis) if mode == "raise" else node
+
+
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
+    """Elements at positions along an axis.
+
+    Parameters
+    ----------
+    a : array-like
+    indices : array-like of int
+        Positions, of any shape.
+    axis : int, optional
+        The axis to take along; of the flat array if None.
+    out : Tensor or ndarray, optional
+    mode : {"raise", "wrap", "clip"}
+        What happens to positions out of range.
+
+    Returns
+    -------
+    Tensor
+        Of shape `a.shape[:axis] + indices.shape + a.shape[axis + 1:]`.
+    """
+    node = as_node(a)
+    if axis is None:
+        node, axis = reshape(node, (node.size,)), 0
+    axis = axis_of(axis, node.ndim)
+    positions = _positions(indices, node.shape[axis], axis, mode)
+    entries: list[Entry] = [range(n) for n in node.shape]
+    entries[axis] = positions
+    flat, shape = flat_positions(node.shape, entries)
+    return deliver(reshape(_pick(node, flat), shape), out)
+
+
+def _along_axis(shape: Shape, indices: Any, axis: int) -> Node:
+    """Flat positions for `take_along_axis`: positions on one axis, each of the others its own."""
+    index = as_node(indices)
+    if index.ndim != len(shape):
+        message = f"The indices have {index.ndim} axes, but the array has {len(shape)}."
+        raise ShapeError(message)
+    if index.dtype.kind not in "iu":
+        message = f"Arrays that are used as indices must hold integers, not {index.dtype}."
+        raise IndexDtypeError(message)
+    positions = _positions(Tensor._of(index), shape[axis], axis, "raise")
+    entries: list[Entry] = []
+    for other, extent in enumerate(shape):
+        if index.shape[other] not in (1, extent) and other != axis:
+            message = (
+                f"The indices of shape {index.shape} do not broadcast to the array of shape {shape} beside axis {axis}."
+            )
+            raise ShapeError(message)
+        entries.append(reshape(iota(extent), (extent,) + (1,) * (len(shape) - other - 1)))
+    entries[axis] = positions
+    return flat_positions(shape, entries)[0]
+
+
+class IndexDtypeError(DtypeError, IndexError):
+    """Indices that are not integers: NumPy raises IndexError here."""
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
+    """Per row along an axis, the elements at `indices`, which has as many axes as `arr` (or is flat, for axis None)."""
+    node = as_node(arr)
+    if axis is None:
+        node, axis = reshape(node, (node.size,)), 0
+    flat = _along_axis(node.shape, indices, axis_of(axis, node.ndim))
+    return deliver(_pick(node, flat))
+
+
+def _store(target: Any, node: Node) -> None:
+    """Write a result to a Tensor or ndarray that a function was told to change."""
+    if isinstance(target, Tensor):
+        target._replace(node)
+    elif isinstance(target, np.ndarray):
+        np.copyto(target, np.asarray(Tensor._of(node)))
+    else:
+        message = f"Expected a Tensor or an ndarray to write to, but got {type(target).__name__}."
+        raise DtypeError(message)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    """Write what `take_along_axis` would read; a Tensor takes the values with their gradients."""
+    node = as_node(arr)
+    shape = node.shape if axis is not None else (node.size,)
+    flat = _along_axis(shape, indices, 0 if axis is None else axis_of(axis, node.ndim))
+    value = _fitted(cast(as_node(values), node.dtype), flat.shape)
+    _store(arr, _write(node, flat, value))
+
+
+def _repeated(value: Node, count: int) -> Node:
+    """The flat elements, repeated from the start until there are `count`."""
+    value = reshape(value, (value.size,))
+    if value.size == count:
+        return value
+    if value.size > count:
+        return slice_axes(value, [(0, count, 1)])
+    if value.size == 1:
+        return broadcast(value, (count,))
+    return gather(value, elementwise("remainder", iota(count), value.size))
+
+
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Write values to flat positions; values are repeated as needed."""
+    node, value = as_node(a), as_node(v)
+    positions = _positions(ind, node.size, 0, mode)
+    flat = positions if isinstance(positions, Node) else constant(positions)
+    if flat.size and value.size:
+        flat = reshape(flat, (flat.size,))
+        _store(a, _write(node, flat, _repeated(cast(value, node.dtype), flat.size)))
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Write `values` where a mask is true; values of another size are repeated over the whole array."""
+    node, value = as_node(a), as_node(values)
+    condition = cast(as_node(mask), BOOL)
+    if condition.size != node.size:
+        message = f"The mask has shape {condition.shape}, but the array has shape {node.shape}."
+        raise ShapeError(message)
+    if value.size and node.size:
+        spread = reshape(_repeated(cast(value, node.dtype), node.size), node.shape)
+        _store(a, elementwise("select", reshape(condition, node.shape), spread, node))
+
+
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Write the first values, in order, to the elements where a mask is true."""
+    node = as_node(arr)
+    condition = cast(as_node(mask), BOOL)
+    where = np.flatnonzero(mask_value(condition))
+    if where.size:
+        value = as_node(vals)
+        if value.size == 0:
+            message = "There must be at least one value to place."
+            raise ArgumentError(message)
+        _store(arr, _write(node, constant(where), _repeated(cast(value, node.dtype), where.size)))
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Write to the main diagonal, in place."""
+    node, value = as_node(a), as_node(val)
+    if node.ndim < 2 or (node.ndim > 2 and len(set(node.shape)) > 1):
+        message = f"fill_diagonal needs two axes, or more of equal extent, but the shape is {node.shape}."
+        raise ShapeError(message)
+    step = sum(strides_of(node.shape))
+    end = node.size if node.ndim > 2 or wrap else min(node.size, node.shape[1] ** 2)
+    where = np.arange(0, end, step)
+    if where.size and value.size:
+        _store(a, _write(node, constant(where), _repeated(cast(value, node.dtype), where.size)))
+
+
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Tensor:
+    """The slices along an axis (the elements, for None) where a 1-d condition is true."""
+    chosen = mask_value(cast(as_node(condition), BOOL))
+    if chosen.ndim != 1:
+        message = f"The condition must have one axis, but its shape is {chosen.shape}."
+        raise ShapeError(message)
+    return take(a, np.flatnonzero(chosen), axis, out)
+
+
+def extract(condition: Any, arr: Any) -> Tensor:
+    """The elements where a condition is true, flat."""
+    chosen = mask_value(cast(as_node(condition), BOOL))
+    return take(arr, np.flatnonzero(chosen))
+
+
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """Write `src` to `dst`, where a mask is true."""
+    from .ufuncs import write
+
+    result = as_node(src)
+    if where is not True:
+        target = as_node(dst)
+        mask = cast(as_node(where), BOOL)
+        only("casting", casting, "same_kind", "unsafe")
+        result = broadcast(elementwise("select", mask, cast(result, target.dtype), target), target.shape)
+    if isinstance(dst, Tensor):
+        write(dst, result, "copyto", casting)
+    else:
+        np.copyto(dst, np.asarray(Tensor._of(result)), casting=casting)
+
+
+NUMPY = {
+    np.take: take,
+    np.take_along_axis: take_along_axis,
+    np.put_along_axis: put_along_axis,
+    np.put: put,
+    np.putmask: putmask,
+    np.place: place,
+    np.fill_diagonal: fill_diagonal,
+    np.compress: compress,
+    np.extract: extract,
+    np.copyto: copyto,
+}

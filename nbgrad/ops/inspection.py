@@ -1,0 +1,111 @@
+"""NumPy's questions about an array that do not compute with it: shape, dtype rules, text, memory.
+
+In: Tensors and what else NumPy takes. Out: plain Python values. Called through numpy_table.py only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from .lifting import as_node
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The extents of the axes."""
+    return as_node(a).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return as_node(a).ndim
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements, in all or along an axis."""
+    return int(np.size(np.broadcast_to(np.int8(0), as_node(a).shape), axis))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """False: Tensors are real."""
+    return not isinstance(x, Tensor) and np.iscomplexobj(x)
+
+
+def isrealobj(x: Any) -> bool:
+    """True: Tensors are real."""
+    return not iscomplexobj(x)
+
+
+def _dtype_of(value: Any) -> Any:
+    """What NumPy's dtype rules see: a Tensor is its dtype, or a Python number where it is weak."""
+    if not isinstance(value, Tensor):
+        return value
+    node = value._node
+    if node.weak and node.dtype.kind in "fi":
+        return 0.0 if node.dtype.kind == "f" else 0
+    return node.dtype
+
+
+def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    """The dtype that operands promote to."""
+    return np.result_type(*[_dtype_of(value) for value in arrays_and_dtypes])
+
+
+def common_type(*arrays: Any) -> Any:
+    """The float type that holds all arrays."""
+    return np.common_type(*[np.empty(0, a.dtype) if isinstance(a, Tensor) else a for a in arrays])
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Whether a cast is allowed."""
+    return np.can_cast(from_.dtype if isinstance(from_, Tensor) else from_, to, casting)
+
+
+def min_scalar_type(a: Any, /) -> np.dtype[Any]:
+    """The smallest dtype that holds a value; a Tensor's own."""
+    return a.dtype if isinstance(a, Tensor) else np.min_scalar_type(a)
+
+
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """False: Tensors never share memory."""
+    return False
+
+
+def _value(a: Any) -> Any:
+    """A Tensor's value, for text."""
+    return a.asnumpy() if isinstance(a, Tensor) else a
+
+
+def array2string(a: Any, *args: Any, **kwargs: Any) -> str:
+    """The value as text, with NumPy's options."""
+    return np.array2string(_value(a), *args, **kwargs)
+
+
+def array_str(a: Any, *args: Any, **kwargs: Any) -> str:
+    """The value as text, with NumPy's options."""
+    return np.array_str(_value(a), *args, **kwargs)
+
+
+def array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
+    """The value as NumPy would show it."""
+    return np.array_repr(_value(arr), *args, **kwargs)
+
+
+NUMPY = {
+    np.shape: shape,
+    np.ndim: ndim,
+    np.size: size,
+    np.iscomplexobj: iscomplexobj,
+    np.isrealobj: isrealobj,
+    np.result_type: result_type,
+    np.common_type: common_type,
+    np.can_cast: can_cast,
+    np.min_scalar_type: min_scalar_type,
+    np.shares_memory: shares_memory,
+    np.may_share_memory: shares_memory,
+    np.array2string: array2string,
+    np.array_str: array_str,
+    np.array_repr: array_repr,
+}

@@ -1,0 +1,324 @@
+"""The ufuncs: NumPy's elementwise functions on Tensors, each one primitive or a short composition of them.
+
+In: a NumPy ufunc (or a SciPy one, known by its name) and array-likes. Out: nodes (`apply_ufunc`) and Tensors (`call` and the
+public functions at the end). Called by Tensor's operators, by ufunc_protocol.py and by users. Dtypes are NumPy's, always.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
+from ..graph.derivatives import choose
+from ..graph.ir import BOOL, Node, broadcast, elementwise, literal, literal_value
+from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
+from ..runtime.evaluate import settle
+from ..tensor import Tensor
+from .lifting import as_node, wrap
+from .promotion import COMPARISONS, convert, loop_dtypes
+from .scipy_ufuncs import SCIPY_RULES
+
+Results = Node | tuple[Node, ...]
+Rule = Callable[..., Results]
+"""From operands that have the loop's dtypes to the result."""
+
+
+# ----- Compositions -----
+
+
+def _same(x: Node) -> Node:
+    return x
+
+
+def _always(value: bool) -> Rule:
+    return lambda x: broadcast(literal(value, BOOL), x.shape)
+
+
+def _compare(name: str) -> Rule:
+    """A comparison; int64 with uint64 is exact, as in NumPy, although no integer dtype holds both."""
+
+    def rule(x: Node, y: Node) -> Node:
+        if x.dtype == y.dtype:
+            return elementwise(name, x, y)
+        unsigned = elementwise(name, cast(x, np.dtype(np.uint64)), cast(y, np.dtype(np.uint64)))
+        below, outcome = (x, getattr(np, name)(-1, 0)) if x.dtype.kind == "i" else (y, getattr(np, name)(0, -1))
+        return elementwise("select", elementwise("less", below, 0), literal(bool(outcome), BOOL), unsigned)
+
+    return rule
+
+
+def _power(x: Node, y: Node) -> Node:
+    if y.name == "literal":
+        exponent = literal_value(y)
+        if exponent == 2:
+            return elementwise("multiply", x, x)
+        if x.dtype.kind in "iu" and exponent < 0:
+            message = f"Integers to the negative integer power {exponent} are not integers: make the base a float."
+            raise ArgumentError(message)
+    return elementwise("power", x, y)
+
+
+def _reciprocal(x: Node) -> Node:
+    if x.dtype.kind == "f":
+        return elementwise("divide", 1, x)
+    one = elementwise("equal", x, 1)
+    if x.dtype.kind == "i":
+        one = elementwise("logical_or", one, elementwise("equal", x, -1))
+    return choose(one, x, 0, x)
+
+
+def _heaviside(x: Node, at_zero: Node) -> Node:
+    step = choose(elementwise("less", x, 0), 0, choose(elementwise("equal", x, 0), at_zero, 1, x), x)
+    return elementwise("select", elementwise("isnan", x), x, step)
+
+
+def _modf(x: Node) -> Results:
+    zero = broadcast(literal(0, x.dtype), x.shape)
+    infinite = elementwise("isinf", x)
+    fraction = elementwise("select", infinite, elementwise("copysign", zero, x), elementwise("fmod", x, 1))
+    return fraction, elementwise("trunc", x)
+
+
+def _ldexp(x: Node, n: Node) -> Node:
+    half = elementwise("floor_divide", n, 2)
+    rest = elementwise("subtract", n, half)
+    for part in (half, rest):
+        x = elementwise("multiply", x, elementwise("exp2", cast(part, x.dtype)))
+    return x
+
+
+def _spacing(x: Node) -> Node:
+    size = elementwise("absolute", x)
+    gap = elementwise("nextafter", size, math.inf) - size
+    return elementwise("copysign", gap, x)
+
+
+def _scaled(factor: float) -> Rule:
+    return lambda x: elementwise("multiply", x, factor)
+
+
+RULES: dict[str, Rule] = {
+    # ----- Ufuncs that are primitives -----
+    **{name: partial(elementwise, name) for name in (*FLOAT_UNARY, *ANY_UNARY, *BINARY, *COMPARISON)},
+    **{name: _compare(name) for name in COMPARISONS},
+    # ----- Ufuncs that are composed -----
+    "power": _power,
+    "float_power": _power,
+    "positive": _same,
+    "conjugate": _same,
+    "fabs": partial(elementwise, "absolute"),
+    "square": lambda x: elementwise("multiply", x, x),
+    "reciprocal": _reciprocal,
+    "deg2rad": _scaled(math.pi / 180),
+    "radians": _scaled(math.pi / 180),
+    "rad2deg": _scaled(180 / math.pi),
+    "degrees": _scaled(180 / math.pi),
+    "heaviside": _heaviside,
+    "divmod": lambda x, y: (elementwise("floor_divide", x, y), elementwise("remainder", x, y)),
+    "modf": _modf,
+    "ldexp": _ldexp,
+    "spacing": _spacing,
+    **SCIPY_RULES,
+}
+"""By the ufunc's `__name__`."""
+
+BOOL_RULES: dict[str, Rule] = {
+    "add": partial(elementwise, "logical_or"),
+    "multiply": partial(elementwise, "logical_and"),
+    "maximum": partial(elementwise, "logical_or"),
+    "minimum": partial(elementwise, "logical_and"),
+    "fmax": partial(elementwise, "logical_or"),
+    "fmin": partial(elementwise, "logical_and"),
+    "bitwise_and": partial(elementwise, "logical_and"),
+    "bitwise_or": partial(elementwise, "logical_or"),
+    "bitwise_xor": partial(elementwise, "logical_xor"),
+    "invert": partial(elementwise, "logical_not"),
+    **{name: _same for name in ("absolute", "floor", "ceil", "trunc")},
+    **{name: _always(False) for name in ("isnan", "isinf")},
+    "isfinite": _always(True),
+}
+"""The same for booleans."""
+
+INTEGER_RULES: dict[str, Rule] = {
+    **{name: _same for name in ("floor", "ceil", "trunc")},
+    **{name: _always(False) for name in ("isnan", "isinf")},
+    "isfinite": _always(True),
+}
+"""The same for integers."""
+
+UNSIGNED_RULES: dict[str, Rule] = {**INTEGER_RULES, "absolute": _same}
+
+_BY_KIND = {"b": BOOL_RULES, "i": INTEGER_RULES, "u": UNSIGNED_RULES, "f": {}}
+_PRODUCTS = frozenset(["matmul", "vecdot", "matvec", "vecmat"])
+
+
+def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
+    """The rule of a ufunc for operands of a dtype kind."""
+    name = ufunc.__name__
+    rule = _BY_KIND[kind].get(name) or RULES.get(name)
+    if rule is None:
+        message = (
+            f"The ufunc {name} has no derivative here and does not work on Tensors. Apply it to x.asnumpy() if its result "
+            "is a constant of the computation."
+        )
+        raise DtypeError(message)
+    return rule
+
+
+def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str = "same_kind") -> Results:
+    """What a ufunc gives.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        NumPy's or SciPy's; known by its `__name__`.
+    *operands : array-like or Node
+    dtype : dtype, optional
+        The dtype to compute in.
+    casting : str
+        NumPy's casting rule for `dtype`.
+
+    Returns
+    -------
+    Node or tuple of Node
+        Several for ufuncs with several results.
+    """
+    if ufunc.signature is not None:
+        return _product(ufunc, operands)
+    nodes = [value if isinstance(value, Node) else as_node(value) for value in operands]
+    dtypes = loop_dtypes(ufunc, nodes, dtype, casting)
+    rule = rule_of(ufunc, dtypes[0].kind)
+    try:
+        results = rule(*[convert(node, d) for node, d in zip(nodes, dtypes, strict=False)])
+    except ValueError as error:
+        if isinstance(error, NbgradError):
+            raise
+        shapes = " and ".join(str(node.shape) for node in nodes)
+        message = f"The shapes {shapes} do not broadcast together in {ufunc.__name__}."
+        raise ShapeError(message) from None
+    for node in nodes:
+        if not node.weak:
+            return results
+    for result in results if isinstance(results, tuple) else (results,):
+        result.weak = True
+    return results
+
+
+def _product(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Node:
+    from . import linear_algebra
+
+    function = getattr(linear_algebra, ufunc.__name__, None) if ufunc.__name__ in _PRODUCTS else None
+    if function is None:
+        message = f"The generalised ufunc {ufunc.__name__} does not work on Tensors."
+        raise DtypeError(message)
+    return function(*[Tensor._of(value) if isinstance(value, Node) else value for value in operands])._node
+
+
+def call(ufunc: np.ufunc, *operands: Any) -> Any:
+    """A ufunc's results as Tensors."""
+    results = apply_ufunc(ufunc, *operands)
+    if isinstance(results, tuple):
+        return tuple([wrap(result) for result in results])
+    return wrap(results)
+
+
+# ----- Operators -----
+
+_OPERANDS = (Tensor, bool, int, float, np.ndarray, np.generic, list, tuple)
+
+
+def _usable(value: Any) -> bool:
+    """Whether an operator takes a value; otherwise Python asks the value's own operator."""
+    return isinstance(value, _OPERANDS) or (
+        hasattr(value, "__array__") and getattr(value, "__array_ufunc__", True) is not None
+    )
+
+
+def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    """What an operator returns."""
+    if not (_usable(left) and _usable(right)):
+        return NotImplemented
+    return call(ufunc, left, right)
+
+
+def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
+    """What `x += y` returns: x itself with a new value. A 0-d Tensor is bound anew, like a NumPy scalar."""
+    if not _usable(other):
+        return NotImplemented
+    if target.ndim == 0 and type(target) is Tensor:
+        return call(ufunc, target, other)
+    result = apply_ufunc(ufunc, target, other)
+    assert isinstance(result, Node)
+    write(target, result, f"{ufunc.__name__} in place")
+    return target
+
+
+def write(target: Tensor, result: Node, what: str, casting: Any = "same_kind") -> None:
+    """Make a result the value of a Tensor, whose shape and dtype stay."""
+    if not np.can_cast(result.dtype, target.dtype, casting):
+        message = f"{what} gives {result.dtype}, which cannot be stored in a Tensor of {target.dtype}."
+        raise DtypeError(message)
+    if result.shape != target.shape and np.broadcast_shapes(result.shape, target.shape) != target.shape:
+        message = f"{what} gives shape {result.shape}, which does not fit into a Tensor of shape {target.shape}."
+        raise ShapeError(message)
+    target._node = settle(broadcast(cast(result, target.dtype), target.shape))
+
+
+# ----- Public functions -----
+
+
+def _public(ufunc: np.ufunc) -> Callable[..., Any]:
+    def function(*operands: Any, **options: Any) -> Any:
+        from .ufunc_protocol import array_ufunc
+
+        return array_ufunc(ufunc, "__call__", operands, options) if options else call(ufunc, *operands)
+
+    function.__name__ = function.__qualname__ = ufunc.__name__
+    function.__doc__ = f"As `numpy.{ufunc.__name__}`, elementwise, with its options; gives Tensors."
+    return function
+
+
+exp, exp2, expm1, log, log2, log10, log1p = map(
+    _public, (np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p)
+)
+logaddexp, logaddexp2, sqrt, cbrt, square = map(_public, (np.logaddexp, np.logaddexp2, np.sqrt, np.cbrt, np.square))
+sin, cos, tan, arcsin, arccos, arctan = map(_public, (np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan))
+sinh, cosh, tanh, arcsinh, arccosh, arctanh = map(
+    _public, (np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh)
+)
+arctan2, hypot, deg2rad, rad2deg, radians, degrees = map(
+    _public, (np.arctan2, np.hypot, np.deg2rad, np.rad2deg, np.radians, np.degrees)
+)
+asin, acos, atan, asinh, acosh, atanh, atan2 = arcsin, arccos, arctan, arcsinh, arccosh, arctanh, arctan2
+add, subtract, multiply, divide, power = map(_public, (np.add, np.subtract, np.multiply, np.divide, np.power))
+true_divide, pow = divide, power
+floor_divide, remainder, fmod, divmod, float_power = map(
+    _public, (np.floor_divide, np.remainder, np.fmod, np.divmod, np.float_power)
+)
+mod = remainder
+negative, positive, absolute, fabs, sign, reciprocal = map(
+    _public, (np.negative, np.positive, np.absolute, np.fabs, np.sign, np.reciprocal)
+)
+abs = absolute
+conjugate = conj = _public(np.conjugate)
+floor, ceil, trunc, rint, modf, ldexp, spacing = map(
+    _public, (np.floor, np.ceil, np.trunc, np.rint, np.modf, np.ldexp, np.spacing)
+)
+maximum, minimum, fmax, fmin, heaviside = map(_public, (np.maximum, np.minimum, np.fmax, np.fmin, np.heaviside))
+copysign, nextafter, signbit = map(_public, (np.copysign, np.nextafter, np.signbit))
+isnan, isinf, isfinite = map(_public, (np.isnan, np.isinf, np.isfinite))
+equal, not_equal, less, less_equal, greater, greater_equal = map(
+    _public, (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+)
+logical_and, logical_or, logical_xor, logical_not = map(
+    _public, (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
+)
+bitwise_and, bitwise_or, bitwise_xor, invert = map(_public, (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert))
+left_shift, right_shift = map(_public, (np.left_shift, np.right_shift))
+bitwise_not = bitwise_invert = invert
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift

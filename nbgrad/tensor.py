@@ -1,0 +1,450 @@
+"""Tensor: the array that users hold. It is a lazy value, one graph node, with NumPy's operators, methods and protocols.
+
+In: numbers, lists, ndarrays, or a node (`Tensor._of`). Out: nodes that record what is done with the Tensor; values when
+Python needs them. Used by everybody. This file computes nothing: operators and methods call the functions in `ops`,
+which are looked up late because `ops` itself is made of Tensors.
+
+Writing into a Tensor (`x[i] = v`, `x += y`, `out=x`) replaces its node, so that every holder of the same Tensor sees it
+and the gradient follows. Results never share memory: after `y = x[0]`, `y[...] = 1` does not write to x. A 0-d Tensor is
+like a NumPy scalar: `s += 1` binds s to a new Tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from .graph.ir import Node, constant
+from .graph.trace import current_trace
+from .runtime.evaluate import concrete
+
+FLOAT32 = np.dtype(np.float32)
+
+
+@cache
+def _ops(name: str) -> Any:
+    """One module of `ops`, imported when it is first needed."""
+    return import_module(f".ops.{name}", __package__)
+
+
+# ----- What operators and methods are made of -----
+
+
+def _binary(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: _ops("ufuncs").operate(ufunc, self, other)
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: _ops("ufuncs").operate(ufunc, other, self)
+
+
+def _updating(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: _ops("ufuncs").operate_in_place(ufunc, self, other)
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Tensor], Any]:
+    return lambda self: _ops("ufuncs").call(ufunc, self)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that calls what the table has for a NumPy function."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return _ops("numpy_table").TABLE[function](self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = function.__name__
+    method.__doc__ = f"As `numpy.{function.__name__}` of this Tensor."
+    return method
+
+
+class Tensor:
+    """An array that records what is done with it.
+
+    Parameters
+    ----------
+    input_data : Tensor, ndarray, number, or nested lists of them
+        Python floats become float32 and Python integers int64; NumPy arrays and scalars keep their dtype. The data is copied.
+    dtype : dtype, optional
+        Anything that `np.dtype` accepts.
+
+    Examples
+    --------
+    >>> x = Tensor([1.5, -2.0])
+    >>> x * 2
+    Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00, -4.00000000e+00])
+    """
+
+    __slots__ = ("__weakref__", "_node")
+    __array_priority__ = 1000.0
+    _node: Node
+
+    def __init__(self, input_data: Any, dtype: Any = None) -> None:
+        node = _node_of_data(input_data)
+        if dtype is not None:
+            node = _ops("operands").promote([node], _ops("operands").real_dtype(dtype))[0]
+        self._node = node
+
+    @staticmethod
+    def _of(node: Node) -> Tensor:
+        """The Tensor of a node."""
+        tensor = object.__new__(Tensor)
+        tensor._node = node
+        return tensor
+
+    # ----- What it is -----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the axes."""
+        return self._node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements."""
+        return self._node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._node.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._node.size
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        return self._node.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes from one element to the next along each axis; Tensors are in C order."""
+        strides, step = [], self.itemsize
+        for extent in reversed(self.shape):
+            strides.append(step)
+            step *= max(extent, 1)
+        return tuple(reversed(strides))
+
+    @property
+    def T(self) -> Tensor:
+        """The axes in reversed order."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes swapped."""
+        if self.ndim < 2:
+            message = f"mT needs at least two axes, but this Tensor has shape {self.shape}."
+            raise ShapeError(message)
+        return self.swapaxes(-1, -2)
+
+    @property
+    def real(self) -> Tensor:
+        """The Tensor itself: Tensors are real."""
+        return self
+
+    @property
+    def imag(self) -> Tensor:
+        """Zeros: Tensors are real."""
+        return _ops("numpy_table").TABLE[np.zeros_like](self)
+
+    # ----- Its value -----
+
+    def _leaving(self, how: str, instead: str) -> None:
+        """Raise if a value that is being differentiated would become a plain one, which cuts the gradient."""
+        node = self._node
+        if node.traced and node.dtype.kind == "f" and current_trace() is not None:
+            message = (
+                f"A Tensor of shape {node.shape} that is being differentiated cannot {how}: the gradient would be cut off "
+                f"without notice. {instead}"
+            )
+            raise TracedValueError(message)
+
+    def asnumpy(self) -> np.ndarray:
+        """The value as a new ndarray, which does not carry gradients."""
+        return np.array(concrete(self._node, "array"))
+
+    def numpy(self) -> np.ndarray:
+        """As `asnumpy`."""
+        return self.asnumpy()
+
+    def _one(self, reason: str) -> Any:
+        """The only element, as a Python number."""
+        if self.size != 1:
+            message = (
+                f"Only a Tensor with one element can become a Python number, but this one has shape {self.shape}; "
+                "the truth value of several elements is ambiguous, use any() or all()."
+            )
+            raise ArgumentError(message)
+        return concrete(self._node, reason).item()
+
+    def _number(self, how: str) -> Any:
+        instead = (
+            "Keep it a Tensor (np.sin(x) instead of math.sin(x)), or say that it is a constant by x.asnumpy() or "
+            "nb.stop_gradient(x)."
+        )
+        self._leaving(how, instead)
+        return self._one("int" if self.dtype.kind in "iub" else "float")
+
+    def item(self, *position: Any) -> Any:
+        """The only element, or the one at a position, as a Python number."""
+        if position:
+            key = position if len(position) > 1 else position[0]
+            return (self[key] if isinstance(key, tuple) else self.ravel()[key]).item()
+        return self._number("become a Python number by item()")
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python numbers."""
+        self._leaving("become a list", "Say that it is a constant by x.asnumpy().tolist() or nb.stop_gradient(x).")
+        return concrete(self._node, "array").tolist()
+
+    def __float__(self) -> float:
+        return float(self._number("become a Python float"))
+
+    def __int__(self) -> int:
+        return int(self._one("int"))
+
+    def __bool__(self) -> bool:
+        return bool(self._one("bool"))
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            message = f"Only a 0-d Tensor of integers can be used as an index, but this is {self.dtype} of shape {self.shape}."
+            raise DtypeError(message)
+        return int(self._one("int"))
+
+    def __complex__(self) -> complex:
+        return complex(float(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        self._leaving(
+            "become, or be stored into, a plain ndarray",
+            "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor (np.zeros_like(x), "
+            "nb.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
+        )
+        value = concrete(self._node, "array")
+        if dtype is not None and value.dtype != dtype:
+            if copy is False:
+                message = f"A Tensor of dtype {value.dtype} cannot become an ndarray of dtype {np.dtype(dtype)} without a copy."
+                raise ArgumentError(message)
+            return value.astype(dtype)
+        return np.array(value) if copy else value
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        self._leaving("be exported", "Use nb.stop_gradient(x) first.")
+        return self.asnumpy().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return np.empty(0).__dlpack_device__()
+
+    # ----- NumPy's protocols -----
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _ops("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _ops("numpy_table").array_function(func, types, args, kwargs)
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return import_module(".ops", __package__)
+
+    # ----- Python's protocols -----
+
+    def __len__(self) -> int:
+        if not self.shape:
+            message = "A 0-d Tensor has no len()."
+            raise DtypeError(message)
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            message = "A 0-d Tensor cannot be iterated over."
+            raise DtypeError(message)
+        return (self[position] for position in range(self.shape[0]))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return _ops("lifting").wrap(_ops("indexing").getitem(self._node, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._replace(_ops("indexing").setitem(self._node, key, _ops("lifting").as_node(value)))
+
+    def _replace(self, node: Node) -> None:
+        """Write to the Tensor: it becomes another node of the same shape and dtype."""
+        self._node = _ops("lifting").wrap(node)._node
+
+    __hash__ = object.__hash__
+
+    def __copy__(self) -> Tensor:
+        return Tensor._of(self._node)
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return Tensor._of(self._node)
+
+    def __reduce__(self) -> Any:
+        return _from_array, (self.asnumpy(),)
+
+    # ----- Text -----
+
+    def _text_value(self) -> np.ndarray | None:
+        """The value if it can be known now."""
+        try:
+            return concrete(self._node, "array")
+        except (TracedValueError, AssertionError):
+            return None
+
+    def __str__(self) -> str:
+        value = self._text_value()
+        return repr(self) if value is None else str(value)
+
+    def __repr__(self) -> str:
+        name = self.dtype.name.replace("uint", "UInt")
+        head = f"Tensor(shape={list(self.shape)}, dtype={name[:1].upper()}{name[1:]}, value="
+        value = self._text_value()
+        if value is None:
+            return head + " recorded)"
+        if value.ndim == 0:
+            return f"{head} {value.item():g})" if self.dtype.kind == "f" else f"{head} {value})"
+        if value.size == 0:
+            return head + " )"
+        digits = 4 if self.dtype.itemsize == 2 else 8
+        formats = {"float_kind": lambda number: f"{number:{digits + 7}.{digits}e}"}
+        text = np.array2string(value, separator=", ", formatter=formats, max_line_width=120)
+        return f"{head} {text})" if value.ndim == 1 else f"{head}\n{text})"
+
+    def __format__(self, spec: str) -> str:
+        value = self._text_value()
+        if not spec or value is None:
+            return str(self)
+        if value.size != 1:
+            message = (
+                f"Only a Tensor with one element can be formatted by {spec!r}, but this one has shape {self.shape}."
+            )
+            raise DtypeError(message)
+        return format(value.item(), spec)
+
+    # ----- Operators -----
+
+    __add__, __radd__, __iadd__ = _binary(np.add), _reflected(np.add), _updating(np.add)
+    __sub__, __rsub__, __isub__ = _binary(np.subtract), _reflected(np.subtract), _updating(np.subtract)
+    __mul__, __rmul__, __imul__ = _binary(np.multiply), _reflected(np.multiply), _updating(np.multiply)
+    __truediv__, __rtruediv__, __itruediv__ = _binary(np.divide), _reflected(np.divide), _updating(np.divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
+    __ifloordiv__ = _updating(np.floor_divide)
+    __mod__, __rmod__, __imod__ = _binary(np.remainder), _reflected(np.remainder), _updating(np.remainder)
+    __divmod__, __rdivmod__ = _binary(np.divmod), _reflected(np.divmod)
+    __rpow__, __ipow__ = _reflected(np.power), _updating(np.power)
+    __matmul__, __rmatmul__, __imatmul__ = _binary(np.matmul), _reflected(np.matmul), _updating(np.matmul)
+    __and__, __rand__, __iand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and), _updating(np.bitwise_and)
+    __or__, __ror__, __ior__ = _binary(np.bitwise_or), _reflected(np.bitwise_or), _updating(np.bitwise_or)
+    __xor__, __rxor__, __ixor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor), _updating(np.bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = _binary(np.left_shift), _reflected(np.left_shift), _updating(np.left_shift)
+    __rshift__, __rrshift__ = _binary(np.right_shift), _reflected(np.right_shift)
+    __irshift__ = _updating(np.right_shift)
+    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
+    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
+    __neg__, __pos__, __invert__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.invert), _unary(np.abs)
+
+    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            message = "pow() of a Tensor takes no modulus."
+            raise DtypeError(message)
+        return _ops("ufuncs").operate(np.power, self, exponent)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return int(self.round()) if ndigits is None else self.round(ndigits)
+
+    # ----- Methods: the functions of `ops` under ndarray's names -----
+
+    sum, prod, mean, var, std = (_method(f) for f in (np.sum, np.prod, np.mean, np.var, np.std))
+    max, min, argmax, argmin = (_method(f) for f in (np.max, np.min, np.argmax, np.argmin))
+    any, all, ptp, trace, dot = (_method(f) for f in (np.any, np.all, np.ptp, np.trace, np.dot))
+    cumsum, cumprod, clip, round = (_method(f) for f in (np.cumsum, np.cumprod, np.clip, np.round))
+    ravel, swapaxes, squeeze, diagonal = (_method(f) for f in (np.ravel, np.swapaxes, np.squeeze, np.diagonal))
+    argsort, searchsorted, nonzero = (_method(f) for f in (np.argsort, np.searchsorted, np.nonzero))
+    take, put, repeat, compress = (_method(f) for f in (np.take, np.put, np.repeat, np.compress))
+    conj = conjugate = _unary(np.conjugate)
+    abs = _unary(np.abs)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Tensor:
+        """The same elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
+        return _ops("numpy_table").TABLE[np.reshape](self, shape[0] if len(shape) == 1 else shape, order=order)
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return _ops("numpy_table").TABLE[np.transpose](self, order)
+
+    def flatten(self, order: str = "C") -> Tensor:
+        """All elements along one axis."""
+        return self.reshape(-1, order=order)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Tensor:
+        """The elements in another dtype; gradients flow between float dtypes."""
+        return _ops("elementwise").astype(self, dtype, copy=copy)
+
+    def copy(self) -> Tensor:
+        """Another Tensor with the same value; writing to one does not change the other."""
+        return Tensor._of(self._node)
+
+    def fill(self, value: Any) -> None:
+        """Write one number to every element."""
+        self[...] = value
+
+    def sort(self, axis: int = -1, **options: Any) -> None:
+        """Sort this Tensor, as `ndarray.sort` does; `np.sort(x)` leaves x alone."""
+        self._replace(_ops("numpy_table").TABLE[np.sort](self, axis, **options)._node)
+
+
+def _from_array(value: np.ndarray) -> Tensor:
+    """What pickle calls."""
+    return Tensor(value)
+
+
+def _node_of_data(data: Any) -> Node:
+    """The node of what a user gave to `Tensor`, with MindSpore's dtypes for Python numbers."""
+    if isinstance(data, Tensor):
+        return data._node
+    lifting = _ops("lifting")
+    if not isinstance(data, bool | int | float | list | tuple) or isinstance(data, np.generic):
+        return lifting.as_node(data)
+    if isinstance(data, list | tuple) and lifting.any_tensor(data):
+        return lifting.as_node(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        message = "Nested lists must have rows of equal length to become a Tensor."
+        raise ShapeError(message) from None
+    if array.dtype.kind not in "fiub":
+        message = f"A Tensor holds booleans, integers or real numbers, but the data has dtype {array.dtype}."
+        raise DtypeError(message)
+    if array.dtype == np.float64 and not _holds_numpy(data):
+        array = array.astype(FLOAT32)
+    return constant(array)
+
+
+def _holds_numpy(data: Any) -> bool:
+    """Whether nested lists hold a NumPy array or scalar anywhere."""
+    stack = [data]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, np.ndarray | np.generic):
+            return True
+        if isinstance(value, list | tuple):
+            stack.extend(value)
+    return False
