@@ -96,6 +96,10 @@ class _Simplifier:
             source = uniform_source(node.inputs[0])
             if source is not None and not (node.name == "broadcast" and node.inputs[0] is source):
                 return broadcast(source, node.shape)
+        if kind == "special" and node.name != "scatter_last" and any(s.dtype == np.float16 for s in node.inputs):
+            # Special kernels have no float16 version; float32 holds every float16.
+            wide = [cast(s, np.dtype(np.float32)) if s.dtype == np.float16 else s for s in node.inputs]
+            return cast(make(node.name, tuple(wide), node.params), node.dtype)
         rule = RULES.get(node.name)
         return rule(node) if rule is not None else None
 
@@ -300,6 +304,8 @@ def _reduction(node: Node) -> Node | None:
     axes: tuple[int, ...] = node.params[0]
     if not axes:
         return source
+    if source.size == 0 and node.name in ("sum", "prod"):
+        return broadcast(literal(0 if node.name == "sum" else 1, node.dtype), node.shape)
     trivial = [axis for axis in axes if source.shape[axis] == 1]
     if trivial:
         kept = tuple([n for axis, n in enumerate(source.shape) if axis not in trivial])

@@ -1,0 +1,93 @@
+"""The CPU target: IR text to machine code in memory, through the disk cache.
+
+In: IR text (or a function that makes it) and the name of its entry function. Out: the entry's address. Called by
+emit.py for fused kernels and by the runtime for its own native code. The object code is relocatable, so a second
+process maps it in without compiling. Loaded code lives as long as the process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import llvmlite.binding as llvm
+
+from . import cache
+
+_lock = threading.RLock()
+_machine: llvm.TargetMachine | None = None
+_engine: llvm.ExecutionEngine | None = None
+_loaded: dict[str, int] = {}
+
+
+def _target_machine() -> llvm.TargetMachine:
+    global _machine
+    if _machine is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple()
+        _machine = target.create_target_machine(
+            cpu=cache.cpu_name(), features=cache.cpu_features(), opt=3, reloc="pic", codemodel="small"
+        )
+    return _machine
+
+
+def _load_object(data: bytes, symbol: str) -> int:
+    """Link object code into the process; the address of `symbol`."""
+    machine = _target_machine()
+    module = llvm.parse_assembly("")
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    address = engine.get_function_address(symbol)
+    _engines.append(engine)
+    return address
+
+
+_engines: list[llvm.ExecutionEngine] = []
+
+
+def compile_ir(text: str) -> tuple[bytes, str]:
+    """Optimise IR text; returns object code and, for reading, the optimised module's text."""
+    machine = _target_machine()
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.loop_interleaving = True
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module), str(module)
+
+
+def function_address(key: str, symbol: str, make_ir: Callable[[], str]) -> int:
+    """The address of a native function: from this process, from the disk, or compiled now.
+
+    Parameters
+    ----------
+    key : str
+        What the function is, completely: equal keys mean equal functions.
+    symbol : str
+        Its name in the IR.
+    make_ir : callable
+        Makes the IR text, if it is needed.
+    """
+    address = _loaded.get(key)
+    if address is not None:
+        return address
+    with _lock:
+        if key in _loaded:
+            return _loaded[key]
+        name = cache.digest(key)
+        data = cache.load("object", name)
+        if data is None:
+            data, _ = compile_ir(make_ir())
+            cache.counters["compiled"] += 1
+            cache.store("object", name, data)
+        else:
+            cache.counters["loaded"] += 1
+        address = _load_object(data, symbol)
+        _loaded[key] = address
+    return address

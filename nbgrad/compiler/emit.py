@@ -1,0 +1,449 @@
+"""From a loop nest to LLVM IR text.
+
+In: a `Loop`, of which only what its `identity` names is used. Out: IR of
+`void kernel(ptr pointers, ptr sizes, i64 begin, i64 end)`, which runs chunks `begin` to `end` of the outermost axis.
+`pointers` holds one address per access, `sizes` the integers of `Loop.arguments`. Called by program.py through cpu.py.
+
+The text is written for LLVM to optimise: variables live in stack slots (LLVM makes registers of them), the innermost
+loop is simple enough to vectorise, and the scalar kernels are included and inlined. Sums are formed in blocks whose
+results are added with an error term (Neumaier 1974), so they are at least as accurate as pairwise summation and do not
+depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .loops import Access, Loop, Reduction, Value
+from .scalars import LLVM_TYPES, convert, merge, scalar_ir
+
+BLOCK = 512
+"""Elements of the innermost axis that are summed without an error term."""
+
+FLOAT32 = np.dtype(np.float32)
+
+
+def memory_type(dtype: np.dtype[Any]) -> str:
+    """The LLVM type of an element in memory."""
+    return "i8" if dtype.kind == "b" else LLVM_TYPES[dtype.name]
+
+
+def register_type(dtype: np.dtype[Any]) -> str:
+    """The LLVM type of a scalar value."""
+    return LLVM_TYPES[dtype.name]
+
+
+def number(value: Any, dtype: np.dtype[Any]) -> str:
+    """A constant in LLVM's notation, exact."""
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind in "iu":
+        return str(int(value))
+    if dtype.name == "float16":
+        return "0xH" + np.float16(value).tobytes()[::-1].hex().upper()
+    return "0x" + np.float64(value).tobytes()[::-1].hex().upper()
+
+
+def identity_element(kind: str, dtype: np.dtype[Any]) -> Any:
+    """What a reduction starts from."""
+    if kind in ("sum", "prod"):
+        return 0 if kind == "sum" else 1
+    if dtype.kind == "f":
+        return -np.inf if kind == "max" else np.inf
+    if dtype.kind == "b":
+        return kind == "min"
+    limits = np.iinfo(dtype)
+    return limits.min if kind == "max" else limits.max
+
+
+def emit(loop: Loop) -> str:
+    """The IR of a loop nest."""
+    return _Emitter(loop).run()
+
+
+class _Emitter:
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.last = len(loop.shape) - 1
+        self.slots: list[str] = []
+        self.lines: list[str] = []
+        self.block = "entry"
+        self.scalars: dict[str, str] = {}
+        self.intrinsics: set[str] = set()
+        self.counter = 0
+
+    # ----- Small pieces of IR -----
+
+    def put(self, line: str) -> None:
+        self.lines.append("  " + line)
+
+    def fresh(self, hint: str = "t") -> str:
+        self.counter += 1
+        return f"%{hint}.{self.counter}"
+
+    def let(self, expression: str, hint: str = "t") -> str:
+        name = self.fresh(hint)
+        self.put(f"{name} = {expression}")
+        return name
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    def slot(self, kind: str, hint: str) -> str:
+        """A stack variable."""
+        name = self.fresh(hint)
+        self.slots.append(f"  {name} = alloca {kind}")
+        return name
+
+    def store(self, kind: str, value: str, slot: str) -> None:
+        self.put(f"store {kind} {value}, ptr {slot}")
+
+    # ----- The whole kernel -----
+
+    def run(self) -> str:
+        loop = self.loop
+        targets = {s.access for s in loop.stores} | {r.access for r in loop.reductions}
+        self.loop_over_chunks()
+        self.put("ret void")
+        names = [name for name, _ in loop.arguments()]
+        head = [
+            f"  %{name} = load i64, ptr {pointer}, !invariant.load !0"
+            for name, pointer in zip(names, (f"%sizes.{i}" for i in range(len(names))), strict=True)
+        ]
+        addresses = [f"  %sizes.{i} = getelementptr i64, ptr %sizes, i64 {i}" for i in range(len(names))]
+        parameters = [
+            f"ptr noalias {'' if p in targets else 'readonly '}%p{p}"
+            for p, access in enumerate(loop.accesses)
+            if access.buffer >= 0
+        ]
+        signature = ", ".join([*parameters, "ptr noalias readonly %sizes", "i64 %begin", "i64 %end"])
+        body = [f"define internal void @body({signature}) noinline {{", "entry:", *self.slots, *addresses, *head]
+        body += ["  br label %start", "start:", *self.lines, "}"]
+        calls: list[str] = []
+        entry = ["define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
+        for p, access in enumerate(loop.accesses):
+            if access.buffer >= 0:
+                entry.append(f"  %at{p} = getelementptr ptr, ptr %pointers, i64 {len(calls)}")
+                entry.append(f"  %p{p} = load ptr, ptr %at{p}")
+                calls.append(f"ptr %p{p}")
+        entry.append(f"  call void @body({', '.join([*calls, 'ptr %sizes', 'i64 %begin', 'i64 %end'])})")
+        entry += ["  ret void", "}"]
+        texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
+        return merge(texts) + "\n" + "\n".join([*body, *entry, "!0 = !{}", ""])
+
+    def loop_over_chunks(self) -> None:
+        chunk = self.slot("i64", "chunk")
+        self.counted(chunk, "%begin", "%end", lambda c: self.chunk_body(c))
+
+    def counted(self, variable: str, first: str, stop: str, body: Any) -> None:
+        """`for variable in range(first, stop): body(value)`."""
+        self.counter += 1
+        mark = f"L{self.counter}"
+        self.store("i64", first, variable)
+        self.put(f"br label %{mark}.test")
+        self.label(f"{mark}.test")
+        index = self.let(f"load i64, ptr {variable}", "i")
+        inside = self.let(f"icmp slt i64 {index}, {stop}")
+        self.put(f"br i1 {inside}, label %{mark}.body, label %{mark}.done")
+        self.label(f"{mark}.body")
+        body(index)
+        following = self.let(f"add nsw i64 {index}, 1")
+        self.store("i64", following, variable)
+        self.put(f"br label %{mark}.test")
+        self.label(f"{mark}.done")
+
+    def chunk_body(self, chunk: str) -> None:
+        low = self.let(f"mul nsw i64 {chunk}, %chunk", "low")
+        above = self.let(f"add nsw i64 {low}, %chunk")
+        fits = self.let(f"icmp slt i64 {above}, %n0")
+        high = self.let(f"select i1 {fits}, i64 {above}, i64 %n0", "high")
+        self.chunk_index = chunk
+        self.chunk_low = low
+        self.indices: list[str] = []
+        self.nest(0, low, high)
+
+    def nest(self, axis: int, low: str, high: str) -> None:
+        """The loops from `axis` inwards."""
+        if axis == self.last:
+            self.innermost(low, high)
+            return
+        variable = self.slot("i64", f"x{axis}")
+
+        def body(index: str) -> None:
+            self.indices.append(index)
+            following = axis + 1
+            self.nest(following, "0", f"%n{following}")
+            self.indices.pop()
+
+        self.counted(variable, low, high, body)
+
+    # ----- The innermost loop -----
+
+    def innermost(self, low: str, high: str) -> None:
+        loop = self.loop
+        self.rows = [self.row(p, access) for p, access in enumerate(loop.accesses)]
+        inner = [r for r in loop.reductions if r.axes[self.last]]
+        self.registers: dict[int, str] = {}
+        totals: dict[int, tuple[str, str]] = {}
+        for r in inner:
+            kind = register_type(self.accumulator(r))
+            self.registers[r.access] = self.slot(kind, "acc")
+            if self.compensated(r):
+                totals[r.access] = (self.slot(kind, "sum"), self.slot(kind, "error"))
+                for part in totals[r.access]:
+                    self.store(kind, number(0, self.accumulator(r)), part)
+            else:
+                self.store(kind, self.start_value(r), self.registers[r.access])
+        variable = self.slot("i64", "j")
+        if not totals:
+            self.counted(variable, low, high, self.point)
+        else:
+            self.blocked(variable, low, high, [r for r in inner if r.access in totals], totals)
+        for r in inner:
+            self.finish(r, totals.get(r.access))
+
+    def blocked(
+        self, variable: str, low: str, high: str, sums: list[Reduction], totals: dict[int, tuple[str, str]]
+    ) -> None:
+        """The innermost loop in blocks; after each block its sums are added to the totals with their error."""
+        block = self.slot("i64", "block")
+        count = self.let(f"sub nsw i64 {high}, {low}")
+        rounded = self.let(f"add nsw i64 {count}, {BLOCK - 1}")
+        blocks = self.let(f"sdiv i64 {rounded}, {BLOCK}")
+
+        def one_block(index: str) -> None:
+            offset = self.let(f"mul nsw i64 {index}, {BLOCK}")
+            first = self.let(f"add nsw i64 {low}, {offset}")
+            after = self.let(f"add nsw i64 {first}, {BLOCK}")
+            fits = self.let(f"icmp slt i64 {after}, {high}")
+            stop = self.let(f"select i1 {fits}, i64 {after}, i64 {high}")
+            for r in sums:
+                self.store(register_type(self.accumulator(r)), self.start_value(r), self.registers[r.access])
+            self.counted(variable, first, stop, self.point)
+            for r in sums:
+                self.add_with_error(r, *totals[r.access])
+
+        self.counted(block, "0", blocks, one_block)
+
+    def add_with_error(self, r: Reduction, total: str, error: str) -> None:
+        kind = register_type(self.accumulator(r))
+        old = self.let(f"load {kind}, ptr {total}")
+        part = self.let(f"load {kind}, ptr {self.registers[r.access]}")
+        new = self.let(f"fadd {kind} {old}, {part}")
+        back = self.let(f"fsub {kind} {new}, {old}")
+        lost_old = self.let(f"fsub {kind} {old}, {self.let(f'fsub {kind} {new}, {back}')}")
+        lost_new = self.let(f"fsub {kind} {part}, {back}")
+        lost = self.let(f"fadd {kind} {lost_old}, {lost_new}")
+        before = self.let(f"load {kind}, ptr {error}")
+        self.store(kind, self.let(f"fadd {kind} {before}, {lost}"), error)
+        self.store(kind, new, total)
+
+    def row(self, position: int, access: Access) -> str:
+        """The address (or, for an iota, the number) at the start of the innermost loop."""
+        terms = [
+            self.let(f"mul nsw i64 {index}, %a{position}.s{axis}") for axis, index in enumerate(self.indices)
+        ] if not self.is_gather(position) else []
+        offset = "0" if access.buffer >= 0 else f"%a{position}.base"
+        for term in terms:
+            offset = self.let(f"add nsw i64 {offset}, {term}")
+        for reduction_position, r in enumerate(self.loop.reductions):
+            if r.access == position and r.axes[0]:
+                apart = self.let(f"mul nsw i64 {self.chunk_index}, %r{reduction_position}.apart")
+                offset = self.let(f"add nsw i64 {offset}, {apart}")
+        if access.buffer < 0:
+            return offset
+        return self.let(f"getelementptr {memory_type(access.dtype)}, ptr %p{position}, i64 {offset}", "row")
+
+    def is_gather(self, position: int) -> bool:
+        return any(v.operation == "gather" and v.access == position for v in self.loop.values)
+
+    def step(self, position: int, access: Access, index: str) -> str:
+        """The distance of a point from the start of its row, in elements."""
+        match access.kind[0]:
+            case "b":
+                return "0"
+            case "c":
+                return index
+            case _:
+                return self.let(f"mul nsw i64 {index}, %a{position}.s{self.last}")
+
+    def address(self, position: int, index: str) -> str:
+        access = self.loop.accesses[position]
+        distance = self.step(position, access, index)
+        if distance == "0":
+            return self.rows[position]
+        return self.let(f"getelementptr {memory_type(access.dtype)}, ptr {self.rows[position]}, i64 {distance}")
+
+    def point(self, index: str) -> None:
+        """The body of the innermost loop."""
+        names: list[str] = []
+        for value in self.loop.values:
+            names.append(self.value(value, names, index))
+        for s in self.loop.stores:
+            self.write(self.loop.accesses[s.access].dtype, names[s.value], self.address(s.access, index))
+        for r in self.loop.reductions:
+            self.reduce(r, names[r.value], index)
+
+    def read(self, dtype: np.dtype[Any], address: str) -> str:
+        loaded = self.let(f"load {memory_type(dtype)}, ptr {address}")
+        return self.let(f"icmp ne i8 {loaded}, 0") if dtype.kind == "b" else loaded
+
+    def write(self, dtype: np.dtype[Any], value: str, address: str) -> None:
+        if dtype.kind == "b":
+            value = self.let(f"zext i1 {value} to i8")
+        self.put(f"store {memory_type(dtype)} {value}, ptr {address}")
+
+    # ----- Values -----
+
+    def value(self, value: Value, names: list[str], index: str) -> str:
+        match value.operation:
+            case "literal":
+                return number(np.frombuffer(value.literal, value.dtype)[0], value.dtype)
+            case "load" | "iota":
+                return self.load(value, index)
+            case "gather":
+                step = self.let(f"mul nsw i64 {names[value.operands[0]]}, %a{value.access}.step")
+                base = self.rows[value.access]
+                address = self.let(f"getelementptr {memory_type(value.dtype)}, ptr {base}, i64 {step}")
+                return self.read(value.dtype, address)
+            case "cast":
+                source = self.loop.values[value.operands[0]].dtype
+                return self.cast(names[value.operands[0]], source, value.dtype)
+            case _:
+                return self.call(value, names)
+
+    def load(self, value: Value, index: str) -> str:
+        access = self.loop.accesses[value.access]
+        condition = self.inside(value.access, access, index)
+        if access.buffer < 0:
+            total = self.let(f"add nsw i64 {self.rows[value.access]}, {self.step(value.access, access, index)}")
+            return total if condition is None else self.let(f"select i1 {condition}, i64 {total}, i64 0")
+        if condition is None:
+            return self.read(value.dtype, self.address(value.access, index))
+        self.counter += 1
+        mark, before = f"M{self.counter}", self.block
+        self.put(f"br i1 {condition}, label %{mark}.read, label %{mark}.on")
+        self.label(f"{mark}.read")
+        loaded = self.read(value.dtype, self.address(value.access, index))
+        self.put(f"br label %{mark}.on")
+        self.label(f"{mark}.on")
+        zero = number(0, value.dtype)
+        return self.let(f"phi {register_type(value.dtype)} [ {loaded}, %{mark}.read ], [ {zero}, %{before} ]")
+
+    def inside(self, position: int, access: Access, index: str) -> str | None:
+        """Whether a point lies in the ranges of a masked access; None if there are none."""
+        condition: str | None = None
+        for axis, span in enumerate(access.view.valid):
+            if span is None:
+                continue
+            coordinate = index if axis == self.last else self.indices[axis]
+            for test in (
+                self.let(f"icmp sge i64 {coordinate}, %a{position}.lo{axis}"),
+                self.let(f"icmp slt i64 {coordinate}, %a{position}.hi{axis}"),
+            ):
+                condition = test if condition is None else self.let(f"and i1 {condition}, {test}")
+        return condition
+
+    def cast(self, value: str, source: np.dtype[Any], target: np.dtype[Any]) -> str:
+        if source == target:
+            return value
+        name = self.fresh("cast")
+        lines = convert(value, source.name, target.name, name)
+        if any("llvm.fabs" in line for line in lines):
+            self.intrinsics.add("declare double @llvm.fabs.f64(double)")
+        self.lines.extend(lines)
+        return name
+
+    def call(self, value: Value, names: list[str]) -> str:
+        """Call a scalar kernel; float16 is computed in float32 and rounded after each operation."""
+        dtypes = [self.loop.values[o].dtype for o in value.operands]
+        operands = [names[o] for o in value.operands]
+        wide = [FLOAT32 if d.name == "float16" else d for d in dtypes]
+        operands = [self.cast(v, d, w) for v, d, w in zip(operands, dtypes, wide, strict=True)]
+        result = FLOAT32 if value.dtype.name == "float16" else value.dtype
+        symbol, text = scalar_ir(value.operation, wide, result)
+        self.scalars[symbol] = text
+        arguments = ", ".join(f"{register_type(d)} {v}" for d, v in zip(wide, operands, strict=True))
+        called = self.let(f"call {register_type(result)} @{symbol}({arguments})")
+        return self.cast(called, result, value.dtype)
+
+    # ----- Reductions -----
+
+    def accumulator(self, r: Reduction) -> np.dtype[Any]:
+        """The dtype that a reduction is formed in."""
+        dtype = self.loop.accesses[r.access].dtype
+        return FLOAT32 if dtype.name == "float16" else dtype
+
+    def compensated(self, r: Reduction) -> bool:
+        return r.kind == "sum" and self.accumulator(r).kind == "f"
+
+    def start_value(self, r: Reduction) -> str:
+        dtype = self.accumulator(r)
+        return number(identity_element(r.kind, dtype), dtype)
+
+    def reduce(self, r: Reduction, value: str, index: str) -> None:
+        """One point's contribution: to a register along the innermost axis, else to memory."""
+        dtype = self.accumulator(r)
+        value = self.cast(value, self.loop.accesses[r.access].dtype, dtype)
+        if r.axes[self.last]:
+            slot = self.registers[r.access]
+            kind = register_type(dtype)
+            old = self.let(f"load {kind}, ptr {slot}")
+            self.store(kind, self.combine(r.kind, dtype, old, value, loose=True), slot)
+        else:
+            self.accumulate(r, value, self.address(r.access, index))
+
+    def finish(self, r: Reduction, total: tuple[str, str] | None) -> None:
+        """After the innermost loop: write the register's result, or combine it with what is in memory."""
+        dtype = self.accumulator(r)
+        kind = register_type(dtype)
+        if total is None:
+            value = self.let(f"load {kind}, ptr {self.registers[r.access]}")
+        else:
+            # If the sum is infinite its error term is NaN, and does not count.
+            plain = self.let(f"load {kind}, ptr {total[0]}")
+            error = self.let(f"load {kind}, ptr {total[1]}")
+            exact = self.let(f"fadd {kind} {plain}, {error}")
+            broken = self.let(f"fcmp uno {kind} {error}, {number(0, dtype)}")
+            value = self.let(f"select i1 {broken}, {kind} {plain}, {kind} {exact}")
+        self.accumulate(r, value, self.rows[r.access])
+
+    def accumulate(self, r: Reduction, value: str, address: str) -> None:
+        dtype = self.accumulator(r)
+        target = self.loop.accesses[r.access].dtype
+        first = self.first_visit(r)
+        if first is not None:
+            old = self.cast(self.read(target, address), target, dtype)
+            kind = register_type(dtype)
+            old = self.let(f"select i1 {first}, {kind} {self.start_value(r)}, {kind} {old}")
+            value = self.combine(r.kind, dtype, old, value, loose=False)
+        self.write(target, self.cast(value, dtype, target), address)
+
+    def first_visit(self, r: Reduction) -> str | None:
+        """Whether memory holds nothing yet: all reduced outer indices are at their start. None: always so."""
+        condition: str | None = None
+        for axis, index in enumerate(self.indices):
+            if r.axes[axis]:
+                start = self.chunk_low if axis == 0 else "0"
+                test = self.let(f"icmp eq i64 {index}, {start}")
+                condition = test if condition is None else self.let(f"and i1 {condition}, {test}")
+        return condition
+
+    def combine(self, kind: str, dtype: np.dtype[Any], a: str, b: str, loose: bool) -> str:
+        t = register_type(dtype)
+        if dtype.kind == "f" and kind in ("sum", "prod"):
+            flags = "reassoc " if loose else ""
+            return self.let(f"{'fadd' if kind == 'sum' else 'fmul'} {flags}{t} {a}, {b}")
+        if dtype.kind == "b":
+            return self.let(f"{'or' if kind in ('sum', 'max') else 'and'} i1 {a}, {b}")
+        if kind in ("sum", "prod"):
+            return self.let(f"{'add' if kind == 'sum' else 'mul'} {t} {a}, {b}")
+        if dtype.kind == "f":
+            name = f"llvm.{'maximum' if kind == 'max' else 'minimum'}.f{dtype.itemsize * 8}"
+        else:
+            name = f"llvm.{'u' if dtype.kind == 'u' else 's'}{kind}.{t}"
+        self.intrinsics.add(f"declare {t} @{name}({t}, {t})")
+        return self.let(f"call {t} @{name}({t} {a}, {t} {b})")

@@ -1,0 +1,390 @@
+"""Fusion: graph in, ordered kernels out.
+
+In: simplified output nodes. Out: `Fused`, a list of loop nests and special kernels in an order that respects their
+dependencies, with the node that each output is stored as. Called by the runtime when it makes a program.
+
+How. (1) `_lower` turns every chain of movement operations into a view of what it reads; where strides cannot say it, the
+array is stored first. (2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its
+first consumer if both loop over the same domain, else an earlier kernel of that domain, else opens a new one in front.
+So values are computed as late as possible, next to their use. (3) A node is stored only if another kernel, or the user,
+needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..graph.ir import Node, Shape, broadcast, elementwise, literal, literal_value, make, topological
+from ..graph.primitives import iota, pad, reshape
+from .loops import Access, Loop, Reduction, Store, Value, normalise
+from .views import View, contiguous_strides, view_through
+
+LARGEST_KERNEL = 96
+"""Nodes in one kernel; more would make LLVM slow and run out of registers."""
+MOST_PIECES = 4
+"""Concatenations of more pieces are assembled by copies instead of by tests on the index."""
+LEAVES = frozenset(["input", "constant"])
+VIRTUAL = frozenset(["literal", "iota"])
+
+
+@dataclass
+class Special:
+    """A kernel of its own: the node and the views through which it reads its operands."""
+
+    node: Node
+    sources: tuple[Node, ...]
+    views: tuple[View, ...]
+
+
+@dataclass
+class Fused:
+    """Kernels in order, and the stored node of each output."""
+
+    steps: list[Loop | Special]
+    outputs: list[Node]
+
+
+@dataclass
+class _Group:
+    """Nodes that will be one kernel."""
+
+    domain: Shape
+    nodes: list[Node] = field(default_factory=list)
+
+
+def fuse(outputs: Sequence[Node]) -> Fused:
+    """Group a simplified graph into kernels."""
+    return _Fuser(outputs).run()
+
+
+def domain_of(node: Node) -> Shape:
+    """The shape that a node's kernel loops over, without axes of length 1."""
+    shape = node.inputs[0].shape if node.primitive.kind == "reduction" else node.shape
+    return tuple([n for n in shape if n != 1])
+
+
+class _Fuser:
+    def __init__(self, outputs: Sequence[Node]) -> None:
+        self.views: dict[Node, tuple[Node, View]] = {}
+        self.outputs = self._lower(outputs)
+        self.order = topological(self.outputs)
+        self.groups: list[_Group] = []
+        self.place: dict[Node, int] = {}
+        self.stored: set[Node] = set(self.outputs)
+
+    def run(self) -> Fused:
+        self._group()
+        steps: list[Loop | Special] = []
+        for group in reversed(self.groups):
+            first = group.nodes[0]
+            if first.primitive.kind == "special":
+                reads = [self.views[source] for source in first.inputs]
+                steps.append(Special(first, tuple([s for s, _ in reads]), tuple([v for _, v in reads])))
+            elif first.name == "concatenate":
+                steps.extend(self._assemble(first))
+            else:
+                steps.append(self._loop(group))
+        return Fused(steps, self.outputs)
+
+    # ----- Lowering -----
+
+    def _lower(self, outputs: Sequence[Node]) -> list[Node]:
+        new: dict[Node, Node] = {}
+        for node in topological(outputs):
+            new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]))
+        result: list[Node] = []
+        for node in outputs:
+            lowered = new[node]
+            if lowered.primitive.kind in ("movement", "source") and lowered.name != "concatenate" or lowered in result:
+                lowered = self._visit(make("alias", (lowered,)))
+            result.append(lowered)
+        return result
+
+    def _visit(self, node: Node) -> Node:
+        """Note the view of a new node."""
+        if node.primitive.kind == "movement" and node.name != "concatenate":
+            source, view = self.views[node.inputs[0]]
+            through = view_through(node, view)
+            if through is None:
+                copied = self._visit(make("alias", (node.inputs[0],)))
+                return self._visit(make(node.name, (copied,), node.params))
+            self.views[node] = (source, through)
+        else:
+            shape = (1,) if node.name == "literal" else node.shape
+            view = View.contiguous(shape) if node.name != "literal" else View((), (), 0, ())
+            self.views[node] = (node, view)
+        return node
+
+    def _lowered(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        if inputs != node.inputs:
+            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+        if node.name == "concatenate" and len(inputs) <= MOST_PIECES:
+            return self._chosen(node)
+        if node.name == "gather":
+            node = Node(node.primitive, (self._buffer(inputs[0], 1), inputs[1]), node.params, node.shape, node.dtype)
+        elif node.primitive.kind == "special":
+            loose = node.name == "matmul"
+            inputs = tuple([self._buffer(source, 2 if loose else 0) for source in inputs])
+            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+        return self._visit(node)
+
+    def _buffer(self, node: Node, freedom: int) -> Node:
+        """The node itself if it is stored memory of the right layout, else a copy of it.
+
+        `freedom` 0 asks for C order; 1 for any strides; 2 for matrices with one contiguous axis.
+        """
+        source, view = self.views[node]
+        good = source.name not in VIRTUAL and not view.is_masked
+        if good and freedom == 0:
+            good = view.is_contiguous
+        elif good and freedom == 2:
+            good = matrix_layout(view) is not None
+        return node if good else self._visit(make("alias", (node,)))
+
+    def _chosen(self, node: Node) -> Node:
+        """A concatenation of few pieces: at each point, the piece in which the index lies."""
+        axis = node.params[0]
+        total = node.shape[axis]
+        line = self._visit(iota(total))
+        column = tuple([total if a == axis else 1 for a in range(node.ndim)])
+        index = self._spread(self._visit(reshape(line, column)) if column != line.shape else line, node.shape)
+        end = total
+        result: Node | None = None
+        for piece in reversed(node.inputs):
+            start = end - piece.shape[axis]
+            widths = [(start, total - end) if a == axis else (0, 0) for a in range(node.ndim)]
+            part = self._visit(pad(piece, widths))
+            if result is None:
+                result = part
+            else:
+                bound = self._spread(self._visit(literal(end, index.dtype)), node.shape)
+                below = self._visit(elementwise("less", index, bound))
+                result = self._visit(elementwise("select", below, part, result))
+            end = start
+        assert result is not None
+        return result
+
+    def _spread(self, node: Node, shape: Shape) -> Node:
+        return node if node.shape == shape else self._visit(broadcast(node, shape))
+
+    # ----- Grouping -----
+
+    def _group(self) -> None:
+        uses: dict[Node, list[tuple[int, bool]]] = {}
+        by_domain: dict[Shape, list[int]] = {}
+        for node in reversed(self.order):
+            kind = node.primitive.kind
+            if kind == "source" or kind == "movement" and node.name != "concatenate":
+                continue
+            place = self._choose(node, uses.get(node, []), by_domain)
+            self.groups[place].nodes.append(node)
+            self.place[node] = place
+            if any(group != place for group, _ in uses.get(node, [])):
+                self.stored.add(node)
+            domain = domain_of(node)
+            for position, operand in enumerate(node.inputs):
+                source, view = self.views[operand]
+                if source.name in LEAVES or source.name in VIRTUAL:
+                    continue
+                direct = (
+                    kind in ("elementwise", "reduction")
+                    and not (node.name == "gather" and position == 0)
+                    and source.primitive.kind == "elementwise"
+                    and domain_of(source) == domain
+                    and view.is_contiguous
+                )
+                uses.setdefault(source, []).append((place, direct))
+                if not direct:
+                    self.stored.add(source)
+
+    def _choose(self, node: Node, uses: Sequence[tuple[int, bool]], by_domain: dict[Shape, list[int]]) -> int:
+        """The kernel that a node joins. Kernels are numbered from the last to the first that runs."""
+        if node.primitive.kind == "special" or node.name == "concatenate":
+            self.groups.append(_Group(()))
+            return len(self.groups) - 1
+        domain = domain_of(node)
+        known = by_domain.setdefault(domain, [])
+        first = max((group for group, _ in uses), default=-1)
+        if (
+            first >= 0
+            and self.groups[first].domain == domain
+            and first in known
+            and all(direct for group, direct in uses if group == first)
+            and len(self.groups[first].nodes) < LARGEST_KERNEL
+        ):
+            return first
+        for group in known:
+            if group > first and len(self.groups[group].nodes) < LARGEST_KERNEL:
+                return group
+        self.groups.append(_Group(domain))
+        known.append(len(self.groups) - 1)
+        return known[-1]
+
+    # ----- Building kernels -----
+
+    def _loop(self, group: _Group) -> Loop:
+        builder = _LoopBuilder(group.domain)
+        inside = set(group.nodes)
+        for node in reversed(group.nodes):
+            operands = node.inputs
+            if node.name == "gather":
+                source, view = self.views[node.inputs[0]]
+                slot = builder.access(source, view)
+                index = self._operand(builder, inside, node.inputs[1])
+                builder.values.append(Value("gather", node.dtype, (index,), slot))
+                builder.value_of[node] = len(builder.values) - 1
+            elif node.primitive.kind == "reduction":
+                builder.reduce(node, self._operand(builder, inside, operands[0]))
+                continue
+            else:
+                positions = tuple([self._operand(builder, inside, operand) for operand in operands])
+                builder.value_of[node] = builder.apply(node, positions)
+            if node in self.stored:
+                builder.store(node)
+        return builder.finish()
+
+    def _operand(self, builder: _LoopBuilder, inside: set[Node], operand: Node) -> int:
+        source, view = self.views[operand]
+        if source in inside and source in builder.value_of:
+            return builder.value_of[source]
+        squeezed = view.squeeze()
+        if squeezed is None:
+            return builder.literal(literal(0, operand.dtype))
+        return builder.read(source, squeezed)
+
+    def _assemble(self, node: Node) -> list[Loop]:
+        """A concatenation of many pieces: one copy into the buffer for each."""
+        axis = node.params[0]
+        strides = contiguous_strides(node.shape)
+        start = 0
+        loops: list[Loop] = []
+        for piece in node.inputs:
+            target = View(piece.shape, strides, start * strides[axis], (None,) * node.ndim).squeeze()
+            assert target is not None
+            builder = _LoopBuilder(target.shape)
+            value = self._operand(builder, set(), piece)
+            builder.store_at(node, value, target)
+            loops.append(builder.finish())
+            start += piece.shape[axis]
+        return loops
+
+
+class _LoopBuilder:
+    """Collects the values, accesses and results of one loop."""
+
+    def __init__(self, domain: Shape) -> None:
+        self.domain = domain
+        self.values: list[Value] = []
+        self.value_of: dict[Node, int] = {}
+        self.accesses: list[Access] = []
+        self.buffers: list[Node] = []
+        self.targets: list[Node] = []
+        self.stores: list[Store] = []
+        self.reductions: list[Reduction] = []
+        self.known: dict[object, int] = {}
+
+    def access(self, node: Node, view: View) -> int:
+        """The position of an access, new or known."""
+        if node.name == "iota":
+            slot = -1
+        elif node in self.buffers:
+            slot = self.buffers.index(node)
+        else:
+            slot = len(self.buffers)
+            self.buffers.append(node)
+        access = Access(slot, view, node.dtype)
+        if access in self.accesses:
+            return self.accesses.index(access)
+        self.accesses.append(access)
+        return len(self.accesses) - 1
+
+    def literal(self, node: Node) -> int:
+        """The position of a literal value."""
+        key = ("literal", node.params[0], node.dtype)
+        if key not in self.known:
+            self.values.append(Value("literal", node.dtype, literal=node.params[0]))
+            self.known[key] = len(self.values) - 1
+        return self.known[key]
+
+    def read(self, source: Node, view: View) -> int:
+        """The position of a value read through a view."""
+        if source.name == "literal" and not view.is_masked and baked(source):
+            return self.literal(source)
+        position = self.access(source, view)
+        if position not in self.known:
+            operation = "iota" if source.name == "iota" else "load"
+            self.values.append(Value(operation, source.dtype, access=position))
+            self.known[position] = len(self.values) - 1
+        return self.known[position]
+
+    def apply(self, node: Node, operands: tuple[int, ...]) -> int:
+        """The position of a primitive's value."""
+        if node.name in ("alias", "custom", "stop_gradient"):
+            return operands[0]
+        self.values.append(Value(node.name, node.dtype, operands))
+        return len(self.values) - 1
+
+    def store(self, node: Node) -> None:
+        """Store a node of this kernel in its own array."""
+        view = View.contiguous(node.shape).squeeze()
+        assert view is not None
+        self.store_at(node, self.value_of[node], view)
+
+    def store_at(self, node: Node, value: int, view: View) -> None:
+        """Store a value in a node's array through a view."""
+        self.stores.append(Store(value, self.access(node, view)))
+        self.targets.append(node)
+
+    def reduce(self, node: Node, value: int) -> None:
+        """Reduce a value into a node's array."""
+        source = node.inputs[0]
+        strides = list(contiguous_strides(node.shape))
+        full: list[int] = []
+        axes: list[bool] = []
+        for axis, n in enumerate(source.shape):
+            reduced = axis in node.params[0]
+            stride = 0 if reduced else strides.pop(0)
+            if n != 1:
+                full.append(stride)
+                axes.append(reduced)
+        view = View(self.domain, tuple(full), 0, (None,) * len(full))
+        self.reductions.append(Reduction(node.name, value, self.access(node, view), tuple(axes)))
+        self.targets.append(node)
+
+    def finish(self) -> Loop:
+        """The loop in normal form."""
+        return normalise(
+            Loop(
+                self.domain,
+                tuple(self.values),
+                tuple(self.accesses),
+                tuple(self.stores),
+                tuple(self.reductions),
+                tuple(self.buffers),
+                tuple(self.targets),
+            )
+        )
+
+
+def matrix_layout(view: View) -> tuple[bool, int] | None:
+    """(transposed, leading dimension) of a batch of matrices for BLAS, or None if neither axis is contiguous."""
+    _, rows, columns = view.shape
+    _, row, column = view.strides
+    if (column == 1 or columns == 1) and row >= max(1, columns):
+        return False, row
+    if (row == 1 or rows == 1) and column >= max(1, rows):
+        return True, column
+    if rows == 1 and (column == 1 or columns == 1):
+        return False, max(1, columns)
+    if columns == 1 and (row == 1 or rows == 1):
+        return True, max(1, rows)
+    return None
+
+
+def baked(node: Node) -> bool:
+    """Whether a literal is part of the kernel. Others are read from memory, so that equal kernels stay equal."""
+    value = literal_value(node)
+    return not np.isfinite(value) or value in (-1, -0.5, 0, 0.5, 1, 2)

@@ -1,0 +1,257 @@
+"""Loop nests: the form between the graph and machine code.
+
+A `Loop` is one kernel: a nest of loops over a domain, scalar values computed at each point, stores, and reductions over
+some of the axes. In: what fuse.py collected. Out: a normal form with as few axes as possible, its `identity` (what is
+compiled: never a size), and `arguments` (what is passed when it runs: sizes, strides, ranges). emit.py reads the same
+lists in the same order. Values are a straight line: each is a tuple of an operation and positions of earlier values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..graph.ir import Node, Shape
+from .views import View
+
+GRAIN = 1 << 14
+"""Elements that make one chunk of work; chunks depend on the problem only, never on the number of threads."""
+MOST_CHUNKS = 64
+
+
+@dataclass(frozen=True)
+class Value:
+    """One scalar: `operation` is "load", "iota", "literal", "gather", "cast" or a primitive's name."""
+
+    operation: str
+    dtype: np.dtype[Any]
+    operands: tuple[int, ...] = ()
+    access: int = -1
+    literal: bytes = b""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A buffer (an index into `Loop.buffers`; -1 for an iota) read or written through a view of the loop's domain."""
+
+    buffer: int
+    view: View
+    dtype: np.dtype[Any]
+
+    @property
+    def kind(self) -> str:
+        """How the innermost loop walks: "b"roadcast, "c"ontiguous or "s"trided; with the axes that are masked."""
+        last = self.view.strides[-1] if self.view.strides else 0
+        masks = "".join(str(a) for a, v in enumerate(self.view.valid) if v is not None)
+        return {0: "b", 1: "c"}.get(last, "s") + masks
+
+
+@dataclass(frozen=True)
+class Store:
+    """Writes a value at each point of the domain."""
+
+    value: int
+    access: int
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Combines a value over the axes in which the target does not move. `kind` is sum, prod, max or min."""
+
+    kind: str
+    value: int
+    access: int
+    axes: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One kernel. `buffers` are the nodes whose arrays it reads and writes, `targets` those it writes."""
+
+    shape: Shape
+    values: tuple[Value, ...]
+    accesses: tuple[Access, ...]
+    stores: tuple[Store, ...]
+    reductions: tuple[Reduction, ...]
+    buffers: tuple[Node, ...]
+    targets: tuple[Node, ...]
+
+    @property
+    def chunks(self) -> tuple[int, int]:
+        """(number of chunks, extent of one) along the outermost axis."""
+        extent = self.shape[0]
+        total = int(np.prod(self.shape, dtype=np.int64))
+        wanted = max(1, min(total // GRAIN, MOST_CHUNKS, extent))
+        step = -(-extent // wanted)
+        return -(-extent // step), step
+
+    @property
+    def identity(self) -> str:
+        """All that the machine code depends on."""
+        values = [
+            f"{v.operation}:{v.dtype.name}:{','.join(map(str, v.operands))}:{v.access}:{v.literal.hex()}"
+            for v in self.values
+        ]
+        accesses = [f"{'iota' if a.buffer < 0 else a.kind}:{a.kind}:{a.dtype.name}" for a in self.accesses]
+        stores = [f"{s.value}>{s.access}" for s in self.stores]
+        reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
+        return "|".join(
+            [str(len(self.shape)), *values, "/", *accesses, "/", *stores, "/", *reductions]
+        )
+
+    def arguments(self, step: int = 0, apart: Sequence[int] = ()) -> list[tuple[str, int]]:
+        """The run-time integers in the order of the kernel's `sizes` array, each with its name in the IR.
+
+        `step` is the extent of a chunk; `apart` gives, per reduction, how far apart the results of two chunks lie (0:
+        one chunk writes them).
+        """
+        result = [("chunk", step)]
+        result.extend((f"n{axis}", n) for axis, n in enumerate(self.shape))
+        last = len(self.shape) - 1
+        for position, access in enumerate(self.accesses):
+            for axis, stride in enumerate(access.view.strides):
+                if axis != last or access.kind[0] == "s":
+                    result.append((f"a{position}.s{axis}", stride))
+            for axis, span in enumerate(access.view.valid):
+                if span is not None:
+                    result.append((f"a{position}.lo{axis}", span[0]))
+                    result.append((f"a{position}.hi{axis}", span[1]))
+            if access.buffer < 0:
+                result.append((f"a{position}.base", access.view.offset))
+        for value in self.values:
+            if value.operation == "gather":
+                result.append((f"a{value.access}.step", self.accesses[value.access].view.strides[0]))
+        for position, reduction in enumerate(self.reductions):
+            if reduction.axes[0]:
+                result.append((f"r{position}.apart", apart[position] if apart else 0))
+        return result
+
+    @property
+    def flops(self) -> int:
+        """Scalar operations, loads and casts not counted."""
+        points = int(np.prod(self.shape, dtype=np.int64))
+        work = sum(v.operation not in ("load", "iota", "literal", "gather", "cast") for v in self.values)
+        return points * (work + len(self.reductions))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the arrays read and written, each counted once."""
+        return sum(node.size * node.dtype.itemsize for node in self.buffers)
+
+
+def normalise(loop: Loop) -> Loop:
+    """Order the axes by how far they step through memory, and merge those that step as one."""
+    loop = _reordered(loop)
+    axis = len(loop.shape) - 2
+    while axis >= 0:
+        if _mergeable(loop, axis):
+            loop = _merged(loop, axis)
+        axis -= 1
+    if not loop.shape:
+        loop = _mapped(loop, (1,), lambda view: View((1,), (0,), view.offset, (None,)), lambda axes: (False,))
+    return loop
+
+
+def _is_gather_source(loop: Loop, position: int) -> bool:
+    return any(v.operation == "gather" and v.access == position for v in loop.values)
+
+
+def _mapped(loop: Loop, shape: Shape, change: Any, axes: Any) -> Loop:
+    """A loop over another domain, with every view and every reduction's axes changed alike."""
+    accesses = tuple(
+        [
+            access if _is_gather_source(loop, position) else replace(access, view=change(access.view))
+            for position, access in enumerate(loop.accesses)
+        ]
+    )
+    reductions = tuple([replace(r, axes=axes(r.axes)) for r in loop.reductions])
+    return replace(loop, shape=shape, accesses=accesses, reductions=reductions)
+
+
+def _reordered(loop: Loop) -> Loop:
+    views = [a.view for position, a in enumerate(loop.accesses) if not _is_gather_source(loop, position)]
+    cost = [sum(abs(view.strides[axis]) for view in views) for axis in range(len(loop.shape))]
+    order = sorted(range(len(loop.shape)), key=lambda axis: -cost[axis])
+    if order == list(range(len(loop.shape))):
+        return loop
+    return _mapped(
+        loop,
+        tuple([loop.shape[a] for a in order]),
+        lambda view: view.transpose(order),
+        lambda axes: tuple([axes[a] for a in order]),
+    )
+
+
+def _mergeable(loop: Loop, axis: int) -> bool:
+    for position, access in enumerate(loop.accesses):
+        view = access.view
+        if _is_gather_source(loop, position):
+            continue
+        if view.valid[axis] is not None or view.valid[axis + 1] is not None:
+            return False
+        if view.strides[axis] != view.strides[axis + 1] * loop.shape[axis + 1]:
+            return False
+    return True
+
+
+def _merged(loop: Loop, axis: int) -> Loop:
+    def drop(sequence: tuple[Any, ...], kept: Any) -> tuple[Any, ...]:
+        return (*sequence[:axis], kept, *sequence[axis + 2 :])
+
+    shape = drop(loop.shape, loop.shape[axis] * loop.shape[axis + 1])
+    return _mapped(
+        loop,
+        shape,
+        lambda view: View(shape, drop(view.strides, view.strides[axis + 1]), view.offset, drop(view.valid, None)),
+        lambda axes: drop(axes, axes[axis + 1]),
+    )
+
+
+def show(loop: Loop) -> str:
+    """The kernel as a readable loop nest."""
+    letters = "ijklmnpq"
+    lines: list[str] = []
+    for axis, extent in enumerate(loop.shape):
+        reduced = [f"{r.kind} into {_target(loop, r.access)}" for r in loop.reductions if r.axes[axis]]
+        note = f"  # {', '.join(reduced)}" if reduced else ""
+        lines.append(f"{'  ' * axis}for {letters[axis]} in range({extent}):{note}")
+    margin = "  " * len(loop.shape)
+    for position, value in enumerate(loop.values):
+        match value.operation:
+            case "literal":
+                text = str(np.frombuffer(value.literal, value.dtype)[0])
+            case "load" | "iota":
+                access = loop.accesses[value.access]
+                text = _place(loop, access, letters)
+            case "gather":
+                text = f"{_target(loop, value.access)}[v{value.operands[0]}]"
+            case _:
+                text = f"{value.operation}({', '.join(f'v{o}' for o in value.operands)})"
+        lines.append(f"{margin}v{position} = {text}  # {value.dtype}")
+    for store in loop.stores:
+        lines.append(f"{margin}{_place(loop, loop.accesses[store.access], letters)} = v{store.value}")
+    for reduction in loop.reductions:
+        place = _place(loop, loop.accesses[reduction.access], letters)
+        lines.append(f"{margin}{place} = {reduction.kind}({place}, v{reduction.value})")
+    return "\n".join(lines)
+
+
+def _target(loop: Loop, access: int) -> str:
+    return f"b{loop.accesses[access].buffer}"
+
+
+def _place(loop: Loop, access: Access, letters: str) -> str:
+    terms = [
+        letters[axis] if stride == 1 else f"{stride}*{letters[axis]}"
+        for axis, stride in enumerate(access.view.strides)
+        if stride
+    ]
+    if access.view.offset or not terms:
+        terms.append(str(access.view.offset))
+    index = " + ".join(terms).replace("+ -", "- ")
+    text = f"({index})" if access.buffer < 0 else f"b{access.buffer}[{index}]"
+    ranges = [f"{v[0]} <= {letters[a]} < {v[1]}" for a, v in enumerate(access.view.valid) if v is not None]
+    return f"{text} if {' and '.join(ranges)} else 0" if ranges else text

@@ -1,0 +1,351 @@
+"""The native code that runs programs: written in Python, compiled once by Numba, then loaded from the disk cache.
+
+In: addresses. Out: `context()`, a table of the addresses that the code needs, and `entry_address()`, the function that
+CPython calls for a program (METH_FASTCALL). Called by program.py. The layouts of the tables are the constants below,
+shared by this file's native functions and by program.py that fills the tables.
+
+The functions under "Native" work on addresses as int64. `load`, `store` and `invoke` become machine instructions; they
+cannot run as Python. The offsets into CPython's and NumPy's objects are those of their stable public structs
+(PyObject, PyArrayObject, PyTupleObject).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..compiler import cpu
+from ..compiler.scalars import lower
+from . import threads
+
+# ----- Layouts, in units of 8 bytes -----
+# State of a program: what its entry function needs.
+CONTEXT, FALLBACK, ARGUMENTS, ARGUMENT_SPECS, OUTPUTS, OUTPUT_SPECS, TABLE, ARENA, BUSY, ARENA_BYTES = range(10)
+BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADER, STATE_LENGTH = range(10, 19)
+# Context: addresses of the process.
+(
+    ARRAY_TYPE,
+    FLOAT_TYPE,
+    NEW_ARRAY,
+    ARRAY_RETURN,
+    TUPLE_NEW,
+    INCREF,
+    DECREF,
+    VECTORCALL,
+    SAVE_THREAD,
+    RESTORE_THREAD,
+    ALLOCATE,
+    FREE,
+    OMP_PARALLEL,
+    OMP_THREAD,
+    OMP_COUNT,
+    THREADS,
+    WORKER,
+    CONTEXT_LENGTH,
+) = range(18)
+STEP_HEAD = 5
+"""Words of a step before its places: function, number of places, chunks, parallel, sizes."""
+
+
+# ----- Instructions -----
+
+
+def load(address: int) -> int:
+    """The int64 at an address."""
+    raise TypeError("native only")
+
+
+def load32(address: int) -> int:
+    """The int32 at an address."""
+    raise TypeError("native only")
+
+
+def store(address: int, value: int) -> None:
+    """Write an int64."""
+    raise TypeError("native only")
+
+
+def invoke(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int) -> int:
+    """Call a C function with up to eight word-sized arguments; those it does not take are ignored."""
+    raise TypeError("native only")
+
+
+# ----- Native -----
+
+
+def worker(data: int) -> int:
+    """One thread's share of a parallel step."""
+    function, pointers, sizes, chunks = load(data), load(data + 8), load(data + 16), load(data + 24)
+    thread = invoke(load(data + 32), 0, 0, 0, 0, 0, 0, 0, 0) & 0xFFFFFFFF
+    count = invoke(load(data + 40), 0, 0, 0, 0, 0, 0, 0, 0) & 0xFFFFFFFF
+    begin, end = chunks * thread // count, chunks * (thread + 1) // count
+    if begin < end:
+        invoke(function, pointers, sizes, begin, end, 0, 0, 0, 0)
+    return 0
+
+
+def run(table: int, bases: int, scratch: int, context: int) -> int:
+    """Run the steps of a program."""
+    steps = load(table)
+    at = table + 8
+    for _ in range(steps):
+        function, count, chunks = load(at), load(at + 8), load(at + 16)
+        parallel, sizes = load(at + 24), load(at + 32)
+        at += 8 * STEP_HEAD
+        for k in range(count):
+            store(scratch + 8 * k, load(bases + 8 * load(at)) + load(at + 8))
+            at += 16
+        if parallel != 0 and load(context + 8 * THREADS) > 1:
+            data = scratch + 8 * count
+            store(data, function)
+            store(data + 8, scratch)
+            store(data + 16, sizes)
+            store(data + 24, chunks)
+            store(data + 32, load(context + 8 * OMP_THREAD))
+            store(data + 40, load(context + 8 * OMP_COUNT))
+            wanted = min(chunks, load(context + 8 * THREADS))
+            invoke(load(context + 8 * OMP_PARALLEL), load(context + 8 * WORKER), data, wanted, 0, 0, 0, 0, 0)
+        else:
+            invoke(function, scratch, sizes, 0, chunks, 0, 0, 0, 0)
+    return 0
+
+
+def matches(state: int, arguments: int, count: int, context: int) -> int:
+    """The guard: 1 if every argument is what the program was compiled for."""
+    if count != load(state + 8 * ARGUMENTS):
+        return 0
+    spec = load(state + 8 * ARGUMENT_SPECS)
+    for k in range(count):
+        argument = load(arguments + 8 * k)
+        kind = load(argument + 8)
+        descriptor = load(spec)
+        if descriptor == 0:
+            # A Python float.
+            if kind != load(context + 8 * FLOAT_TYPE):
+                return 0
+            spec += 16
+            continue
+        if kind != load(context + 8 * ARRAY_TYPE) or load(argument + 56) != descriptor:
+            return 0
+        rank = load(spec + 8)
+        if load32(argument + 24) != rank or load32(argument + 64) & 0x101 != 0x101:
+            return 0
+        extents = load(argument + 32)
+        for axis in range(rank):
+            if load(extents + 8 * axis) != load(spec + 16 + 8 * axis):
+                return 0
+        spec += 16 + 8 * rank
+    return 1
+
+
+def entry(self: int, arguments: int, count: int) -> int:
+    """What CPython calls: check, allocate the outputs, run, wrap."""
+    state = load(self + 16)
+    context = load(state + 8 * CONTEXT)
+    if matches(state, arguments, count, context) == 0:
+        return invoke(load(context + 8 * VECTORCALL), load(state + 8 * FALLBACK), arguments, count, 0, 0, 0, 0, 0)
+    # The arena: the program's own, or a fresh one while another thread runs the program.
+    arena = load(state + 8 * ARENA)
+    own = load(state + 8 * BUSY) == 0
+    if own:
+        store(state + 8 * BUSY, 1)
+    else:
+        arena = invoke(load(context + 8 * ALLOCATE), load(state + 8 * ARENA_BYTES), 0, 0, 0, 0, 0, 0, 0)
+    bases = arena
+    scratch = arena + load(state + 8 * SCRATCH)
+    results = arena + load(state + 8 * RESULTS)
+    template = load(state + 8 * BASES)
+    for k in range(load(state + 8 * BASE_COUNT)):
+        store(bases + 8 * k, load(template + 8 * k))
+    store(bases, arena + load(state + 8 * HEADER))
+    specs = load(state + 8 * ARGUMENT_SPECS)
+    for k in range(count):
+        argument = load(arguments + 8 * k)
+        if load(specs) == 0:
+            store(bases + 8 * (k + 1), argument + 16)
+            specs += 16
+        else:
+            store(bases + 8 * (k + 1), load(argument + 16))
+            specs += 16 + 8 * load(specs + 8)
+    outputs = load(state + 8 * OUTPUTS)
+    spec = load(state + 8 * OUTPUT_SPECS)
+    first = load(state + 8 * BASE_COUNT) - outputs
+    failed = 0
+    for k in range(outputs):
+        descriptor, rank = load(spec), load(spec + 8)
+        invoke(load(context + 8 * INCREF), descriptor, 0, 0, 0, 0, 0, 0, 0)
+        made = invoke(load(context + 8 * NEW_ARRAY), load(context + 8 * ARRAY_TYPE), descriptor, rank, spec + 24, 0, 0, 0, 0)
+        if made == 0:
+            failed = 1
+        store(results + 8 * k, made)
+        if made != 0:
+            store(bases + 8 * (first + k), load(made + 16))
+        spec += 24 + 8 * rank
+    if failed == 0:
+        if load(state + 8 * RELEASE) != 0:
+            thread = invoke(load(context + 8 * SAVE_THREAD), 0, 0, 0, 0, 0, 0, 0, 0)
+            run(load(state + 8 * TABLE), bases, scratch, context)
+            invoke(load(context + 8 * RESTORE_THREAD), thread, 0, 0, 0, 0, 0, 0, 0)
+        else:
+            run(load(state + 8 * TABLE), bases, scratch, context)
+    result = finish(state, results, failed, context)
+    if own:
+        store(state + 8 * BUSY, 0)
+    else:
+        invoke(load(context + 8 * FREE), arena, 0, 0, 0, 0, 0, 0, 0)
+    return result
+
+
+def finish(state: int, results: int, failed: int, context: int) -> int:
+    """Turn 0-d results into scalars where asked, and build the result's tuples; 0 after a failed allocation."""
+    outputs = load(state + 8 * OUTPUTS)
+    if failed != 0:
+        for k in range(outputs):
+            made = load(results + 8 * k)
+            if made != 0:
+                invoke(load(context + 8 * DECREF), made, 0, 0, 0, 0, 0, 0, 0)
+        return 0
+    spec = load(state + 8 * OUTPUT_SPECS)
+    for k in range(outputs):
+        if load(spec + 16) != 0:
+            scalar = invoke(load(context + 8 * ARRAY_RETURN), load(results + 8 * k), 0, 0, 0, 0, 0, 0, 0)
+            store(results + 8 * k, scalar)
+        spec += 24 + 8 * load(spec + 8)
+    # Postfix: k >= 0 pushes output k, -1 - n packs the last n into a tuple.
+    code = load(state + 8 * STRUCTURE)
+    top = results + 8 * outputs
+    stack = top
+    for k in range(load(state + 8 * STRUCTURE_LENGTH)):
+        word = load(code + 8 * k)
+        if word >= 0:
+            store(top, load(results + 8 * word))
+            top += 8
+        else:
+            size = -1 - word
+            packed = invoke(load(context + 8 * TUPLE_NEW), size, 0, 0, 0, 0, 0, 0, 0)
+            top -= 8 * size
+            for item in range(size):
+                store(packed + 24 + 8 * item, load(top + 8 * item))
+            store(top, packed)
+            top += 8
+    return load(stack)
+
+
+# ----- Compiling -----
+
+
+def _register() -> None:
+    """Give the instructions their meaning to Numba."""
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    from ..kernels.intrinsics import INTRINSICS
+
+    word = ir.IntType(64)
+
+    def pointer(builder: Any, address: Any, kind: Any) -> Any:
+        return builder.inttoptr(address, ir.PointerType(kind))
+
+    @intrinsic
+    def native_load(typing: Any, address: Any) -> Any:
+        return types.int64(types.int64), lambda c, b, s, a: b.load(pointer(b, a[0], word), align=8)
+
+    @intrinsic
+    def native_load32(typing: Any, address: Any) -> Any:
+        half = ir.IntType(32)
+        return types.int64(types.int64), lambda c, b, s, a: b.sext(b.load(pointer(b, a[0], half), align=4), word)
+
+    @intrinsic
+    def native_store(typing: Any, address: Any, value: Any) -> Any:
+        def generate(c: Any, b: Any, s: Any, a: Any) -> Any:
+            b.store(a[1], pointer(b, a[0], word), align=8)
+            return c.get_dummy_value()
+
+        return types.none(types.int64, types.int64), generate
+
+    @intrinsic
+    def native_invoke(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+        kind = ir.FunctionType(word, [word] * 8)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.call(pointer(builder, arguments[0], kind), arguments[1:])
+
+        return types.int64(*[types.int64] * 9), generate
+
+    INTRINSICS.update({load: native_load, load32: native_load32, store: native_store, invoke: native_invoke})
+
+
+def _ir(function: Any, arguments: int) -> str:
+    """IR with an external function `name` on words."""
+    _register()
+    text = lower(function, ["int64"] * arguments, "int64", "native")
+    parameters = ", ".join(f"i64 %a{k}" for k in range(arguments))
+    outside = f"define i64 @exported({parameters}) {{\n  %r = call i64 @native({parameters})\n  ret i64 %r\n}}\n"
+    return text + outside
+
+
+def _address(function: Any, arguments: int) -> int:
+    return cpu.function_address(f"native {function.__name__}", "exported", lambda: _ir(function, arguments))
+
+
+def entry_address() -> int:
+    """The address of the function that CPython calls for a program."""
+    return _address(entry, 3)
+
+
+_lock = threading.Lock()
+
+
+def context() -> np.ndarray:
+    """The table of the process's addresses; the number of threads in it may change."""
+    with _lock:
+        return _context()
+
+
+@cache
+def _context() -> np.ndarray:
+    api = ctypes.pythonapi
+
+    def python(name: str) -> int:
+        found = ctypes.cast(getattr(api, name), ctypes.c_void_p).value
+        assert found is not None, name
+        return found
+
+    from numpy._core import _multiarray_umath  # pyright: ignore[reportMissingTypeStubs]
+
+    get = api.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    numpy_api = ctypes.cast(get(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    table = np.zeros(CONTEXT_LENGTH, np.int64)
+    table[ARRAY_TYPE] = id(np.ndarray)
+    table[FLOAT_TYPE] = id(float)
+    # Positions in NumPy's C API table, which are part of its ABI.
+    table[NEW_ARRAY] = numpy_api[94]
+    table[ARRAY_RETURN] = numpy_api[76]
+    for slot, name in (
+        (TUPLE_NEW, "PyTuple_New"),
+        (INCREF, "Py_IncRef"),
+        (DECREF, "Py_DecRef"),
+        (VECTORCALL, "PyObject_Vectorcall"),
+        (SAVE_THREAD, "PyEval_SaveThread"),
+        (RESTORE_THREAD, "PyEval_RestoreThread"),
+        (ALLOCATE, "PyMem_RawMalloc"),
+        (FREE, "PyMem_RawFree"),
+    ):
+        table[slot] = python(name)
+    runtime = threads.openmp()
+    if runtime is not None:
+        for slot, name in (
+            (OMP_PARALLEL, "GOMP_parallel"),
+            (OMP_THREAD, "omp_get_thread_num"),
+            (OMP_COUNT, "omp_get_num_threads"),
+        ):
+            table[slot] = ctypes.cast(getattr(runtime, name), ctypes.c_void_p).value
+        table[WORKER] = _address(worker, 1)
+    threads.attach(table[THREADS : THREADS + 1])
+    return table

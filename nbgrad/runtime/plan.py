@@ -1,0 +1,228 @@
+"""Planning: where every array of a program lives.
+
+In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: steps in order, each with its kernel, its
+chunks and a place for every access, and the size of the one arena that all intermediates share. Two arrays share
+memory if they do not live at the same time. Called by program.py. Nothing here touches memory or machine code.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..compiler.fuse import Fused, Special
+from ..compiler.loops import Access, Loop, Reduction, Value, normalise
+from ..compiler.special import rows_of, workspace_bytes
+from ..compiler.views import View, contiguous_strides
+from ..graph.ir import Node
+
+ALIGNMENT = 64
+PARALLEL_ELEMENTS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in memory: a base (0 is the arena, then arguments, constants, outputs) and an offset in bytes."""
+
+    base: int
+    offset: int
+
+
+@dataclass
+class Step:
+    """One kernel call."""
+
+    kernel: Loop | Special
+    places: list[Place]
+    chunks: int
+    step: int
+    apart: tuple[int, ...] = ()
+    parallel: bool = False
+
+
+@dataclass
+class Plan:
+    """All calls in order and the memory they need."""
+
+    steps: list[Step]
+    arena_bytes: int
+    bases: list[Node]
+    places: dict[Node, Place]
+    literals: list[Node]
+    unshared_bytes: int = 0
+    elements: int = 0
+
+
+@dataclass
+class _Arena:
+    """A first-fit allocator over time."""
+
+    end: int = 0
+    free: list[tuple[int, int]] = field(default_factory=list)
+    total: int = 0
+
+    def take(self, size: int) -> tuple[int, int]:
+        size = max(ALIGNMENT, -(-size // ALIGNMENT) * ALIGNMENT)
+        self.total += size
+        for position, (start, room) in enumerate(self.free):
+            if room >= size:
+                if room == size:
+                    del self.free[position]
+                else:
+                    self.free[position] = (start + size, room - size)
+                return start, size
+        start = self.end
+        if self.free and sum(self.free[-1]) == self.end:
+            start = self.free.pop()[0]
+        self.end = start + size
+        return start, size
+
+    def give(self, start: int, size: int) -> None:
+        insort(self.free, (start, size))
+        merged: list[tuple[int, int]] = []
+        for block in self.free:
+            if merged and sum(merged[-1]) == block[0]:
+                merged[-1] = (merged[-1][0], merged[-1][1] + block[1])
+            else:
+                merged.append(block)
+        self.free = merged
+
+
+def nbytes(node: Node) -> int:
+    """Bytes of a node's array."""
+    return node.size * node.dtype.itemsize
+
+
+def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node]) -> Plan:
+    """Place every array.
+
+    Parameters
+    ----------
+    fused : Fused
+    arguments, constants : sequences of nodes
+        Leaves whose arrays are given at each call, and once.
+
+    Returns
+    -------
+    Plan
+    """
+    return _Planner(fused, arguments, constants).run()
+
+
+def reads_and_writes(step: Loop | Special) -> tuple[list[Node], list[Node]]:
+    """The nodes that a kernel touches."""
+    if isinstance(step, Special):
+        return list(step.sources), [step.node]
+    return [node for node in step.buffers if node not in step.targets], list(step.targets)
+
+
+class _Planner:
+    def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node]) -> None:
+        self.fused = fused
+        literals = [n for s in fused.steps for n in reads_and_writes(s)[0] if n.name == "literal"]
+        self.literals = list(dict.fromkeys(literals))
+        self.bases = [*arguments, *constants]
+        self.places: dict[Node, Place] = {}
+        for position, node in enumerate(self.bases):
+            self.places[node] = Place(1 + position, 0)
+        pool = 1 + len(self.bases)
+        for position, node in enumerate(self.literals):
+            self.places[node] = Place(pool, 8 * position)
+        for position, node in enumerate(fused.outputs):
+            self.places[node] = Place(pool + 1 + position, 0)
+        self.arena = _Arena()
+        self.steps: list[Step] = []
+
+    def run(self) -> Plan:
+        last: dict[Node, int] = {}
+        for position, kernel in enumerate(self.fused.steps):
+            reads, writes = reads_and_writes(kernel)
+            for node in (*reads, *writes):
+                last[node] = position
+        held: dict[Node, tuple[int, int]] = {}
+        ending: dict[int, list[Node]] = {}
+        for node, position in last.items():
+            ending.setdefault(position, []).append(node)
+        for position, kernel in enumerate(self.fused.steps):
+            for node in reads_and_writes(kernel)[1]:
+                if node not in self.places:
+                    held[node] = self.arena.take(nbytes(node))
+                    self.places[node] = Place(0, held[node][0])
+            if isinstance(kernel, Loop):
+                self._loop(kernel)
+            else:
+                self._special(kernel)
+            for node in ending.get(position, []):
+                if node in held:
+                    self.arena.give(*held.pop(node))
+        elements = sum(int(np.prod(s.kernel.shape)) for s in self.steps if isinstance(s.kernel, Loop))
+        return Plan(self.steps, self.arena.end, self.bases, self.places, self.literals, self.arena.total, elements)
+
+    def _access_place(self, node: Node, view: View) -> Place:
+        place = self.places[node]
+        return Place(place.base, place.offset + view.offset * node.dtype.itemsize)
+
+    def _loop(self, loop: Loop) -> None:
+        if 0 in loop.shape:
+            return
+        chunks, step = loop.chunks
+        temporary: dict[int, tuple[Place, tuple[int, int]]] = {}
+        apart = [0] * len(loop.reductions)
+        if chunks > 1:
+            for position, reduction in enumerate(loop.reductions):
+                if reduction.axes[0]:
+                    node = loop.buffers[loop.accesses[reduction.access].buffer]
+                    block = self.arena.take(chunks * nbytes(node))
+                    temporary[reduction.access] = (Place(0, block[0]), block)
+                    apart[position] = node.size
+        places: list[Place] = []
+        for position, access in enumerate(loop.accesses):
+            if access.buffer < 0:
+                continue
+            if position in temporary:
+                places.append(temporary[position][0])
+            else:
+                places.append(self._access_place(loop.buffers[access.buffer], access.view))
+        parallel = chunks > 1 and int(np.prod(loop.shape)) >= PARALLEL_ELEMENTS
+        self.steps.append(Step(loop, places, chunks, step, tuple(apart), parallel))
+        for reduction in loop.reductions:
+            if reduction.access in temporary:
+                place, block = temporary[reduction.access]
+                self._combine(loop, reduction, place, chunks)
+                self.arena.give(*block)
+
+    def _combine(self, loop: Loop, reduction: Reduction, place: Place, chunks: int) -> None:
+        """Reduce the results of the chunks to one."""
+        node = loop.buffers[loop.accesses[reduction.access].buffer]
+        shape = (chunks, node.size) if node.size > 1 else (chunks,)
+        read = View(shape, contiguous_strides(shape), 0, (None,) * len(shape))
+        write = View(shape, (0, 1)[: len(shape)], 0, (None,) * len(shape))
+        combine = normalise(
+            Loop(
+                shape,
+                (Value("load", node.dtype, access=0),),
+                (Access(0, read, node.dtype), Access(1, write, node.dtype)),
+                (),
+                (Reduction(reduction.kind, 0, 1, (True, False)[: len(shape)]),),
+                (node, node),
+                (node,),
+            )
+        )
+        self.steps.append(Step(combine, [place, self.places[node]], 1, combine.shape[0], (0,)))
+
+    def _special(self, kernel: Special) -> None:
+        if kernel.node.size == 0:
+            return
+        places = [self._access_place(s, v) for s, v in zip(kernel.sources, kernel.views, strict=True)]
+        extra = workspace_bytes(kernel)
+        block = self.arena.take(extra) if extra else None
+        if block is not None:
+            places.append(Place(0, block[0]))
+        rows = rows_of(kernel)
+        parallel = rows > 1 and kernel.node.size >= PARALLEL_ELEMENTS
+        self.steps.append(Step(kernel, [*places, self.places[kernel.node]], rows, 1, (), parallel))
+        if block is not None:
+            self.arena.give(*block)

@@ -1,0 +1,217 @@
+"""Programs: a graph compiled for given shapes and dtypes, ready to be called.
+
+In: output nodes, the leaves that vary from call to call, and how the result is built. Out: a `Program`, whose `call` is
+a native Python callable: it checks its arguments, allocates the outputs, runs the kernels and wraps the result without
+executing any Python code. Called by evaluate.py and jit.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler import cpu
+from ..compiler.emit import emit
+from ..compiler.fuse import Special, fuse
+from ..compiler.loops import Loop
+from ..compiler.special import special_address, special_sizes
+from ..graph.ir import Node, literal_value
+from ..graph.simplify import simplify
+from . import native
+from .plan import Plan, Step, plan
+
+RELEASE_ELEMENTS = 1 << 15
+"""From this much work on, other Python threads may run while a program runs."""
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("method", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+METH_FASTCALL = 0x80
+
+
+def loop_address(loop: Loop) -> int:
+    """The address of a fused loop's code."""
+    return cpu.function_address(f"loop {loop.identity}", "kernel", lambda: emit(loop))
+
+
+def kernel_address(kernel: Loop | Special) -> int:
+    """The address of any kernel's code."""
+    return loop_address(kernel) if isinstance(kernel, Loop) else special_address(kernel)
+
+
+@dataclass
+class Output:
+    """How one result comes back: `scalar` turns a 0-d array into a NumPy scalar."""
+
+    node: Node
+    scalar: bool = False
+
+
+class Program:
+    """A compiled graph.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+    arguments : sequence of nodes
+        Leaves in the order of the call's positional arguments; every one C-contiguous and aligned when called.
+    floats : set of int
+        Positions of arguments that are Python floats.
+    structure : sequence of int or None
+        How results are packed, in postfix: k pushes result k, -1 - n packs n values into a tuple. None: a flat tuple.
+    fallback : callable
+        Called with the same arguments when they do not fit the program.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Output],
+        arguments: Sequence[Node],
+        floats: frozenset[int] = frozenset(),
+        structure: Sequence[int] | None = None,
+        fallback: Callable[..., Any] | None = None,
+    ) -> None:
+        start = time.perf_counter()
+        self.graph = simplify([output.node for output in outputs])
+        fused = fuse(self.graph)
+        known = set(arguments)
+        used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
+        constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
+        self.plan: Plan = plan(fused, arguments, constants)
+        self.outputs = outputs
+        self._keep: list[Any] = []
+        self._build(arguments, constants, floats, structure, fallback or _refuse)
+        self.seconds = time.perf_counter() - start
+
+    def _array(self, words: Sequence[int]) -> np.ndarray:
+        """An int64 array that lives as long as the program."""
+        array = np.array(words or [0], np.int64)
+        self._keep.append(array)
+        return array
+
+    def _build(
+        self,
+        arguments: Sequence[Node],
+        constants: Sequence[Node],
+        floats: frozenset[int],
+        structure: Sequence[int] | None,
+        fallback: Callable[..., Any],
+    ) -> None:
+        context = native.context()
+        template = [0] * (1 + len(arguments))
+        for node in constants:
+            assert node.value is not None, node
+            array = np.ascontiguousarray(node.value)
+            self._keep.append(array)
+            template.append(array.ctypes.data)
+        pool = np.zeros(max(1, len(self.plan.literals)), np.int64)
+        for position, node in enumerate(self.plan.literals):
+            pool[position : position + 1].view(node.dtype)[:1] = literal_value(node)
+        self._keep.append(pool)
+        template.append(pool.ctypes.data)
+        template += [0] * len(self.outputs)
+
+        argument_specs: list[int] = []
+        for position, node in enumerate(arguments):
+            descriptor = 0 if position in floats else id(node.dtype)
+            argument_specs += [descriptor, *([0] if position in floats else [node.ndim, *node.shape])]
+        output_specs: list[int] = []
+        for output in self.outputs:
+            scalar = output.scalar and output.node.ndim == 0
+            output_specs += [id(output.node.dtype), output.node.ndim, int(scalar), *output.node.shape]
+        if structure is None:
+            structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
+        table = self._table()
+
+        scratch = 8 * len(template)
+        pointers = max([len(step.places) for step in self.plan.steps], default=0) + 6
+        results = scratch + 8 * pointers
+        header = -(-(results + 8 * (2 * len(self.outputs) + len(structure) + 2)) // 64) * 64
+        arena = np.empty((header + self.plan.arena_bytes + 64) // 8 + 8, np.int64)
+        self._keep.append(arena)
+        aligned = -(-arena.ctypes.data // 64) * 64
+
+        state = self._array([0] * native.STATE_LENGTH)
+        state[native.CONTEXT] = context.ctypes.data
+        state[native.FALLBACK] = id(fallback)
+        state[native.ARGUMENTS] = len(arguments)
+        state[native.ARGUMENT_SPECS] = self._array(argument_specs).ctypes.data
+        state[native.OUTPUTS] = len(self.outputs)
+        state[native.OUTPUT_SPECS] = self._array(output_specs).ctypes.data
+        state[native.TABLE] = self._array(table).ctypes.data
+        state[native.ARENA] = aligned
+        state[native.ARENA_BYTES] = header + self.plan.arena_bytes + 64
+        state[native.BASES] = self._array(template).ctypes.data
+        state[native.BASE_COUNT] = len(template)
+        state[native.SCRATCH] = scratch
+        state[native.RELEASE] = int(self._work() >= RELEASE_ELEMENTS)
+        state[native.STRUCTURE] = self._array(list(structure)).ctypes.data
+        state[native.STRUCTURE_LENGTH] = len(structure)
+        state[native.RESULTS] = results
+        state[native.HEADER] = header
+        self._keep += [fallback, [node.dtype for node in arguments], [o.node.dtype for o in self.outputs]]
+        self.state = state
+        self.call = self._callable(state)
+
+    def _work(self) -> int:
+        """A rough count of the elements that the program works on."""
+        special = [step.kernel.node for step in self.plan.steps if isinstance(step.kernel, Special)]
+        products = sum(n.size * (n.inputs[0].shape[-1] if n.name == "matmul" else 8) for n in special)
+        return self.plan.elements + products
+
+    def _table(self) -> list[int]:
+        table = [len(self.plan.steps)]
+        for step in self.plan.steps:
+            sizes = self._array(step_sizes(step))
+            table += [kernel_address(step.kernel), len(step.places), step.chunks, int(step.parallel)]
+            table.append(sizes.ctypes.data)
+            for place in step.places:
+                table += [place.base, place.offset]
+        return table
+
+    def _callable(self, state: np.ndarray) -> Callable[..., Any]:
+        definition = _MethodDef(b"nbgrad_program", native.entry_address(), METH_FASTCALL, b"A compiled graph.")
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        # The callable keeps `state` alive, and `state` (through this attribute holder) everything that it points to.
+        holder = _State(state.shape, state.dtype, state)
+        holder.kept = (definition, self._keep)
+        return make(ctypes.addressof(definition), holder, None)
+
+
+class _State(np.ndarray):
+    """The state of a program, which also keeps alive what it points to."""
+
+    kept: Any
+
+    def __new__(cls, shape: Any, dtype: Any, source: np.ndarray) -> _State:
+        made = np.ndarray.__new__(cls, shape, dtype, buffer=source)
+        made.kept = None
+        return made
+
+
+def _refuse(*arguments: Any) -> Any:
+    """The fallback of programs whose arguments were made to fit: reaching it is a fault of nbgrad itself."""
+    shown = ", ".join(f"{type(a).__name__} {getattr(a, 'dtype', '')}{getattr(a, 'shape', '')}" for a in arguments)
+    message = f"internal error: a program was called with arguments that it was not compiled for: {shown}"
+    raise AssertionError(message)
+
+
+def step_sizes(step: Step) -> list[int]:
+    """The integers that a step's kernel is called with."""
+    if isinstance(step.kernel, Special):
+        return special_sizes(step.kernel)
+    return [value for _, value in step.kernel.arguments(step.step, step.apart)]

@@ -1,0 +1,97 @@
+"""How many threads a program may use, and the OpenMP runtime that provides them.
+
+In: the environment, `set_num_threads`, and forks. Out: a number that native code reads before each parallel step.
+Results never depend on it: work is split by the problem. GCC's OpenMP runtime is used where the system has one;
+without it everything is serial. A forked child of a process that has used threads is serial, because that runtime
+does not survive a fork.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from functools import cache
+
+import numpy as np
+
+from ..errors import ArgumentError
+
+_cells: list[np.ndarray] = []
+
+
+@cache
+def openmp() -> ctypes.CDLL | None:
+    """GCC's OpenMP runtime, or None."""
+    for name in ("libgomp.so.1", ctypes.util.find_library("gomp")):
+        if name is None:
+            continue
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        if hasattr(library, "GOMP_parallel"):
+            return library
+    return None
+
+
+def available() -> int:
+    """The number of threads that the machine and the environment allow."""
+    for variable in ("NBGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
+        text = os.environ.get(variable, "").split(",")[0].strip()
+        if text.isdigit() and int(text) > 0:
+            return int(text)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def attach(cell: np.ndarray) -> None:
+    """Let native code read the number of threads in `cell`."""
+    cell[0] = available() if openmp() is not None else 1
+    _cells.append(cell)
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads compiled programs may use.
+
+    Parameters
+    ----------
+    count : int
+        At least 1. The results do not depend on it, bit for bit.
+
+    Raises
+    ------
+    ArgumentError
+        If `count` is not a positive integer.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.set_num_threads(2)
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        message = f"The number of threads must be an integer of at least 1, but got {count!r}."
+        raise ArgumentError(message)
+    from .native import context
+
+    context()
+    for cell in _cells:
+        cell[0] = count if openmp() is not None else 1
+
+
+def get_num_threads() -> int:
+    """How many threads compiled programs may use."""
+    from .native import context
+
+    context()
+    return int(_cells[0][0])
+
+
+def _serial_after_fork() -> None:
+    for cell in _cells:
+        cell[0] = 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_serial_after_fork)
