@@ -55,11 +55,13 @@ def exp(x):
 
 def exp_pair(x, low):
     """e**(x + low) for |low| at most an ULP of x, |x| < 2000: 0.8 ULP."""
-    x = max(x, -746.0)
-    x = min(x, 710.0)
+    x = -746.0 if x < -746.0 else x
+    x = 710.0 if x > 710.0 else x
     n = fma(x, LOG2_E, ROUNDER) - ROUNDER
-    r = fma(n, -LN2_LOW, fma(n, -LN2_HIGH, x) + low)
-    return times_power_of_two(fma(r * r, exp_tail(r), r) + 1.0, n)
+    high = fma(n, -LN2_HIGH, x)
+    r = fma(n, -LN2_LOW, high)
+    rest = fma(n, -LN2_LOW, high - r) + low
+    return times_power_of_two(fma(r * r, exp_tail(r), fma(r, rest, rest)) + r + 1.0, n)
 
 
 def exp2(x):

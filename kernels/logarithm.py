@@ -91,25 +91,29 @@ def log10(x):
     return log_scaled(x, INVERSE_LN10, INVERSE_LN10_REST, LOG10_2, LOG10_2_REST)
 
 
-def log1p(x):
-    """log(1 + x): 1.2 ULP for x >= -1."""
-    total = 1.0 + x
-    # What 1 + x lost, exactly (Knuth's two-sum).
-    part = total - x
-    lost = (x - (total - part)) + (1.0 - part)
+def log_of_sum(total, lost):
+    """log(total + lost) for |lost| at most an ULP of total: 1.2 ULP, also near 1, where `lost` decides."""
     i = float64_to_int64(total)
     shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
     k = int64_to_float64((shift >> 52) + ROUNDER_BITS) - ROUNDER
-    # lost * 2**-k; beyond 2**60 it no longer matters.
+    # lost * 2**-k; where the factor would overflow, it no longer matters.
     scale = int64_to_float64(0x3FF0000000000000 - shift)
-    lost = lost * scale if k < 60.0 else 0.0
+    lost = lost * scale if abs(k) < 1000.0 else 0.0
     high = int64_to_float64(i - shift) - 1.0
     f = high + lost
     rest = (high - f) + lost
     square = 0.5 * f * f
     low = fma(k, LN2_LOW, log_tail(f)) + fma(-f, rest, rest)
-    result = fma(k, LN2_HIGH, f - (square - low))
-    result = log_special(total, result)
+    return fma(k, LN2_HIGH, f - (square - low))
+
+
+def log1p(x):
+    """log(1 + x): 1.0 ULP for x >= -1."""
+    total = 1.0 + x
+    # What 1 + x lost, exactly (Knuth's two-sum).
+    part = total - x
+    lost = (x - (total - part)) + (1.0 - part)
+    result = log_special(total, log_of_sum(total, lost))
     return x if abs(x) < 1e-16 else result
 
 
@@ -129,18 +133,17 @@ def logaddexp2(x, y):
     return x + 1.0 if x == y else (gap if math.isnan(gap) else result)
 
 
-def arctanh_near_zero(x):
-    """arctanh(x) for |x| <= 1/2: log((1 + x) / (1 - x)) / 2."""
-    double = 2.0 * x
-    return 0.5 * log1p(double + double * x / (1.0 - x))
-
-
 def logit(x):
-    """log(x / (1 - x)): 2 ULP; NaN outside 0 to 1."""
-    centred = 2.0 * x - 1.0
-    middle = abs(centred) < 0.5
-    near = 2.0 * arctanh_near_zero(centred if middle else 0.0)
-    return near if middle else log(x) - log1p(-x)
+    """log(x / (1 - x)): 1.5 ULP; infinite at 0 and 1, NaN outside."""
+    below = 1.0 - x
+    below_rest = (1.0 - below) - x
+    inside = (x > 1e-300) & (below > 0.0)
+    ratio = x / below if inside else 1.0
+    error = fma(-ratio, below, x) - ratio * below_rest
+    result = log_of_sum(ratio, error / below if inside else 0.0)
+    result = result if inside else log(x)
+    result = math.inf if x == 1.0 else result
+    return result if x <= 1.0 else math.nan
 
 
 def xlogy(x, y):

@@ -1,0 +1,139 @@
+"""sinh, cosh, tanh and their inverses for float64 numbers.
+
+In:  a float64.  Out: a float64; NaN outside the domain.  Who calls: the table in __init__.py.
+Branch-free, without library calls, so that loops over them vectorise.  x = n log 2 + r as for exp; with c = cosh(r) - 1
+and s = sinh(r), both polynomials (Chebyshev interpolation in 60 digits), sinh(x) = a (1 + c) + b s and
+cosh(x) = b (1 + c) + a s, where a and b are (2**n -+ 2**-n) / 2.  The leading products are kept to twice the precision.
+"""
+
+import math
+
+from .bits import fma, square_root, with_sign
+from .exponential import LN2_HIGH, LN2_LOW, LOG2_E, ROUNDER, power_of_two
+from .logarithm import log_of_sum
+
+
+def parts(a):
+    """(a, b, r, s - r, c) of the module's formulas divided by 2, for 0 <= x < 710.7."""
+    n = fma(a, LOG2_E, ROUNDER) - ROUNDER
+    high = fma(n, -LN2_HIGH, a)
+    r = fma(n, -LN2_LOW, high)
+    rest = fma(n, -LN2_LOW, high - r)
+    grown = power_of_two(n - 2.0)
+    shrunk = power_of_two(-n - 2.0) if n < 100.0 else 0.0
+    z = r * r
+    p = fma(z, 2.5100473199074727e-08, 2.7557268275236702e-06)
+    p = fma(z, p, 0.00019841269863172812)
+    p = fma(z, p, 0.008333333333330037)
+    p = fma(z, p, 0.16666666666666669)
+    q = fma(z, 2.0911299199227972e-09, 2.7557282837757543e-07)
+    q = fma(z, q, 2.4801587317229506e-05)
+    q = fma(z, q, 0.0013888888888886535)
+    q = fma(z, q, 0.041666666666666664)
+    c = fma(z, fma(z, q, 0.5), r * rest)
+    return grown - shrunk, grown + shrunk, r, fma(z * r, p, rest), c
+
+
+def sinh(x):
+    """The hyperbolic sine: 1.1 ULP on the whole line."""
+    a = abs(x)
+    bounded = min(a, 710.6)
+    difference, total, r, tail, c = parts(bounded)
+    base = fma(total, r, difference)
+    lost = fma(total, r, difference - base)
+    result = 2.0 * (base + (lost + fma(difference, c, total * tail)))
+    return with_sign(result if a > 1e-100 else a, x)
+
+
+def cosh(x):
+    """The hyperbolic cosine: 1.0 ULP on the whole line."""
+    a = abs(x)
+    a = min(a, 710.6)
+    difference, total, r, tail, c = parts(a)
+    base = fma(difference, r, total)
+    lost = fma(difference, r, total - base)
+    return 2.0 * (base + (lost + fma(total, c, difference * tail)))
+
+
+def tanh(x):
+    """The hyperbolic tangent: 1.1 ULP on the whole line; a quotient of pairs."""
+    a = abs(x)
+    bounded = min(a, 22.0)
+    difference, total, r, tail, c = parts(bounded)
+    base = fma(total, r, difference)
+    rest = fma(total, r, difference - base) + fma(difference, c, total * tail)
+    above = base + rest
+    above_rest = (base - above) + rest
+    base = fma(difference, r, total)
+    rest = fma(difference, r, total - base) + fma(total, c, difference * tail)
+    below = base + rest
+    below_rest = (base - below) + rest
+    inverse = 1.0 / below
+    ratio = above * inverse
+    error = fma(-ratio, below, above) + fma(-ratio, below_rest, above_rest)
+    result = fma(error, inverse, ratio)
+    return with_sign(result if a > 1e-100 else a, x)
+
+
+def arcsinh(x):
+    """log(x + sqrt(x**2 + 1)): 1.5 ULP on the whole line."""
+    a = abs(x)
+    huge = a > 1e150
+    bounded = 1.0 if huge else a
+    # The root as a pair, from the square as a pair.
+    square = bounded * bounded
+    square_rest = fma(bounded, bounded, -square)
+    total = square + 1.0
+    large = max(square, 1.0)
+    lost = (large - total) + min(square, 1.0) + square_rest
+    root = square_root(total)
+    root_rest = (fma(-root, root, total) + lost) * 0.5 / root
+    # x + sqrt(x**2 + 1) as a pair; its logarithm.
+    high = root + bounded
+    low = ((root - high) + bounded) + root_rest
+    result = log_of_sum(
+        2.0 * a if (a > 1e150) & (a < 1e300) else (a if huge else high),
+        0.0 if huge else low,
+    )
+    result = result + math.log(2.0) if a >= 1e300 else result
+    result = a if a < 1e-8 else result
+    return with_sign(result if a < math.inf else a, x)
+
+
+def arccosh(x):
+    """log(x + sqrt(x**2 - 1)): 1.5 ULP for x >= 1; NaN below."""
+    huge = x > 1e150
+    bounded = 1.0 if huge else x
+    # The root of (x - 1) (x + 1) as a pair; x - 1 is exact where it matters.
+    less = bounded - 1.0
+    more = bounded + 1.0
+    more_rest = bounded - (more - 1.0)
+    product = less * more
+    product_rest = fma(less, more, -product) + less * more_rest
+    root = square_root(product)
+    root_rest = (
+        (fma(-root, root, product) + product_rest) * 0.5 / root if root > 0.0 else 0.0
+    )
+    high = bounded + root
+    low = ((bounded - high) + root) + root_rest
+    result = log_of_sum(
+        2.0 * x if huge & (x < 1e300) else (x if huge else high), 0.0 if huge else low
+    )
+    result = result + math.log(2.0) if x >= 1e300 else result
+    result = result if x >= 1.0 else math.nan
+    return x if math.isinf(x) & (x > 0.0) else result
+
+
+def arctanh(x):
+    """log((1 + x) / (1 - x)) / 2: 1.5 ULP; infinite at 1, NaN beyond."""
+    a = abs(x)
+    above = 1.0 + a
+    above_rest = a - (above - 1.0)
+    below = 1.0 - a
+    below_rest = (1.0 - below) - a
+    ratio = above / below if below > 0.0 else 1.0
+    error = fma(-ratio, below, above) + fma(-ratio, below_rest, above_rest)
+    result = 0.5 * log_of_sum(ratio, error / below if below > 0.0 else 0.0)
+    result = a if a < 1e-8 else result
+    result = math.inf if a == 1.0 else result
+    return with_sign(result if a <= 1.0 else math.nan, x)
