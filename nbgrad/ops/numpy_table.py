@@ -24,8 +24,10 @@ MODULES = [
     "cumulative",
     "shaping",
     "joining",
+    "padding",
     "creation",
     "linear_algebra",
+    "einsum",
     "sorting",
     "selection",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal
+from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal, literal_value
 from ..graph.primitives import cast, concatenate, gather, iota, reduce, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -70,6 +70,13 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return axes
 
 
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction. As in NumPy, a 0-d array may be reduced over the axis that it does not have."""
+    if ndim == 0 and isinstance(axis, int) and axis in (0, -1):
+        return ()
+    return axes_of(axis, ndim)
+
+
 def shape_of(shape: Any) -> Shape:
     """A shape without negative extents."""
     extents = integers(shape, "shape")
@@ -118,6 +125,14 @@ def promote(nodes: Sequence[Node], dtype: Dtype | None = None) -> list[Node]:
     if dtype is None:
         dtype = common_dtype(nodes)
     return [convert(node, dtype) for node in nodes]
+
+
+def array_node(value: Any) -> Node:
+    """As `as_node`, for functions that make arrays of Python numbers before they promote: the node is not weak."""
+    node = as_node(value)
+    if not node.weak:
+        return node
+    return literal(literal_value(node), node.dtype) if node.name == "literal" else reshape(reshape(node, (1,)), ())
 
 
 def inexact(node: Node) -> Node:
@@ -233,6 +248,11 @@ def take_last(node: Node, index: Node) -> Node:
     rows = math.prod(node.shape[:-1])
     first = reshape(iota(rows) * scalar(node.shape[-1], INT64), (*node.shape[:-1], 1))
     return gather(reshape(node, (node.size,)), index + first)
+
+
+def at_least(node: Node, ndim: int) -> Node:
+    """New axes in front, up to a number of axes."""
+    return node if node.ndim >= ndim else reshape(node, (1,) * (ndim - node.ndim) + node.shape)
 
 
 # ----- Values and results -----

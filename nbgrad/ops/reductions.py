@@ -18,7 +18,6 @@ from ..tensor import Tensor
 from .lifting import as_node
 from .operands import (
     Dtype,
-    axes_of,
     axis_of,
     deliver,
     everywhere,
@@ -26,6 +25,7 @@ from .operands import (
     keep,
     positions,
     real_dtype,
+    reduced_axes,
     scalar,
     truth,
 )
@@ -83,9 +83,11 @@ def reduce_ufunc(
         The dtype to compute in; None for NumPy's default.
     """
     if name not in _REDUCTIONS and name not in _IDENTITIES:
-        message = f"Reducing with {name} is not supported; use add, multiply, maximum, minimum, logical_and or logical_or."
+        message = (
+            f"Reducing with {name} is not supported; use add, multiply, maximum, minimum, logical_and or logical_or."
+        )
         raise ArgumentError(message)
-    axes = axes_of(axis, node.ndim)
+    axes = reduced_axes(axis, node.ndim)
     start = None if initial is None else as_node(initial)
     if name in ("logical_and", "logical_or"):
         node = truth(node)
@@ -111,7 +113,10 @@ def reduce_ufunc(
         assert start is not None
         result = broadcast(cast(start, node.dtype), kept if keepdims else _left(node, axes))
         return result
-    result = reduce(_primitive(name), node, axes)
+    if empty and name not in ("add", "multiply"):
+        result = filled(_left(node, axes), _IDENTITIES[name], BOOL)
+    else:
+        result = reduce(_primitive(name), node, axes)
     if start is not None:
         result = elementwise(name, result, cast(start, node.dtype))
     return reshape(result, kept) if keepdims else result
@@ -142,7 +147,7 @@ def _limit(dtype: Dtype, side: str) -> Any:
 def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
     """The first position of the "max" or "min", as int64; NaN wins, as in NumPy."""
     kept = (1,) * node.ndim
-    if axis is None:
+    if axis is None or (node.ndim == 0 and not reduced_axes(axis_of(axis, 1), 0)):
         node, at = reshape(node, (node.size,)), 0
     else:
         at = axis_of(axis, node.ndim)
@@ -175,7 +180,7 @@ def without_nan(node: Node, value: float) -> Node:
 # ----- Functions -----
 
 
-def sum(  # noqa: A001
+def sum(
     a: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -221,14 +226,14 @@ def prod(
     return deliver(reduce_ufunc("multiply", as_node(a), axis, keepdims, initial, where, dtype), out)
 
 
-def max(  # noqa: A001
+def max(
     a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Tensor:
     """Greatest element over axes; parameters as in `sum`. NaN wins; equal greatest elements share the gradient."""
     return deliver(reduce_ufunc("maximum", as_node(a), axis, keepdims, initial, where), out)
 
 
-def min(  # noqa: A001
+def min(
     a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Tensor:
     """Least element over axes; parameters as in `sum`. NaN wins; equal least elements share the gradient."""
@@ -238,12 +243,12 @@ def min(  # noqa: A001
 amax, amin = max, min
 
 
-def any(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:  # noqa: A001
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
     """Whether any element over axes is not zero."""
     return deliver(reduce_ufunc("logical_or", as_node(a), axis, keepdims, where=where), out)
 
 
-def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:  # noqa: A001
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
     """Whether all elements over axes are not zero."""
     return deliver(reduce_ufunc("logical_and", as_node(a), axis, keepdims, where=where), out)
 
@@ -330,7 +335,9 @@ def _nan_position(name: str, a: Any, axis: Any, out: Any, keepdims: bool) -> Ten
     if numbers is not None and node.size:
         found = reduce_ufunc("logical_or", numbers, axis)
         require(everywhere("min", found), f"nanarg{name} met a slice of nothing but NaN.")
-    return deliver(extremum_position(without_nan(node, -np.inf if name == "max" else np.inf), axis, keepdims, name), out)
+    return deliver(
+        extremum_position(without_nan(node, -np.inf if name == "max" else np.inf), axis, keepdims, name), out
+    )
 
 
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:

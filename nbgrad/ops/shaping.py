@@ -17,9 +17,9 @@ from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
 from ..tensor import Tensor
-from .joining import stack as stack  # lifting.py looks for it here
+from .joining import stack  # noqa: F401  (lifting.py looks for it here)
 from .lifting import as_node, wrap
-from .operands import axes_of, axis_of, integers, only, real_dtype, shape_of, take_runs
+from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, shape_of, take_runs
 
 # ----- On nodes -----
 
@@ -74,9 +74,7 @@ def moveaxis_node(node: Node, source: Any, destination: Any) -> Node:
 def broadcast_node(node: Node, shape: Any) -> Node:
     """The node read as a shape, or ShapeError."""
     extents = shape_of(shape)
-    fits = len(extents) >= node.ndim and all(
-        n in (1, m) for n, m in zip(node.shape[::-1], extents[::-1], strict=False)
-    )
+    fits = len(extents) >= node.ndim and all(n in (1, m) for n, m in zip(node.shape[::-1], extents[::-1], strict=False))
     if not fits:
         message = f"An array of shape {node.shape} cannot be broadcast to {extents}."
         raise ShapeError(message)
@@ -104,13 +102,11 @@ def swap(node: Node, first: int, second: int) -> Node:
     return permute(node, tuple(order))
 
 
-def at_least(node: Node, ndim: int) -> Node:
+def with_axes(node: Node, ndim: int) -> Node:
     """New axes as `atleast_2d` and `atleast_3d` place them."""
-    if node.ndim >= ndim:
-        return node
-    if ndim == 3 and node.ndim:
+    if ndim == 3 and 0 < node.ndim < 3:
         return reshape_primitive(node, (1, *node.shape, 1) if node.ndim == 1 else (*node.shape, 1))
-    return reshape_primitive(node, (1,) * (ndim - node.ndim) + node.shape)
+    return at_least(node, ndim)
 
 
 # ----- Reshape -----
@@ -174,7 +170,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def _each(ndim: int, arrays: Sequence[Any]) -> Any:
-    results = tuple([wrap(at_least(as_node(a), ndim)) for a in arrays])
+    results = tuple([wrap(with_axes(as_node(a), ndim)) for a in arrays])
     return results[0] if len(results) == 1 else results
 
 

@@ -183,7 +183,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     if rising:
         return wrap(searchsorted_node(edges, values, "left" if right else "right"))
     n = edges.size
-    found = searchsorted_node(cut(edges, 0, n - 1, n, -1), values, "right" if right else "left")
+    found = searchsorted_node(cut(edges, 0, n - 1, n, -1), values, "left" if right else "right")
     return wrap(elementwise("subtract", scalar(n, INT64), found))
 
 
@@ -214,15 +214,14 @@ def argwhere(a: Any) -> Tensor:
     return wrap(constant(np.argwhere(concrete(truth(as_node(a)), "array")).astype(INT64)))
 
 
-def _selected(mask: Any) -> np.ndarray:
-    node = as_node(mask)
+def _selected(node: Node) -> np.ndarray:
     return np.flatnonzero(concrete(truth(reshape(node, (node.size,))), "array"))
 
 
 def extract(condition: Any, arr: Any) -> Tensor:
     """The elements of the flat array where a condition holds."""
     node = as_node(arr)
-    where = _selected(condition)
+    where = _selected(as_node(condition))
     if where.size and where[-1] >= node.size:
         message = f"The condition holds beyond the {node.size} elements of the array."
         raise ShapeError(message)
@@ -256,7 +255,7 @@ def unique(
     axis: Any = None,
     *,
     equal_nan: bool = True,
-    sorted: bool = True,  # noqa: A002
+    sorted: bool = True,
 ) -> Any:
     """The different elements, sorted; along an axis, the different slices.
 
@@ -289,8 +288,10 @@ def isin(
     values, others = promote([as_node(element), as_node(test_elements)])
     others = reshape(others, (others.size,))
     if others.size == 0:
-        result = elementwise("not_equal", values, values) if values.dtype.kind != "f" else elementwise(
-            "less", values, -math.inf
+        result = (
+            elementwise("not_equal", values, values)
+            if values.dtype.kind != "f"
+            else elementwise("less", values, -math.inf)
         )
     else:
         # Sorted, so that one search finds the only candidate.

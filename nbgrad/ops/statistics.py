@@ -183,9 +183,7 @@ def std(
     return deliver(safe_sqrt(variance), out)
 
 
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """Weighted mean over axes; with `returned`, also the sum of weights."""
     node = as_node(a)
     axes = axes_of(axis, node.ndim)
@@ -284,9 +282,7 @@ def _sorted_last(node: Node, axes: tuple[int, ...]) -> Node:
     return take_last(node, argsort(node))
 
 
-def median(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Tensor:
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Tensor:
     """Middle of the sorted elements over axes, the mean of the two middle ones if their number is even."""
     node = as_node(a)
     axes = axes_of(axis, node.ndim)
@@ -343,9 +339,7 @@ def _quantile(node: Node, q: Node, axis: Any, method: str, keepdims: bool, weak:
     if not weak:
         node, q = promote([node, q])
     q = cast(q, node.dtype)
-    inside = elementwise(
-        "logical_and", elementwise("greater_equal", q, 0.0), elementwise("less_equal", q, 1.0)
-    )
+    inside = elementwise("logical_and", elementwise("greater_equal", q, 0.0), elementwise("less_equal", q, 1.0))
     require(everywhere("min", inside), "Quantiles must lie between 0 and 1 (percentiles between 0 and 100).")
     kept = keep(node.shape, axes) if keepdims else _dropped(node, axes)
     ordered = _sorted_last(node, axes)

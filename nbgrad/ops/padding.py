@@ -1,0 +1,225 @@
+"""Borders and edits along an axis: pad, insert, delete.
+
+In: array-likes, widths, positions. Out: Tensors. Called by users. Everything here is slices that are joined; positions
+that follow no pattern are gathered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
+from ..graph.ir import BOOL, INT64, Node, Shape, broadcast
+from ..graph.primitives import cast, reshape, transpose
+from ..graph.primitives import concatenate as join_nodes
+from ..graph.primitives import pad as pad_node
+from ..runtime.evaluate import concrete
+from ..tensor import Tensor
+from .lifting import as_node, wrap
+from .operands import Runs, at_least, axis_of, integer, take_positions, take_runs
+
+# ----- Pad -----
+
+_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def _pairs(value: Any, name: str, ndim: int) -> list[tuple[Any, Any]]:
+    """A (before, after) pair per axis from a number, a pair, or a sequence of pairs."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
+        return [(value, value)] * ndim
+    items = [v.tolist() if isinstance(v, np.ndarray) else v for v in value]
+    if not any(isinstance(v, list | tuple) for v in items):
+        if len(items) == 1:
+            return [(items[0], items[0])] * ndim
+        if len(items) == 2:
+            return [(items[0], items[1])] * ndim
+    else:
+        pairs = [tuple(v) * (2 if len(v) == 1 else 1) for v in items if isinstance(v, list | tuple)]
+        if len(pairs) in (1, ndim) and all(len(p) == 2 for p in pairs):
+            return [(p[0], p[1]) for p in (pairs * ndim)[:ndim]]
+    message = f"{name}={value!r} is neither a number, a pair, nor one pair per axis of {ndim} axes."
+    raise ShapeError(message)
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Tensor:
+    """The array with borders.
+
+    Parameters
+    ----------
+    array : array-like
+    pad_width : int, pair, or sequence of pairs
+        Widths before and after each axis.
+    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
+    constant_values : number, pair, or sequence of pairs
+        For "constant": what to put before and after each axis; 0 by default. Tensors differentiate.
+
+    Returns
+    -------
+    Tensor
+    """
+    node = as_node(array)
+    if mode not in _MODES:
+        message = f"pad knows the modes {', '.join(map(repr, _MODES))}, but got {mode!r}."
+        raise ArgumentError(message)
+    allowed = {"constant": ("constant_values",), "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}
+    for name, value in kwargs.items():
+        if name not in allowed.get(mode, ()) or (name == "reflect_type" and value != "even"):
+            message = f"pad with mode {mode!r} does not support {name}={value!r}."
+            raise ArgumentError(message)
+    if isinstance(pad_width, dict):
+        pairs: list[Any] = [(0, 0)] * node.ndim
+        for axis, pair in pad_width.items():
+            pairs[axis_of(axis, node.ndim)] = pair if isinstance(pair, tuple) else (pair, pair)
+        pad_width = pairs
+    widths = [
+        (integer(lo, "pad_width"), integer(hi, "pad_width")) for lo, hi in _pairs(pad_width, "pad_width", node.ndim)
+    ]
+    if any(lo < 0 or hi < 0 for lo, hi in widths):
+        message = f"pad_width must not be negative, but got {pad_width!r}."
+        raise ShapeError(message)
+    if mode == "constant":
+        return wrap(_pad_constant(node, widths, kwargs.get("constant_values", 0)))
+    for axis, (lo, hi) in enumerate(widths):
+        if lo or hi:
+            n = node.shape[axis]
+            if n == 0:
+                message = f"Axis {axis} of shape {node.shape} is empty, so mode {mode!r} has nothing to pad it with."
+                raise ShapeError(message)
+            node = take_runs(node, axis, [*_border(n, lo, mode, True), (0, n, 1), *_border(n, hi, mode, False)])
+    return wrap(node)
+
+
+def _pad_constant(node: Node, widths: Sequence[tuple[int, int]], values: Any) -> Node:
+    if isinstance(values, int | float) and values == 0:
+        return pad_node(node, widths)
+    for axis, ((lo, hi), pair) in enumerate(zip(widths, _pairs(values, "constant_values", node.ndim), strict=True)):
+        parts = [node]
+        for width, value, place in ((lo, pair[0], 0), (hi, pair[1], 2)):
+            if width:
+                shape = list(node.shape)
+                shape[axis] = width
+                border = cast(as_node(value), node.dtype)
+                if border.ndim:
+                    message = f"Each of constant_values must be a number, but got shape {border.shape}."
+                    raise ShapeError(message)
+                parts.insert(place, broadcast(border, tuple(shape)))
+        node = join_nodes(parts, axis)
+    return node
+
+
+def _border(n: int, width: int, mode: str, before: bool) -> Runs:
+    """The runs of positions that make a border of a given width, before or after an axis of extent n."""
+    if mode == "edge" or n == 1:
+        return [(0 if before else n - 1, width, 0)]
+    period = {"wrap": n, "symmetric": 2 * n, "reflect": 2 * n - 2}[mode]
+    runs: list[tuple[int, int, int]] = []
+    position, end = (-width, 0) if before else (n, n + width)
+    while position < end:
+        phase = position % period
+        if phase < n:
+            # Up from `phase`; a reflection leaves the last element to the way down.
+            length = (n - phase) if mode != "reflect" else (n - 1 - phase)
+            start, step = phase, 1
+        else:
+            start, step = (2 * n - 1 - phase, -1) if mode == "symmetric" else (2 * n - 2 - phase, -1)
+            length = start + 1 if mode == "symmetric" else start
+        if length == 0:
+            # The turning point of a reflection.
+            start, length, step = n - 1, 1, 1
+        length = length if position + length <= end else end - position
+        runs.append((start, length, step))
+        position += length
+    return runs
+
+
+# ----- Insert and delete -----
+
+
+def _positions(obj: Any, n: int, most: int) -> np.ndarray:
+    """Positions from a slice, an integer, integers or a mask, counted from the front."""
+    if isinstance(obj, slice):
+        return np.arange(*obj.indices(n))
+    node = as_node(obj)
+    value = np.asarray(concrete(node, "int" if node.ndim == 0 else "array"))
+    if value.dtype == BOOL and value.ndim:
+        if value.shape != (n,):
+            message = f"The mask has shape {value.shape}, but the axis has extent {n}."
+            raise ShapeError(message)
+        return np.flatnonzero(value)
+    if value.size and value.dtype.kind not in "iu":
+        message = f"Expected positions to be integers or a mask, but got dtype {value.dtype}."
+        raise DtypeError(message)
+    value = value.astype(INT64).ravel()
+    if value.size and (value.min() < -n or value.max() > most):
+        message = f"A position is out of range for an axis of extent {n}."
+        raise RangeError(message)
+    return np.where(value < 0, value + n, value)
+
+
+def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
+    """The array without some positions of an axis (of the flat array, if None)."""
+    node = as_node(arr)
+    if axis is None:
+        node, axis = reshape(node, (node.size,)), 0
+    at = axis_of(axis, node.ndim)
+    n = node.shape[at]
+    left = np.ones(n, bool)
+    left[_positions(obj, n, n - 1)] = False
+    return wrap(take_positions(node, at, np.flatnonzero(left)))
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
+    """The array with values before some positions of an axis (of the flat array, if None)."""
+    node, new = as_node(arr), as_node(values)
+    if axis is None:
+        node, axis = reshape(node, (node.size,)), 0
+    at = axis_of(axis, node.ndim)
+    n = node.shape[at]
+    where = _positions(obj, n, n)
+    new = cast(new, node.dtype)
+    single = not isinstance(obj, slice) and as_node(obj).ndim == 0
+    if single:
+        # NumPy: with one position given as a number, the first axis of the values is the axis of insertion.
+        new = at_least(new, node.ndim)
+        order = [*range(1, at + 1), 0, *range(at + 1, node.ndim)]
+        new = transpose(new, tuple(order)) if at else new
+        count = new.shape[at]
+        where = np.repeat(where, count)
+    else:
+        count = len(where) if len(where) != 1 or new.ndim < node.ndim else new.shape[at]
+        where = np.repeat(where, count) if len(where) == 1 else where
+    shape = list(node.shape)
+    shape[at] = len(where)
+    new = _fit(new, tuple(shape))
+    # Element k of the values lands before position where[k]; equal positions keep their order.
+    order = np.argsort(where, kind="stable")
+    landing = where[order] + np.arange(len(where))
+    source = np.empty(n + len(where), INT64)
+    taken = np.zeros(n + len(where), bool)
+    taken[landing] = True
+    source[landing] = n + order
+    source[~taken] = np.arange(n)
+    return wrap(take_positions(join_nodes([node, new], at), at, source))
+
+
+def _fit(node: Node, shape: Shape) -> Node:
+    try:
+        fits = np.broadcast_shapes(node.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        message = f"The values have shape {node.shape}, which does not broadcast to {shape}."
+        raise ShapeError(message)
+    return broadcast(node, shape)
+
+
+NUMPY = {
+    np.pad: pad,
+    np.insert: insert,
+    np.delete: delete,
+}
