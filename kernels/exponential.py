@@ -59,9 +59,10 @@ def exp_pair(x, low):
     x = 710.0 if x > 710.0 else x
     n = fma(x, LOG2_E, ROUNDER) - ROUNDER
     high = fma(n, -LN2_HIGH, x)
-    r = fma(n, -LN2_LOW, high)
-    rest = fma(n, -LN2_LOW, high - r) + low
-    return times_power_of_two(fma(r * r, exp_tail(r), fma(r, rest, rest)) + r + 1.0, n)
+    first = high + low
+    r = fma(n, -LN2_LOW, first)
+    rest = fma(n, -LN2_LOW, first - r) + ((high - first) + low)
+    return times_power_of_two(fma(r * r, exp_tail(r), rest) + r + 1.0, n)
 
 
 def exp2(x):
