@@ -122,6 +122,14 @@ def _step_ignoring_nan(x: Node, y: Node) -> Node:
     return choose(either(greater(x, y), isnan(y)), 1.0, tie, x)
 
 
+def _share(x: Node, y: Node, scale: float) -> Node:
+    """The part of x in exp(scale x) + exp(scale y), smooth where x = y; one half where both are the same infinity."""
+    infinite = both(equal(x, y), elementwise("isinf", x))
+    difference = x - y
+    part = elementwise("expit", difference if scale == 1.0 else difference * scale)
+    return choose(infinite, 0.5, part, x)
+
+
 # ----- Transposes of movement -----
 
 
@@ -359,14 +367,8 @@ DERIVATIVES: dict[str, Row] = {
         lambda z, y, x: x / hypot(x, y) / hypot(x, y),
         lambda z, y, x: -y / hypot(x, y) / hypot(x, y),
     ),
-    "logaddexp": _binary(
-        lambda z, x, y: choose(equal(x, y), 0.5, exp(x - z), x),
-        lambda z, x, y: choose(equal(x, y), 0.5, exp(y - z), x),
-    ),
-    "logaddexp2": _binary(
-        lambda z, x, y: choose(equal(x, y), 0.5, elementwise("exp2", x - z), x),
-        lambda z, x, y: choose(equal(x, y), 0.5, elementwise("exp2", y - z), x),
-    ),
+    "logaddexp": _binary(lambda z, x, y: _share(x, y, 1.0), lambda z, x, y: _share(y, x, 1.0)),
+    "logaddexp2": _binary(lambda z, x, y: _share(x, y, _LN2), lambda z, x, y: _share(y, x, _LN2)),
     "xlogy": _binary(lambda z, x, y: log(y), lambda z, x, y: choose(equal(x, 0.0), 0.0, x / y, x)),
     "polygamma": _binary(None, lambda z, n, x: elementwise("polygamma", n + 1.0, x)),
     "sinc_derivative": _binary(None, lambda z, n, x: elementwise("sinc_derivative", n + 1.0, x)),
