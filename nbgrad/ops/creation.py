@@ -339,8 +339,8 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     shape = common_shape([first.shape, last.shape])
     first, last = broadcast(first, shape), broadcast(last, shape)
     sign = elementwise("sign", first)
-    logs = [elementwise("log10", elementwise("multiply", v, sign)) for v in (first, last)]
-    points, _ = _spaced(*logs, count, endpoint, axis)
+    low, high = (elementwise("log10", elementwise("multiply", v, sign)) for v in (first, last))
+    points, _ = _spaced(low, high, count, endpoint, axis)
     at = axis_of(axis, len(shape) + 1)
     whole, one = points.shape, (*shape[:at], 1, *shape[at:])
     powers = elementwise("power", filled(whole, 10.0, points.dtype), points) * reshape(sign, one)

@@ -1,8 +1,8 @@
 """Einstein sums: any number of operands, ellipses, repeated indices.
 
 In: subscripts and array-likes. Out: a Tensor. Called by users. Operands are contracted in pairs, in the order that
-`np.einsum_path` finds; each pair becomes a product of matrices, or multiply and sum where no matrix is in it. A label is
-a letter, or -1, -2, ... for the axes of an ellipsis, counted from its end.
+`np.einsum_path` finds; each pair becomes a product of matrices, or multiply and sum where no matrix is in it. A label
+is a letter, or -1, -2, ... for the axes of an ellipsis, counted from its end.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _sum_out(node: Node, labels: Labels, needed: set[Label], extents: dict[Label
 
 
 def _arranged(node: Node, labels: Labels, wanted: Labels, shape: Sequence[int]) -> Node:
-    """The node with the wanted labels as axes in that order; missing ones have extent 1, all are broadcast to `shape`."""
+    """The node with the wanted labels as axes, in that order, read as `shape`; missing ones have extent 1."""
     node = transpose(node, tuple([labels.index(label) for label in wanted if label in labels]))
     extents = iter(node.shape)
     node = reshape(node, tuple([next(extents) if label in labels else 1 for label in wanted]))
@@ -165,7 +165,7 @@ def contract_pair(
     def size(labels: Labels) -> list[int]:
         return [extents[label] for label in labels]
 
-    if summed and rows and columns or (summed and not batch and (rows or columns)):
+    if (summed and rows and columns) or (summed and not batch and (rows or columns)):
         count, m, n, k = (math.prod(size(group)) for group in (batch, rows, columns, summed))
         first = reshape(_arranged(a, left, batch + rows + summed, size(batch + rows + summed)), (count, m, k))
         second = reshape(_arranged(b, right, batch + summed + columns, size(batch + summed + columns)), (count, k, n))

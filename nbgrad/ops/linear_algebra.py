@@ -2,8 +2,8 @@
 
 In: array-likes. Out: Tensors. Called by users, by Tensor's `@`, and by the ufunc layer (`matmul` and its relatives are
 ufuncs). Floating point products of matrices are the `matmul` primitive on (batch, m, k) and (batch, k, n), with the
-batch folded into m where the right side has none; products of vectors, integers and booleans are multiply and sum, which
-fuse with what surrounds them. Every norm has derivative 0 at 0.
+batch folded into m where the right side has none; products of vectors, integers and booleans are multiply and sum,
+which fuse with what surrounds them. Every norm has derivative 0 at 0.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def matmul_node(a: Node, b: Node) -> Node:
         message = f"matmul needs operands with at least one axis, but the shapes are {a.shape} and {b.shape}; use *."
         raise ShapeError(message)
     k = a.shape[-1]
-    if k != b.shape[0 if b.ndim == 1 else -2]:
-        message = f"matmul cannot multiply the shapes {a.shape} and {b.shape}: {k} is not {b.shape[0 if b.ndim == 1 else -2]}."
+    other = b.shape[0 if b.ndim == 1 else -2]
+    if k != other:
+        message = f"matmul cannot multiply the shapes {a.shape} and {b.shape}: {k} is not {other}."
         raise ShapeError(message)
     if a.ndim == 1 and b.ndim == 1:
         return contract(a, b)

@@ -141,7 +141,7 @@ def inexact(node: Node) -> Node:
 
 
 def scalar(value: float, dtype: Dtype) -> Node:
-    """A number of a given dtype. Sizes and user's floats are run-time inputs, so that programs do not depend on them."""
+    """A number of a given dtype. Sizes and users' floats are run-time inputs: programs do not depend on them."""
     if not -16 <= value <= 16 or not float(4 * value).is_integer():
         return constant(np.array(value).astype(dtype)) if np.isfinite(value) else literal(value, dtype)
     return literal(value, dtype)
@@ -317,7 +317,7 @@ def deliver(node: Node, out: Any = None) -> Any:
         return out
     if node.traced:
         message = (
-            "An ndarray cannot be the out of an operation on a Tensor that is being differentiated or compiled, because "
+            "An ndarray cannot be the out of an operation on a Tensor that is being differentiated or compiled: "
             "the result would be cut off from the gradient. Leave out= away, or give it a Tensor."
         )
         raise TracedValueError(message)

@@ -102,7 +102,7 @@ def reduce_ufunc(
         message = (
             f"{name} has no identity, so a reduction with where= needs an initial value."
             if mask is not None
-            else f"The {_REDUCTIONS[name]} of no elements does not exist: the shape is {node.shape} and the axes are {axes}."
+            else f"The {_REDUCTIONS[name]} of no elements does not exist: the shape is {node.shape}, the axes are {axes}."
         )
         raise ShapeError(message)
     if mask is not None:
@@ -111,8 +111,7 @@ def reduce_ufunc(
     kept = keep(node.shape, axes)
     if empty and name in _INT_LIMITS:
         assert start is not None
-        result = broadcast(cast(start, node.dtype), kept if keepdims else _left(node, axes))
-        return result
+        return broadcast(cast(start, node.dtype), kept if keepdims else _left(node, axes))
     if empty and name not in ("add", "multiply"):
         result = filled(_left(node, axes), _IDENTITIES[name], BOOL)
     else:

@@ -203,7 +203,7 @@ def _two_lines(name: str, a: Any, v: Any) -> tuple[Node, Node]:
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    """Convolution of two 1-d arrays: all overlaps ("full"), the length of the longer ("same"), or only whole ones ("valid")."""
+    """Convolution of 1-d arrays: all overlaps ("full"), the length of the longer ("same"), whole overlaps ("valid")."""
     only("mode", mode, "full", "same", "valid")
     first, second = _two_lines("convolve", a, v)
     if second.size > first.size:

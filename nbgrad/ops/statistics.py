@@ -50,19 +50,23 @@ def _dtypes(node: Node, dtype: Any) -> tuple[Dtype, Dtype]:
     return (FLOAT32 if node.dtype == FLOAT16 else node.dtype), node.dtype
 
 
-def _count(node: Node, axes: tuple[int, ...], mask: Node | None) -> Node:
-    """How many elements are averaged: 0-d, or with a mask one number per result, axes kept."""
+def _count(node: Node, axes: tuple[int, ...], mask: Node | None, keepdims: bool) -> Node:
+    """How many elements are averaged: 0-d, or with a mask one number per result."""
     if mask is None:
         return scalar(math.prod(node.shape[axis] for axis in axes), node.dtype)
-    return reshape(reduce("sum", cast(mask, node.dtype), axes), keep(node.shape, axes))
+    return _total(cast(mask, node.dtype), axes, keepdims)
 
 
-def _mean_kept(node: Node, axes: tuple[int, ...], mask: Node | None) -> Node:
-    """The mean with its axes kept."""
+def _total(node: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
+    total = reduce("sum", node, axes)
+    return reshape(total, keep(node.shape, axes)) if keepdims else total
+
+
+def _mean(node: Node, axes: tuple[int, ...], mask: Node | None, keepdims: bool) -> Node:
+    count = _count(node, axes, mask, keepdims)
     if mask is not None:
         node = elementwise("select", mask, node, filled(node.shape, 0.0, node.dtype))
-    total = reshape(reduce("sum", node, axes), keep(node.shape, axes))
-    return total / _count(node, axes, mask)
+    return _total(node, axes, keepdims) / count
 
 
 def mean_node(node: Node, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Node:
@@ -71,12 +75,10 @@ def mean_node(node: Node, axis: Any = None, dtype: Any = None, keepdims: bool = 
     work, final = _dtypes(node, dtype)
     if work.kind != "f":
         # NumPy divides the integer sum and casts back.
-        total = reduce_ufunc("add", node, axes, True, where=where, dtype=work)
-        result = cast(cast(total, FLOAT64) / cast(_count(node, axes, mask_of(where, node)), FLOAT64), work)
-    else:
-        result = _mean_kept(cast(node, work), axes, mask_of(where, node))
-    result = cast(result, final)
-    return result if keepdims else reshape(result, _dropped(node, axes))
+        total = cast(reduce_ufunc("add", node, axes, keepdims, where=where, dtype=work), FLOAT64)
+        count = _count(cast(node, FLOAT64), axes, mask_of(where, node), keepdims)
+        return cast(total / count, work)
+    return cast(_mean(cast(node, work), axes, mask_of(where, node), keepdims), final)
 
 
 def _dropped(node: Node, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -97,7 +99,7 @@ def var_node(
     work, final = _dtypes(node, dtype)
     mask = mask_of(where, node)
     x = cast(node, work)
-    center = _mean_kept(x, axes, mask) if mean is None else cast(as_node(mean), work)
+    center = _mean(x, axes, mask, True) if mean is None else cast(as_node(mean), work)
     if np.broadcast_shapes(center.shape, x.shape) != x.shape:
         message = f"mean has shape {center.shape}, which does not broadcast to the array's shape {x.shape}."
         raise ShapeError(message)
@@ -105,14 +107,13 @@ def var_node(
     square = deviation * deviation
     if mask is not None:
         square = elementwise("select", mask, square, filled(x.shape, 0.0, work))
-    total = reshape(reduce("sum", square, axes), keep(x.shape, axes))
+    total = _total(square, axes, keepdims)
     if mask is None:
         size = math.prod(x.shape[axis] for axis in axes)
         degrees = scalar(size - ddof if size > ddof else 0.0, work)
     else:
-        degrees = elementwise("maximum", _count(x, axes, mask) - scalar(ddof, work), 0.0)
-    result = cast(total / degrees, final)
-    return result if keepdims else reshape(result, _dropped(node, axes))
+        degrees = elementwise("maximum", _count(x, axes, mask, keepdims) - scalar(ddof, work), 0.0)
+    return cast(total / degrees, final)
 
 
 def _freedom(ddof: float, correction: float | None) -> float:
