@@ -1,1 +1,3 @@
 """nbgrad"""
+from .grad import grad, value_and_grad
+from .tensor import Tensor

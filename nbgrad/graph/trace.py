@@ -6,7 +6,7 @@ the recorder; threads and async tasks each have their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -16,22 +16,31 @@ from .ir import Node, topological
 
 
 class Trace:
-    """One recording. `guards` is None unless `jit` records: then each guard is (node, value it had)."""
+    """One recording: its `arguments` are the nodes that stand for what the recorded function was called with.
+
+    `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that must
+    hold in every call. A recording inside another shares the guards of the outer one.
+    """
 
     __slots__ = ("arguments", "checks", "guards", "parent")
 
-    def __init__(self, parent: Trace | None, jit: bool) -> None:
-        inherits = parent is not None and parent.guards is not None
+    def __init__(self, parent: Trace | None, arguments: Iterable[Node], jit: bool) -> None:
         self.parent = parent
-        self.arguments: set[Node] = parent.arguments if parent is not None and inherits else set()
-        self.guards: list[tuple[Node, np.ndarray]] | None = (
-            parent.guards if parent is not None and inherits else [] if jit else None
-        )
-        self.checks: list[tuple[Node, str]] = parent.checks if parent is not None and inherits else []
+        self.arguments = frozenset(arguments)
+        self.guards: list[tuple[Node, np.ndarray]] | None = [] if jit else None
+        self.checks: list[tuple[Node, str]] = []
+        if parent is not None and not jit:
+            self.guards, self.checks = parent.guards, parent.checks
 
-    def depends(self, node: Node) -> bool:
-        """Whether a node's value depends on an argument of the function that jit records."""
+    def owns(self, node: Node) -> bool:
+        """Whether a node's value depends on the arguments."""
         return any(source in self.arguments for source in topological([node]))
+
+    def varies(self, node: Node) -> bool:
+        """Whether a value differs between calls of what `jit` records."""
+        if self.guards is None or not node.traced:
+            return False
+        return any(source.name == "input" for source in topological([node]))
 
 
 _current: ContextVar[Trace | None] = ContextVar("nbgrad_trace", default=None)
@@ -43,9 +52,9 @@ def current_trace() -> Trace | None:
 
 
 @contextmanager
-def recording(jit: bool = False) -> Iterator[Trace]:
-    """Open a recording for the time of a `with` block; an inner recording shares the guards of the outer one."""
-    trace = Trace(_current.get(), jit)
+def recording(arguments: Iterable[Node] = (), jit: bool = False) -> Iterator[Trace]:
+    """Open a recording for the time of a `with` block."""
+    trace = Trace(_current.get(), arguments, jit)
     token = _current.set(trace)
     try:
         yield trace

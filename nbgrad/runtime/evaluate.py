@@ -7,14 +7,26 @@ integer records a guard; asking for anything else is an error, since the recorde
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from .. import config
 from ..errors import RangeError, TracedValueError
 from ..graph.interpret import interpret
-from ..graph.ir import PRIMITIVES, Node
+from ..graph.ir import PRIMITIVES, Node, topological
 from ..graph.primitives import reduce
 from ..graph.trace import current_trace
+from .program import Output, Program
 
+_programs: dict[Any, Program] = {}
+_lock = threading.Lock()
+
+MOST_PROGRAMS = 4096
+INTERPRETED_SIZE = 20_000
+"""Single values of at most so many elements, asked for in passing, are computed by the interpreter."""
 LONGEST_CHAIN = 500
 """Untraced lazy chains are computed when they get deeper than this."""
 
@@ -34,7 +46,7 @@ def concrete(node: Node, reason: str) -> np.ndarray:
         Not to be written to.
     """
     trace = current_trace()
-    if trace is not None and trace.guards is not None and node.traced and trace.depends(node):
+    if trace is not None and trace.guards is not None and trace.varies(node):
         if reason not in ("bool", "int"):
             message = (
                 f"The {'number' if reason == 'float' else 'array'} behind a Tensor of shape {node.shape} is needed while "
@@ -50,20 +62,66 @@ def concrete(node: Node, reason: str) -> np.ndarray:
 
 def _compute(node: Node) -> np.ndarray:
     if node.value is None:
-        (value,) = interpret([node])
-        value = np.array(value)
+        value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
         value.flags.writeable = False
         node.value = value
-        if not node.traced:
-            # Nothing differentiates it: forget how it was made.
+        if current_trace() is None:
+            # Nothing will differentiate it: forget how it was made.
             node.primitive, node.inputs, node.params = PRIMITIVES["constant"], (), ()
             node.depth = 0
     return node.value
 
 
+def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
+    """The values of nodes, all by one compiled program.
+
+    The program is found by the structure of the graph, so the same computation on other values, or on the same shapes
+    again, compiles nothing.
+    """
+    if not nodes:
+        return []
+    if config.interpret():
+        return [np.array(value) for value in interpret(nodes)]
+    key, leaves = fingerprint(nodes)
+    program = _programs.get(key)
+    if program is None:
+        program = Program([Output(node) for node in nodes], leaves)
+        with _lock:
+            while len(_programs) >= MOST_PROGRAMS:
+                _programs.pop(next(iter(_programs)))
+            _programs[key] = program
+    return list(program.call(*[ready(leaf) for leaf in leaves]))
+
+
+def ready(leaf: Node) -> np.ndarray:
+    """A leaf's array as native code reads it: in C order and aligned."""
+    value = leaf.value
+    assert value is not None, leaf
+    if value.flags.c_contiguous and value.flags.aligned and value.dtype is leaf.dtype and type(value) is np.ndarray:
+        return value
+    return np.array(value, dtype=leaf.dtype, order="C", subok=False)
+
+
+def fingerprint(nodes: Sequence[Node]) -> tuple[Any, list[Node]]:
+    """What identifies a graph apart from the values of its leaves, and those leaves in order."""
+    number: dict[Node, int] = {}
+    leaves: list[Node] = []
+    entries: list[Any] = []
+    for node in topological(nodes):
+        if node.name == "constant" or node.name == "input":
+            entries.append((node.shape, node.dtype))
+            leaves.append(node)
+        elif node.name == "custom":
+            entries.append(("custom", number[node.inputs[0]]))
+        else:
+            entries.append((node.name, node.params, node.dtype, *[number[source] for source in node.inputs]))
+        number[node] = len(number)
+    return (tuple(entries), tuple([number[node] for node in nodes])), leaves
+
+
 def settle(node: Node) -> Node:
     """Compute a node that ends a very long chain which nothing is recording."""
-    if node.depth > LONGEST_CHAIN and not node.traced:
+    if node.depth > LONGEST_CHAIN and current_trace() is None:
         _compute(node)
     return node
 
@@ -72,7 +130,7 @@ def require(condition: Node, message: str) -> None:
     """Raise RangeError unless all of a boolean node is true; while jit records, every later call checks it too."""
     everything = reduce("min", condition, range(condition.ndim))
     trace = current_trace()
-    if trace is not None and trace.guards is not None and everything.traced and trace.depends(everything):
+    if trace is not None and trace.varies(everything):
         trace.checks.append((everything, message))
     if not bool(_compute(everything)):
         raise RangeError(message)

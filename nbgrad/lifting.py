@@ -1,0 +1,293 @@
+"""Between the caller of a transform and the function that it records.
+
+In: the caller's arguments, which may be containers. Out: the same arguments with arrays replaced by Tensors, fresh
+`alias` nodes for those that are differentiated, and afterwards the results in the caller's kind: what is taken with
+respect to an ndarray is an ndarray, to a Tensor a Tensor, to a Python float a NumPy float. Called by grad.py, functional.py
+and jit.py.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import optree
+
+from .errors import ArgumentError, DtypeError
+from .graph.ir import Node, constant, literal, make
+from .graph.trace import current_trace
+from .ops.lifting import as_node, number
+from .runtime.evaluate import compute
+from .tensor import Tensor
+
+Leaves = list[Any]
+
+
+@dataclass
+class Wanted:
+    """One argument that is differentiated: its structure, and per leaf the alias node and the kind of the caller's value."""
+
+    treespec: Any
+    nodes: list[Node] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Call:
+    """Arguments ready for recording."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    wanted: list[Wanted]
+    tensors: bool
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes to differentiate with respect to."""
+        return [node for wanted in self.wanted for node in wanted.nodes]
+
+
+def name_of(fn: Callable[..., Any]) -> str:
+    """What to call a function in a message."""
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def flatten(tree: Any) -> tuple[Leaves, Any]:
+    """The leaves of nested tuples, lists, dicts and the like; None is a leaf."""
+    return optree.tree_flatten(tree, none_is_leaf=True)
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a leaf: "array", "tensor", "float" (a NumPy or Python scalar), "integer", or "other"."""
+    if isinstance(value, Tensor):
+        return "tensor"
+    if isinstance(value, np.ndarray):
+        return "array"
+    if isinstance(value, bool | int | np.integer | np.bool_):
+        return "integer"
+    return "float" if isinstance(value, float | np.floating) else "other"
+
+
+def node_of(value: Any) -> Node:
+    """The node of an argument; arrays are not copied, because the function sees only the Tensor."""
+    if isinstance(value, Tensor):
+        return value._node
+    if isinstance(value, np.ndarray):
+        return constant(native_array(value))
+    return number(value) if type(value) is float else as_node(value)
+
+
+def native_array(array: np.ndarray) -> np.ndarray:
+    """A plain ndarray in the machine's byte order, whose dtype is NumPy's own object for it."""
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    dtype = np.dtype(array.dtype.name) if array.dtype.kind in "fiub" else array.dtype
+    return array if array.dtype is dtype else array.view(dtype)
+
+
+def lift(value: Any) -> Any:
+    """An argument that is not differentiated: its real arrays become Tensors, all else stays what it is."""
+
+    def leaf(item: Any) -> Any:
+        if type(item) is np.ndarray and item.dtype.kind in "fiub":
+            return Tensor._of(node_of(item))
+        return item
+
+    return leaf(value) if isinstance(value, np.ndarray | Tensor) else optree.tree_map(leaf, value, none_is_leaf=True)
+
+
+def lift_wanted(value: Any, what: str) -> tuple[Any, Wanted]:
+    """An argument that is differentiated: every leaf becomes a Tensor of a fresh alias node."""
+    leaves, treespec = flatten(value)
+    wanted = Wanted(treespec)
+    lifted: list[Any] = []
+    for item in leaves:
+        kind = kind_of(item)
+        if kind == "other":
+            message = (
+                f"{what} is {_described(item)}, which cannot be differentiated: expected floating-point arrays, Tensors "
+                "or floats (or tuples, lists or dicts of them). Choose other positions with grad_position, or convert it."
+            )
+            raise DtypeError(message)
+        node = node_of(item)
+        if node.dtype.kind != "f":
+            message = (
+                f"{what} is {_described(item)}: a gradient with respect to {node.dtype} values does not exist. "
+                f"Convert it to floating point first, for example with .astype(float)."
+            )
+            raise DtypeError(message)
+        fresh = make("alias", (node,))
+        fresh.traced = True
+        fresh.weak = node.weak
+        wanted.nodes.append(fresh)
+        wanted.kinds.append(kind)
+        lifted.append(Tensor._of(fresh))
+    return optree.tree_unflatten(treespec, lifted), wanted
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray | Tensor):
+        return f"an array of dtype {value.dtype} and shape {value.shape}"
+    return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def prepare(
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], positions: Sequence[int]
+) -> Call:
+    """Lift the arguments of a call.
+
+    Raises
+    ------
+    ArgumentError
+        If a position names no argument of the call.
+    DtypeError
+        If a chosen argument is not made of floating-point arrays.
+    """
+    lifted_args = list(args)
+    lifted_kwargs = dict(kwargs)
+    wanted: dict[int, Wanted] = {}
+    tensors = False
+    for leaf in flatten((args, dict(kwargs)))[0]:
+        tensors = tensors or isinstance(leaf, Tensor)
+    keys = _parameter_order(fn, len(args), kwargs)
+    for position in positions:
+        if position < len(args):
+            what = f"Argument {position} of {name_of(fn)}()"
+            lifted_args[position], wanted[position] = lift_wanted(args[position], what)
+        elif position - len(args) < len(keys):
+            key = keys[position - len(args)]
+            lifted_kwargs[key], wanted[position] = lift_wanted(kwargs[key], f"Argument {key!r} of {name_of(fn)}()")
+        else:
+            count = len(args) + len(kwargs)
+            message = (
+                f"grad_position {position} is out of range: {name_of(fn)}() was called with {count} "
+                f"argument{'s' if count != 1 else ''}. Positions count from 0; arguments left to their defaults do not count."
+            )
+            raise ArgumentError(message)
+    for position, value in enumerate(args):
+        if position not in wanted:
+            lifted_args[position] = lift(value)
+    taken = {keys[p - len(args)] for p in wanted if p >= len(args)}
+    for key, value in kwargs.items():
+        if key not in taken:
+            lifted_kwargs[key] = lift(value)
+    return Call(lifted_args, lifted_kwargs, [wanted[position] for position in positions], tensors)
+
+
+def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, Any]) -> list[str]:
+    """Keyword arguments in the order of the function's parameters, where that is known."""
+    if len(kwargs) < 2:
+        return list(kwargs)
+    try:
+        names = list(inspect.signature(fn).parameters)
+    except (TypeError, ValueError):
+        return list(kwargs)
+    return sorted(kwargs, key=lambda key: names.index(key) if key in names else len(names))
+
+
+# ----- Results -----
+
+
+def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
+    """The nodes of the differentiable values in what a function returned.
+
+    Raises
+    ------
+    DtypeError
+        If it returned nothing, or nothing that is an array or a number.
+    """
+    nodes: list[Node] = []
+    leaves = flatten(output)[0]
+    numeric = False
+    for leaf in leaves:
+        kind = kind_of(leaf)
+        numeric = numeric or kind != "other"
+        if kind != "other":
+            nodes.append(node_of(leaf))
+    if not numeric:
+        given = "nothing (None)" if output is None else f"{type(output).__name__} {str(output)[:60]!r}"
+        message = (
+            f"{what} {name_of(fn)}() returned {given}, but a function that is differentiated must return an array, a "
+            "number, or a tuple, list or dict of them. Is a return statement missing?"
+        )
+        raise DtypeError(message)
+    return [node for node in nodes if node.dtype.kind == "f"]
+
+
+class Results:
+    """Collects nodes that the caller will get, computes them all in one program, and gives each its kind."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.kinds: list[str] = []
+
+    def add(self, node: Node, kind: str) -> _Slot:
+        """Ask for a node as "array", "tensor" or "float"."""
+        self.nodes.append(node)
+        self.kinds.append(kind)
+        return _Slot(len(self.nodes) - 1)
+
+    def value(self, value: Any, tensors: bool) -> Any:
+        """Ask for whatever the function returned, Tensors of it as Tensors or as NumPy values."""
+
+        def leaf(item: Any) -> Any:
+            if not isinstance(item, Tensor):
+                return item
+            return self.add(item._node, "tensor" if tensors else "value")
+
+        return optree.tree_map(leaf, value, none_is_leaf=True)
+
+    def compute(self) -> list[Any]:
+        """All results; while another function is being recorded, what depends on it stays a lazy Tensor."""
+        if current_trace() is not None:
+            lazy = [kind == "tensor" or depends_on_recording(n) for n, kind in zip(self.nodes, self.kinds, strict=True)]
+        else:
+            lazy = [False] * len(self.nodes)
+        arrays = iter(compute([node for node, later in zip(self.nodes, lazy, strict=True) if not later]))
+        results: list[Any] = []
+        for node, kind, later in zip(self.nodes, self.kinds, lazy, strict=True):
+            if later:
+                results.append(Tensor._of(node))
+                continue
+            array = next(arrays)
+            if kind == "tensor":
+                results.append(Tensor._of(constant(array)))
+            else:
+                results.append(array[()] if kind != "array" and array.ndim == 0 else array)
+        return results
+
+    def fill(self, *trees: Any) -> list[Any]:
+        """Trees with their slots replaced by results."""
+        values = self.compute()
+
+        def leaf(item: Any) -> Any:
+            return values[item.position] if isinstance(item, _Slot) else item
+
+        return [optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    position: int
+
+
+def depends_on_recording(node: Node) -> bool:
+    """Whether a value belongs to a function that is being recorded now."""
+    trace = current_trace()
+    while trace is not None:
+        if trace.owns(node):
+            return True
+        trace = trace.parent
+    return False
+
+
+def zeros_like(node: Node) -> Node:
+    """Zeros of a node's shape and dtype."""
+    from .graph.ir import broadcast
+
+    return broadcast(literal(0, node.dtype), node.shape)
