@@ -12,6 +12,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
+from ..errors import NbgradError
 from .ir import Node, topological
 
 
@@ -58,5 +59,10 @@ def recording(arguments: Iterable[Node] = (), jit: bool = False) -> Iterator[Tra
     token = _current.set(trace)
     try:
         yield trace
+    except ValueError as error:
+        # NumPy hides why an element could not be stored behind "setting an array element with a sequence".
+        if isinstance(error.__cause__, NbgradError):
+            raise error.__cause__ from None
+        raise
     finally:
         _current.reset(token)
