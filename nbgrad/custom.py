@@ -1,0 +1,191 @@
+"""Derivatives that users control: `stop_gradient` and `custom_vjp`.
+
+In: values, or a function with its own reverse rule. Out: the same values, differentiated as asked. A custom rule holds
+in both modes (forward mode is its transpose) and may itself be differentiated. Called by users.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+
+from .errors import ArgumentError, ShapeError
+from .graph.ir import Node, make, zeros
+from .graph.primitives import cast
+from .lifting import flatten, kind_of, lift, name_of, node_of
+from .tensor import Tensor
+
+
+def stop_gradient(value: Any) -> Any:
+    """The same value, treated as a constant by every derivative.
+
+    Parameters
+    ----------
+    value : anything
+        Tensors in tuples, lists and dicts are found; other values are returned as they are.
+
+    Returns
+    -------
+    as `value`
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.grad(lambda x: x * nb.stop_gradient(x))(3.0)
+    np.float64(3.0)
+    """
+
+    def leaf(item: Any) -> Any:
+        return Tensor._of(make("stop_gradient", (item._node,))) if isinstance(item, Tensor) else item
+
+    return optree.tree_map(leaf, value, none_is_leaf=True)
+
+
+class _Rule:
+    """One call of a function with its own rule: what is needed to run the rule later."""
+
+    def __init__(self, backward: Callable[..., Any], name: str) -> None:
+        self.backward = backward
+        self.name = name
+        self.argument_count = 0
+        self.residual_tree: Any = None
+        self.residual_leaves: list[Any] = []
+        self.output_tree: Any = None
+        self.outputs: list[tuple[tuple[int, ...], np.dtype[Any]] | None] = []
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """The cotangents of the arguments, and None for the residuals, given that of one output."""
+        position = node.params[1]
+        residual_nodes = iter(node.inputs[1 + self.argument_count :])
+        leaves = [Tensor._of(next(residual_nodes)) if leaf is _NODE else leaf for leaf in self.residual_leaves]
+        residuals = optree.tree_unflatten(self.residual_tree, leaves)
+        given: list[Any] = []
+        for k, kind in enumerate(self.outputs):
+            if kind is None:
+                given.append(None)
+            elif k == position:
+                given.append(Tensor._of(g))
+            else:
+                given.append(Tensor._of(zeros(*kind)))
+        found = self.backward(residuals, optree.tree_unflatten(self.output_tree, given))
+        results = self._checked(found, node.inputs[1 : 1 + self.argument_count])
+        return [*results, *[None] * (len(node.inputs) - 1 - self.argument_count)]
+
+    def _checked(self, found: Any, arguments: tuple[Node, ...]) -> list[Node | None]:
+        leaves = flatten(found if isinstance(found, tuple) else (found,))[0]
+        if len(leaves) != len(arguments):
+            message = (
+                f"The reverse rule of {self.name}() must return one gradient per array argument, {len(arguments)} in "
+                f"all, but returned {len(leaves)}. Return None for arguments without a gradient."
+            )
+            raise ArgumentError(message)
+        results: list[Node | None] = []
+        for position, (leaf, argument) in enumerate(zip(leaves, arguments, strict=True)):
+            if leaf is None or argument.dtype.kind != "f":
+                results.append(None)
+                continue
+            part = node_of(leaf)
+            if part.shape != argument.shape:
+                message = (
+                    f"The reverse rule of {self.name}() returned a gradient of shape {part.shape} for argument {position}, "
+                    f"which has shape {argument.shape}."
+                )
+                raise ShapeError(message)
+            results.append(cast(part, argument.dtype))
+        return results
+
+
+_NODE = object()
+
+
+class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
+    """A function with its own reverse rule.
+
+    Parameters
+    ----------
+    fn : callable
+        The function.
+    bprop : callable, optional
+        MindSpore's form of a rule: `bprop(*inputs, out, dout)` gives one gradient per input. `defvjp` gives a rule in two
+        parts instead.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> @nb.custom_vjp
+    ... def clipped(x):
+    ...     return np.exp(x)
+    >>> clipped.defvjp(lambda x: (np.exp(x), x), lambda x, g: (g * np.minimum(np.exp(x), 1.0),))
+    >>> nb.grad(clipped)(2.0)
+    np.float64(1.0)
+    """
+
+    def __init__(self, fn: Callable[..., Any], bprop: Callable[..., Any] | None = None) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self.forward: Callable[..., Any] | None = None
+        self.backward: Callable[..., Any] | None = None
+        if bprop is not None:
+
+            def forward(*args: Any) -> Any:
+                out = fn(*args)
+                return out, (args, out)
+
+            def backward(residuals: Any, g: Any) -> Any:
+                args, out = residuals
+                return bprop(*args, out, g)
+
+            self.defvjp(forward, backward)
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Give the rule.
+
+        Parameters
+        ----------
+        forward : callable
+            `forward(*args)` gives `(output, residuals)`.
+        backward : callable
+            `backward(residuals, g)` gives a tuple with one gradient per array argument, None where there is none.
+        """
+        self.forward, self.backward = forward, backward
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function; what is recorded carries the rule."""
+        leaves = flatten(args)[0]
+        if not any(isinstance(leaf, Tensor) for leaf in leaves):
+            return self.fn(*args)
+        if self.forward is None or self.backward is None:
+            message = f"{name_of(self.fn)}() has no reverse rule yet: call {name_of(self.fn)}.defvjp(forward, backward)."
+            raise ArgumentError(message)
+        lifted = [lift(arg) for arg in args]
+        lifted = optree.tree_map(_as_tensor, tuple(lifted), none_is_leaf=True)
+        arguments = [leaf._node for leaf in flatten(lifted)[0] if isinstance(leaf, Tensor)]
+        returned = self.forward(*lifted)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            message = f"The forward rule of {name_of(self.fn)}() must return a pair (output, residuals)."
+            raise ArgumentError(message)
+        output, residuals = returned
+        rule = _Rule(self.backward, name_of(self.fn))
+        rule.argument_count = len(arguments)
+        residual_leaves, rule.residual_tree = flatten(residuals)
+        residual_nodes = [leaf._node for leaf in residual_leaves if isinstance(leaf, Tensor)]
+        rule.residual_leaves = [_NODE if isinstance(leaf, Tensor) else leaf for leaf in residual_leaves]
+        output_leaves, rule.output_tree = flatten(output)
+        nodes = [leaf._node if isinstance(leaf, Tensor) else None for leaf in output_leaves]
+        rule.outputs = [None if node is None else (node.shape, node.dtype) for node in nodes]
+        wrapped = [
+            leaf
+            if node is None
+            else Tensor._of(make("custom", (node, *arguments, *residual_nodes), (rule, position)))
+            for position, (leaf, node) in enumerate(zip(output_leaves, nodes, strict=True))
+        ]
+        return optree.tree_unflatten(rule.output_tree, wrapped)
+
+
+def _as_tensor(leaf: Any) -> Any:
+    """Floats become Tensors too, so that a rule sees one kind of value."""
+    return Tensor._of(node_of(leaf)) if kind_of(leaf) == "float" else leaf

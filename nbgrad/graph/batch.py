@@ -1,0 +1,118 @@
+"""Batching: a graph for one value becomes a graph for many at once.
+
+In: outputs, and for some of the nodes that they depend on a batched version with a leading axis. Out: the outputs with
+that leading axis. Called by the Jacobians (functional.py), which push a whole basis through one linear graph, and by
+`vmap`. One rule per kind of primitive; nodes that do not depend on a batched one stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from .ir import Node, broadcast, elementwise, make, placeholder, topological
+from .primitives import gather, iota, reshape, scatter_add, scatter_last, transpose
+
+
+def batch(outputs: Sequence[Node], batched: Mapping[Node, Node], size: int) -> list[Node]:
+    """The outputs for `size` values at once; those that do not depend on a batched node are repeated."""
+    known: dict[Node, Node] = dict(batched)
+    for node in topological_above(outputs, batched):
+        if node in known or not any(source in known for source in node.inputs):
+            continue
+        known[node] = _batched(node, [known.get(source) for source in node.inputs], size)
+    return [known[node] if node in known else broadcast(node, (size, *node.shape)) for node in outputs]
+
+
+def topological_above(outputs: Sequence[Node], stop: Mapping[Node, Node]) -> list[Node]:
+    """Nodes in topological order; those in `stop` may hide what they were made of."""
+    return [node for node in topological(outputs) if node not in stop]
+
+
+def _spread(node: Node, batched: Node | None, size: int) -> Node:
+    """A batched operand, or the same value for all."""
+    return broadcast(node, (size, *node.shape)) if batched is None else batched
+
+
+def _offsets(size: int, step: int, shape: tuple[int, ...]) -> Node:
+    """`step` times the position in the batch, in the shape (size, *shape)."""
+    column = reshape(iota(size) * step, (size, *[1] * len(shape)))
+    return broadcast(column, (size, *shape))
+
+
+def _batched(node: Node, operands: list[Node | None], size: int) -> Node:
+    name, params = node.name, node.params
+    if name == "matmul":
+        return _matmul(node, operands, size)
+    if name == "custom":
+        from_parts = [_spread(s, o, size) for s, o in zip(node.inputs, operands, strict=True)]
+        return make("custom", tuple(from_parts), (BatchedRule(node, size),))
+    if name == "gather":
+        source, index = node.inputs
+        if operands[0] is None:
+            return make("gather", (source, _spread(index, operands[1], size)))
+        flat = reshape(operands[0], (size * source.size,))
+        return gather(flat, _spread(index, operands[1], size) + _offsets(size, source.size, index.shape))
+    full = [_spread(s, o, size) for s, o in zip(node.inputs, operands, strict=True)]
+    match name:
+        case "reshape":
+            return reshape(full[0], (size, *params[0]))
+        case "transpose":
+            return transpose(full[0], (0, *[axis + 1 for axis in params[0]]))
+        case "broadcast":
+            source = node.inputs[0]
+            padded = (size, *[1] * (node.ndim - source.ndim), *source.shape)
+            return broadcast(reshape(full[0], padded), (size, *node.shape))
+        case "slice":
+            return make(name, tuple(full), (((0, size, 1), *params[0]),))
+        case "pad":
+            return make(name, tuple(full), (((0, 0), *params[0]),))
+        case "concatenate":
+            return make(name, tuple(full), (params[0] + 1,))
+        case "sum" | "prod" | "max" | "min":
+            return make(name, tuple(full), (tuple([axis + 1 for axis in params[0]]),))
+        case "scatter_add":
+            length = params[0]
+            index = full[0] + _offsets(size, length, node.inputs[0].shape)
+            return reshape(scatter_add(size * length, index, full[1]), (size, length))
+        case "scatter_last":
+            length = params[0]
+            index = full[0] + _offsets(size, length, node.inputs[0].shape)
+            winner = reshape(scatter_last(size * length, index), (size, length))
+            own = winner - _offsets(size, node.inputs[0].size, (length,))
+            return elementwise("select", elementwise("less", winner, 0), winner, own)
+        case _:
+            # Elementwise primitives, and special ones that work along the last axis.
+            return make(name, tuple(full), params)
+
+
+def _matmul(node: Node, operands: list[Node | None], size: int) -> Node:
+    a, b = node.inputs
+    many, m, k = a.shape
+    n = b.shape[2]
+    if operands[1] is None and operands[0] is not None and many == 1:
+        # One right-hand side for all: a single product with more rows.
+        product = make("matmul", (reshape(operands[0], (1, size * m, k)), b))
+        return reshape(product, (size, 1, m, n))
+    full_a = reshape(_spread(a, operands[0], size), (size * many, m, k))
+    full_b = reshape(_spread(b, operands[1], size), (size * many, k, n))
+    return reshape(make("matmul", (full_a, full_b)), (size, many, m, n))
+
+
+class BatchedRule:
+    """A user's reverse rule, applied to every value of a batch."""
+
+    def __init__(self, node: Node, size: int) -> None:
+        self.node = node
+        self.size = size
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """Trace the rule for one value, then batch what it built."""
+        stand_ins = [placeholder(s.shape, s.dtype) for s in self.node.inputs]
+        single = Node(self.node.primitive, tuple(stand_ins), self.node.params, self.node.shape, self.node.dtype)
+        g_single = placeholder(self.node.shape, self.node.dtype)
+        found = self.node.params[0].cotangents(g_single, single)
+        known = dict(zip(stand_ins, node.inputs, strict=True))
+        known[g_single] = g
+        parts = batch([part for part in found if part is not None], known, self.size)
+        results = iter(parts)
+        return [None if part is None else next(results) for part in found]
