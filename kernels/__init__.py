@@ -15,12 +15,13 @@ from . import (
     gamma,
     hyperbolic,
     inverse_trigonometric,
-    library,
     logarithm,
     power,
     rounding,
     sinc,
+    single,
     trigonometric,
+    widened,
 )
 
 SCALARS = {
@@ -33,7 +34,7 @@ SCALARS = {
     },
     "divide": {"float": arithmetic.divide},
     "power": {
-        "float": library.power,
+        "float32": widened.power,
         "int": arithmetic.power_signed,
         "uint": arithmetic.power_unsigned,
     },
@@ -66,31 +67,31 @@ SCALARS = {
     },
     # Roots, exponentials and logarithms.
     "sqrt": {"float": arithmetic.sqrt},
-    "cbrt": {"float64": power.cbrt, "float": library.cbrt},
-    "exp": {"float64": exponential.exp, "float": library.exp},
-    "exp2": {"float64": exponential.exp2, "float": library.exp2},
-    "expm1": {"float64": exponential.expm1, "float": library.expm1},
-    "log": {"float64": logarithm.log, "float": library.log},
-    "log2": {"float64": logarithm.log2, "float": library.log2},
-    "log10": {"float64": logarithm.log10, "float": library.log10},
-    "log1p": {"float64": logarithm.log1p, "float": library.log1p},
-    "logaddexp": {"float64": logarithm.logaddexp, "float": library.logaddexp},
-    "logaddexp2": {"float64": logarithm.logaddexp2, "float": library.logaddexp2},
+    "cbrt": {"float64": power.cbrt, "float32": widened.cbrt},
+    "exp": {"float64": exponential.exp, "float32": single.exp},
+    "exp2": {"float64": exponential.exp2, "float32": widened.exp2},
+    "expm1": {"float64": exponential.expm1, "float32": single.expm1},
+    "log": {"float64": logarithm.log, "float32": single.log},
+    "log2": {"float64": logarithm.log2, "float32": widened.log2},
+    "log10": {"float64": logarithm.log10, "float32": widened.log10},
+    "log1p": {"float64": logarithm.log1p, "float32": single.log1p},
+    "logaddexp": {"float64": logarithm.logaddexp, "float32": widened.logaddexp},
+    "logaddexp2": {"float64": logarithm.logaddexp2, "float32": widened.logaddexp2},
     # Circular and hyperbolic functions.
-    "sin": {"float64": trigonometric.sin, "float": library.sin},
-    "cos": {"float64": trigonometric.cos, "float": library.cos},
-    "tan": {"float64": trigonometric.tan, "float": library.tan},
-    "arcsin": {"float64": inverse_trigonometric.arcsin, "float": library.arcsin},
-    "arccos": {"float64": inverse_trigonometric.arccos, "float": library.arccos},
-    "arctan": {"float64": inverse_trigonometric.arctan, "float": library.arctan},
-    "arctan2": {"float64": inverse_trigonometric.arctan2, "float": library.arctan2},
-    "sinh": {"float64": hyperbolic.sinh, "float": library.sinh},
-    "cosh": {"float64": hyperbolic.cosh, "float": library.cosh},
-    "tanh": {"float64": hyperbolic.tanh, "float": library.tanh},
-    "arcsinh": {"float64": hyperbolic.arcsinh, "float": library.arcsinh},
-    "arccosh": {"float64": hyperbolic.arccosh, "float": library.arccosh},
-    "arctanh": {"float64": hyperbolic.arctanh, "float": library.arctanh},
-    "hypot": {"float64": power.hypot, "float": arithmetic.hypot},
+    "sin": {"float64": trigonometric.sin, "float32": single.sin},
+    "cos": {"float64": trigonometric.cos, "float32": single.cos},
+    "tan": {"float64": trigonometric.tan, "float32": widened.tan},
+    "arcsin": {"float64": inverse_trigonometric.arcsin, "float32": widened.arcsin},
+    "arccos": {"float64": inverse_trigonometric.arccos, "float32": widened.arccos},
+    "arctan": {"float64": inverse_trigonometric.arctan, "float32": widened.arctan},
+    "arctan2": {"float64": inverse_trigonometric.arctan2, "float32": widened.arctan2},
+    "sinh": {"float64": hyperbolic.sinh, "float32": widened.sinh},
+    "cosh": {"float64": hyperbolic.cosh, "float32": widened.cosh},
+    "tanh": {"float64": hyperbolic.tanh, "float32": single.tanh},
+    "arcsinh": {"float64": hyperbolic.arcsinh, "float32": widened.arcsinh},
+    "arccosh": {"float64": hyperbolic.arccosh, "float32": widened.arccosh},
+    "arctanh": {"float64": hyperbolic.arctanh, "float32": widened.arctanh},
+    "hypot": {"float64": power.hypot, "float32": widened.hypot},
     # Rounding.
     "floor": {"float": rounding.floor, "any": arithmetic.positive},
     "ceil": {"float": rounding.ceil, "any": arithmetic.positive},
@@ -140,12 +141,12 @@ SCALARS = {
     "isfinite": {"float": comparison.isfinite_float, "any": comparison.always},
     "select": comparison.select,
     # Special functions.
-    "erf": {"float64": error_function.erf, "float": library.erf},
-    "erfc": {"float64": error_function.erfc, "float": library.erfc},
-    "expit": {"float64": exponential.expit, "float": library.expit},
-    "logit": {"float64": logarithm.logit, "float": library.logit},
-    "xlogy": {"float64": logarithm.xlogy, "float": library.xlogy},
-    "gammaln": {"float": library.gammaln},
+    "erf": {"float64": error_function.erf, "float32": single.erf},
+    "erfc": {"float64": error_function.erfc, "float32": widened.erfc},
+    "expit": {"float64": exponential.expit, "float32": single.expit},
+    "logit": {"float64": logarithm.logit, "float32": widened.logit},
+    "xlogy": {"float64": logarithm.xlogy, "float32": widened.xlogy},
+    "gammaln": {"float": gamma.gammaln},
     "digamma": {"float": gamma.digamma},
     "polygamma": {"float": gamma.polygamma},
     "sinc_derivative": {"float": sinc.sinc_derivative},
@@ -165,15 +166,13 @@ def scalar_kernel(name, dtype_name):
     6.0
     """
     if name not in SCALARS:
-        raise KeyError(
-            f"No scalar kernel is called {name!r}; kernels.SCALARS lists all names."
-        )
+        message = f"No scalar kernel is called {name!r}; kernels.SCALARS lists all names."
+        raise KeyError(message)
     choices = SCALARS[name]
     if callable(choices):
         return choices
     for key in (dtype_name, *_FALLBACKS.get(np.dtype(dtype_name).kind, ()), "any"):
         if key in choices:
             return choices[key]
-    raise KeyError(
-        f"The scalar kernel {name!r} exists for {', '.join(choices)}, not for {dtype_name}; convert the operands first."
-    )
+    message = f"The scalar kernel {name!r} is not for {dtype_name}, only {', '.join(choices)}; convert first."
+    raise KeyError(message)

@@ -80,8 +80,8 @@ def fmod_float(x, y):
     With q = trunc(x / y) off by at most one, x - q y is a float, so that one fused operation finds it exactly.
     Quotients beyond 2**52, and those of a subnormal y, go to the C library.
     """
-    a = abs(float(x))
-    b = abs(float(y))
+    a = abs(np.float64(x))
+    b = abs(np.float64(y))
     quotient = round_to_zero(a / b)
     rest = fma(-quotient, b, a)
     rest = rest + b if rest < 0.0 else rest
@@ -90,12 +90,12 @@ def fmod_float(x, y):
     if (a < math.inf) & ((quotient > 4503599627370496.0) | (b < 1e-290)):
         rest = rare_fmod(a, b)
     rest = math.nan if a == math.inf else rest
-    return with_sign(rest, float(x))
+    return with_sign(rest, np.float64(x))
 
 
 def remainder_float(x, y):
     """The remainder of x / y that has the sign of y; 0.5 ULP."""
-    y = float(y)
+    y = np.float64(y)
     rest = fmod_float(x, y)
     shifted = rest + y if (rest < 0.0) != (y < 0.0) else rest
     return with_sign(0.0, y) if rest == 0.0 else shifted
@@ -103,13 +103,11 @@ def remainder_float(x, y):
 
 def floor_divide_float(x, y):
     """floor(x / y), the whole number that belongs to `remainder`, as NumPy computes it."""
-    x = float(x)
-    y = float(y)
+    x = np.float64(x)
+    y = np.float64(y)
     rest = fmod_float(x, y)
     quotient = (x - rest) / y
-    quotient = (
-        quotient - 1.0 if (rest != 0.0) & ((rest < 0.0) != (y < 0.0)) else quotient
-    )
+    quotient = quotient - 1.0 if (rest != 0.0) & ((rest < 0.0) != (y < 0.0)) else quotient
     floored = round_down(quotient)
     floored = floored + 1.0 if quotient - floored > 0.5 else floored
     result = with_sign(0.0, x / y) if quotient == 0.0 else floored
@@ -170,8 +168,3 @@ def power_unsigned(x, y):
         base = base * base
         exponent = exponent >> UNSIGNED_ONE
     return result
-
-
-def hypot(x, y):
-    """sqrt(x**2 + y**2) without overflow; infinite if either is."""
-    return math.hypot(x, y)

@@ -67,29 +67,27 @@ def round_to_even(x):
 
 def square_root(x):
     """Correctly rounded square root; NaN below zero."""
-    return (
-        np.sqrt(x) if x >= 0 else x + math.nan if math.isnan(x) else type(x)(math.nan)
-    )
+    return np.sqrt(x) if x >= 0 else x + math.nan if math.isnan(x) else type(x)(math.nan)
 
 
 def rare_sin(x):
-    """The C library's sine of a float64; for a branch that hardly ever runs."""
-    return float(np.sin(x))
+    """The C library's sine; for a branch that hardly ever runs."""
+    return np.sin(x)
 
 
 def rare_cos(x):
-    """The C library's cosine of a float64; for a branch that hardly ever runs."""
-    return float(np.cos(x))
+    """The C library's cosine; for a branch that hardly ever runs."""
+    return np.cos(x)
 
 
 def rare_tan(x):
-    """The C library's tangent of a float64; for a branch that hardly ever runs."""
-    return float(np.tan(x))
+    """The C library's tangent; for a branch that hardly ever runs."""
+    return np.tan(x)
 
 
 def rare_fmod(x, y):
-    """The C library's fmod of two float64; for a branch that hardly ever runs."""
-    return float(np.fmod(x, y))
+    """The C library's fmod; for a branch that hardly ever runs."""
+    return np.fmod(x, y)
 
 
 def with_sign(x, y):

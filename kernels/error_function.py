@@ -2,8 +2,9 @@
 
 In:  a float64.  Out: a float64.  Who calls: the table in __init__.py.
 Branch-free, without library calls, so that loops over them vectorise.  erf(x) / x is a polynomial in x**2 up to 1;
-beyond, erfc(x) = exp(-x**2) g(t) / (x + 1.5) with t = (x - 1.5) / (x + 1.5) (the substitution of Shepherd and Laframboise,
-"Chebyshev approximation of (1 + 2x) exp(x**2) erfc x", 1981).  Polynomials from Chebyshev interpolation in 60 digits.
+beyond, erfc(x) = exp(-x**2) g(t) / (x + 1.5) with t = (x - 1.5) / (x + 1.5), a substitution as in Shepherd and
+Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x" (1981).  Polynomials: Chebyshev interpolation in
+60 digits.
 """
 
 from .bits import fma, with_sign
@@ -59,9 +60,7 @@ def erf(x):
     bounded = min(a, 6.0)
     bounded = bounded if a > 1.0 else 1.0
     large = 1.0 - erfc_beyond(bounded)
-    return (
-        fma(x, erf_excess(x), x) if a < 1.0 else with_sign(large if a >= 1.0 else a, x)
-    )
+    return fma(x, erf_excess(x), x) if a < 1.0 else with_sign(large if a >= 1.0 else a, x)
 
 
 def erfc(x):

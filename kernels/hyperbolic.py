@@ -111,14 +111,10 @@ def arccosh(x):
     product = less * more
     product_rest = fma(less, more, -product) + less * more_rest
     root = square_root(product)
-    root_rest = (
-        (fma(-root, root, product) + product_rest) * 0.5 / root if root > 0.0 else 0.0
-    )
+    root_rest = (fma(-root, root, product) + product_rest) * 0.5 / root if root > 0.0 else 0.0
     high = bounded + root
     low = ((bounded - high) + root) + root_rest
-    result = log_of_sum(
-        2.0 * x if huge & (x < 1e300) else (x if huge else high), 0.0 if huge else low
-    )
+    result = log_of_sum(2.0 * x if huge & (x < 1e300) else (x if huge else high), 0.0 if huge else low)
     result = result + math.log(2.0) if x >= 1e300 else result
     result = result if x >= 1.0 else math.nan
     return x if math.isinf(x) & (x > 0.0) else result

@@ -30,6 +30,11 @@ def _bit_cast(source, target):
     return intrinsic(cast)
 
 
+def _common_float(*operands):
+    """float32 if all operands are, otherwise float64."""
+    return types.float32 if all(operand == types.float32 for operand in operands) else types.float64
+
+
 def _llvm_function(name, arity):
     """A Numba intrinsic for the LLVM intrinsic `name`, overloaded on the (one) float type of its operands."""
 
@@ -45,58 +50,52 @@ def _llvm_function(name, arity):
 
         return kind(*[kind] * arity), generate
 
-    def widest(*operands):
-        return (
-            types.float32
-            if all(operand == types.float32 for operand in operands)
-            else types.float64
-        )
+    def _common_float(*operands):
+        return types.float32 if all(operand == types.float32 for operand in operands) else types.float64
 
     if arity == 1:
-        return intrinsic(lambda typing_context, x: lower(widest(x)))
+        return intrinsic(lambda typing_context, x: lower(_common_float(x)))
     if arity == 2:
-        return intrinsic(lambda typing_context, x, y: lower(widest(x, y)))
-    return intrinsic(lambda typing_context, x, y, z: lower(widest(x, y, z)))
+        return intrinsic(lambda typing_context, x, y: lower(_common_float(x, y)))
+    return intrinsic(lambda typing_context, x, y, z: lower(_common_float(x, y, z)))
 
 
 class _RareAttributes(FunctionAttributes):
     """Attributes of a pure library function that a vectorised loop may call for single elements behind a branch.
 
     LLVM vectorises a loop with a conditional call only if the callee names a masked vector variant, even if it then
-    decides for scalar calls, each behind its own test (LoopVectorizationLegality::blockCanBePredicated).  So we name one
-    for a width that does not exist.  `nobuiltin` keeps LLVM from calling the function ahead of the test.
+    decides for scalar calls, each behind its own test (LoopVectorizationLegality::blockCanBePredicated).  So we name
+    one for a width that does not exist.  `nobuiltin` keeps LLVM from calling the function ahead of the test.
     """
 
     _known = FunctionAttributes._known | {"willreturn", "nosync", "memory(none)"}
 
-    def __init__(self, name):
-        super().__init__(
-            ("nounwind", "nobuiltin", "cold", "willreturn", "nosync", "memory(none)")
-        )
-        variant = f'"vector-function-abi-variant"="_ZGV_LLVM_M1024{"v" * ARITIES[name]}_{name}({name})"'
+    def __init__(self, name, arity):
+        super().__init__(("nounwind", "nobuiltin", "cold", "willreturn", "nosync", "memory(none)"))
+        variant = f'"vector-function-abi-variant"="_ZGV_LLVM_M1024{"v" * arity}_{name}({name})"'
         self._known = self._known | {variant}
         self.add(variant)
 
 
-ARITIES = {"sin": 1, "cos": 1, "tan": 1, "fmod": 2}
+def _rare_call(name, arity):
+    """A Numba intrinsic that calls a function of the C library (float32: its f variant) behind a branch."""
 
+    def lower(kind):
+        symbol = f"{name}f" if kind == types.float32 else name
 
-def _rare_call(name):
-    """A Numba intrinsic that calls the float64 function `name` of the C library behind a branch."""
-    arity = ARITIES[name]
+        def generate(context, builder, signature, arguments):
+            value_type = context.get_value_type(kind)
+            declared = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(value_type, [value_type] * arity), symbol
+            )
+            declared.attributes = _RareAttributes(symbol, arity)
+            return builder.call(declared, arguments)
 
-    def generate(context, builder, signature, arguments):
-        double = ir.DoubleType()
-        declared = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(double, [double] * arity), name
-        )
-        declared.attributes = _RareAttributes(name)
-        return builder.call(declared, arguments)
+        return kind(*[kind] * arity), generate
 
-    typed = types.float64(*[types.float64] * arity)
     if arity == 1:
-        return intrinsic(lambda typing_context, x: (typed, generate))
-    return intrinsic(lambda typing_context, x, y: (typed, generate))
+        return intrinsic(lambda typing_context, x: lower(_common_float(x)))
+    return intrinsic(lambda typing_context, x, y: lower(_common_float(x, y)))
 
 
 INTRINSICS = {
@@ -110,10 +109,10 @@ INTRINSICS = {
     bits.round_to_zero: _llvm_function("trunc", 1),
     bits.round_to_even: _llvm_function("rint", 1),
     bits.square_root: _llvm_function("sqrt", 1),
-    bits.rare_sin: _rare_call("sin"),
-    bits.rare_cos: _rare_call("cos"),
-    bits.rare_tan: _rare_call("tan"),
-    bits.rare_fmod: _rare_call("fmod"),
+    bits.rare_sin: _rare_call("sin", 1),
+    bits.rare_cos: _rare_call("cos", 1),
+    bits.rare_tan: _rare_call("tan", 1),
+    bits.rare_fmod: _rare_call("fmod", 2),
     bits.with_sign: _llvm_function("copysign", 2),
 }
 
@@ -121,11 +120,7 @@ INTRINSICS = {
 @functools.cache
 def jit_kernel(function):
     """The Numba dispatcher of a kernel, with the functions that it names compiled in turn."""
-    names = {
-        step.argval
-        for step in dis.get_instructions(function)
-        if step.opname == "LOAD_GLOBAL"
-    }
+    names = {step.argval for step in dis.get_instructions(function) if step.opname == "LOAD_GLOBAL"}
     rebound = {
         name: _compiled(function.__globals__[name])
         for name in names

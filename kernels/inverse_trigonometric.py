@@ -117,9 +117,7 @@ def arctan2(y, x):
     # arctan(ratio + rest), by arctan(q) = pi/4 + arctan((q - 1) / (q + 1)) in the middle.
     below = 1.0 + ratio
     t = (ratio - 1.0) / below if middle else ratio
-    tail = arctan_tail(t) + (
-        2.0 * rest / (below * below) if middle else fma(-t * t, rest, rest)
-    )
+    tail = arctan_tail(t) + (2.0 * rest / (below * below) if middle else fma(-t * t, rest, rest))
     base = QUARTER_PI if middle else 0.0
     base_rest = QUARTER_PI_REST if middle else 0.0
     # The angle is corner + sign * (base + t).

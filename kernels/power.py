@@ -50,6 +50,17 @@ def log_pair(x):
     return high, (total - high) + lost
 
 
+def power_special(x, y, result):
+    """`result`, which is |x|**y, with the sign and the exceptions of C's pow(x, y)."""
+    whole = round_to_zero(y) == y
+    half = 0.5 * y
+    odd = whole & (round_to_zero(half) != half)
+    result = math.nan if (x < 0.0) & (x > -math.inf) & (not whole) else result
+    result = with_sign(result, x) if odd else result
+    result = math.nan if math.isnan(x) | math.isnan(y) else result
+    return 1.0 if (y == 0.0) | (x == 1.0) | ((x == -1.0) & (abs(y) == math.inf)) else result
+
+
 def power(x, y):
     """x**y: 1.0 ULP, with C's pow at zeros, infinities, NaN and negative numbers."""
     a = abs(x)
@@ -61,17 +72,7 @@ def power(x, y):
     product_rest = fma(y, high, -product) + y * rest
     product_rest = product_rest if ordinary & (abs(product) < 800.0) else 0.0
     result = exp_pair(product, product_rest)
-    whole = round_to_zero(y) == y
-    half = 0.5 * y
-    odd = whole & (round_to_zero(half) != half)
-    result = math.nan if (x < 0.0) & ordinary & (not whole) else result
-    result = with_sign(result, x) if odd else result
-    result = math.nan if math.isnan(x) | math.isnan(y) else result
-    return (
-        1.0
-        if (y == 0.0) | (x == 1.0) | ((x == -1.0) & (abs(y) == math.inf))
-        else result
-    )
+    return power_special(x, y, result)
 
 
 def cbrt(x):

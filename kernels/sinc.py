@@ -6,18 +6,20 @@ __init__.py.  Loops over orders: not vectorised.
 
 import math
 
+import numpy as np
+
 from .bits import round_to_even
 
 
 def sinc_derivative(n, x):
     """The n-th derivative of sin(pi x) / (pi x); n = 0 is sinc itself.
 
-    With z = pi x and S(n) the n-th derivative of sin(z) / z, z S(n) + n S(n-1) = sin(z + n pi / 2).  Upwards this is stable
-    for orders below |z|, downwards above it (Miller's algorithm; Gautschi, "Computational aspects of three-term
+    With z = pi x and S(n) the n-th derivative of sin(z) / z, z S(n) + n S(n-1) = sin(z + n pi / 2).  Upwards this is
+    stable for orders below |z|, downwards above it (Miller's algorithm; Gautschi, "Computational aspects of three-term
     recurrence relations", 1967); the error is about 1e-15 of the largest value, pi**n / (n + 1), and relative at 0.
     """
-    n = float(n)
-    x = float(x)
+    n = np.float64(n)
+    x = np.float64(x)
     if abs(x) == math.inf:
         return math.nan
     # sin and cos of z from the distance to the nearest even number: exact reduction.

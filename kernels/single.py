@@ -1,0 +1,225 @@
+"""The common elementary functions in float32 arithmetic, for loops of twice the width.
+
+In:  a float32.  Out: a float32.  Who calls: the table in __init__.py, for dtype float32.
+Branch-free, without library calls.  The methods are those of the float64 kernels (exponential.py, logarithm.py,
+trigonometric.py, hyperbolic.py, error_function.py) with shorter polynomials.  Every literal is a float32: a bare
+Python float would turn the arithmetic into float64.  Functions that are not here run in float64 (widened.py).
+"""
+
+import math
+
+import numpy as np
+
+from .bits import (
+    float32_to_int32,
+    fma,
+    int32_to_float32,
+    rare_cos,
+    rare_sin,
+    with_sign,
+)
+
+f32 = np.float32
+LOG2_E = f32(1.442695)
+LN2_HIGH = f32(0.693145751953125)
+LN2_LOW = f32(1.4286068e-06)
+# 1.5 * 2**23 rounds to a whole number; 127 more makes it a biased exponent.
+ROUNDER = f32(12582912.0)
+ROUNDER_BITS = 0x4B400000
+EXPONENT_ROUNDER = f32(12583039.0)
+SQRT_HALF_BITS = 0x3F3504F3
+EXPONENT_MASK = -0x800000
+TWO_OVER_PI = f32(0.63661975)
+HALF_PI = f32(1.5707964)
+HALF_PI_SECOND = f32(-4.371139e-08)
+HALF_PI_THIRD = f32(-1.7151245e-15)
+LARGEST_REDUCED = f32(65536.0)
+ZERO = f32(0.0)
+HALF = f32(0.5)
+ONE = f32(1.0)
+TWO = f32(2.0)
+INFINITY = f32(math.inf)
+NAN = f32(math.nan)
+TINY = f32(1e-9)
+
+
+def exp_tail(r):
+    """(exp(r) - 1 - r) / r**2 for |r| <= 0.347."""
+    p = fma(r, f32(0.0013933734), f32(0.008363236))
+    p = fma(r, p, f32(0.041666463))
+    p = fma(r, p, f32(0.16666576))
+    return fma(r, p, HALF)
+
+
+def power_of_two(n):
+    """2**n for a whole n from -126 to 127."""
+    return int32_to_float32(float32_to_int32(n + EXPONENT_ROUNDER) << 23)
+
+
+def exp(x):
+    """e**x: 1.0 ULP on the whole line."""
+    x = f32(-104.5) if x < f32(-104.5) else x
+    x = f32(89.0) if x > f32(89.0) else x
+    n = fma(x, LOG2_E, ROUNDER) - ROUNDER
+    r = fma(n, -LN2_LOW, fma(n, -LN2_HIGH, x))
+    y = fma(r * r, exp_tail(r), r) + ONE
+    shifted = fma(n, HALF, EXPONENT_ROUNDER)
+    rest = n - (shifted - EXPONENT_ROUNDER)
+    return y * int32_to_float32(float32_to_int32(shifted) << 23) * power_of_two(rest)
+
+
+def expm1(x):
+    """e**x - 1: 1.5 ULP on the whole line."""
+    bounded = f32(-20.0) if x < f32(-20.0) else x
+    bounded = f32(89.0) if bounded > f32(89.0) else bounded
+    n = fma(bounded, LOG2_E, ROUNDER) - ROUNDER
+    high = fma(n, -LN2_HIGH, bounded)
+    r = fma(n, -LN2_LOW, high)
+    rest = fma(n, -LN2_LOW, high - r)
+    half = power_of_two(n - ONE)
+    tail = fma(r * r, exp_tail(r), rest)
+    base = fma(half, r, half - HALF)
+    lost = fma(half, r, (half - HALF) - base)
+    result = TWO * (base + fma(half, tail, lost))
+    return x if abs(x) < TINY else result
+
+
+def expit(x):
+    """1 / (1 + e**-x): 1.8 ULP on the whole line."""
+    shrunk = exp(-abs(x))
+    return (ONE if x >= ZERO else shrunk) / (ONE + shrunk)
+
+
+def log_tail(f):
+    """s (f**2/2 + R): log(1 + f) is f - (f**2/2 - this); f from -0.293 to 0.415."""
+    s = f / (TWO + f)
+    z = s * s
+    p = fma(z, f32(0.29582036), f32(0.39988726))
+    p = fma(z, p, f32(0.66666687))
+    return s * fma(z, p, HALF * f * f)
+
+
+def log_special(x, result):
+    """The logarithm of 0, infinity, NaN and negative numbers; `result` elsewhere."""
+    result = result if x < INFINITY else x
+    result = result if x > ZERO else NAN
+    result = -INFINITY if x == ZERO else result
+    return x if math.isnan(x) else result
+
+
+def log(x):
+    """The natural logarithm: 1.0 ULP for all positive numbers."""
+    tiny = x < f32(1.1754944e-38)
+    i = float32_to_int32(x * f32(33554432.0) if tiny else x)
+    shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
+    k = int32_to_float32((shift >> 23) + ROUNDER_BITS) - ROUNDER
+    k = k - f32(25.0) if tiny else k
+    f = int32_to_float32(i - shift) - ONE
+    square = HALF * f * f
+    low = fma(k, LN2_LOW, log_tail(f))
+    return log_special(x, fma(k, LN2_HIGH, f - (square - low)))
+
+
+def log1p(x):
+    """log(1 + x): 1.2 ULP for x >= -1."""
+    total = ONE + x
+    part = total - x
+    lost = (x - (total - part)) + (ONE - part)
+    i = float32_to_int32(total)
+    shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
+    k = int32_to_float32((shift >> 23) + ROUNDER_BITS) - ROUNDER
+    scale = int32_to_float32(0x3F800000 - shift)
+    lost = lost * scale if abs(k) < f32(100.0) else ZERO
+    high = int32_to_float32(i - shift) - ONE
+    f = high + lost
+    rest = (high - f) + lost
+    square = HALF * f * f
+    low = fma(k, LN2_LOW, log_tail(f)) + fma(-f, rest, rest)
+    result = log_special(total, fma(k, LN2_HIGH, f - (square - low)))
+    return x if abs(x) < TINY else result
+
+
+def reduce_angle(x):
+    """(quadrant bits, r, low) with x = n pi / 2 + r + low, |r| <= 0.79; the bits end in those of n."""
+    shifted = fma(x, TWO_OVER_PI, ROUNDER)
+    n = shifted - ROUNDER
+    first = fma(-n, HALF_PI, x)
+    second = n * HALF_PI_SECOND
+    r = first - second
+    low = ((first - r) - second) - fma(n, HALF_PI_SECOND, -second)
+    return float32_to_int32(shifted), r, fma(-n, HALF_PI_THIRD, low)
+
+
+def sine_part(r, low):
+    """sin(r + low) - r."""
+    z = r * r
+    p = fma(z, f32(-0.00019582892), f32(0.008332725))
+    p = fma(z, p, f32(-0.16666664))
+    return fma(z * r, p, fma(-HALF * z, low, low))
+
+
+def cosine_part(r, low):
+    """(h, c) with cos(r + low) = h + c."""
+    z = r * r
+    p = fma(z, f32(2.4542922e-05), f32(-0.0013888279))
+    p = fma(z, p, f32(0.041666664))
+    half = HALF * z
+    high = ONE - half
+    lost = (ONE - high) - half
+    return high, lost + fma(z * z, p, fma(-HALF * r, r, half) - r * low)
+
+
+def sin(x):
+    """The sine: 0.9 ULP on the whole line."""
+    quadrant, r, low = reduce_angle(x)
+    high, rest = cosine_part(r, low)
+    value = high + rest if quadrant & 1 else r + sine_part(r, low)
+    result = int32_to_float32(float32_to_int32(value) ^ ((quadrant & 2) << 30))
+    result = x if x == ZERO else result
+    if not abs(x) <= LARGEST_REDUCED:
+        result = rare_sin(x)
+    return result
+
+
+def cos(x):
+    """The cosine: 0.9 ULP on the whole line."""
+    quadrant, r, low = reduce_angle(x)
+    high, rest = cosine_part(r, low)
+    value = r + sine_part(r, low) if quadrant & 1 else high + rest
+    result = int32_to_float32(float32_to_int32(value) ^ (((quadrant + 1) & 2) << 30))
+    if not abs(x) <= LARGEST_REDUCED:
+        result = rare_cos(x)
+    return result
+
+
+def tanh(x):
+    """The hyperbolic tangent: 1.5 ULP on the whole line."""
+    a = abs(x)
+    bounded = f32(10.0) if a > f32(10.0) else a
+    large = ONE - TWO / (exp(TWO * bounded) + ONE)
+    z = x * x
+    p = fma(z, f32(-0.0060536973), f32(0.020968188))
+    p = fma(z, p, f32(-0.05384499))
+    p = fma(z, p, f32(0.13332734))
+    p = fma(z, p, f32(-0.33333328))
+    return with_sign(fma(z * a, p, a) if a < f32(0.625) else large, x)
+
+
+def erf(x):
+    """The error function: 1.2 ULP on the whole line."""
+    a = abs(x)
+    bounded = f32(4.0) if a > f32(4.0) else a
+    t = (bounded - f32(1.5)) / (bounded + f32(1.5))
+    p = fma(t, f32(-0.0088700345), f32(-0.008343832))
+    p = fma(t, p, f32(0.04774179))
+    p = fma(t, p, f32(0.07563086))
+    p = fma(t, p, f32(-0.50784963))
+    p = fma(t, p, f32(0.9647562))
+    large = ONE - exp(-bounded * bounded) * p / (bounded + f32(1.5))
+    z = x * x
+    q = fma(z, f32(-0.00056518236), f32(0.004922764))
+    q = fma(z, q, f32(-0.026715985))
+    q = fma(z, q, f32(0.11280352))
+    q = fma(z, q, f32(-0.3761235))
+    q = fma(z, q, f32(0.12837912))
+    return fma(x, q, x) if a < ONE else with_sign(large, x)
