@@ -19,7 +19,7 @@ import optree
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, literal, make
 from .graph.trace import current_trace
-from .ops.lifting import as_node, number
+from .ops.lifting import as_node
 from .runtime.evaluate import compute
 from .tensor import Tensor
 
@@ -77,7 +77,8 @@ def node_of(value: Any) -> Node:
         return value._node
     if isinstance(value, np.ndarray):
         return constant(native_array(value))
-    return number(value) if type(value) is float else as_node(value)
+    # A float argument is a run-time input whatever its value, unlike a number in the function's text.
+    return constant(np.array(value, np.float64), weak=True) if type(value) is float else as_node(value)
 
 
 def native_array(array: np.ndarray) -> np.ndarray:

@@ -1,0 +1,329 @@
+"""`jit`: record a function once per signature, then only run it.
+
+In: a function. Out: a callable with the same arguments. The signature is the structure of the arguments, the shapes and
+dtypes of arrays, and the values of everything else; Python floats are run-time inputs. A call whose arguments are plain
+ndarrays and floats goes straight to native code. Branches on values become guards: each path is compiled once, and the
+path taken last is tried first. Called by users.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from . import config
+from .errors import DtypeError, RangeError
+from .graph.interpret import interpret
+from .graph.ir import Node, constant, placeholder
+from .graph.trace import current_trace, recording
+from .lifting import flatten, kind_of, name_of, native_array, node_of
+from .runtime.program import Output, Program
+from .tensor import Tensor
+
+MOST_PATHS = 256
+
+
+@dataclass
+class Path:
+    """One recorded way through the function."""
+
+    program: Program | None
+    outputs: list[Node]
+    arguments: list[Node]
+    kinds: list[str]
+    treespec: Any
+    leaves: list[Any]
+    guards: list[np.ndarray]
+    checks: list[str]
+    native: bool
+
+    @property
+    def result_count(self) -> int:
+        """Outputs that the user gets; guards and checks follow them."""
+        return len(self.outputs) - len(self.guards) - len(self.checks)
+
+
+class Jitted:
+    """A function that is compiled on first use. Made by `jit`."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self._paths: dict[Any, list[Path]] = {}
+        self._lock = threading.RLock()
+        self._fast: Callable[..., Any] = self._general
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the compiled function."""
+        if kwargs:
+            return self._general(*args, **kwargs)
+        return self._fast(*args)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind methods, so that `jit` decorates them too."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {name_of(self.fn)}>"
+
+    @property
+    def compiled_signatures(self) -> int:
+        """For how many signatures the function was recorded."""
+        return len(self._paths)
+
+    def _general(self, *args: Any, **kwargs: Any) -> Any:
+        """Any call: find or record the path, run it."""
+        leaves, treespec = flatten((args, kwargs))
+        if current_trace() is not None and any(isinstance(leaf, Tensor) and leaf._node.traced for leaf in leaves):
+            # Another function is being recorded: become part of it.
+            return self.fn(*args, **kwargs)
+        key, dynamic = _signature(leaves, treespec)
+        paths = self._paths.get(key)
+        if paths is None:
+            with self._lock:
+                paths = self._paths.setdefault(key, [])
+        for path in list(paths):
+            result = self._run(path, dynamic)
+            if result is not _MISSED:
+                self._prefer(paths, path)
+                return result
+        with self._lock:
+            path = self._record(leaves, treespec)
+            paths.insert(0, path)
+            del paths[MOST_PATHS:]
+        simple = path.native and all(type(a) is float or type(a) is np.ndarray for a in args) and not kwargs
+        if simple and path.program is not None:
+            self._fast = path.program.call
+        return self._run(path, dynamic)
+
+    def _prefer(self, paths: list[Path], path: Path) -> None:
+        if paths[0] is not path:
+            with self._lock:
+                if path in paths:
+                    paths.remove(path)
+                    paths.insert(0, path)
+
+    # ----- Running -----
+
+    def _run(self, path: Path, dynamic: Sequence[Any]) -> Any:
+        arrays = [_ready(value, node) for value, node in zip(dynamic, path.arguments, strict=True)]
+        if path.program is None or config.interpret():
+            found = [np.array(v) for v in interpret(path.outputs, dict(zip(path.arguments, arrays, strict=True)))]
+            if path.native:
+                found = [_as_kind(a, k) for a, k in zip(found, path.kinds, strict=True)]
+                return optree.tree_unflatten(path.treespec, found)
+        else:
+            found = path.program.call(*arrays)
+            if path.native:
+                return found
+        count = path.result_count
+        for value, expected in zip(found[count:], path.guards, strict=False):
+            if not np.array_equal(value, expected, equal_nan=True):
+                return _MISSED
+        for value, message in zip(found[count + len(path.guards) :], path.checks, strict=True):
+            if not bool(value):
+                raise RangeError(message)
+        results = iter([_as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
+        leaves = [next(results) if leaf is _RESULT else leaf for leaf in path.leaves]
+        return optree.tree_unflatten(path.treespec, leaves)
+
+    # ----- Recording -----
+
+    def _record(self, leaves: Sequence[Any], treespec: Any) -> Path:
+        arguments: list[Node] = []
+        floats: set[int] = set()
+        lifted: list[Any] = []
+        tensors = False
+        plain = True
+        for leaf in leaves:
+            kind = _dynamic_kind(leaf)
+            if kind is None:
+                lifted.append(leaf)
+                continue
+            source = node_of(leaf)
+            value = source.value if source.value is not None else leaf.asnumpy()
+            node = placeholder(source.shape, source.dtype, value, source.weak)
+            if type(leaf) is float:
+                floats.add(len(arguments))
+            plain = plain and (type(leaf) is float or type(leaf) is np.ndarray)
+            tensors = tensors or kind == "tensor"
+            arguments.append(node)
+            lifted.append(Tensor._of(node))
+        args, kwargs = optree.tree_unflatten(treespec, lifted)
+        with recording(arguments, jit=True) as trace:
+            output = self.fn(*args, **kwargs)
+        assert trace.guards is not None
+        out_leaves, out_spec = flatten(output)
+        nodes: list[Node] = []
+        kinds: list[str] = []
+        kept: list[Any] = []
+        for leaf in out_leaves:
+            if isinstance(leaf, Tensor):
+                nodes.append(leaf._node)
+                kinds.append("tensor" if tensors else "value")
+                kept.append(_RESULT)
+            else:
+                kept.append(leaf)
+        if not nodes and not any(kind_of(leaf) != "other" for leaf in out_leaves):
+            given = "nothing (None)" if output is None else f"{type(output).__name__} {str(output)[:60]!r}"
+            message = (
+                f"{name_of(self.fn)}() returned {given}, but a jitted function must return an array, a number, or a tuple, "
+                "list or dict of them. Is a return statement missing?"
+            )
+            raise DtypeError(message)
+        guards = [node for node, _ in trace.guards]
+        checks = [node for node, _ in trace.checks]
+        simple = not guards and not checks and not tensors and plain and all(leaf is _RESULT for leaf in kept)
+        structure = _postfix(out_spec) if simple else None
+        outputs = [*nodes, *guards, *checks]
+        program = None
+        if not config.interpret():
+            scalar = [Output(node, scalar=True) for node in outputs] if structure is not None else map(Output, outputs)
+            program = Program(
+                list(scalar),
+                arguments,
+                frozenset(floats),
+                structure,
+                self._general if structure is not None else None,
+            )
+        for node in arguments:
+            node.value = None
+        return Path(
+            program,
+            outputs,
+            arguments,
+            kinds,
+            out_spec,
+            kept,
+            [value for _, value in trace.guards],
+            [message for _, message in trace.checks],
+            structure is not None,
+        )
+
+
+_MISSED = object()
+_RESULT = object()
+
+
+def _dynamic_kind(leaf: Any) -> str | None:
+    """The kind of a leaf that is a run-time input; None for values that are part of the signature."""
+    if type(leaf) is float or isinstance(leaf, Tensor):
+        return "tensor" if isinstance(leaf, Tensor) else "float"
+    if isinstance(leaf, np.ndarray | np.floating | np.integer | np.bool_):
+        if leaf.dtype.kind not in "fiub":
+            message = f"jit takes arrays of booleans, integers or real numbers, but got an array of dtype {leaf.dtype}."
+            raise DtypeError(message)
+        return "array"
+    return None
+
+
+def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
+    """The key of a call, and its run-time inputs in order."""
+    entries: list[Any] = [treespec]
+    dynamic: list[Any] = []
+    for leaf in leaves:
+        if _dynamic_kind(leaf) is None:
+            try:
+                hash(leaf)
+            except TypeError:
+                message = (
+                    f"jit got a {type(leaf).__name__}, which is not an array and cannot be part of a signature because it "
+                    "is not hashable. Pass arrays, numbers, strings or other hashable values."
+                )
+                raise DtypeError(message) from None
+            entries.append((type(leaf), leaf))
+            continue
+        dynamic.append(leaf)
+        if type(leaf) is float:
+            entries.append(float)
+        else:
+            weak = isinstance(leaf, Tensor) and leaf._node.weak
+            entries.append((isinstance(leaf, Tensor), leaf.dtype.char, leaf.shape, weak))
+    return tuple(entries), dynamic
+
+
+def _ready(value: Any, node: Node) -> Any:
+    """A run-time input as native code takes it."""
+    if isinstance(value, Tensor):
+        value = value.asnumpy() if value._node.value is None else value._node.value
+    if type(value) is float:
+        return value
+    array = native_array(np.asarray(value))
+    if array.dtype is node.dtype and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, dtype=node.dtype, order="C", subok=False)
+
+
+def _as_kind(array: np.ndarray, kind: str) -> Any:
+    if kind == "tensor":
+        return Tensor._of(constant(np.asarray(array)))
+    return array[()] if array.ndim == 0 else array
+
+
+def _postfix(treespec: Any) -> list[int] | None:
+    """How nested tuples are built, for native code; None if there is anything but tuples."""
+    code: list[int] = []
+    count = 0
+
+    def visit(spec: Any) -> bool:
+        nonlocal count
+        if spec.is_leaf(strict=True):
+            code.append(count)
+            count += 1
+            return True
+        if spec.type is not tuple:
+            return False
+        if not all(visit(child) for child in spec.children()):
+            return False
+        code.append(-1 - spec.num_children)
+        return True
+
+    return code if visit(treespec) else None
+
+
+
+
+def jit(fn: Callable[..., Any]) -> Jitted:
+    """Compile a function: it is recorded once per signature, and later calls run native code only.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes arrays, floats, containers of them, and other hashable values (which are part of the signature); returns
+        arrays. May itself use `grad` and all other transforms.
+
+    Returns
+    -------
+    Jitted
+        A callable with the same arguments. ndarrays in, ndarrays out; if any argument is a Tensor, Tensors out.
+
+    Raises
+    ------
+    TracedValueError
+        If the function needs the value of an array as a number. Truth values and integers are allowed: they become
+        guards, and each path through the function is compiled once.
+
+    Notes
+    -----
+    What the function reads from outside (global arrays, closures, attributes) is frozen when it is recorded. Side effects
+    happen only then.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> f = nb.jit(nb.value_and_grad(lambda x: np.sum(x**2)))
+    >>> f(np.array([1.0, 2.0]))
+    (np.float64(5.0), array([2., 4.]))
+    """
+    if not callable(fn):
+        message = f"jit expects a function, but got {type(fn).__name__}."
+        raise DtypeError(message)
+    return fn if isinstance(fn, Jitted) else Jitted(fn)
+
+
