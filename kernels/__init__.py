@@ -34,6 +34,7 @@ SCALARS = {
     },
     "divide": {"float": arithmetic.divide},
     "power": {
+        "float64": power.power,
         "float32": widened.power,
         "int": arithmetic.power_signed,
         "uint": arithmetic.power_unsigned,

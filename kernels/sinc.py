@@ -20,7 +20,7 @@ def sinc_derivative(n, x):
     """
     n = np.float64(n)
     x = np.float64(x)
-    if abs(x) == math.inf:
+    if (abs(x) == math.inf) | (n < 0.0) | (n > 1000.0) | (n != round_to_even(n)):
         return math.nan
     # sin and cos of z from the distance to the nearest even number: exact reduction.
     distance = x - 2.0 * round_to_even(0.5 * x)
