@@ -1,0 +1,106 @@
+"""What a report of a problem needs: versions, CPU, threads, BLAS, CUDA and the cache.
+
+In: nothing. Out: `info()`, pairs of a name and a text. Called by `python -m nbgrad info`. It compiles nothing, and it
+imports no CUDA package: it only asks whether one is installed and whether the driver answers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from .compiler import cache
+from .runtime import threads
+
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "optree")
+CUDA_PACKAGES = ("cuda-bindings", "numba-cuda", "cupy", "cupy-cuda12x", "cupy-cuda13x")
+VECTOR_FEATURES = "sse4.2 avx avx2 fma f16c avx512f avx512vl avx512fp16 neon sve sve2".split()
+
+
+def info() -> list[tuple[str, str]]:
+    """The facts, in the order in which they are printed."""
+    facts = [("nbgrad", installed("nbgrad") or "not installed as a package"), ("python", _python())]
+    facts += [(name, installed(name) or "not installed") for name in PACKAGES]
+    facts += [("cpu", _cpu()), ("cpu features", _features()), ("threads", _threads())]
+    facts += [("blas of scipy", _blas("scipy")), ("blas of numpy", _blas("numpy"))]
+    facts += [("cuda", _cuda()), ("target", f"CPU ({cache.cpu_name()})"), ("cache", _cache())]
+    return facts
+
+
+def installed(name: str) -> str | None:
+    """The installed version of a distribution, or None."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _python() -> str:
+    return f"{platform.python_version()} ({platform.python_implementation()}, {platform.system()} {platform.machine()})"
+
+
+def _cpu() -> str:
+    name = platform.processor()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            models = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+        name = models[0] if models else name
+    except OSError:
+        pass
+    return f"{name or platform.machine()}, {os.cpu_count()} logical cores"
+
+
+def _features() -> str:
+    present = {feature[1:] for feature in cache.cpu_features().split(",") if feature.startswith("+")}
+    known = [feature for feature in VECTOR_FEATURES if feature in present]
+    return f"{' '.join(known) or 'no vector instructions known'} ({len(present)} in all)"
+
+
+def _threads() -> str:
+    library = threads.openmp()
+    if library is None:
+        return "1 (no OpenMP runtime found; install GCC's libgomp for more)"
+    return f"{threads.available()} (OpenMP runtime {library._name})"
+
+
+def _blas(package: str) -> str:
+    """The BLAS that a package was built with."""
+    if package == "scipy":
+        import scipy
+
+        configuration = scipy.show_config(mode="dicts")
+    else:
+        configuration = np.show_config(mode="dicts")
+    found = (configuration or {}).get("Build Dependencies", {}).get("blas", {})
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
+
+
+def _cuda() -> str:
+    packages = [f"{name} {number}" for name in CUDA_PACKAGES if (number := installed(name)) is not None]
+    also = f"; packages: {', '.join(packages)}" if packages else "; no CUDA packages"
+    return f"{_driver()}{also}; nbgrad compiles for the CPU"
+
+
+def _driver() -> str:
+    name = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
+    try:
+        driver = ctypes.CDLL(name)
+        count = ctypes.c_int(0)
+        failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    except (OSError, AttributeError):
+        return "no driver found"
+    if failed:
+        return f"driver found, but it reports error {failed}"
+    return f"driver found, {count.value} device{'s' if count.value != 1 else ''}"
+
+
+def _cache() -> str:
+    folder = cache.folder()
+    if folder is None:
+        return "no folder that is writable and private to the user: everything is compiled in memory"
+    entries = [entry.stat().st_size for entry in os.scandir(folder) if not entry.name.startswith(".")]
+    return f"{folder} ({len(entries)} entries, {sum(entries) / 2**20:.1f} MiB)"
