@@ -5,8 +5,8 @@ Python needs them. Used by everybody. This file computes nothing: operators and 
 which are looked up late because `ops` itself is made of Tensors.
 
 Writing into a Tensor (`x[i] = v`, `x += y`, `out=x`) replaces its node, so that every holder of the same Tensor sees it
-and the gradient follows. Results never share memory: after `y = x[0]`, `y[...] = 1` does not write to x. A 0-d Tensor is
-like a NumPy scalar: `s += 1` binds s to a new Tensor.
+and the gradient follows. Results never share memory: after `y = x[0]`, `y[...] = 1` does not write to x. A 0-d Tensor
+is like a NumPy scalar: `s += 1` binds s to a new Tensor.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Tensor:
     Parameters
     ----------
     input_data : Tensor, ndarray, number, or nested lists of them
-        Python floats become float32 and Python integers int64; NumPy arrays and scalars keep their dtype. The data is copied.
+        Python floats become float32 and Python integers int64; NumPy arrays and scalars keep their dtype. The data is
+        copied.
     dtype : dtype, optional
         Anything that `np.dtype` accepts.
 
@@ -138,12 +139,12 @@ class Tensor:
         return tuple(reversed(strides))
 
     @property
-    def T(self) -> Tensor:
+    def T(self) -> Tensor:  # noqa: N802
         """The axes in reversed order."""
         return self.transpose()
 
     @property
-    def mT(self) -> Tensor:
+    def mT(self) -> Tensor:  # noqa: N802
         """The last two axes swapped."""
         if self.ndim < 2:
             message = f"mT needs at least two axes, but this Tensor has shape {self.shape}."
@@ -167,8 +168,8 @@ class Tensor:
         node = self._node
         if node.traced and node.dtype.kind == "f" and current_trace() is not None:
             message = (
-                f"A Tensor of shape {node.shape} that is being differentiated cannot {how}: the gradient would be cut off "
-                f"without notice. {instead}"
+                f"A Tensor of shape {node.shape} that is being differentiated cannot {how}: the gradient would be cut "
+                f"off without notice. {instead}"
             )
             raise TracedValueError(message)
 
@@ -192,8 +193,9 @@ class Tensor:
 
     def _number(self, how: str) -> Any:
         instead = (
-            "Keep it a Tensor (np.sin(x) instead of math.sin(x)), or say that it is a constant by x.asnumpy() or "
-            "nb.stop_gradient(x)."
+            "Keep it a Tensor: np.sin(x) instead of math.sin(x), np.stack of the elements or a Tensor to write to "
+            "(np.zeros_like(x), nb.zeros(shape)) instead of an ndarray. Or say that it is a constant, by x.asnumpy() "
+            "or nb.stop_gradient(x)."
         )
         self._leaving(how, instead)
         return self._one("int" if self.dtype.kind in "iub" else "float")
@@ -201,7 +203,7 @@ class Tensor:
     def item(self, *position: Any) -> Any:
         """The only element, or the one at a position, as a Python number."""
         if position:
-            key = position if len(position) > 1 else position[0]
+            key = position if len(position) > 1 else next(iter(position))
             return (self[key] if isinstance(key, tuple) else self.ravel()[key]).item()
         return self._number("become a Python number by item()")
 
@@ -221,7 +223,7 @@ class Tensor:
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
-            message = f"Only a 0-d Tensor of integers can be used as an index, but this is {self.dtype} of shape {self.shape}."
+            message = f"Only a 0-d Tensor of integers can be an index, but this is {self.dtype} of shape {self.shape}."
             raise DtypeError(message)
         return int(self._one("int"))
 
@@ -237,10 +239,14 @@ class Tensor:
         value = concrete(self._node, "array")
         if dtype is not None and value.dtype != dtype:
             if copy is False:
-                message = f"A Tensor of dtype {value.dtype} cannot become an ndarray of dtype {np.dtype(dtype)} without a copy."
+                message = f"A Tensor of {value.dtype} cannot become an ndarray of {np.dtype(dtype)} without a copy."
                 raise ArgumentError(message)
             return value.astype(dtype)
-        return np.array(value) if copy else value
+        if copy:
+            return np.array(value)
+        value = value.view()
+        value.flags.writeable = False
+        return value
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         self._leaving("be exported", "Use nb.stop_gradient(x) first.")
@@ -322,7 +328,7 @@ class Tensor:
         if value.size == 0:
             return head + " )"
         digits = 4 if self.dtype.itemsize == 2 else 8
-        formats = {"float_kind": lambda number: f"{number:{digits + 7}.{digits}e}"}
+        formats: Any = {"float_kind": lambda number: f"{number:{digits + 7}.{digits}e}"}
         text = np.array2string(value, separator=", ", formatter=formats, max_line_width=120)
         return f"{head} {text})" if value.ndim == 1 else f"{head}\n{text})"
 
@@ -377,7 +383,7 @@ class Tensor:
     cumsum, cumprod, clip, round = (_method(f) for f in (np.cumsum, np.cumprod, np.clip, np.round))
     ravel, swapaxes, squeeze, diagonal = (_method(f) for f in (np.ravel, np.swapaxes, np.squeeze, np.diagonal))
     argsort, searchsorted, nonzero = (_method(f) for f in (np.argsort, np.searchsorted, np.nonzero))
-    take, put, repeat, compress = (_method(f) for f in (np.take, np.put, np.repeat, np.compress))
+    take, put, repeat = (_method(f) for f in (np.take, np.put, np.repeat))
     conj = conjugate = _unary(np.conjugate)
     abs = _unary(np.abs)
 
@@ -396,11 +402,15 @@ class Tensor:
 
     def astype(self, dtype: Any, copy: bool = True) -> Tensor:
         """The elements in another dtype; gradients flow between float dtypes."""
-        return _ops("elementwise").astype(self, dtype, copy=copy)
+        return _ops("numpy_table").TABLE[np.astype](self, dtype, copy=copy)
 
     def copy(self) -> Tensor:
         """Another Tensor with the same value; writing to one does not change the other."""
         return Tensor._of(self._node)
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
+        """The slices along an axis (the elements, for None) where a 1-d condition is true."""
+        return _ops("numpy_table").TABLE[np.compress](condition, self, axis, out)
 
     def fill(self, value: Any) -> None:
         """Write one number to every element."""

@@ -1,7 +1,7 @@
 """Elementwise functions that are no ufuncs: where, clip, round, nan_to_num, sinc, isclose and their relatives.
 
-In: array-likes. Out: Tensors. Called by users, by Tensor's methods and through numpy_table.py. Branches are selects, whose
-derivative does not leak from the branch that was not taken.
+In: array-likes. Out: Tensors. Called by users, by Tensor's methods and through numpy_table.py. Branches are selects,
+whose derivative does not leak from the branch that was not taken.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import FLOAT64, as_node, wrap
-from .operands import deliver, integer, only, real_dtype
+from .operands import deliver, integer
 from .promotion import convert, kind_of
 from .ufuncs import apply_ufunc
 
@@ -184,17 +184,6 @@ def fix(x: Any, out: Any = None) -> Any:
     return deliver(_node(apply_ufunc(np.trunc, x)), out)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """The elements in another dtype; gradients flow between float dtypes."""
-    only("device", device, None, "cpu")
-    node = as_node(x)
-    target = real_dtype(dtype)
-    if not copy and isinstance(x, Tensor) and node.dtype == target:
-        return x
-    result = convert(node, target) if target == BOOL else cast(node, target)
-    return Tensor._of(result) if result is node else wrap(result)
-
-
 # ----- Comparisons with a tolerance, and other questions -----
 
 
@@ -306,7 +295,6 @@ NUMPY = {
     np.round: round,
     np.around: around,
     np.fix: fix,
-    np.astype: astype,
     np.isclose: isclose,
     np.allclose: allclose,
     np.array_equal: array_equal,

@@ -1,9 +1,9 @@
 """What is between the brackets of `x[...]`: any key that NumPy takes, as one entry per axis, checked.
 
-In: a shape and a key. Out: a list of entries, each consuming one axis but for `None` and `Truth`:
+In: a shape and a key. Out: a list of entries, each consuming one axis but for `None`, `...` and `Truth`:
 `None` (a new axis), `int`, `range` (a slice), an int64 ndarray or an int64 Node (positions, in range and not negative),
-`Truth` (a 0-d boolean: a new axis with one or no element), or `...` (an ellipsis for no axis). Called by indexing.py. Errors are raised at once; positions
-that are only known when a compiled program runs are checked then.
+`Truth` (a 0-d boolean: a new axis with one or no element), or `...` (an ellipsis for no axis). Called by indexing.py.
+Errors are raised at once; positions that are only known when a compiled program runs are checked then.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def _entry(part: Any, extent: int, axis: int) -> Entry:
         position = operator.index(part)
     except TypeError:
         message = (
-            "Only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
-            f"indices, but got {type(part).__name__}."
+            "Only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
+            f"valid indices, but got {type(part).__name__}."
         )
         raise RangeError(message) from None
     return checked_position(position, extent, axis)

@@ -1,8 +1,8 @@
 """Indexing: reading and writing `x[key]`, and NumPy's functions that do so.
 
-In: nodes, keys, values. Out: nodes (`getitem`, `setitem`, `add_at`) and Tensors (take, put and their relatives). Called by
-Tensor and by users. Basic keys are slices. All others become one flat int64 position per element and one gather, or, to
-write, `scatter_last`, which lets the last of several writes to a position win, as NumPy does; gradients follow it.
+In: nodes, keys, values. Out: nodes (`getitem`, `setitem`, `add_at`) and Tensors (take, put and their relatives). Called
+by Tensor and by users. Basic keys are slices. All others become one flat int64 position per element and one gather, or,
+to write, `scatter_last`, which lets the last of several writes to a position win, as NumPy does; gradients follow it.
 """
 
 from __future__ import annotations
@@ -435,21 +435,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         _store(a, _write(node, constant(where), _repeated(cast(value, node.dtype), where.size)))
 
 
-def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Tensor:
-    """The slices along an axis (the elements, for None) where a 1-d condition is true."""
-    chosen = mask_value(cast(as_node(condition), BOOL))
-    if chosen.ndim != 1:
-        message = f"The condition must have one axis, but its shape is {chosen.shape}."
-        raise ShapeError(message)
-    return take(a, np.flatnonzero(chosen), axis, out)
-
-
-def extract(condition: Any, arr: Any) -> Tensor:
-    """The elements where a condition is true, flat."""
-    chosen = mask_value(cast(as_node(condition), BOOL))
-    return take(arr, np.flatnonzero(chosen))
-
-
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write `src` to `dst`, where a mask is true."""
     from .ufuncs import write
@@ -474,7 +459,5 @@ NUMPY = {
     np.putmask: putmask,
     np.place: place,
     np.fill_diagonal: fill_diagonal,
-    np.compress: compress,
-    np.extract: extract,
     np.copyto: copyto,
 }

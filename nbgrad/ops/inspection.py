@@ -1,4 +1,4 @@
-"""NumPy's questions about an array that do not compute with it: shape, dtype rules, text, memory.
+"""NumPy's questions about an array that do not compute with it: dtype rules, text, memory.
 
 In: Tensors and what else NumPy takes. Out: plain Python values. Called through numpy_table.py only.
 """
@@ -10,22 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
-from .lifting import as_node
-
-
-def shape(a: Any) -> tuple[int, ...]:
-    """The extents of the axes."""
-    return as_node(a).shape
-
-
-def ndim(a: Any) -> int:
-    """The number of axes."""
-    return as_node(a).ndim
-
-
-def size(a: Any, axis: Any = None) -> int:
-    """The number of elements, in all or along an axis."""
-    return int(np.size(np.broadcast_to(np.int8(0), as_node(a).shape), axis))
 
 
 def iscomplexobj(x: Any) -> bool:
@@ -94,9 +78,6 @@ def array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
 
 
 NUMPY = {
-    np.shape: shape,
-    np.ndim: ndim,
-    np.size: size,
     np.iscomplexobj: iscomplexobj,
     np.isrealobj: isrealobj,
     np.result_type: result_type,

@@ -1,13 +1,13 @@
 """NumPy's functions and what stands for them here: the whole of `__array_function__`.
 
-In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__ and by
-Tensor's methods. Each module of `ops` lists its own functions in `NUMPY`; nothing is ever converted to NumPy silently.
+In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__ and
+by Tensor's methods. Each module of `ops` lists its own functions in `NUMPY`; nothing is ever converted to NumPy silently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module, util
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,7 @@ TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
 """NumPy function -> the function of `ops`."""
 
 for _name in MODULES:
-    if util.find_spec(f".{_name}", __package__) is not None:
-        TABLE.update(getattr(import_module(f".{_name}", __package__), "NUMPY", {}))
+    TABLE.update(import_module(f".{_name}", __package__).NUMPY)
 
 
 def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -48,8 +47,8 @@ def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs
     if implementation is None:
         module = getattr(func, "__module__", "numpy")
         message = (
-            f"{module}.{func.__name__} does not work on Tensors. Apply it to x.asnumpy() if its result is a constant of the "
-            "computation, or write it with functions that do."
+            f"{module}.{func.__name__} does not work on Tensors. Apply it to x.asnumpy() if its result is a constant of "
+            "the computation, or write it with functions that do."
         )
         raise DtypeError(message)
     return implementation(*args, **kwargs)

@@ -1,7 +1,7 @@
 """Rules for `scipy.special`'s ufuncs: what ufuncs.py uses when one of them is called with a Tensor.
 
-In: operand nodes of one float dtype. Out: nodes. Known by the ufunc's name, so that SciPy is not imported. Those that are
-primitives (erf, erfc, gammaln, expit, logit, xlogy) or NumPy's (exp2, cbrt, log1p, ...) need no rule here.
+In: operand nodes of one float dtype. Out: nodes. Known by the ufunc's name, so that SciPy is not imported. Those that
+are primitives (erf, erfc, gammaln, expit, logit, xlogy) or NumPy's (exp2, cbrt, log1p, ...) need no rule here.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def _kl_div(x: Node, y: Node) -> Node:
 
 
 def _betaln(a: Node, b: Node) -> Node:
-    both = elementwise("gammaln", a + b)
-    return elementwise("gammaln", a) + elementwise("gammaln", b) - both
+    apart = elementwise("gammaln", a) + elementwise("gammaln", b)
+    pole = elementwise("isinf", apart)
+    return elementwise("select", pole, apart, apart - elementwise("gammaln", a + b))
 
 
 def _huber(delta: Node, r: Node) -> Node:
@@ -58,14 +59,8 @@ def _huber(delta: Node, r: Node) -> Node:
 def _pseudo_huber(delta: Node, r: Node) -> Node:
     ratio = r / delta
     loss = delta * delta * (elementwise("sqrt", ratio * ratio + 1) - 1)
-    nothing = elementwise("logical_or", elementwise("equal", delta, 0), elementwise("equal", r, 0))
-    # At r = 0 the smooth formula holds; it is only a zero delta that it cannot take.
     loss = choose(elementwise("equal", delta, 0), 0, loss, delta)
-    return choose(elementwise("logical_and", elementwise("less", delta, 0), _negated(nothing)), math.inf, loss, delta)
-
-
-def _negated(x: Node) -> Node:
-    return elementwise("logical_not", x)
+    return choose(elementwise("less", delta, 0), math.inf, loss, delta)
 
 
 SCIPY_RULES = {

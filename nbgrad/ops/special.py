@@ -1,7 +1,7 @@
 """Special functions: the error and gamma functions, and the smooth steps and normalisations of machine learning.
 
-In: array-likes. Out: Tensors. Called by users. SciPy is not imported; `scipy.special.erf(x)` of a Tensor records as well,
-through scipy_ufuncs.py.
+In: array-likes. Out: Tensors. Called by users. SciPy is not imported; `scipy.special.erf(x)` of a Tensor records as
+well, through scipy_ufuncs.py.
 """
 
 from __future__ import annotations

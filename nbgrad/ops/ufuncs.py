@@ -1,7 +1,7 @@
 """The ufuncs: NumPy's elementwise functions on Tensors, each one primitive or a short composition of them.
 
-In: a NumPy ufunc (or a SciPy one, known by its name) and array-likes. Out: nodes (`apply_ufunc`) and Tensors (`call` and the
-public functions at the end). Called by Tensor's operators, by ufunc_protocol.py and by users. Dtypes are NumPy's, always.
+In: a NumPy ufunc (or a SciPy one, known by its name) and array-likes. Out: nodes (`apply_ufunc`) and Tensors (`call` and
+the public functions at the end). Called by Tensor's operators, by ufunc_protocol.py and by users. Dtypes are NumPy's.
 """
 
 from __future__ import annotations
@@ -93,9 +93,12 @@ def _ldexp(x: Node, n: Node) -> Node:
 
 
 def _spacing(x: Node) -> Node:
+    """The distance to the next number away from zero, with the sign of x; upwards for float16, as NumPy has it."""
+    if x.dtype.itemsize == 2:
+        return elementwise("nextafter", x, math.inf) - x
     size = elementwise("absolute", x)
     gap = elementwise("nextafter", size, math.inf) - size
-    return elementwise("copysign", gap, x)
+    return elementwise("select", elementwise("less", x, 0), -gap, gap)
 
 
 def _scaled(factor: float) -> Rule:
@@ -138,14 +141,14 @@ BOOL_RULES: dict[str, Rule] = {
     "bitwise_or": partial(elementwise, "logical_or"),
     "bitwise_xor": partial(elementwise, "logical_xor"),
     "invert": partial(elementwise, "logical_not"),
-    **{name: _same for name in ("absolute", "floor", "ceil", "trunc")},
+    **dict.fromkeys(("absolute", "floor", "ceil", "trunc"), _same),
     **{name: _always(False) for name in ("isnan", "isinf")},
     "isfinite": _always(True),
 }
 """The same for booleans."""
 
 INTEGER_RULES: dict[str, Rule] = {
-    **{name: _same for name in ("floor", "ceil", "trunc")},
+    **dict.fromkeys(("floor", "ceil", "trunc"), _same),
     **{name: _always(False) for name in ("isnan", "isinf")},
     "isfinite": _always(True),
 }
@@ -163,8 +166,8 @@ def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
     rule = _BY_KIND[kind].get(name) or RULES.get(name)
     if rule is None:
         message = (
-            f"The ufunc {name} has no derivative here and does not work on Tensors. Apply it to x.asnumpy() if its result "
-            "is a constant of the computation."
+            f"The ufunc {name} has no derivative here and does not work on Tensors. Apply it to x.asnumpy() if its "
+            "result is a constant of the computation."
         )
         raise DtypeError(message)
     return rule
