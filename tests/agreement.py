@@ -63,9 +63,7 @@ def _compare(got: Any, want: Any, tolerance: float, where: str) -> None:
         assert got == want, where
     else:
         want = np.asarray(want)
-        assert got.dtype == want.dtype and got.shape == want.shape, (
-            f"{where}: {want.dtype}{want.shape}, {got.dtype}{got.shape}"
-        )
+        assert (got.dtype, got.shape) == (want.dtype, want.shape), where
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=where)
 
 
@@ -91,7 +89,7 @@ def _outputs(result: Any) -> list[Any]:
 def record(function: Function, arrays: tuple[np.ndarray, ...]) -> tuple[list[Node], list[Node]]:
     """The graph of a function: the nodes of its arguments and of its floating point results."""
     inputs = [placeholder(a.shape, a.dtype, a) for a in arrays]
-    with recording():
+    with recording(inputs):
         results = _outputs(function(*[Tensor._of(node) for node in inputs]))
     return inputs, [r._node for r in results if r.dtype.kind == "f"]
 
@@ -136,7 +134,7 @@ def check_derivative(function: Function, *arrays: np.ndarray, second: bool = Tru
         interpret([g])[0] if g is not None else np.zeros(node.shape) for g, node in zip(cotangents, inputs, strict=True)
     ]
     for g, a in zip(reverse, arrays, strict=True):
-        assert g.shape == a.shape and g.dtype == a.dtype
+        assert (g.shape, g.dtype) == (a.shape, a.dtype)
     left = sum(float(np.sum(w * t)) for w, t in zip(weights, want, strict=True))
     right = sum(float(np.sum(g * d)) for g, d in zip(reverse, directions, strict=True))
     np.testing.assert_allclose(right, left, rtol=tolerance, atol=10 * tolerance, err_msg="reverse mode")

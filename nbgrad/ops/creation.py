@@ -239,7 +239,7 @@ def arange(
         raise ArgumentError(message)
     length = int(np.ceil((last - first) / width))
     length = max(0, length)
-    wanted = common_dtype(nodes) if dtype is None else real_dtype(dtype)
+    wanted = np.result_type(INT64, *[n.dtype for n in nodes]) if dtype is None else real_dtype(dtype)
     work = INT64 if all(isinstance(n, int) for n in numbers) else FLOAT64
     # The step that NumPy takes is the difference of the first two elements, after rounding.
     delta = first + width - first
@@ -359,9 +359,6 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """Coordinates of a grid from its 1-d axes; with `sparse`, each has only its own axis."""
     only("indexing", indexing, "xy", "ij")
     nodes = [as_node(x) for x in xi]
-    if any(node.ndim > 1 for node in nodes):
-        message = "meshgrid needs arrays with at most one axis."
-        raise ShapeError(message)
     order = list(range(len(nodes)))
     if indexing == "xy" and len(nodes) > 1:
         order[0], order[1] = 1, 0

@@ -102,7 +102,7 @@ def reduce_ufunc(
         message = (
             f"{name} has no identity, so a reduction with where= needs an initial value."
             if mask is not None
-            else f"The {_REDUCTIONS[name]} of no elements does not exist: the shape is {node.shape}, the axes are {axes}."
+            else f"The {_REDUCTIONS[name]} of no elements does not exist: the shape is {node.shape}, axes are {axes}."
         )
         raise ShapeError(message)
     if mask is not None:
