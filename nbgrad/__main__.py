@@ -107,10 +107,10 @@ def run_info() -> int:
 
 def run_explain(target: str, arrays: Sequence[str]) -> int:
     """Print what is compiled for a user's function."""
-    from .explain import explain
-
     function = load_function(target)
     loaded = [load_array(path) for path in arrays]
+    from .explain import explain
+
     try:
         text = explain(function, *loaded)
     except NbgradError as error:
@@ -135,9 +135,10 @@ def load_function(target: str) -> Callable[..., Any]:
     if not path.is_file() or path.suffix != ".py":
         message = f"There is no Python file {name!r}."
         raise CommandError(message)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"explained_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
@@ -146,7 +147,7 @@ def load_function(target: str) -> Callable[..., Any]:
         raise CommandError(message) from error
     function = getattr(module, attribute, None)
     if not callable(function):
-        known = sorted(k for k, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == path.stem)
+        known = sorted(k for k, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == spec.name)
         message = f"{name} has no function {attribute!r}; it has {', '.join(known) or 'none'}."
         raise CommandError(message)
     return function

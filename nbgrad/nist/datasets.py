@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ def load(path: str | Path | None = None) -> list[Dataset]:
     DataError
         If the file cannot be read or does not have the form of nist_strd.json.
     """
-    place = files(__package__).joinpath("nist_strd.json") if path is None else Path(path)
+    place = Path(__file__).with_name("nist_strd.json") if path is None else Path(path)
     try:
         content = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -82,7 +81,7 @@ def _dataset(name: str, entry: Mapping[str, Any], place: object) -> Dataset:
             str(entry.get("y_name", "y")),
         )
         residuals = dataset.y - dataset.model(dataset.certified, dataset.x)
-        complete = dataset.x.ndim == 1 and residuals.shape == dataset.x.shape and len(dataset.starts) > 0
+        complete = residuals.shape == dataset.x.shape == dataset.y.shape == (dataset.x.size,) and dataset.starts
         complete = complete and all(start.shape == dataset.certified.shape for start in dataset.starts)
     except KeyError as error:
         message = f"Dataset {name} of {place} has no entry {error}."

@@ -36,7 +36,7 @@ def fit(dataset: Dataset, jacobian: Jacobian, start: int) -> Fit:
     found = least_squares(
         lambda b: dataset.model(b, x) - y,
         dataset.starts[start],
-        jac=lambda b: jacobian(b, x),
+        jac=lambda b: jacobian(b, x),  # pyright: ignore[reportArgumentType] (SciPy's stub names strings only)
         method="lm",
         ftol=TOLERANCE,
         xtol=TOLERANCE,
