@@ -13,14 +13,14 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import BOOL, Node, broadcast, elementwise, literal, literal_value
+from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, literal, literal_value
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import FLOAT64, as_node, wrap
 from .operands import deliver, integer
-from .promotion import convert, kind_of
-from .ufuncs import apply_ufunc
+from .promotion import common_dtype, convert
+from .ufuncs import RULES, apply_ufunc, joint_shape
 
 
 def _node(result: Any) -> Node:
@@ -31,7 +31,7 @@ def _node(result: Any) -> Node:
 
 def _common(nodes: list[Node]) -> list[Node]:
     """Nodes in their common dtype; numbers among themselves stay weak."""
-    dtype = np.result_type(*[kind(0) if isinstance(kind := kind_of(node), type) else kind for node in nodes])
+    dtype = common_dtype(nodes)
     weak = all(node.weak for node in nodes)
     converted = [convert(node, dtype) for node in nodes]
     for node in converted if weak else ():
@@ -41,8 +41,10 @@ def _common(nodes: list[Node]) -> list[Node]:
 
 def _together(name: str, *nodes: Node) -> None:
     """Raise unless shapes broadcast."""
+    shape: Shape = ()
     try:
-        np.broadcast_shapes(*[node.shape for node in nodes])
+        for node in nodes:
+            shape = joint_shape(shape, node.shape)
     except ValueError:
         shapes = " and ".join(str(node.shape) for node in nodes)
         message = f"The shapes {shapes} do not broadcast together in {name}."
@@ -78,7 +80,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     test = convert(as_node(condition), BOOL)
     yes, no = _common([as_node(x), as_node(y)])
     _together("where", test, yes, no)
-    result = elementwise("select", test, yes, no)
+    result = _node(RULES["select"](test, yes, no))
     result.weak = yes.weak and no.weak and test.ndim == 0
     return wrap(result)
 

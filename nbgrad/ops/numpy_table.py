@@ -1,7 +1,8 @@
 """NumPy's functions and what stands for them here: the whole of `__array_function__`.
 
-In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__ and
-by Tensor's methods. Each module of `ops` lists its own functions in `NUMPY`; nothing is ever converted to NumPy silently.
+In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__
+and by Tensor's methods. Each module of `ops` lists its own functions in `NUMPY`; nothing is ever converted to NumPy
+silently.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ MODULES = [
     "inspection",
     "reductions",
     "statistics",
+    "quantiles",
     "cumulative",
     "shaping",
     "joining",
@@ -47,8 +49,8 @@ def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs
     if implementation is None:
         module = getattr(func, "__module__", "numpy")
         message = (
-            f"{module}.{func.__name__} does not work on Tensors. Apply it to x.asnumpy() if its result is a constant of "
-            "the computation, or write it with functions that do."
+            f"{module}.{func.__name__} does not work on Tensors. Apply it to x.asnumpy() if its result is a constant "
+            "of the computation, or write it with functions that do."
         )
         raise DtypeError(message)
     return implementation(*args, **kwargs)

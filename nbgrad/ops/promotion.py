@@ -22,6 +22,11 @@ Kind = Any
 COMPARISONS = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 _LOOPS: dict[tuple[Any, ...], tuple[Dtype, ...]] = {}
 """(ufunc, kinds, dtype, casting) -> dtypes of the operands and results. A memo: NumPy takes microseconds to answer."""
+_COMMON: dict[tuple[Kind, ...], Dtype] = {}
+"""Kinds -> the dtype that holds them all. A memo."""
+MOST_NUMBERS = 4096
+_CONVERTED: dict[tuple[Any, ...], Node] = {}
+"""Literals in the dtypes that they were needed in. A memo: the same few numbers occur again and again."""
 
 
 def kind_of(node: Node) -> Kind:
@@ -84,6 +89,15 @@ def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -
     return dtypes
 
 
+def common_dtype(nodes: Sequence[Node]) -> Dtype:
+    """NumPy's result dtype, as `np.where` and `np.clip` use it."""
+    key = tuple([kind_of(node) for node in nodes])
+    found = _COMMON.get(key)
+    if found is None:
+        found = _COMMON[key] = np.result_type(*[kind(0) if isinstance(kind, type) else kind for kind in key])
+    return found
+
+
 def convert(node: Node, dtype: Dtype) -> Node:
     """A node in another dtype. Python numbers are converted now; a number is true unless it is zero."""
     if node.dtype == dtype:
@@ -91,13 +105,23 @@ def convert(node: Node, dtype: Dtype) -> Node:
     if dtype == BOOL:
         return elementwise("not_equal", node, 0)
     if node.name == "literal":
-        value = literal_value(node)
-        if node.weak and dtype.kind in "iu" and node.dtype.kind == "i" and not _fits(int(value), dtype):
-            message = f"The Python integer {int(value)} is out of bounds for {dtype}."
-            raise ArgumentError(message)
-        return literal(value, dtype)
+        key = (node.params[0], node.dtype, dtype, node.weak)
+        known = _CONVERTED.get(key)
+        if known is None:
+            if len(_CONVERTED) > MOST_NUMBERS:
+                _CONVERTED.clear()
+            known = _CONVERTED[key] = _converted_literal(node, dtype)
+        return known
     if node.weak and node.name == "constant":
         assert node.value is not None
         with np.errstate(over="ignore"):
             return constant(node.value.astype(dtype))
     return cast(node, dtype)
+
+
+def _converted_literal(node: Node, dtype: Dtype) -> Node:
+    value = literal_value(node)
+    if node.weak and dtype.kind in "iu" and node.dtype.kind == "i" and not _fits(int(value), dtype):
+        message = f"The Python integer {int(value)} is out of bounds for {dtype}."
+        raise ArgumentError(message)
+    return literal(value, dtype)
