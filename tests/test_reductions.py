@@ -136,6 +136,37 @@ def test_quantiles():
     agree(np.quantile, X, 1.5)
 
 
+def test_quantiles_without_nan():
+    for array in (NAN, X, Z, I8, X.astype(np.float32)):
+        for axis in (None, 0, 1):
+            agree(np.nanmedian, array, axis)
+            agree(np.nanquantile, array, np.array([0.0, 0.3, 1.0]), axis=axis)
+            agree(np.nanpercentile, array, 40.0, axis=axis, keepdims=True)
+
+
+def test_covariance():
+    for array in (X, Y, X.astype(np.float32), I8, X[:1]):
+        agree(np.cov, array)
+        agree(np.cov, array, rowvar=False)
+        agree(np.corrcoef, array)
+        agree(np.cov, array, bias=True)
+        agree(np.cov, array, ddof=9)
+    agree(np.cov, X, Y)
+    agree(np.corrcoef, X, Y)
+    agree(np.cov, Z)
+
+
+def test_bincount():
+    numbers = np.array([3, 1, 1, 0, 5])
+    agree(np.bincount, numbers)
+    agree(np.bincount, numbers, minlength=9)
+    agree(np.bincount, numbers, weights=np.arange(5) * 0.5)
+    agree(np.bincount, numbers[:0])
+    agree(np.bincount, -numbers)
+    agree(np.bincount, numbers, weights=np.ones(3))
+    check_derivative(lambda w: np.bincount(numbers, weights=w * w), rng.normal(size=5))
+
+
 def test_differences_and_integrals():
     for n in (0, 1, 2, 5, -1):
         agree(np.diff, X, n)
@@ -193,6 +224,9 @@ DERIVATIVES = {
     "median": lambda x: np.median(x, axis=1),
     "median odd": lambda x: np.median(x, axis=0),
     "quantile": lambda x: np.quantile(x, np.array([0.2, 0.55]), axis=1),
+    "nanmedian": lambda x: np.nanmedian(np.where(B, x, np.nan) ** 2, axis=1),
+    "cov": lambda x: np.cov(x, x[0] ** 2),
+    "corrcoef": lambda x: np.corrcoef(x)[0, 1:],
     "cumsum": lambda x: np.cumsum(x * x, axis=0),
     "cumsum flat": lambda x: np.cumsum(np.sin(x)),
     "cumprod": lambda x: np.cumprod(x, axis=1),

@@ -22,7 +22,6 @@ from .joining import stack_nodes
 from .lifting import FLOAT64, as_node, wrap
 from .operands import (
     axis_of,
-    common_dtype,
     filled,
     inexact,
     integer,
@@ -33,7 +32,7 @@ from .operands import (
     scalar,
     shape_of,
 )
-from .promotion import convert
+from .promotion import common_dtype, convert
 from .shaping import broadcast_node, common_shape
 
 # ----- On nodes -----

@@ -1,7 +1,7 @@
 """Joining and splitting: concatenate, stack, split, tile, repeat, append, resize.
 
 In: array-likes and lists of them. Out: Tensors. Called by users and by `lifting.as_node`, for which `stack` turns
-nested lists that hold Tensors into one Tensor. Everything here is movement; only repeats without a pattern are gathered.
+nested lists that hold Tensors into one Tensor. All is movement; only repeats without a pattern are gathered.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def as_node(value: Any) -> Node:
         array = np.asarray(value)
     elif isinstance(value, list | tuple):
         if any_tensor(value):
-            from .shaping import stack
+            from .joining import stack
 
             return as_node(stack([element for element in value]))
         array = np.array(value)

@@ -15,11 +15,11 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal, literal_value
-from ..graph.primitives import cast, concatenate, gather, iota, reduce, reshape, slice_axes, transpose
-from ..runtime.evaluate import concrete
+from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
+from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from .lifting import FLOAT64, any_tensor, as_node, wrap
-from .promotion import convert, kind_of
+from .promotion import common_dtype, convert
 
 Dtype = np.dtype[Any]
 FLOAT32 = np.dtype(np.float32)
@@ -112,12 +112,6 @@ def python_numbers(value: Any) -> bool:
 
 
 # ----- Dtypes -----
-
-
-def common_dtype(nodes: Sequence[Node]) -> Dtype:
-    """NumPy's result dtype; weak nodes (Python numbers) only decide between bool, int and float."""
-    kinds = [kind_of(node) for node in nodes]
-    return np.result_type(*[0.0 if kind is float else 0 if kind is int else kind for kind in kinds])
 
 
 def promote(nodes: Sequence[Node], dtype: Dtype | None = None) -> list[Node]:
@@ -270,9 +264,10 @@ def truth(node: Node) -> Node:
     return node if node.dtype == BOOL else elementwise("not_equal", node, 0)
 
 
-def everywhere(name: str, node: Node) -> Node:
-    """Reduce over all axes."""
-    return reduce(name, node, range(node.ndim))
+def demand(condition: Node, message: str) -> None:
+    """Raise unless a boolean node is true everywhere; an empty one is."""
+    if condition.size:
+        require(condition, message)
 
 
 def nodes_of(values: Any) -> list[Node]:

@@ -13,14 +13,13 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
 from ..graph.primitives import cast, reduce, reshape
-from ..runtime.evaluate import require
 from ..tensor import Tensor
 from .lifting import as_node
 from .operands import (
     Dtype,
     axis_of,
     deliver,
-    everywhere,
+    demand,
     filled,
     keep,
     positions,
@@ -333,7 +332,7 @@ def _nan_position(name: str, a: Any, axis: Any, out: Any, keepdims: bool) -> Ten
     numbers = not_nan(node)
     if numbers is not None and node.size:
         found = reduce_ufunc("logical_or", numbers, axis)
-        require(everywhere("min", found), f"nanarg{name} met a slice of nothing but NaN.")
+        demand(found, f"nanarg{name} met a slice of nothing but NaN.")
     return deliver(
         extremum_position(without_nan(node, -np.inf if name == "max" else np.inf), axis, keepdims, name), out
     )

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, gather, iota, pad, reduce, reshape
-from ..runtime.evaluate import concrete, require
+from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .cumulative import accumulate_ufunc, difference
 from .lifting import FLOAT64, as_node, wrap
@@ -24,7 +24,7 @@ from .operands import (
     axis_of,
     cut,
     deliver,
-    everywhere,
+    demand,
     filled,
     from_last,
     inexact,
@@ -87,7 +87,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
     n = len(options)
     if mode == "raise":
         inside = elementwise("logical_and", elementwise("greater_equal", number, 0), elementwise("less", number, n))
-        require(everywhere("min", inside), f"The numbers given to choose must lie between 0 and {n - 1}.")
+        demand(inside, f"The numbers given to choose must lie between 0 and {n - 1}.")
     elif mode == "wrap":
         number = elementwise("remainder", number, n)
     else:

@@ -17,7 +17,6 @@ from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
 from ..tensor import Tensor
-from .joining import stack  # noqa: F401  (lifting.py looks for it here)
 from .lifting import as_node, wrap
 from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, shape_of, take_runs
 

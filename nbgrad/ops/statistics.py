@@ -1,4 +1,4 @@
-"""Statistics: mean, var, std, average, median, quantiles, covariance.
+"""Statistics: mean, var, std, average, covariance, counts.
 
 In: array-likes. Out: Tensors. Called by users and by Tensor's methods. Variances are computed in two passes: the mean
 first, then the mean of squared deviations. The derivative of `std` where all elements are equal is 0, as a norm's is.
@@ -11,29 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import INT64, Node, broadcast, elementwise
-from ..graph.primitives import argsort, cast, gather, iota, reduce, reshape, transpose
-from ..runtime.evaluate import require
+from ..graph.primitives import cast, reduce, reshape, scatter_add, transpose
+from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from .creation import diagonal_node
+from .joining import join
 from .lifting import FLOAT64, as_node
+from .linear_algebra import matmul_node
 from .operands import (
     FLOAT16,
     FLOAT32,
     Dtype,
+    at_least,
     axes_of,
-    cut,
     deliver,
-    everywhere,
+    demand,
     filled,
     inexact,
+    integer,
     keep,
     only,
     promote,
     real_dtype,
     safe_sqrt,
     scalar,
-    take_last,
 )
 from .reductions import mask_of, not_nan, reduce_ufunc
 
@@ -81,7 +84,8 @@ def mean_node(node: Node, axis: Any = None, dtype: Any = None, keepdims: bool = 
     return cast(_mean(cast(node, work), axes, mask_of(where, node), keepdims), final)
 
 
-def _dropped(node: Node, axes: tuple[int, ...]) -> tuple[int, ...]:
+def dropped(node: Node, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape after a reduction."""
     return tuple([n for axis, n in enumerate(node.shape) if axis not in axes])
 
 
@@ -272,109 +276,78 @@ def nanstd(
     return deliver(safe_sqrt(variance), out)
 
 
-# ----- Order statistics -----
+# ----- Several variables -----
 
 
-def _sorted_last(node: Node, axes: tuple[int, ...]) -> Node:
-    """The given axes flattened into a sorted last one."""
-    kept = tuple([a for a in range(node.ndim) if a not in axes])
-    n = math.prod(node.shape[a] for a in axes)
-    node = reshape(transpose(node, kept + axes), (*[node.shape[a] for a in kept], n))
-    return take_last(node, argsort(node))
+def _covariance(m: Any, y: Any, rowvar: bool, freedom: float, dtype: Any) -> Node:
+    first = as_node(m)
+    if first.ndim > 2:
+        message = f"A covariance is between the rows of a matrix, but the shape is {first.shape}."
+        raise ShapeError(message)
+    work = np.result_type(first.dtype, *([] if y is None else [as_node(y).dtype]), np.float64)
+    work = work if dtype is None else real_dtype(dtype)
+
+    def rows(node: Node) -> Node:
+        turned = node.ndim == 2 and not rowvar
+        return at_least(transpose(node, (1, 0)) if turned else node, 2)
+
+    x = cast(rows(first), work)
+    if y is not None:
+        x = join([x, cast(rows(as_node(y)), work)], 0)
+    n = x.shape[1]
+    x = x - _mean(x, (1,), None, True)
+    divisor = n - freedom
+    return matmul_node(x, transpose(x, (1, 0))) / scalar(divisor if divisor > 0 else 0.0, work)
 
 
-def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Tensor:
-    """Middle of the sorted elements over axes, the mean of the two middle ones if their number is even."""
-    node = as_node(a)
-    axes = axes_of(axis, node.ndim)
-    kept = keep(node.shape, axes) if keepdims else _dropped(node, axes)
-    ordered = _sorted_last(inexact(node), axes)
-    n, last = ordered.shape[-1], ordered.ndim - 1
-    if n == 0:
-        return deliver(reshape(filled(ordered.shape[:-1], np.nan, ordered.dtype), kept), out)
-    middle = cut(ordered, last, (n - 1) // 2, 2 - n % 2)
-    result = reshape(mean_node(middle, last), kept)
-    top = reshape(cut(ordered, last, n - 1, 1), kept)
-    # NaN sorts last, so the greatest element tells whether there is one.
-    return deliver(elementwise("select", elementwise("isnan", top), top, result), out)
+def _squeezed(node: Node) -> Node:
+    return reshape(node, tuple([n for n in node.shape if n != 1]))
 
 
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: float | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
     *,
-    weights: Any = None,
+    dtype: Any = None,
 ) -> Tensor:
-    """Quantiles over axes, by linear interpolation of the sorted elements; differentiable in `a` and in `q`."""
-    only("method", method, "linear", "lower", "higher", "midpoint")
-    only("weights", weights, None)
-    return deliver(_quantile(as_node(a), as_node(q), axis, method, keepdims, as_node(q).weak), out)
+    """Covariances between the rows of a matrix (its columns, without `rowvar`) and those of `y`."""
+    only("fweights", fweights, None)
+    only("aweights", aweights, None)
+    freedom = ddof if ddof is not None else 0 if bias else 1
+    return deliver(_squeezed(_covariance(m, y, rowvar, freedom, dtype)))
 
 
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Tensor:
-    """Percentiles over axes: `quantile` of q / 100."""
-    only("method", method, "linear", "lower", "higher", "midpoint")
-    only("weights", weights, None)
-    q_node = as_node(q)
-    return deliver(_quantile(as_node(a), inexact(q_node) / 100.0, axis, method, keepdims, q_node.weak), out)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
+    """Correlations between the rows of a matrix (its columns, without `rowvar`) and those of `y`."""
+    c = _covariance(x, y, rowvar, 1, dtype)
+    n = c.shape[0]
+    deviation = elementwise("sqrt", diagonal_node(c, 0, 0, 1))
+    c = c / reshape(deviation, (n, 1)) / deviation
+    return deliver(_squeezed(elementwise("minimum", elementwise("maximum", c, -1.0), 1.0)))
 
 
-def _quantile(node: Node, q: Node, axis: Any, method: str, keepdims: bool, weak: bool) -> Node:
-    axes = axes_of(axis, node.ndim)
-    node, q = inexact(node), inexact(q)
-    if not weak:
-        node, q = promote([node, q])
-    q = cast(q, node.dtype)
-    inside = elementwise("logical_and", elementwise("greater_equal", q, 0.0), elementwise("less_equal", q, 1.0))
-    require(everywhere("min", inside), "Quantiles must lie between 0 and 1 (percentiles between 0 and 100).")
-    kept = keep(node.shape, axes) if keepdims else _dropped(node, axes)
-    ordered = _sorted_last(node, axes)
-    lead, n = ordered.shape[:-1], ordered.shape[-1]
-    if n == 0:
-        return filled((*q.shape, *kept), np.nan, node.dtype)
-    # One row per quantile, in front of the axes that stay: the sorted array, flat, read at lower and upper positions.
-    full = (*q.shape, *lead)
-    virtual = q * scalar(n - 1, q.dtype)
-    floor = elementwise("floor", virtual)
-    fraction = reshape(virtual - floor, (*q.shape, *[1] * len(lead)))
-    upper = elementwise("ceil", virtual)
-
-    def read(place: Node) -> Node:
-        index = reshape(cast(place, INT64), (*q.shape, *[1] * len(lead)))
-        index = broadcast(index, full)
-        if ordered.ndim > 1:
-            rows = reshape(iota(math.prod(lead)) * scalar(n, INT64), lead)
-            index = elementwise("add", index, rows)
-        return gather(reshape(ordered, (ordered.size,)), index)
-
-    low = read(upper if method == "higher" else floor)
-    result = low
-    if method in ("linear", "midpoint"):
-        high = read(upper)
-        if method == "midpoint":
-            whole = elementwise("equal", fraction, 0.0)
-            fraction = elementwise(
-                "select", whole, filled(fraction.shape, 0.0, q.dtype), filled(fraction.shape, 0.5, q.dtype)
-            )
-        result = elementwise("add", low, elementwise("multiply", high - low, fraction))
-    top = broadcast(reshape(cut(ordered, ordered.ndim - 1, n - 1, 1), lead), full)
-    result = elementwise("select", elementwise("isnan", top), top, result)
-    return reshape(result, (*q.shape, *kept))
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on appears in a 1-d array of integers, or the sum of its weights."""
+    node = as_node(x)
+    if node.ndim != 1 or node.dtype.kind not in "iub":
+        message = f"bincount needs a 1-d array of integers, but got {node.dtype} of shape {node.shape}."
+        raise DtypeError(message)
+    # The greatest number is the length of the result, so it must be known; the counts may still vary.
+    top = int(concrete(reduce_ufunc("maximum", node, None, initial=0), "int")) + 1 if node.size else 0
+    demand(elementwise("greater_equal", node, 0), "bincount needs numbers of 0 or more.")
+    size = max(top, integer(minlength, "minlength"))
+    if weights is None:
+        return deliver(scatter_add(size, cast(node, INT64), filled(node.shape, 1, INT64)))
+    weight = cast(as_node(weights), FLOAT64)
+    if weight.shape != node.shape:
+        message = f"bincount needs as many weights as numbers, but the shapes are {weight.shape} and {node.shape}."
+        raise ShapeError(message)
+    return deliver(scatter_add(size, cast(node, INT64), weight))
 
 
 NUMPY = {
@@ -385,7 +358,7 @@ NUMPY = {
     np.nanmean: nanmean,
     np.nanvar: nanvar,
     np.nanstd: nanstd,
-    np.median: median,
-    np.quantile: quantile,
-    np.percentile: percentile,
+    np.cov: cov,
+    np.corrcoef: corrcoef,
+    np.bincount: bincount,
 }
