@@ -36,6 +36,7 @@ KEYS: list[Any] = [
     (None, 0, None, ..., slice(None, None, 2)),
     (slice(None, None, -1), slice(2, None, -2), slice(3, 0, -1)),
     (slice(5, 2), slice(0, 0)),
+    (slice(0, 1, -(2**70)), slice(0, 0, 2**70)),
     (slice(None), slice(None, None, 3), slice(1, None, 2)),
     [0, 1, 1],
     [],

@@ -128,7 +128,9 @@ def _entry(part: Any, extent: int, axis: int) -> Entry:
     if isinstance(part, np.ndarray) and part.ndim == 0 and part.dtype == np.bool_:
         return Truth(bool(part))
     if isinstance(part, slice):
-        return range(*part.indices(extent))
+        named = range(*part.indices(extent))
+        # The step of no element, or of one, says nothing.
+        return named if len(named) > 1 else range(named[0], named[0] + 1) if named else range(0)
     if isinstance(part, Node):
         return checked_node(part, extent, axis)
     if isinstance(part, np.ndarray):

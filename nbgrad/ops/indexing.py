@@ -81,7 +81,7 @@ def _basic(entries: Sequence[Entry]) -> tuple[list[tuple[int, int, int]], Shape]
             ranges.append((entry, 1, 1))
         else:
             assert isinstance(entry, range)
-            ranges.append((entry.start, len(entry), entry.step) if len(entry) else (0, 0, 1))
+            ranges.append((entry.start, len(entry), entry.step))
             shape.append(len(entry))
     return ranges, tuple(shape)
 
