@@ -121,9 +121,8 @@ class Loop:
                     result.append((f"a{position}.hi{axis}", span[1]))
             if access.buffer < 0:
                 result.append((f"a{position}.base", access.view.offset))
-        for value in self.values:
-            if value.operation == "gather":
-                result.append((f"a{value.access}.step", self.accesses[value.access].view.strides[0]))
+        for gathered in sorted({value.access for value in self.values if value.operation == "gather"}):
+            result.append((f"a{gathered}.step", self.accesses[gathered].view.strides[0]))
         for position, reduction in enumerate(self.reductions):
             if reduction.axes[0]:
                 result.append((f"r{position}.apart", apart[position] if apart else 0))

@@ -162,6 +162,8 @@ def convert(value: str, source: str, target: str, name: str) -> list[str]:
         return [f"  {name} = icmp ne {a} {value}, 0"]
     if a == b:
         return [f"  {name} = freeze {a} {value}"]
+    if source == "float64" and target == "float16":
+        return _double_to_half(value, name)
     if source.startswith("float") and target.startswith("float"):
         return [f"  {name} = {'fpext' if _bits(source) < _bits(target) else 'fptrunc'} {a} {value} to {b}"]
     if source.startswith("float"):
@@ -170,6 +172,25 @@ def convert(value: str, source: str, target: str, name: str) -> list[str]:
         return [f"  {name} = {'sitofp' if signed else 'uitofp'} {a} {value} to {b}"]
     operation = "trunc" if _bits(source) > _bits(target) else "sext" if signed else "zext"
     return [f"  {name} = {operation} {a} {value} to {b}"]
+
+
+def _double_to_half(value: str, name: str) -> list[str]:
+    """Through float32 rounded to odd, so that the second rounding is the only one (CPUs have no direct instruction)."""
+    return [
+        f"  {name}.near = fptrunc double {value} to float",
+        f"  {name}.back = fpext float {name}.near to double",
+        f"  {name}.inexact = fcmp one double {name}.back, {value}",
+        f"  {name}.bits = bitcast float {name}.near to i32",
+        f"  {name}.more = call double @llvm.fabs.f64(double {name}.back)",
+        f"  {name}.size = call double @llvm.fabs.f64(double {value})",
+        f"  {name}.above = fcmp ogt double {name}.more, {name}.size",
+        f"  {name}.one = zext i1 {name}.above to i32",
+        f"  {name}.down = sub i32 {name}.bits, {name}.one",
+        f"  {name}.odd = or i32 {name}.down, 1",
+        f"  {name}.picked = select i1 {name}.inexact, i32 {name}.odd, i32 {name}.bits",
+        f"  {name}.single = bitcast i32 {name}.picked to float",
+        f"  {name} = fptrunc float {name}.single to half",
+    ]
 
 
 def _float_to_int(value: str, source: str, target: str, name: str) -> list[str]:

@@ -213,13 +213,13 @@ def _products_before(x: Node, reverse: bool) -> Node:
     n = x.shape[-1]
     lead = [(0, m, 1) for m in x.shape[:-1]]
     ones = zeros((*x.shape[:-1], 1), x.dtype) + 1.0
+    if n <= 1:
+        return ones
     shifted = (
         make("concatenate", (slice_axes(x, [*lead, (1, n - 1, 1)]), ones), (x.ndim - 1,))
         if reverse
         else make("concatenate", (ones, slice_axes(x, [*lead, (0, n - 1, 1)])), (x.ndim - 1,))
     )
-    if n == 1:
-        return ones
     return cumulative_product(shifted, reverse)
 
 
@@ -258,6 +258,8 @@ def _recurrence_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
 def _previous(s: Node, reverse: bool) -> Node:
     """s[i-1] along the last axis (s[i+1] if `reverse`), zero at the start."""
     n = s.shape[-1]
+    if n == 0:
+        return s
     lead = [(0, m, 1) for m in s.shape[:-1]]
     none = [(0, 0)] * (s.ndim - 1)
     if reverse:

@@ -338,6 +338,8 @@ def _matmul(node: Node) -> Node | None:
     a, b = node.inputs
     batch, m, k = a.shape
     n = b.shape[2]
+    if k == 0:
+        return zeros(node.shape, node.dtype)
     if k == 1:
         return broadcast(a, (batch, m, n)) * broadcast(b, (batch, m, n))
     if m == 1 and n == 1:
