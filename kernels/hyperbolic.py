@@ -56,7 +56,7 @@ def cosh(x):
 
 
 def tanh(x):
-    """The hyperbolic tangent: 1.1 ULP on the whole line; a quotient of pairs."""
+    """The hyperbolic tangent: 1.9 ULP on the whole line; a quotient of pairs."""
     a = abs(x)
     bounded = min(a, 22.0)
     difference, total, r, tail, c = parts(bounded)

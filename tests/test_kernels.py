@@ -204,7 +204,7 @@ def single_error(name, values):
 @pytest.mark.parametrize("name", NATIVE_SINGLE)
 def test_single_precision_sample(name):
     bits = np.arange(0, 2**32, 10007, dtype=np.uint64).astype(np.uint32)
-    assert single_error(name, bits.view(np.float32)) <= 2.0
+    assert single_error(name, bits.view(np.float32)) <= 2.3
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def test_single_precision_sample(name):
 def test_single_precision_all(name):
     for start in range(0, 2**32, 2**26):
         bits = np.arange(start, start + 2**26, dtype=np.uint64).astype(np.uint32)
-        assert single_error(name, bits.view(np.float32)) <= 2.0
+        assert single_error(name, bits.view(np.float32)) <= 2.3
 
 
 SPECIAL = {
