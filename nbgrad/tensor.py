@@ -363,8 +363,13 @@ class Tensor:
     __irshift__ = _updating(np.right_shift)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
-    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
     __neg__, __pos__, __invert__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.invert), _unary(np.abs)
+
+    def __eq__(self, other: object) -> Any:
+        return _ops("ufuncs").operate(np.equal, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _ops("ufuncs").operate(np.not_equal, self, other)
 
     def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
