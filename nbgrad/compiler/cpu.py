@@ -7,6 +7,7 @@ process maps it in without compiling. Loaded code lives as long as the process.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 
@@ -59,6 +60,14 @@ def compile_ir(text: str) -> tuple[bytes, str]:
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
+    if ".rare" in text:
+        # Inline the vector variants of rare calls (scalars.py) that LLVM chose, and drop the others.
+        kept = re.sub(r"^@llvm.compiler.used = .*$", "", str(module), flags=re.M)
+        module = llvm.parse_assembly(kept)
+        late = llvm.create_new_module_pass_manager()
+        late.add_always_inliner_pass()
+        late.add_global_dead_code_eliminate_pass()
+        late.run(module, builder)
     return machine.emit_object(module), str(module)
 
 

@@ -106,37 +106,57 @@ class _Emitter:
     def run(self) -> str:
         loop = self.loop
         targets = {s.access for s in loop.stores} | {r.access for r in loop.reductions}
-        self.loop_over_chunks()
+        self.chunk_index, self.chunk_low = "%index", "%low"
+        self.indices: list[str] = []
+        self.nest(0, "%low", "%high")
         self.put("ret void")
         names = [name for name, _ in loop.arguments()]
-        head = [
-            f"  %{name} = load i64, ptr {pointer}, !invariant.load !0"
-            for name, pointer in zip(names, (f"%sizes.{i}" for i in range(len(names))), strict=True)
-        ]
-        addresses = [f"  %sizes.{i} = getelementptr i64, ptr %sizes, i64 {i}" for i in range(len(names))]
-        parameters = [
-            f"ptr noalias {'' if p in targets else 'readonly '}%p{p}"
-            for p, access in enumerate(loop.accesses)
-            if access.buffer >= 0
-        ]
-        signature = ", ".join([*parameters, "ptr noalias readonly %sizes", "i64 %begin", "i64 %end"])
-        body = [f"define internal void @body({signature}) noinline {{", "entry:", *self.slots, *addresses, *head]
+        head: list[str] = []
+        for position, name in enumerate(names):
+            head.append(f"  %sizes.{position} = getelementptr i64, ptr %sizes, i64 {position}")
+            head.append(f"  %{name} = load i64, ptr %sizes.{position}, !invariant.load !0")
+        used = [position for position, access in enumerate(loop.accesses) if access.buffer >= 0]
+        parameters = [f"ptr noalias {'' if p in targets else 'readonly '}%p{p}" for p in used]
+        signature = ", ".join([*parameters, "ptr noalias readonly %sizes", "i64 %index", "i64 %low", "i64 %high"])
+        body = [f"define internal void @body({signature}) noinline {{", "entry:", *self.slots, *head]
         body += ["  br label %start", "start:", *self.lines, "}"]
-        calls: list[str] = []
-        entry = ["define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
-        for p, access in enumerate(loop.accesses):
-            if access.buffer >= 0:
-                entry.append(f"  %at{p} = getelementptr ptr, ptr %pointers, i64 {len(calls)}")
-                entry.append(f"  %p{p} = load ptr, ptr %at{p}")
-                calls.append(f"ptr %p{p}")
-        entry.append(f"  call void @body({', '.join([*calls, 'ptr %sizes', 'i64 %begin', 'i64 %end'])})")
-        entry += ["  ret void", "}"]
         texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
-        return merge(texts) + "\n" + "\n".join([*body, *entry, "!0 = !{}", ""])
+        return merge(texts) + "\n" + "\n".join([*body, *self.entry(used), "!0 = !{}", ""])
 
-    def loop_over_chunks(self) -> None:
-        chunk = self.slot("i64", "chunk")
-        self.counted(chunk, "%begin", "%end", lambda c: self.chunk_body(c))
+    def entry(self, used: list[int]) -> list[str]:
+        """The function with the kernel's ABI. Chunks that only store are one range; others are done one by one."""
+        lines = ["define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {", "entry:"]
+        for position, p in enumerate(used):
+            lines.append(f"  %at{p} = getelementptr ptr, ptr %pointers, i64 {position}")
+            lines.append(f"  %p{p} = load ptr, ptr %at{p}")
+        lines += [
+            "  %chunk = load i64, ptr %sizes",
+            "  %n0.at = getelementptr i64, ptr %sizes, i64 1",
+            "  %n0 = load i64, ptr %n0.at",
+        ]
+        separate = any(r.axes[0] for r in self.loop.reductions)
+        first, after = ("%c", "%next") if separate else ("%begin", "%end")
+        if separate:
+            lines += [
+                "  br label %test",
+                "test:",
+                "  %c = phi i64 [ %begin, %entry ], [ %next, %chunks ]",
+                "  %more = icmp slt i64 %c, %end",
+                "  br i1 %more, label %chunks, label %done",
+                "chunks:",
+                "  %next = add nsw i64 %c, 1",
+            ]
+        lines += [
+            f"  %low = mul nsw i64 {first}, %chunk",
+            f"  %above = mul nsw i64 {after}, %chunk",
+            "  %fits = icmp slt i64 %above, %n0",
+            "  %high = select i1 %fits, i64 %above, i64 %n0",
+        ]
+        arguments = ", ".join([*[f"ptr %p{p}" for p in used], "ptr %sizes"])
+        lines.append(f"  call void @body({arguments}, i64 {first}, i64 %low, i64 %high)")
+        if separate:
+            lines += ["  br label %test", "done:"]
+        return [*lines, "  ret void", "}"]
 
     def counted(self, variable: str, first: str, stop: str, body: Any) -> None:
         """`for variable in range(first, stop): body(value)`."""
@@ -154,16 +174,6 @@ class _Emitter:
         self.store("i64", following, variable)
         self.put(f"br label %{mark}.test")
         self.label(f"{mark}.done")
-
-    def chunk_body(self, chunk: str) -> None:
-        low = self.let(f"mul nsw i64 {chunk}, %chunk", "low")
-        above = self.let(f"add nsw i64 {low}, %chunk")
-        fits = self.let(f"icmp slt i64 {above}, %n0")
-        high = self.let(f"select i1 {fits}, i64 {above}, i64 %n0", "high")
-        self.chunk_index = chunk
-        self.chunk_low = low
-        self.indices: list[str] = []
-        self.nest(0, low, high)
 
     def nest(self, axis: int, low: str, high: str) -> None:
         """The loops from `axis` inwards."""

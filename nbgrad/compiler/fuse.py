@@ -22,8 +22,16 @@ from ..graph.primitives import iota, pad, reshape
 from .loops import Access, Loop, Reduction, Store, Value, normalise
 from .views import View, contiguous_strides, view_through
 
-LARGEST_KERNEL = 96
-"""Nodes in one kernel; more would make LLVM slow and run out of registers."""
+LARGEST_KERNEL = 256
+"""Weight of the nodes in one kernel; more would make LLVM slow and run out of registers."""
+HEAVY_WEIGHT = 6
+LIGHT = frozenset(
+    "negative absolute sign floor ceil rint trunc invert sqrt add subtract multiply divide maximum minimum fmax fmin "
+    "copysign bitwise_and bitwise_or bitwise_xor left_shift right_shift select alias stop_gradient custom cast gather "
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf "
+    "isfinite signbit sum prod max min".split()
+)
+"""Primitives that are a few instructions; all others weigh more."""
 MOST_PIECES = 4
 """Concatenations of more pieces are assembled by copies instead of by tests on the index."""
 LEAVES = frozenset(["input", "constant"])
@@ -53,6 +61,11 @@ class _Group:
 
     domain: Shape
     nodes: list[Node] = field(default_factory=list)
+    weight: int = 0
+
+    def add(self, node: Node) -> None:
+        self.nodes.append(node)
+        self.weight += 1 if node.name in LIGHT else HEAVY_WEIGHT
 
 
 def fuse(outputs: Sequence[Node]) -> Fused:
@@ -180,7 +193,7 @@ class _Fuser:
             if kind == "source" or kind == "movement" and node.name != "concatenate":
                 continue
             place = self._choose(node, uses.get(node, []), by_domain)
-            self.groups[place].nodes.append(node)
+            self.groups[place].add(node)
             self.place[node] = place
             if any(group != place for group, _ in uses.get(node, [])):
                 self.stored.add(node)
@@ -213,11 +226,11 @@ class _Fuser:
             and self.groups[first].domain == domain
             and first in known
             and all(direct for group, direct in uses if group == first)
-            and len(self.groups[first].nodes) < LARGEST_KERNEL
+            and self.groups[first].weight < LARGEST_KERNEL
         ):
             return first
         for group in known:
-            if group > first and len(self.groups[group].nodes) < LARGEST_KERNEL:
+            if group > first and self.groups[group].weight < LARGEST_KERNEL:
                 return group
         self.groups.append(_Group(domain))
         known.append(len(self.groups) - 1)

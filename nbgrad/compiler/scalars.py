@@ -235,7 +235,12 @@ def _optimise(module: llvm.ModuleRef) -> None:
 
 
 def _clean(text: str, symbol: str) -> str:
-    """Keep definitions, declarations and constants; drop attributes and metadata, which clash between modules."""
+    """Keep definitions, declarations and constants; drop attribute groups and metadata, which clash between modules.
+
+    Declarations of library functions keep their attributes, in place: LLVM vectorises a loop around a rare call only if
+    it knows that the call has no effects.
+    """
+    groups = dict(re.findall(r"^attributes (#\d+) = \{ (.*) \}$", text, re.M))
     unique = hashlib.sha256(symbol.encode()).hexdigest()[:8]
     globals_ = re.findall(r"^@([\w.$\"]+) = (?:private|internal)", text, re.M)
     helpers = [n for n in re.findall(r"^define [^@]*@([\w.$]+)\(", text, re.M) if n != symbol]
@@ -243,7 +248,10 @@ def _clean(text: str, symbol: str) -> str:
     for line in text.splitlines():
         if line.startswith(("; ", "source_filename", "target ", "attributes ", "!")) or "NumbaEnv" in line:
             continue
+        group = re.search(r" (#\d+)$", line) if line.startswith("declare ") and "@llvm." not in line else None
         line = re.sub(r" #\d+", "", line)
+        if group is not None:
+            line = f"{line} {groups[group[1]]}"
         line = re.sub(r", ![a-z.]+ ![0-9]+", "", line)
         if line.startswith("define "):
             line = re.sub(r"^define (internal |private |hidden )?", "define internal ", line)
@@ -256,8 +264,8 @@ def _clean(text: str, symbol: str) -> str:
 
 
 def merge(texts: Sequence[str]) -> str:
-    """Several IR texts as one: equal declarations once, definitions after them."""
-    declarations: dict[str, None] = {}
+    """Several IR texts as one: equal declarations once, definitions after them, vector variants of rare calls added."""
+    declarations: dict[str, str] = {}
     bodies: list[str] = []
     for text in texts:
         body: list[str] = []
@@ -265,8 +273,101 @@ def merge(texts: Sequence[str]) -> str:
             if line.startswith("declare "):
                 name = re.search(r"@([\w.$]+)\(", line)
                 assert name is not None, line
-                declarations.setdefault(re.sub(r"\b(noundef|signext|zeroext|local_unnamed_addr) ?", "", line).strip())
+                declarations.setdefault(name[1], line)
             else:
                 body.append(line)
         bodies.append("\n".join(body))
-    return "\n".join([*declarations, *bodies])
+    kept: list[str] = []
+    for name, line in declarations.items():
+        if RARE in line:
+            # LLVM uses variants only of functions that it does not know, so the kernels call one under another name.
+            bodies = [body.replace(f"@{name}(", f"@{name}.rare(") for body in bodies]
+            symbols, definitions = _rare_variants(name, line)
+            declarations[name] = re.sub(r'"vector-function-abi-variant"="[^"]*"', "", line)
+            kept += symbols
+            bodies.append(definitions)
+    if kept:
+        # LLVM may only use functions that are still there when it vectorises.
+        used = ", ".join(f"ptr @{symbol}" for symbol in kept)
+        widths = [f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)" for width in WIDTHS]
+        bodies += [
+            *widths,
+            f'@llvm.compiler.used = appending global [{len(kept)} x ptr] [{used}], section "llvm.metadata"',
+            '!1 = !{!"branch_weights", i32 1, i32 1000000}',
+        ]
+    return "\n".join([*declarations.values(), *bodies])
+
+
+# ----- Rare calls -----
+
+RARE = "_ZGV_LLVM_M"
+"""Marks the declaration of a library function that a kernel calls for rare elements, behind a branch."""
+WIDTHS = (2, 4, 8, 16)
+
+
+def _rare_variants(name: str, declaration: str) -> tuple[list[str], str]:
+    """Masked vector variants of a library function, for loops that call it for rare elements.
+
+    Each tests whether any lane needs the call, in line, and only then calls a function that does those lanes one by one.
+    So a vectorised loop has one branch that is never taken instead of one per lane.
+    """
+    kind = re.search(r"declare (?:noundef )?(float|double) ", declaration)
+    assert kind is not None, declaration
+    t = kind[1]
+    arity = declaration.split("(", 1)[1].split(")", 1)[0].count(t)
+    symbols: list[str] = []
+    mapping: list[str] = []
+    lines: list[str] = []
+    for width in WIDTHS:
+        vector, mask = f"<{width} x {t}>", f"<{width} x i1>"
+        symbol = f"{name}.rare{width}"
+        symbols.append(symbol)
+        mapping.append(f"_ZGV_LLVM_M{width}{'v' * arity}_{name}.rare({symbol})")
+        operands = ", ".join(f"{vector} %x{k}" for k in range(arity))
+        lines += [
+            f"define internal {vector} @{symbol}({operands}, {mask} %m) alwaysinline nounwind willreturn {{",
+            "entry:",
+            f"  %any = call i1 @llvm.vector.reduce.or.v{width}i1({mask} %m)",
+            "  br i1 %any, label %slow, label %done, !prof !1",
+            "slow:",
+            f"  %found = call {vector} @{symbol}.lanes({operands}, {mask} %m)",
+            "  br label %done",
+            "done:",
+            f"  %result = phi {vector} [ %found, %slow ], [ %x0, %entry ]",
+            f"  ret {vector} %result",
+            "}",
+            f"define internal {vector} @{symbol}.lanes({operands}, {mask} %m) noinline optnone cold nounwind {{",
+            "entry:",
+            "  br label %lane",
+            "lane:",
+            "  %i = phi i32 [ 0, %entry ], [ %next, %on ]",
+            f"  %v = phi {vector} [ %x0, %entry ], [ %after, %on ]",
+            f"  %wanted = extractelement {mask} %m, i32 %i",
+            "  br i1 %wanted, label %call, label %on",
+            "call:",
+        ]
+        for k in range(arity):
+            lines.append(f"  %e{k} = extractelement {vector} %x{k}, i32 %i")
+        scalars = ", ".join(f"{t} %e{k}" for k in range(arity))
+        lines += [
+            f"  %r = call {t} @{name}({scalars})",
+            f"  %with = insertelement {vector} %v, {t} %r, i32 %i",
+            "  br label %on",
+            "on:",
+            f"  %after = phi {vector} [ %v, %lane ], [ %with, %call ]",
+            "  %next = add i32 %i, 1",
+            f"  %more = icmp ult i32 %next, {width}",
+            "  br i1 %more, label %lane, label %end",
+            "end:",
+            f"  ret {vector} %after",
+            "}",
+        ]
+    parameters = ", ".join(f"{t} %x{k}" for k in range(arity))
+    attributes = f'noinline cold nounwind willreturn memory(none) "vector-function-abi-variant"="{",".join(mapping)}"'
+    lines += [
+        f"define internal {t} @{name}.rare({parameters}) {attributes} {{",
+        f"  %r = call {t} @{name}({parameters})",
+        f"  ret {t} %r",
+        "}",
+    ]
+    return symbols, "\n".join(lines)
