@@ -51,3 +51,7 @@ class RangeError(NbgradError, IndexError):
 class TracedValueError(NbgradError, TypeError):
     """A value is needed while a function is being recorded, where only its shape and dtype are known or where
     taking it would silently cut it off from the gradient."""
+
+
+class GradientError(NbgradError, AssertionError):
+    """A derivative disagrees with finite differences."""

@@ -77,6 +77,10 @@ class Jitted:
         """For how many signatures the function was recorded."""
         return len(self._paths)
 
+    def paths(self) -> list[Program]:
+        """The compiled programs, the one used last first."""
+        return [path.program for paths in self._paths.values() for path in paths if path.program is not None]
+
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """Any call: find or record the path, run it."""
         leaves, treespec = flatten((args, kwargs))

@@ -194,7 +194,7 @@ class Tensor:
     def _number(self, how: str) -> Any:
         instead = (
             "Keep it a Tensor: np.sin(x) instead of math.sin(x), np.stack of the elements or a Tensor to write to "
-            "(np.zeros_like(x), nb.zeros(shape)) instead of an ndarray. Or say that it is a constant, by x.asnumpy() "
+            "(np.zeros_like(x), nb.ops.zeros(shape)) instead of an ndarray. Or say that it is a constant, by x.asnumpy() "
             "or nb.stop_gradient(x)."
         )
         self._leaving(how, instead)
@@ -234,7 +234,7 @@ class Tensor:
         self._leaving(
             "become, or be stored into, a plain ndarray",
             "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor (np.zeros_like(x), "
-            "nb.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
+            "nb.ops.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
         )
         value = concrete(self._node, "array")
         if dtype is not None and value.dtype != dtype:

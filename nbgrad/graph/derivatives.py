@@ -11,7 +11,7 @@ other. Called by differentiate.py only. A row is one of
 - `NoDerivative`: and why.
 
 Conventions at points without a derivative: abs'(0) = 0; maximum, minimum and max, min share ties equally; sqrt'(0),
-log'(0) = inf; hypot'(0, 0) = 0; d(x**y)/dx = 0 where y = 0, d(x**y)/dy = 0 where x = 0 and y >= 0; rounding and sign
+log'(0) = inf; hypot'(0, 0) = 0; d(x**y)/dx = 0 where x = y = 0, d(x**y)/dy = 0 where x = 0 and y >= 0; rounding and sign
 have derivative 0; a NaN operand gives a NaN derivative.
 """
 
@@ -347,7 +347,7 @@ DERIVATIVES: dict[str, Row] = {
     "multiply": _binary(lambda z, x, y: y, lambda z, x, y: x),
     "divide": _binary(lambda z, x, y: 1.0 / y, lambda z, x, y: -z / y),
     "power": _binary(
-        lambda z, x, y: choose(equal(y, 0.0), 0.0, y * power(x, y - 1.0), x),
+        lambda z, x, y: choose(both(equal(x, 0.0), equal(y, 0.0)), 0.0, y * power(x, y - 1.0), x),
         lambda z, x, y: choose(both(equal(x, 0.0), greater_equal(y, 0.0)), 0.0, z * log(x), x),
     ),
     "remainder": _binary(lambda z, x, y: 1.0, lambda z, x, y: -floor_divide(x, y)),

@@ -136,10 +136,20 @@ def make(name: str, inputs: tuple[Node, ...], params: Params = ()) -> Node:
     return Node(primitive, inputs, params, shape, dtype)
 
 
+_literals: dict[tuple[Number, type, np.dtype[Any], bool], Node] = {}
+"""Literals that were made before; zeros (which have a sign) and NaN (which equals nothing) are made anew."""
+
+
 def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
     """A number baked into the program. The bytes are the identity: -0.0 is not 0.0, and a NaN equals itself."""
-    data = np.array(value).astype(dtype).tobytes()
-    return Node(PRIMITIVES["literal"], (), (data,), (), dtype, weak=weak)
+    key = (value, type(value), dtype, weak)
+    node = _literals.get(key) if value else None
+    if node is None:
+        data = np.array(value).astype(dtype).tobytes()
+        node = Node(PRIMITIVES["literal"], (), (data,), (), dtype, weak=weak)
+        if value and value == value and len(_literals) < 10_000:
+            _literals[key] = node
+    return node
 
 
 def literal_value(node: Node) -> Any:
@@ -164,6 +174,24 @@ def broadcast(node: Node, shape: Shape) -> Node:
     return node if node.shape == shape else make("broadcast", (node,), (shape,))
 
 
+def joint_shape(a: Shape, b: Shape) -> Shape:
+    """What two shapes broadcast to; several times faster than NumPy's function."""
+    if a == b or not b:
+        return a
+    if not a:
+        return b
+    if len(a) < len(b):
+        a, b = b, a
+    shape = list(a)
+    for axis, extent in enumerate(b, len(a) - len(b)):
+        if shape[axis] != extent:
+            if shape[axis] == 1:
+                shape[axis] = extent
+            elif extent != 1:
+                raise ValueError
+    return tuple(shape)
+
+
 def elementwise(name: str, *operands: Node | Number) -> Node:
     """Apply an elementwise primitive; shapes broadcast, numbers take the dtype of the last node operand."""
     dtype = None
@@ -176,7 +204,8 @@ def elementwise(name: str, *operands: Node | Number) -> Node:
     shape = nodes[0].shape
     for node in nodes:
         if node.shape != shape:
-            shape = np.broadcast_shapes(*[node.shape for node in nodes])
+            for other in nodes[1:]:
+                shape = joint_shape(shape, other.shape)
             return make(name, tuple([broadcast(node, shape) for node in nodes]))
     return make(name, tuple(nodes))
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, literal, literal_value
+from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, joint_shape, literal, literal_value
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import FLOAT64, as_node, wrap
 from .operands import deliver, integer
 from .promotion import common_dtype, convert
-from .ufuncs import RULES, apply_ufunc, joint_shape
+from .ufuncs import RULES, apply_ufunc
 
 
 def _node(result: Any) -> Node:

@@ -24,6 +24,9 @@ def number(value: bool | int | float) -> Node:
     if isinstance(value, bool):
         return literal(value, BOOL, weak=True)
     if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            message = f"The integer {value} does not fit in 64 bits. Use a float."
+            raise DtypeError(message)
         return literal(value, INT64, weak=True)
     if value in _BAKED:
         return literal(value, FLOAT64, weak=True)

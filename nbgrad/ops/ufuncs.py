@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, literal, literal_value, make
+from ..graph.ir import BOOL, Node, broadcast, elementwise, joint_shape, literal, literal_value, make
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
 from ..runtime.evaluate import settle
 from ..tensor import Tensor
@@ -26,24 +26,6 @@ from .scipy_ufuncs import SCIPY_RULES
 Results = Node | tuple[Node, ...]
 Rule = Callable[..., Results]
 """From operands that have the loop's dtypes to the result."""
-
-
-def joint_shape(a: Shape, b: Shape) -> Shape:
-    """What two shapes broadcast to; several times faster than NumPy's function."""
-    if a == b or not b:
-        return a
-    if not a:
-        return b
-    if len(a) < len(b):
-        a, b = b, a
-    shape = list(a)
-    for axis, extent in enumerate(b, len(a) - len(b)):
-        if shape[axis] != extent:
-            if shape[axis] == 1:
-                shape[axis] = extent
-            elif extent != 1:
-                raise ValueError
-    return tuple(shape)
 
 
 def _primitive(name: str) -> Rule:

@@ -1,0 +1,119 @@
+"""`explain`: what was compiled for a function, as text.
+
+In: a function and arguments. Out: the recorded graph, the fused kernels as readable loops with their bytes and flops, the
+memory plan, and the times of compiling and running. Called by users and by `python -m nbgrad explain`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .compiler import cache
+from .compiler.fuse import Special
+from .compiler.loops import Loop, show
+from .errors import ArgumentError
+from .graph.ir import show as show_graph
+from .jit import Jitted, jit
+from .lifting import name_of
+from .runtime.plan import Step
+from .runtime.program import Program
+
+
+def explain(fn: Callable[..., Any], *args: Any) -> str:
+    """What nbgrad makes of a function.
+
+    Parameters
+    ----------
+    fn : callable
+        Any function, for example `nb.value_and_grad(loss)`.
+    *args : arrays
+        What to call it with.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ArgumentError
+        If compilation is switched off.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> print(nb.explain(lambda x: np.sum(np.sin(x)), np.zeros(3)))  # doctest: +ELLIPSIS
+    <lambda>: 1 kernel...
+    """
+    before = dict(cache.counters)
+    start = time.perf_counter()
+    compiled = jit(fn.fn if isinstance(fn, Jitted) else fn)
+    compiled(*args)
+    first = time.perf_counter() - start
+    program = _program_of(compiled)
+    runs = 1 + int(min(200, 0.2 / max(first, 1e-6)))
+    samples = [_timed(compiled, args) for _ in range(max(runs, 5))]
+    made = {key: cache.counters[key] - before[key] for key in ("compiled", "loaded")}
+    count = len(program.plan.steps)
+    flops = sum(_cost(step)[1] for step in program.plan.steps)
+    moved = sum(_cost(step)[0] for step in program.plan.steps)
+    seconds = statistics.median(samples)
+    lines = [
+        f"{name_of(fn)}: {count} kernel{'s' if count != 1 else ''}, {flops:,} flops, {moved:,} bytes read and written",
+        f"first call {first * 1e3:.1f} ms ({made['compiled']} compiled, {made['loaded']} from the cache), "
+        f"then {seconds * 1e6:.2f} us a call",
+        "",
+        show_graph(program.graph),
+        "",
+    ]
+    for position, step in enumerate(program.plan.steps):
+        bytes_, work = _cost(step)
+        share = f"{step.chunks} chunks{', parallel' if step.parallel else ''}" if step.chunks > 1 else "1 chunk"
+        lines.append(f"kernel {position}: {share}, {work:,} flops, {bytes_:,} bytes")
+        lines.append(_kernel(step))
+        lines.append("")
+    lines.append(_memory(program))
+    return "\n".join(lines)
+
+
+def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
+    start = time.perf_counter()
+    function(*args)
+    return time.perf_counter() - start
+
+
+def _program_of(compiled: Jitted) -> Program:
+    program = next(iter(compiled.paths()), None)
+    if program is None:
+        message = "Nothing was compiled: NBGRAD_DISABLE_JIT is set. Unset it to see what would be compiled."
+        raise ArgumentError(message)
+    return program
+
+
+def _cost(step: Step) -> tuple[int, int]:
+    """(bytes, flops) of a kernel."""
+    kernel = step.kernel
+    if isinstance(kernel, Loop):
+        return kernel.bytes, kernel.flops
+    node = kernel.node
+    touched = sum(s.size * s.dtype.itemsize for s in (*kernel.sources, node))
+    work = 2 * node.size * node.inputs[0].shape[-1] if node.name == "matmul" else node.size
+    return touched, work
+
+
+def _kernel(step: Step) -> str:
+    kernel = step.kernel
+    if isinstance(kernel, Special):
+        shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.sources, kernel.views, strict=True))
+        return f"{kernel.node.name}({shapes}) -> {kernel.node.dtype}{list(kernel.node.shape)}"
+    return show(kernel)
+
+
+def _memory(program: Program) -> str:
+    plan = program.plan
+    return (
+        f"memory: arena {plan.arena_bytes:,} bytes for all intermediates ({plan.unshared_bytes:,} without sharing), "
+        f"{len(plan.bases)} inputs and constants, {len(program.outputs)} outputs"
+    )
