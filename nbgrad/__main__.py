@@ -40,11 +40,12 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("info", help="print versions, CPU, threads, BLAS, CUDA and cache")
     explain = commands.add_parser(
         "explain",
-        help="print what is compiled for the gradient of a function",
+        help="print what is compiled for a function of yours",
         description="Record FUNCTION of FILE.py on the given arrays, and print what is compiled for it.",
     )
     explain.add_argument("function", metavar="FILE.py:FUNCTION")
     explain.add_argument("arrays", metavar="ARG.npy", nargs="+", help="one file per argument, written by numpy.save")
+    explain.add_argument("--grad", action="store_true", help="its value and gradient by all floating-point arguments")
     return top
 
 
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "info":
                 return run_info()
             case _:
-                return run_explain(options.function, options.arrays)
+                return run_explain(options.function, options.arrays, options.grad)
     except CommandError as error:
         print(f"nbgrad: {error}", file=sys.stderr)
         return 2
@@ -105,14 +106,17 @@ def run_info() -> int:
     return 0
 
 
-def run_explain(target: str, arrays: Sequence[str]) -> int:
-    """Print what is compiled for a user's function."""
+def run_explain(target: str, arrays: Sequence[str], gradient: bool) -> int:
+    """Print what is compiled for a user's function, or for its gradient."""
+    import nbgrad as nb
+
     function = load_function(target)
     loaded = [load_array(path) for path in arrays]
-    from .explain import explain
-
     try:
-        text = explain(function, *loaded)
+        if gradient:
+            positions = tuple([k for k, array in enumerate(loaded) if array.dtype.kind == "f"])
+            function = nb.value_and_grad(function, positions)
+        text = nb.explain(function, *loaded)
     except NbgradError as error:
         raise CommandError(str(error)) from error
     print(text)

@@ -219,7 +219,9 @@ def test_an_unknown_command(capsys: Capture) -> None:
 def model(tmp_path: Path) -> Path:
     path = tmp_path / "model.py"
     path.write_text(
-        "import numpy as np\n\ndef loss(x):\n    return np.sum(np.sin(x) * x)\n\nnumber = 3\n", encoding="utf-8"
+        "import numpy as np\n\ndef loss(x):\n    return np.sum(np.sin(x) * x)\n\n"
+        "def product(x, y):\n    return x * y\n\nnumber = 3\n",
+        encoding="utf-8",
     )
     np.save(tmp_path / "x.npy", np.linspace(0, 1, 5))
     np.save(tmp_path / "words.npy", np.array(["a", "b"]))
@@ -231,8 +233,25 @@ def model(tmp_path: Path) -> Path:
 def test_explain(model: Path, capsys: Capture) -> None:
     assert main(["explain", f"{model}:loss", str(model.with_name("x.npy"))]) == 0
     out = capsys.readouterr().out
-    assert "sin" in out
-    assert "cos" in out
+    assert "loss" in out
+    assert "sin(" in out
+    assert "cos(" not in out
+
+
+def test_explain_gradient(model: Path, capsys: Capture) -> None:
+    assert main(["explain", f"{model}:loss", str(model.with_name("x.npy")), "--grad"]) == 0
+    out = capsys.readouterr().out
+    assert "sin(" in out
+    assert "cos(" in out
+
+
+def test_explain_tells_what_is_wrong_with_the_arguments(model: Path, capsys: Capture) -> None:
+    x = str(model.with_name("x.npy"))
+    np.save(model.with_name("n.npy"), np.arange(3))
+    assert main(["explain", f"{model}:loss", str(model.with_name("n.npy")), "--grad"]) == 2
+    assert "nbgrad: " in capsys.readouterr().err
+    assert main(["explain", f"{model}:product", x, str(model.with_name("n.npy"))]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -240,8 +259,8 @@ def test_explain(model: Path, capsys: Capture) -> None:
     [
         ("model.py", "x.npy", "write FILE.py:FUNCTION"),
         ("none.py:loss", "x.npy", "There is no Python file"),
-        ("model.py:lost", "x.npy", "has no function 'lost'; it has loss."),
-        ("model.py:number", "x.npy", "has no function 'number'; it has loss."),
+        ("model.py:lost", "x.npy", "has no function 'lost'; it has loss, product."),
+        ("model.py:number", "x.npy", "has no function 'number'; it has loss, product."),
         ("broken.py:loss", "x.npy", "cannot be imported: ModuleNotFoundError"),
         ("model.py:loss", "none.npy", "cannot be read"),
         ("model.py:loss", "model.py", "cannot be read"),
