@@ -79,23 +79,22 @@ def _blas(package: str) -> str:
     return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
 
 
-def _cuda() -> str:
-    packages = [f"{name} {number}" for name in CUDA_PACKAGES if (number := installed(name)) is not None]
-    also = f"; packages: {', '.join(packages)}" if packages else "; no CUDA packages"
-    return f"{_driver()}{also}; nbgrad compiles for the CPU"
-
-
-def _driver() -> str:
-    name = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
+def cuda_devices() -> int | None:
+    """How many devices the CUDA driver reports; None without a driver, 0 if it cannot be used."""
     try:
-        driver = ctypes.CDLL(name)
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
         count = ctypes.c_int(0)
         failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
     except (OSError, AttributeError):
-        return "no driver found"
-    if failed:
-        return f"driver found, but it reports error {failed}"
-    return f"driver found, {count.value} device{'s' if count.value != 1 else ''}"
+        return None
+    return 0 if failed else count.value
+
+
+def _cuda() -> str:
+    count = cuda_devices()
+    driver = "no driver found" if count is None else f"driver found, {count} device{'s' if count != 1 else ''}"
+    packages = [f"{name} {number}" for name in CUDA_PACKAGES if (number := installed(name)) is not None]
+    return f"{driver}; {', '.join(packages) or 'no CUDA packages'}; nbgrad compiles for the CPU"
 
 
 def _cache() -> str:

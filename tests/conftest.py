@@ -7,20 +7,10 @@ import os
 import pytest
 from hypothesis import settings
 
+from nbgrad.info import cuda_devices
+
 settings.register_profile("nbgrad", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("nbgrad")
-
-
-def cuda_devices() -> int:
-    """How many CUDA devices the driver reports; 0 without a driver."""
-    import ctypes
-
-    count = ctypes.c_int(0)
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return 0
-    return 0 if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) else count.value
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,7 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reasons: dict[str, str] = {}
     if not hasattr(os, "fork"):
         reasons["fork"] = "this system cannot fork"
-    if any(item.get_closest_marker("gpu") for item in items) and cuda_devices() == 0:
+    if any(item.get_closest_marker("gpu") for item in items) and not cuda_devices():
         reasons["gpu"] = "no CUDA device"
     for item in items:
         for marker, reason in reasons.items():
