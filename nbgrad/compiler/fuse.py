@@ -68,6 +68,16 @@ class _Group:
         self.weight += 1 if node.name in LIGHT else HEAVY_WEIGHT
 
 
+@dataclass(frozen=True)
+class _Use:
+    """One use of a node: by which kernel, whether at the same point of the same loop, and whether that loop may compute the
+    node again instead of reading it."""
+
+    group: int
+    direct: bool
+    repeatable: bool
+
+
 def fuse(outputs: Sequence[Node]) -> Fused:
     """Group a simplified graph into kernels."""
     return _Fuser(outputs).run()
@@ -85,8 +95,8 @@ class _Fuser:
         self.outputs = self._lower(outputs)
         self.order = topological(self.outputs)
         self.groups: list[_Group] = []
-        self.place: dict[Node, int] = {}
         self.stored: set[Node] = set(self.outputs)
+        self.free: set[Node] = set()
 
     def run(self) -> Fused:
         self._group()
@@ -111,6 +121,10 @@ class _Fuser:
         result: list[Node] = []
         for node in outputs:
             lowered = new[node]
+            source, view = self.views[lowered]
+            if source.primitive.kind != "source" and view.is_contiguous and source.size == lowered.size:
+                # The same elements in another shape: what is computed is the output.
+                lowered = source
             if lowered.primitive.kind in ("movement", "source") and lowered.name != "concatenate" or lowered in result:
                 lowered = self._visit(make("alias", (lowered,)))
             result.append(lowered)
@@ -186,46 +200,58 @@ class _Fuser:
     # ----- Grouping -----
 
     def _group(self) -> None:
-        uses: dict[Node, list[tuple[int, bool]]] = {}
+        uses: dict[Node, list[_Use]] = {}
         by_domain: dict[Shape, list[int]] = {}
         for node in reversed(self.order):
             kind = node.primitive.kind
             if kind == "source" or kind == "movement" and node.name != "concatenate":
                 continue
+            if self._is_free(node, uses.get(node, [])):
+                self.free.add(node)
+                continue
             place = self._choose(node, uses.get(node, []), by_domain)
             self.groups[place].add(node)
-            self.place[node] = place
-            if any(group != place for group, _ in uses.get(node, [])):
+            if any(use.group != place or not use.direct for use in uses.get(node, [])):
                 self.stored.add(node)
             domain = domain_of(node)
             for position, operand in enumerate(node.inputs):
                 source, view = self.views[operand]
                 if source.name in LEAVES or source.name in VIRTUAL:
                     continue
+                in_loop = kind in ("elementwise", "reduction") and not (node.name == "gather" and position == 0)
                 direct = (
-                    kind in ("elementwise", "reduction")
-                    and not (node.name == "gather" and position == 0)
+                    in_loop
                     and source.primitive.kind == "elementwise"
                     and domain_of(source) == domain
                     and view.is_contiguous
                 )
-                uses.setdefault(source, []).append((place, direct))
-                if not direct:
-                    self.stored.add(source)
+                uses.setdefault(source, []).append(_Use(place, direct, in_loop and not view.is_masked and domain != ()))
 
-    def _choose(self, node: Node, uses: Sequence[tuple[int, bool]], by_domain: dict[Shape, list[int]]) -> int:
+    def _is_free(self, node: Node, uses: Sequence[_Use]) -> bool:
+        """Whether a scalar is computed again by each loop that uses it: a few instructions, ahead of the loop."""
+        return (
+            node not in self.stored
+            and node.ndim == 0
+            and node.primitive.kind == "elementwise"
+            and node.name in LIGHT
+            and node.name != "gather"
+            and all(use.repeatable for use in uses)
+            and all(self.views[operand][0].primitive.kind == "source" for operand in node.inputs)
+        )
+
+    def _choose(self, node: Node, uses: Sequence[_Use], by_domain: dict[Shape, list[int]]) -> int:
         """The kernel that a node joins. Kernels are numbered from the last to the first that runs."""
         if node.primitive.kind == "special" or node.name == "concatenate":
             self.groups.append(_Group(()))
             return len(self.groups) - 1
         domain = domain_of(node)
         known = by_domain.setdefault(domain, [])
-        first = max((group for group, _ in uses), default=-1)
+        first = max((use.group for use in uses), default=-1)
         if (
             first >= 0
             and self.groups[first].domain == domain
             and first in known
-            and all(direct for group, direct in uses if group == first)
+            and all(use.direct for use in uses if use.group == first)
             and self.groups[first].weight < LARGEST_KERNEL
         ):
             return first
@@ -261,12 +287,16 @@ class _Fuser:
 
     def _operand(self, builder: _LoopBuilder, inside: set[Node], operand: Node) -> int:
         source, view = self.views[operand]
-        if source in inside and source in builder.value_of:
+        if source in builder.value_of and (source in inside or source in self.free):
+            return builder.value_of[source]
+        if source in self.free:
+            parts = tuple([self._operand(builder, inside, part) for part in source.inputs])
+            builder.value_of[source] = builder.apply(source, parts)
             return builder.value_of[source]
         squeezed = view.squeeze()
         if squeezed is None:
             return builder.literal(literal(0, operand.dtype))
-        return builder.read(source, squeezed)
+        return builder.read(source, squeezed.broadcast(builder.domain))
 
     def _assemble(self, node: Node) -> list[Loop]:
         """A concatenation of many pieces: one copy into the buffer for each."""

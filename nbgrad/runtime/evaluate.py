@@ -128,6 +128,8 @@ def settle(node: Node) -> Node:
 
 def require(condition: Node, message: str) -> None:
     """Raise RangeError unless all of a boolean node is true; while jit records, every later call checks it too."""
+    if condition.size == 0:
+        return
     everything = reduce("min", condition, range(condition.ndim))
     trace = current_trace()
     if trace is not None and trace.varies(everything):
