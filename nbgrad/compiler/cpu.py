@@ -14,6 +14,7 @@ from collections.abc import Callable
 import llvmlite.binding as llvm
 
 from . import cache
+from .half import CONVERSIONS
 
 _lock = threading.RLock()
 _machine: llvm.TargetMachine | None = None
@@ -51,7 +52,7 @@ _engines: list[llvm.ExecutionEngine] = []
 def compile_ir(text: str) -> tuple[bytes, str]:
     """Optimise IR text; returns object code and, for reading, the optimised module's text."""
     machine = _target_machine()
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text + CONVERSIONS if " half " in text else text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
