@@ -23,6 +23,7 @@ from .graph.interpret import interpret
 from .graph.ir import Node, constant, placeholder
 from .graph.trace import current_trace, recording
 from .lifting import flatten, kind_of, name_of, native_array, node_of
+from .ops.lifting import supported
 from .runtime.program import Output, Program
 from .tensor import Tensor
 
@@ -220,8 +221,11 @@ def _dynamic_kind(leaf: Any) -> str | None:
     if type(leaf) is float or isinstance(leaf, Tensor):
         return "tensor" if isinstance(leaf, Tensor) else "float"
     if isinstance(leaf, np.ndarray | np.floating | np.integer | np.bool_):
-        if leaf.dtype.kind not in "fiub":
-            message = f"jit takes arrays of booleans, integers or real numbers, but got an array of dtype {leaf.dtype}."
+        if not supported(leaf.dtype):
+            message = (
+                "jit takes arrays of booleans, integers or real numbers of at most 64 bits, but got an array of dtype "
+                f"{leaf.dtype}."
+            )
             raise DtypeError(message)
         return "array"
     return None

@@ -19,7 +19,7 @@ import optree
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, literal, make
 from .graph.trace import current_trace
-from .ops.lifting import as_node
+from .ops.lifting import as_node, supported
 from .runtime.evaluate import compute
 from .tensor import Tensor
 
@@ -76,7 +76,10 @@ def node_of(value: Any) -> Node:
     if isinstance(value, Tensor):
         return value._node
     if isinstance(value, np.ndarray):
-        return constant(native_array(value))
+        if isinstance(value, np.ma.MaskedArray):
+            message = "A masked array would lose its mask here. Pass its data and its mask, or x.filled(value)."
+            raise DtypeError(message)
+        return constant(native_array(value)) if supported(value.dtype) else as_node(value)
     # A float argument is a run-time input whatever its value, unlike a number in the function's text.
     return constant(np.array(value, np.float64), weak=True) if type(value) is float else as_node(value)
 
@@ -95,7 +98,7 @@ def lift(value: Any) -> Any:
     """An argument that is not differentiated: its real arrays become Tensors, all else stays what it is."""
 
     def leaf(item: Any) -> Any:
-        if type(item) is np.ndarray and item.dtype.kind in "fiub":
+        if type(item) is np.ndarray and supported(item.dtype):
             return Tensor._of(node_of(item))
         return item
 
@@ -115,13 +118,14 @@ def lift_wanted(value: Any, what: str) -> tuple[Any, Wanted]:
                 "or floats (or tuples, lists or dicts of them). Choose other positions with grad_position, or convert it."
             )
             raise DtypeError(message)
-        node = node_of(item)
-        if node.dtype.kind != "f":
+        dtype = np.asarray(item).dtype if kind != "tensor" else item.dtype
+        if dtype.kind != "f" or not supported(dtype):
             message = (
-                f"{what} is {_described(item)}: a gradient with respect to {node.dtype} values does not exist. "
-                f"Convert it to floating point first, for example with .astype(float)."
+                f"{what} is {_described(item)}: there are gradients with respect to float16, float32 and float64 values, "
+                f"not {dtype}. Convert it first, for example with .astype(float)."
             )
             raise DtypeError(message)
+        node = node_of(item)
         fresh = make("alias", (node,))
         fresh.traced = True
         fresh.weak = node.weak

@@ -24,7 +24,7 @@ from .views import View, contiguous_strides, view_through
 
 LARGEST_KERNEL = 256
 """Weight of the nodes in one kernel; more would make LLVM slow and run out of registers."""
-HEAVY_WEIGHT = 6
+HEAVY_WEIGHT = 16
 LIGHT = frozenset(
     "negative absolute sign floor ceil rint trunc invert sqrt add subtract multiply divide maximum minimum fmax fmin "
     "copysign bitwise_and bitwise_or bitwise_xor left_shift right_shift select alias stop_gradient custom cast gather "

@@ -33,6 +33,11 @@ def number(value: bool | int | float) -> Node:
     return constant(np.array(value, FLOAT64), weak=True)
 
 
+def supported(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of a dtype can be computed with: booleans, integers and floats of at most 64 bits."""
+    return dtype.kind in "fiub" and dtype.itemsize <= 8
+
+
 def as_node(value: Any) -> Node:
     """The node of anything array-like.
 
@@ -55,9 +60,9 @@ def as_node(value: Any) -> Node:
         array = np.array(value)
     else:
         array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
+    if not supported(array.dtype):
         message = (
-            f"Expected an array of booleans, integers or real numbers, but got {type(value).__name__} "
+            f"Expected an array of booleans, integers or real numbers of at most 64 bits, but got {type(value).__name__} "
             f"with dtype {array.dtype}."
         )
         raise DtypeError(message)
