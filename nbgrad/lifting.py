@@ -9,6 +9,7 @@ and jit.py.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,7 +77,9 @@ def node_of(value: Any) -> Node:
     if isinstance(value, Tensor):
         return value._node
     if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray):
+        # numpy.ma is imported lazily by NumPy; without it there are no masked arrays.
+        masked = sys.modules.get("numpy.ma")
+        if masked is not None and isinstance(value, masked.MaskedArray):
             message = "A masked array would lose its mask here. Pass its data and its mask, or x.filled(value)."
             raise DtypeError(message)
         return constant(native_array(value)) if supported(value.dtype) else as_node(value)
