@@ -278,7 +278,7 @@ def _accumulate_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
     x, t = node.inputs[0], tangents[0]
     assert t is not None
     n = x.shape[-1]
-    rows = x.size // n if n else 0
+    rows = math.prod(x.shape[:-1])
     position = broadcast(iota(n), x.shape)
     held = either(equal(x, node), isnan(x))
     position = accumulate("maximum", choose(held, position, 0, position))
