@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import optree
 
 from .errors import ArgumentError, DtypeError, ShapeError
@@ -88,7 +89,9 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     (array([2., 0.]),)
     """
     check_flag(has_aux, "has_aux")
-    call = prepare(fn, inputs, {}, range(len(inputs)))
+    # vjp_fn runs later, when the user may have written to the arrays.
+    held = optree.tree_map(lambda v: np.array(v) if isinstance(v, np.ndarray) else v, inputs, none_is_leaf=True)
+    call = prepare(fn, held, {}, range(len(inputs)))
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
     with recording(wrt):
