@@ -2,8 +2,8 @@
 
     python ratios.py [--jax-python PYTHON] [--rounds N] [--readme FILE]
 
-In: two interpreters, one with nbgrad and one with JAX (by default both this one). Out: a table, and with --readme the same
-table between the markers of a README. Each measurement runs in a process of its own; the two libraries take turns.
+In: two interpreters, one with nbgrad and one with JAX (by default both this one). Out: a table, and with --readme the
+same table between the markers of a README. Each measurement runs in a process of its own; the two libraries take turns.
 """
 
 import argparse
@@ -96,9 +96,8 @@ def measure(python: str, library: str, what: str, cache: str) -> float:
     if what in ("compile", "chain"):
         for entry in Path(cache).glob("object-*"):
             entry.unlink()
-    run = subprocess.run(
-        [python, str(HERE / "ratios.py"), "--worker", library, what], env=env, capture_output=True, text=True, check=False
-    )
+    command = [python, str(HERE / "ratios.py"), "--worker", library, what]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"{library} {what} failed:\n{run.stderr[-2000:]}")
     return json.loads(run.stdout.splitlines()[-1])

@@ -52,8 +52,8 @@ def check_grads(
 
     Notes
     -----
-    The reference is a central difference of fourth order with Richardson's extrapolation (Ridders 1982 in spirit): about
-    11 digits in float64.
+    The reference is a central difference of fourth order with Richardson's extrapolation (Ridders 1982 in spirit):
+    about 11 digits in float64.
 
     Examples
     --------
@@ -145,7 +145,8 @@ def _vector(tree: Any) -> np.ndarray:
 
 
 def _moved(args: Any, direction: Any, step: float) -> Any:
-    return optree.tree_map(lambda x, d: x + np.asarray(step * d, np.asarray(x).dtype), args, direction, none_is_leaf=True)
+    return optree.tree_map(lambda x, d: x + np.asarray(step * d, np.asarray(x).dtype), args, direction,
+    none_is_leaf=True)
 
 
 def _difference(fn: Callable[..., Any], args: Any, direction: Any, step: float) -> np.ndarray:

@@ -91,8 +91,8 @@ class _Rule:
             part = node_of(leaf)
             if part.shape != argument.shape:
                 message = (
-                    f"The reverse rule of {self.name}() returned a gradient of shape {part.shape} for argument {position}, "
-                    f"which has shape {argument.shape}."
+                    f"The reverse rule of {self.name}() returned a gradient of shape {part.shape} for argument "
+                    f"{position}, which has shape {argument.shape}."
                 )
                 raise ShapeError(message)
             results.append(cast(part, argument.dtype))
@@ -110,8 +110,8 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
     fn : callable
         The function.
     bprop : callable, optional
-        MindSpore's form of a rule: `bprop(*inputs, out, dout)` gives one gradient per input. `defvjp` gives a rule in two
-        parts instead.
+        MindSpore's form of a rule: `bprop(*inputs, out, dout)` gives one gradient per input. `defvjp` gives a rule
+        in two parts instead.
 
     Examples
     --------
@@ -159,10 +159,10 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
         if not any(isinstance(leaf, Tensor) for leaf in leaves):
             return self.fn(*args)
         if self.forward is None or self.backward is None:
-            message = f"{name_of(self.fn)}() has no reverse rule yet: call {name_of(self.fn)}.defvjp(forward, backward)."
+            name = name_of(self.fn)
+            message = f"{name}() has no reverse rule yet: call {name}.defvjp(forward, backward)."
             raise ArgumentError(message)
-        lifted = [lift(arg) for arg in args]
-        lifted = optree.tree_map(_as_tensor, tuple(lifted), none_is_leaf=True)
+        lifted: Any = optree.tree_map(_as_tensor, lift(args), none_is_leaf=True)
         arguments = [leaf._node for leaf in flatten(lifted)[0] if isinstance(leaf, Tensor)]
         returned = self.forward(*lifted)
         if not isinstance(returned, tuple) or len(returned) != 2:

@@ -1,7 +1,7 @@
 """`explain`: what was compiled for a function, as text.
 
-In: a function and arguments. Out: the recorded graph, the fused kernels as readable loops with their bytes and flops, the
-memory plan, and the times of compiling and running. Called by users and by `python -m nbgrad explain`.
+In: a function and arguments. Out: the recorded graph, the fused kernels as readable loops with their bytes and
+flops, the memory plan, and the times of compiling and running. Called by users and by `python -m nbgrad explain`.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     seconds = statistics.median(samples)
     lines = [
         f"{name_of(fn)}: {count} kernel{'s' if count != 1 else ''}, {flops:,} flops, {moved:,} bytes read and written",
-        f"first call {first * 1e3:.1f} ms ({made['compiled']} compiled, {made['loaded']} from the cache), "
-        f"then {seconds * 1e6:.2f} us a call",
+        (
+            f"first call {first * 1e3:.1f} ms ({made['compiled']} compiled, {made['loaded']} from the cache), "
+            f"then {seconds * 1e6:.2f} us a call"
+        ),
         "",
         show_graph(program.graph),
         "",

@@ -73,7 +73,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     -------
     out : as `fn` returns it
     vjp_fn : callable
-        Takes one cotangent per output; gives a tuple with the cotangent of every input (with weights: a pair of tuples).
+        Takes one cotangent per output; gives a tuple with the cotangent of every input (with weights: a pair of
+        tuples).
     aux : only with `has_aux`
 
     Raises
@@ -105,8 +106,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
         given = flatten(cotangents)[0]
         if len(given) != len(outputs):
             message = (
-                f"{name_of(fn)}() has {len(outputs)} output{'s' if len(outputs) != 1 else ''}, so its vjp takes as many "
-                f"cotangents, but got {len(given)}."
+                f"{name_of(fn)}() has {len(outputs)} output{'s' if len(outputs) != 1 else ''}, so its vjp takes as "
+                f"many cotangents, but got {len(given)}."
             )
             raise ArgumentError(message)
         with recording(wrt):
@@ -193,7 +194,9 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
 def _paired(vectors: Sequence[Any], nodes: Sequence[Node]) -> list[tuple[Any, Node]]:
     leaves = flatten(vectors)[0]
     if len(leaves) != len(nodes):
-        message = f"The inputs hold {len(nodes)} arrays, but the tangents hold {len(leaves)}. They must have one structure."
+        message = (
+            f"The inputs hold {len(nodes)} arrays, but the tangents hold {len(leaves)}. They must have one structure."
+        )
         raise ArgumentError(message)
     return list(zip(leaves, nodes, strict=True))
 
@@ -313,8 +316,8 @@ def jacrev(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False
     Returns
     -------
     callable
-        Gives an array of shape (*output shape, *input shape); for several outputs a tuple of them, for several positions a
-        tuple of those.
+        Gives an array of shape (*output shape, *input shape); for several outputs a tuple of them, for several
+        positions a tuple of those.
 
     Raises
     ------

@@ -107,8 +107,8 @@ def grad(
         Takes arrays (ndarrays, Tensors, floats, or tuples, lists and dicts of them) and any other arguments; returns an
         array or a container of arrays. If the output is not a scalar, the sum of all its elements is differentiated.
     grad_position : int, tuple of int, or None
-        The arguments to differentiate. An int or a tuple of one gives one gradient, a longer tuple a tuple of gradients;
-        None only differentiates the weights.
+        The arguments to differentiate. An int or a tuple of one gives one gradient, a longer tuple a tuple of
+        gradients; None only differentiates the weights.
     weights : Tensor, or list or tuple of Tensors, optional
         Differentiate with respect to these too. A list gives a tuple of gradients, a single Tensor one gradient; with
         positions the result is `(gradients of inputs, gradients of weights)`.
@@ -119,8 +119,8 @@ def grad(
     Returns
     -------
     callable
-        Takes the arguments of `fn`. Each gradient has the structure, shapes, dtypes and kind (ndarray, Tensor, float) of
-        what it is taken with respect to.
+        Takes the arguments of `fn`. Each gradient has the structure, shapes, dtypes and kind (ndarray, Tensor,
+        float) of what it is taken with respect to.
 
     Raises
     ------

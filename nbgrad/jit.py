@@ -178,8 +178,8 @@ class Jitted:
         if not nodes and not any(kind_of(leaf) != "other" for leaf in out_leaves):
             given = "nothing (None)" if output is None else f"{type(output).__name__} {str(output)[:60]!r}"
             message = (
-                f"{name_of(self.fn)}() returned {given}, but a jitted function must return an array, a number, or a tuple, "
-                "list or dict of them. Is a return statement missing?"
+                f"{name_of(self.fn)}() returned {given}, but a jitted function must return an array, a number, or a "
+                "tuple, list or dict of them. Is a return statement missing?"
             )
             raise DtypeError(message)
         guards = [node for node, _ in trace.guards]
@@ -241,8 +241,8 @@ def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
                 hash(leaf)
             except TypeError:
                 message = (
-                    f"jit got a {type(leaf).__name__}, which is not an array and cannot be part of a signature because it "
-                    "is not hashable. Pass arrays, numbers, strings or other hashable values."
+                    f"jit got a {type(leaf).__name__}, which is not an array and cannot be part of a signature because "
+                    "it is not hashable. Pass arrays, numbers, strings or other hashable values."
                 )
                 raise DtypeError(message) from None
             entries.append((type(leaf), leaf))
@@ -319,8 +319,8 @@ def jit(fn: Callable[..., Any]) -> Jitted:
 
     Notes
     -----
-    What the function reads from outside (global arrays, closures, attributes) is frozen when it is recorded. Side effects
-    happen only then.
+    What the function reads from outside (global arrays, closures, attributes) is frozen when it is recorded. Side
+    effects happen only then.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 In: the caller's arguments, which may be containers. Out: the same arguments with arrays replaced by Tensors, fresh
 `alias` nodes for those that are differentiated, and afterwards the results in the caller's kind: what is taken with
-respect to an ndarray is an ndarray, to a Tensor a Tensor, to a Python float a NumPy float. Called by grad.py, functional.py
-and jit.py.
+respect to an ndarray is an ndarray, to a Tensor a Tensor, to a Python float a NumPy float. Called by grad.py,
+functional.py and jit.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Leaves = list[Any]
 
 @dataclass
 class Wanted:
-    """One argument that is differentiated: its structure, and per leaf the alias node and the kind of the caller's value."""
+    """One argument that is differentiated: its structure, and per leaf the alias node and the kind of the caller's
+    value."""
 
     treespec: Any
     nodes: list[Node] = field(default_factory=list)
@@ -117,15 +118,16 @@ def lift_wanted(value: Any, what: str) -> tuple[Any, Wanted]:
         kind = kind_of(item)
         if kind == "other":
             message = (
-                f"{what} is {_described(item)}, which cannot be differentiated: expected floating-point arrays, Tensors "
-                "or floats (or tuples, lists or dicts of them). Choose other positions with grad_position, or convert it."
+                f"{what} is {_described(item)}, which cannot be differentiated: expected floating-point arrays, "
+                "Tensors or floats (or tuples, lists or dicts of them). Choose other positions with grad_position, or "
+                "convert it."
             )
             raise DtypeError(message)
         dtype = np.asarray(item).dtype if kind != "tensor" else item.dtype
         if dtype.kind != "f" or not supported(dtype):
             message = (
-                f"{what} is {_described(item)}: there are gradients with respect to float16, float32 and float64 values, "
-                f"not {dtype}. Convert it first, for example with .astype(float)."
+                f"{what} is {_described(item)}: there are gradients with respect to float16, float32 and float64 "
+                f"values, not {dtype}. Convert it first, for example with .astype(float)."
             )
             raise DtypeError(message)
         node = node_of(item)
@@ -174,7 +176,8 @@ def prepare(
             count = len(args) + len(kwargs)
             message = (
                 f"grad_position {position} is out of range: {name_of(fn)}() was called with {count} "
-                f"argument{'s' if count != 1 else ''}. Positions count from 0; arguments left to their defaults do not count."
+                f"argument{'s' if count != 1 else ''}. Positions count from 0; arguments left to their defaults do not "
+                "count."
             )
             raise ArgumentError(message)
     for position, value in enumerate(args):

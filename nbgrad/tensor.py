@@ -194,8 +194,8 @@ class Tensor:
     def _number(self, how: str) -> Any:
         instead = (
             "Keep it a Tensor: np.sin(x) instead of math.sin(x), np.stack of the elements or a Tensor to write to "
-            "(np.zeros_like(x), nb.ops.zeros(shape)) instead of an ndarray. Or say that it is a constant, by x.asnumpy() "
-            "or nb.stop_gradient(x)."
+            "(np.zeros_like(x), nb.ops.zeros(shape)) instead of an ndarray. Or say that it is a constant, by "
+            "x.asnumpy() or nb.stop_gradient(x)."
         )
         self._leaving(how, instead)
         return self._one("int" if self.dtype.kind in "iub" else "float")

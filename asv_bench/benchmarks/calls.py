@@ -10,8 +10,8 @@ from . import tasks
 class SmallCalls:
     """Value and gradient of Rosenbrock's function, compiled, ndarrays in and out."""
 
-    params = [3, 10, 100, 1000]
-    param_names = ["n"]
+    params = (3, 10, 100, 1000)
+    param_names = ("n",)
 
     def setup(self, n):
         self.x = np.linspace(0.0, 1.0, n)

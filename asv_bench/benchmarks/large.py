@@ -10,8 +10,8 @@ from . import tasks
 class Fused:
     """Value and both gradients of a transcendental sum; one kernel, no intermediate array."""
 
-    params = [100_000, 1_000_000]
-    param_names = ["n"]
+    params = (100_000, 1_000_000)
+    param_names = ("n",)
 
     def setup(self, n):
         self.inputs = tasks.pair(n)

@@ -1,4 +1,4 @@
-"""A fresh process with a warm disk cache: import and first gradient, nothing compiled, neither Numba nor SciPy loaded."""
+"""A fresh process with a warm disk cache: import and first gradient; neither Numba nor SciPy is loaded."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 """The functions that are measured, written once over a NumPy-like namespace.
 
-In: `xp`, which is numpy for nbgrad and jax.numpy for JAX. Out: plain functions, and their inputs as ndarrays. Used by the
-asv classes and by ratios.py, so that every library does the same work on the same numbers.
+In: `xp`, which is numpy for nbgrad and jax.numpy for JAX. Out: plain functions, and their inputs as ndarrays. Used by
+the asv classes and by ratios.py, so that every library does the same work on the same numbers.
 """
 
 import numpy as np

@@ -14,6 +14,7 @@ import os
 import stat
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -139,10 +140,8 @@ def store(kind: str, key: str, payload: bytes) -> None:
         pass
     finally:
         if temporary is not None:
-            try:
+            with suppress(OSError):
                 os.unlink(temporary)
-            except OSError:
-                pass
 
 
 _written = 0

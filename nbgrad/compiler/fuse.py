@@ -3,8 +3,8 @@
 In: simplified output nodes. Out: `Fused`, a list of loop nests and special kernels in an order that respects their
 dependencies, with the node that each output is stored as. Called by the runtime when it makes a program.
 
-How. (1) `_lower` turns every chain of movement operations into a view of what it reads; where strides cannot say it, the
-array is stored first. (2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its
+How. (1) `_lower` turns every chain of movement operations into a view of what it reads; where strides cannot say it,
+the array is stored first. (2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its
 first consumer if both loop over the same domain, else an earlier kernel of that domain, else opens a new one in front.
 So values are computed as late as possible, next to their use. (3) A node is stored only if another kernel, or the user,
 needs it.
@@ -70,8 +70,8 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Use:
-    """One use of a node: by which kernel, whether at the same point of the same loop, and whether that loop may compute the
-    node again instead of reading it."""
+    """One use of a node: by which kernel, whether at the same point of the same loop, and whether that loop may
+    compute the node again instead of reading it."""
 
     group: int
     direct: bool
@@ -81,6 +81,11 @@ class _Use:
 def fuse(outputs: Sequence[Node]) -> Fused:
     """Group a simplified graph into kernels."""
     return _Fuser(outputs).run()
+
+
+def is_computed(node: Node) -> bool:
+    """Whether a node has a kernel, rather than being a leaf or a view. Concatenations are assembled by copies."""
+    return node.primitive.kind not in ("source", "movement") or node.name == "concatenate"
 
 
 def domain_of(node: Node) -> Shape:
@@ -125,7 +130,7 @@ class _Fuser:
             if source.primitive.kind != "source" and view.is_contiguous and source.size == lowered.size:
                 # The same elements in another shape: what is computed is the output.
                 lowered = source
-            if lowered.primitive.kind in ("movement", "source") and lowered.name != "concatenate" or lowered in result:
+            if not is_computed(lowered) or lowered in result:
                 lowered = self._visit(make("alias", (lowered,)))
             result.append(lowered)
         return result
@@ -204,7 +209,7 @@ class _Fuser:
         by_domain: dict[Shape, list[int]] = {}
         for node in reversed(self.order):
             kind = node.primitive.kind
-            if kind == "source" or kind == "movement" and node.name != "concatenate":
+            if not is_computed(node):
                 continue
             if self._is_free(node, uses.get(node, [])):
                 self.free.add(node)

@@ -2,13 +2,16 @@
 
 In: nothing. Out: `CONVERSIONS`, IR of internal functions with the names that LLVM expects; a module that defines them
 needs no such library, which not every system has. Called by cpu.py for modules that use float16. The conversions are
-exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the last rounding counts.
+exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the last rounding
+counts.
 """
 
 from __future__ import annotations
 
 CONVERSIONS = """
-@llvm.used = appending global [3 x ptr] [ptr @__truncsfhf2, ptr @__truncdfhf2, ptr @__extendhfsf2], section "llvm.metadata"
+@llvm.used = appending global [3 x ptr] [
+  ptr @__truncsfhf2, ptr @__truncdfhf2, ptr @__extendhfsf2
+], section "llvm.metadata"
 
 define internal half @__truncsfhf2(float %value) {
   %all = bitcast float %value to i32

@@ -11,6 +11,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -67,13 +68,16 @@ def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any])
 
 
 def _compile(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any], symbol: str) -> str:
-    from ..kernels import scalar_kernel
-
     data = dtypes[1] if name == "select" else dtypes[0]
-    text = lower(scalar_kernel(name, data.name), [dtype.name for dtype in dtypes], result.name, symbol)
+    text = lower(kernel_module().scalar_kernel(name, data.name), [dtype.name for dtype in dtypes], result.name, symbol)
     if name in CONTRACTED:
         text = re.sub(r"= (fadd|fsub|fmul) ", r"= \1 contract ", text)
     return text
+
+
+def kernel_module(name: str = "") -> Any:
+    """A module of nbgrad.kernels, which lies in a folder of its own beside nbgrad's."""
+    return import_module(f"nbgrad.kernels.{name}" if name else "nbgrad.kernels")
 
 
 def lower(function: Callable[..., Any], arguments: Sequence[str], result: str, symbol: str) -> str:
@@ -86,10 +90,8 @@ def lower(function: Callable[..., Any], arguments: Sequence[str], result: str, s
     import numba
     from numba import types
 
-    from ..kernels.intrinsics import jit_kernel
-
     options = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    dispatcher = numba.njit(**options)(jit_kernel(function).py_func)
+    dispatcher = numba.njit(**options)(kernel_module("intrinsics").jit_kernel(function).py_func)
     numba_types = tuple([_numba_type(types, a) for a in arguments])
     dispatcher.compile(numba_types)
     found = dispatcher.overloads[numba_types]
@@ -308,8 +310,8 @@ WIDTHS = (2, 4, 8, 16)
 def _rare_variants(name: str, declaration: str) -> tuple[list[str], str]:
     """Masked vector variants of a library function, for loops that call it for rare elements.
 
-    Each tests whether any lane needs the call, in line, and only then calls a function that does those lanes one by one.
-    So a vectorised loop has one branch that is never taken instead of one per lane.
+    Each tests whether any lane needs the call, in line, and only then calls a function that does those lanes one by
+    one. So a vectorised loop has one branch that is never taken instead of one per lane.
     """
     kind = re.search(r"declare (?:noundef )?(float|double) ", declaration)
     assert kind is not None, declaration

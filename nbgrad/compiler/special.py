@@ -17,7 +17,7 @@ from types import ModuleType
 
 from . import cpu
 from .fuse import Special, matrix_layout
-from .scalars import lower
+from .scalars import kernel_module, lower
 
 
 def workspace_bytes(kernel: Special) -> int:
@@ -64,9 +64,8 @@ def special_sizes(kernel: Special) -> list[int]:
 
 
 def _special_ir(function: str, pointers: Sequence[str]) -> str:
-    from ..kernels import scan, scatter, sort
-
-    found = next(getattr(module, function) for module in (scan, scatter, sort) if hasattr(module, function))
+    modules = [kernel_module(name) for name in ("scan", "scatter", "sort")]
+    found = next(getattr(module, function) for module in modules if hasattr(module, function))
     text = lower(found, [*pointers, "*int64", "int64", "int64"], "int64", "special")
     lines = [text, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
     for position in range(len(pointers)):

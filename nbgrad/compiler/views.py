@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..graph.ir import Node, Shape
 
@@ -146,7 +147,7 @@ class View:
             masked = any(v for _, _, v in run)
             if masked and (len(run) > 1 or [n for n in shape[axis:end] if n != 1] != [run[0][0]]):
                 return None
-            if any(outer[1] != inner[1] * inner[0] for outer, inner in zip(run, run[1:], strict=False)):
+            if any(outer[1] != inner[1] * inner[0] for outer, inner in pairwise(run)):
                 return None
             step = run[-1][1]
             tail: list[int] = []

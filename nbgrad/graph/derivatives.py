@@ -11,8 +11,8 @@ other. Called by differentiate.py only. A row is one of
 - `NoDerivative`: and why.
 
 Conventions at points without a derivative: abs'(0) = 0; maximum, minimum and max, min share ties equally; sqrt'(0),
-log'(0) = inf; hypot'(0, 0) = 0; d(x**y)/dx = 0 where x = y = 0, d(x**y)/dy = 0 where x = 0 and y >= 0; rounding and sign
-have derivative 0; a NaN operand gives a NaN derivative.
+log'(0) = inf; hypot'(0, 0) = 0; d(x**y)/dx = 0 where x = y = 0, d(x**y)/dy = 0 where x = 0 and y >= 0; rounding and
+sign have derivative 0; a NaN operand gives a NaN derivative.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 
 from .ir import Node, Shape, broadcast, elementwise, literal, make, zeros
 from .primitives import (
+    COMPARISON,
     accumulate,
     cast,
     gather,
@@ -380,13 +381,7 @@ DERIVATIVES: dict[str, Row] = {
     "bitwise_xor": _integer,
     "left_shift": _integer,
     "right_shift": _integer,
-    **{
-        name: _integer
-        for name in (
-            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not "
-            "isnan isinf isfinite signbit"
-        ).split()
-    },
+    **dict.fromkeys(COMPARISON, _integer),
     "select": Linear(
         lambda node: (
             None,

@@ -4,7 +4,7 @@ In: output nodes, the nodes to differentiate with respect to, and cotangents (`v
 the same graph, or None where a derivative is structurally zero. Called by the transforms. Only what lies between the
 requested inputs and the outputs is visited; zeros are never built; no recursion over nodes.
 
-A cotangent that a `select` set to zero stays a `select` while it flows back (`scale`, `accumulate_cotangent`), so that
+A cotangent that a `select` set to zero stays a `select` while it flows back (`scale`, `transposed`, `accumulate_cotangent`), so that
 the infinite slope of a branch that was not taken is never multiplied by zero: `where` does not leak NaN.
 """
 
@@ -12,8 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .derivatives import DERIVATIVES, Linear, Multilinear, NoDerivative, Partials, Tangent, linear_in, partial_of
+from .derivatives import (
+    DERIVATIVES,
+    Linear,
+    Multilinear,
+    NoDerivative,
+    Partials,
+    Tangent,
+    Transpose,
+    linear_in,
+    partial_of,
+)
 from .ir import Node, elementwise, literal_value, make, placeholder, topological, zeros
+
+INDEX_MAPS = frozenset(["reshape", "transpose", "slice", "pad", "concatenate", "sum", "scatter_add"])
+"""Linear primitives whose transposes only move elements, so that they move masks too."""
 
 
 def differentiable(node: Node) -> bool:
@@ -28,10 +41,13 @@ def active_nodes(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     for node in topological(outputs):
         if node in active:
             order.append(node)
-        elif differentiable(node) and any(source in active for source in node.inputs):
-            if node.name == "custom" or not isinstance(DERIVATIVES[node.name], NoDerivative):
-                active.add(node)
-                order.append(node)
+        elif (
+            differentiable(node)
+            and any(source in active for source in node.inputs)
+            and (node.name == "custom" or not isinstance(DERIVATIVES[node.name], NoDerivative))
+        ):
+            active.add(node)
+            order.append(node)
     return order
 
 
@@ -50,14 +66,36 @@ def scale(g: Node, partial: Node | float | None) -> Node | None:
     """A tangent or cotangent times a partial derivative; a masked one stays masked."""
     if partial is None:
         return None
-    if not isinstance(partial, Node):
-        if partial == 1.0:
-            return g
-        return -g if partial == -1.0 else g * partial
+    if not isinstance(partial, Node) and partial == 1.0:
+        return g
     if _masked(g):
         condition, inner, zero = g.inputs
-        return elementwise("select", condition, inner * partial, zero)
-    return g * partial
+        return elementwise("select", condition, _product(inner, partial), zero)
+    return _product(g, partial)
+
+
+def _product(g: Node, partial: Node | float) -> Node:
+    return -g if not isinstance(partial, Node) and partial == -1.0 else g * partial
+
+
+def transposed(rule: Transpose, g: Node, node: Node) -> Node:
+    """A linear primitive's transpose applied to a cotangent; the mask of a masked one moves with it."""
+    if not _masked(g):
+        return rule(g, node)
+    condition, inner, zero = g.inputs
+    if node.name == "select":
+        # The rule masks once more: join the masks, so that what it zeroes stays zero.
+        outer = rule(g, node)
+        both = elementwise("logical_and", outer.inputs[0], condition)
+        return elementwise("select", both, inner, zero)
+    if node.name in ("alias", "cast"):
+        mask = condition
+    elif node.name in INDEX_MAPS:
+        mask = rule(condition, node)
+    else:
+        return rule(g, node)
+    moved = rule(inner, node)
+    return elementwise("select", mask, moved, zeros(moved.shape, moved.dtype))
 
 
 def accumulate_cotangent(a: Node, b: Node) -> Node:
@@ -115,7 +153,7 @@ def _operand_cotangents(node: Node, g: Node, active: set[Node]) -> list[tuple[No
     contributions: list[tuple[Node, Node | None]] = []
     for source, rule in zip(node.inputs, rules, strict=True):
         if source in active and rule is not None:
-            contributions.append((source, rule(g, node)))
+            contributions.append((source, transposed(rule, g, node)))
     return contributions
 
 

@@ -43,8 +43,8 @@ class Primitive:
 class Node:
     """One array value of a graph.
 
-    `value` is the concrete array of a "constant", or the value of any other node once it was computed. `traced` tells that the value
-    depends on an argument of a transform, so that its concrete value must not leak into plain NumPy code.
+    `value` is the concrete array of a "constant", or the value of any other node once it was computed. `traced` tells
+    that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
     `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
     """
 

@@ -117,7 +117,8 @@ def _matmul(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any
 
 
 def _given(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
-    raise AssertionError("source nodes are made by their own builders in ir.py")
+    message = "source nodes are made by their own builders in ir.py"
+    raise AssertionError(message)
 
 
 def _table(kind: str, rule: ShapeRule, names: Sequence[str]) -> None:

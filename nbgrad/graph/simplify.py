@@ -130,7 +130,7 @@ def _fold(node: Node, scalars: Sequence[Node]) -> Node | None:
     with np.errstate(all="ignore"):
         scalar_node = Node(node.primitive, tuple(scalars), node.params, (), node.dtype)
         value = evaluate_node(scalar_node, [np.asarray(literal_value(s)) for s in scalars])
-    return literal(value[()], node.dtype)
+    return literal(value.item(), node.dtype)
 
 
 # ----- Elementwise -----
@@ -319,7 +319,8 @@ def _reduction(node: Node) -> Node | None:
             rest = tuple([a for a in axes if a not in stretched])
             shape: Shape = tuple([1 if a in stretched else n for a, n in enumerate(source.shape)])
             count = math.prod(source.shape[a] for a in stretched)
-            reduced = reshape(reduce(node.name, broadcast(reshape_leading(inner, source.ndim), shape), rest), node.shape)
+            leading = broadcast(reshape_leading(inner, source.ndim), shape)
+            reduced = reshape(reduce(node.name, leading, rest), node.shape)
             return reduced * count if node.name == "sum" else reduced
     if node.name in ("sum", "prod") and node.dtype == np.float16:
         return cast(reduce(node.name, cast(source, np.dtype(np.float32)), axes), node.dtype)

@@ -1,7 +1,7 @@
 """Recording: which transform is recording now, and what it has learnt.
 
-In: transforms open a `Trace`. Out: `current_trace()` for whoever needs to know. This ContextVar is the only mutable state of
-the recorder; threads and async tasks each have their own.
+In: transforms open a `Trace`. Out: `current_trace()` for whoever needs to know. This ContextVar is the only mutable
+state of the recorder; threads and async tasks each have their own.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .ir import Node, topological
 class Trace:
     """One recording: its `arguments` are the nodes that stand for what the recorded function was called with.
 
-    `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that must
-    hold in every call. A recording inside another shares the guards of the outer one.
+    `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
+    must hold in every call. A recording inside another shares the guards of the outer one.
     """
 
     __slots__ = ("arguments", "checks", "guards", "parent")

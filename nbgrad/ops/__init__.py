@@ -1,6 +1,7 @@
 """The functions that users call on Tensors and arrays, one file per family.
 
-In: Tensors, ndarrays, numbers. Out: Tensors. `NAMES` lists every public function by the module that holds it; a module is
+In: Tensors, ndarrays, numbers. Out: Tensors. `NAMES` lists every public function by the module that holds it; a
+module is
 imported when one of its functions is first used, so that importing nbgrad stays fast. NumPy's own functions reach the
 same code (numpy_table.py).
 """

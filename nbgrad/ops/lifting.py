@@ -56,14 +56,14 @@ def as_node(value: Any) -> Node:
         if any_tensor(value):
             from .joining import stack
 
-            return as_node(stack([element for element in value]))
+            return as_node(stack(list(value)))
         array = np.array(value)
     else:
         array = np.asarray(value)
     if not supported(array.dtype):
         message = (
-            f"Expected an array of booleans, integers or real numbers of at most 64 bits, but got {type(value).__name__} "
-            f"with dtype {array.dtype}."
+            "Expected an array of booleans, integers or real numbers of at most 64 bits, but got "
+            f"{type(value).__name__} with dtype {array.dtype}."
         )
         raise DtypeError(message)
     if array.dtype.byteorder not in "=|":

@@ -49,9 +49,9 @@ def concrete(node: Node, reason: str) -> np.ndarray:
     if trace is not None and trace.guards is not None and trace.varies(node):
         if reason not in ("bool", "int"):
             message = (
-                f"The {'number' if reason == 'float' else 'array'} behind a Tensor of shape {node.shape} is needed while "
-                "jit records the function, but it differs from call to call. Keep it a Tensor, take it out of the "
-                "jitted function, or return it."
+                f"The {'number' if reason == 'float' else 'array'} behind a Tensor of shape {node.shape} is "
+                "needed while jit records the function, but it differs from call to call. Keep it a Tensor, take it out "
+                "of the jitted function, or return it."
             )
             raise TracedValueError(message)
         value = _compute(node)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler import cpu
-from ..compiler.scalars import lower
+from ..compiler.scalars import kernel_module, lower
 from . import threads
 
 # ----- Layouts, in units of 8 bytes -----
@@ -53,25 +53,27 @@ STEP_HEAD = 5
 
 # ----- Instructions -----
 
+NATIVE_ONLY = "This is a machine instruction: it runs only in compiled code."
+
 
 def load(address: int) -> int:
     """The int64 at an address."""
-    raise TypeError("native only")
+    raise TypeError(NATIVE_ONLY)
 
 
 def load32(address: int) -> int:
     """The int32 at an address."""
-    raise TypeError("native only")
+    raise TypeError(NATIVE_ONLY)
 
 
 def store(address: int, value: int) -> None:
     """Write an int64."""
-    raise TypeError("native only")
+    raise TypeError(NATIVE_ONLY)
 
 
 def invoke(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int) -> int:
     """Call a C function with up to eight word-sized arguments; those it does not take are ignored."""
-    raise TypeError("native only")
+    raise TypeError(NATIVE_ONLY)
 
 
 # ----- Native -----
@@ -178,7 +180,8 @@ def entry(self: int, arguments: int, count: int) -> int:
     for k in range(outputs):
         descriptor, rank = load(spec), load(spec + 8)
         invoke(load(context + 8 * INCREF), descriptor, 0, 0, 0, 0, 0, 0, 0)
-        made = invoke(load(context + 8 * NEW_ARRAY), load(context + 8 * ARRAY_TYPE), descriptor, rank, spec + 24, 0, 0, 0, 0)
+        kind = load(context + 8 * ARRAY_TYPE)
+        made = invoke(load(context + 8 * NEW_ARRAY), kind, descriptor, rank, spec + 24, 0, 0, 0, 0)
         if made == 0:
             failed = 1
         store(results + 8 * k, made)
@@ -244,8 +247,6 @@ def _register() -> None:
     from numba import types
     from numba.extending import intrinsic
 
-    from ..kernels.intrinsics import INTRINSICS
-
     word = ir.IntType(64)
 
     def pointer(builder: Any, address: Any, kind: Any) -> Any:
@@ -269,7 +270,9 @@ def _register() -> None:
         return types.none(types.int64, types.int64), generate
 
     @intrinsic
-    def native_invoke(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+    def native_invoke(
+        typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any
+    ) -> Any:
         kind = ir.FunctionType(word, [word] * 8)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -277,7 +280,8 @@ def _register() -> None:
 
         return types.int64(*[types.int64] * 9), generate
 
-    INTRINSICS.update({load: native_load, load32: native_load32, store: native_store, invoke: native_invoke})
+    meanings = {load: native_load, load32: native_load32, store: native_store, invoke: native_invoke}
+    kernel_module("intrinsics").INTRINSICS.update(meanings)
 
 
 def _ir(function: Any, arguments: int) -> str:
@@ -311,12 +315,14 @@ def context() -> np.ndarray:
 def _context() -> np.ndarray:
     api = ctypes.pythonapi
 
-    def python(name: str) -> int:
-        found = ctypes.cast(getattr(api, name), ctypes.c_void_p).value
+    def address(library: ctypes.CDLL | ctypes.PyDLL, name: str) -> int:
+        found = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         assert found is not None, name
         return found
 
-    from numpy._core import _multiarray_umath  # pyright: ignore[reportMissingTypeStubs]
+    from importlib import import_module
+
+    _multiarray_umath = import_module("numpy._core._multiarray_umath")
 
     get = api.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -331,13 +337,13 @@ def _context() -> np.ndarray:
         (TUPLE_NEW, "PyTuple_New"),
         (INCREF, "Py_IncRef"),
         (DECREF, "Py_DecRef"),
-        (VECTORCALL, "PyObject_Vectorcall"),
+        (VECTORCALL, "PyObject_VectorcallDict"),
         (SAVE_THREAD, "PyEval_SaveThread"),
         (RESTORE_THREAD, "PyEval_RestoreThread"),
         (ALLOCATE, "PyMem_RawMalloc"),
         (FREE, "PyMem_RawFree"),
     ):
-        table[slot] = python(name)
+        table[slot] = address(api, name)
     runtime = threads.openmp()
     if runtime is not None:
         for slot, name in (
@@ -345,7 +351,7 @@ def _context() -> np.ndarray:
             (OMP_THREAD, "omp_get_thread_num"),
             (OMP_COUNT, "omp_get_num_threads"),
         ):
-            table[slot] = ctypes.cast(getattr(runtime, name), ctypes.c_void_p).value
+            table[slot] = address(runtime, name)
         table[WORKER] = _address(worker, 1)
     threads.attach(table[THREADS : THREADS + 1])
     return table

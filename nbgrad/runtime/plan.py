@@ -1,7 +1,7 @@
 """Planning: where every array of a program lives.
 
-In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: steps in order, each with its kernel, its
-chunks and a place for every access, and the size of the one arena that all intermediates share. Two arrays share
+In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: steps in order, each with its kernel,
+its chunks and a place for every access, and the size of the one arena that all intermediates share. Two arrays share
 memory if they do not live at the same time. Called by program.py. Nothing here touches memory or machine code.
 """
 
