@@ -20,9 +20,9 @@ import optree
 from . import config
 from .errors import DtypeError, RangeError
 from .graph.interpret import interpret
-from .graph.ir import Node, constant, placeholder
+from .graph.ir import Node, constant, placeholder, plain
 from .graph.trace import current_trace, recording
-from .lifting import flatten, kind_of, name_of, native_array, node_of
+from .lifting import flatten, kind_of, name_of, node_of
 from .ops.lifting import supported
 from .runtime.program import Output, Program
 from .tensor import Tensor
@@ -262,7 +262,7 @@ def _ready(value: Any, node: Node) -> Any:
         value = value.asnumpy() if value._node.value is None else value._node.value
     if type(value) is float:
         return value
-    array = native_array(np.asarray(value))
+    array = plain(np.asarray(value))
     if array.dtype is node.dtype and array.flags.c_contiguous and array.flags.aligned:
         return array
     return np.array(array, dtype=node.dtype, order="C", subok=False)

@@ -83,19 +83,9 @@ def node_of(value: Any) -> Node:
         if masked is not None and isinstance(value, masked.MaskedArray):
             message = "A masked array would lose its mask here. Pass its data and its mask, or x.filled(value)."
             raise DtypeError(message)
-        return constant(native_array(value)) if supported(value.dtype) else as_node(value)
+        return constant(value) if supported(value.dtype) else as_node(value)
     # A float argument is a run-time input whatever its value, unlike a number in the function's text.
     return constant(np.array(value, np.float64), weak=True) if type(value) is float else as_node(value)
-
-
-def native_array(array: np.ndarray) -> np.ndarray:
-    """A plain ndarray in the machine's byte order, whose dtype is NumPy's own object for it."""
-    if type(array) is not np.ndarray:
-        array = array.view(np.ndarray)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    dtype = np.dtype(array.dtype.name) if array.dtype.kind in "fiub" else array.dtype
-    return array if array.dtype is dtype else array.view(dtype)
 
 
 def lift(value: Any) -> Any:

@@ -157,8 +157,27 @@ def literal_value(node: Node) -> Any:
     return np.frombuffer(node.params[0], dtype=node.dtype)[0]
 
 
+_DTYPES = {
+    (dtype.kind, dtype.itemsize): dtype
+    for dtype in map(np.dtype, "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())
+}
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """An array as native code knows it: an ndarray in the machine's byte order, with NumPy's own object as its dtype.
+
+    NumPy makes other, equal dtype objects too: copies, and longlong beside long.
+    """
+    dtype = _DTYPES.get((array.dtype.kind, array.dtype.itemsize))
+    if dtype is None or (array.dtype is dtype and type(array) is np.ndarray):
+        return array
+    array = array.view(np.ndarray)
+    return array.view(dtype) if array.dtype.isnative else array.astype(dtype)
+
+
 def constant(value: np.ndarray, weak: bool = False) -> Node:
     """An array whose value is known when the program runs, not when it is compiled."""
+    value = plain(value)
     return Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
 
 
