@@ -74,7 +74,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
         bytes_, work = _cost(step)
         share = f"{step.chunks} chunks{', parallel' if step.parallel else ''}" if step.chunks > 1 else "1 chunk"
         lines.append(f"kernel {position}: {share}, {work:,} flops, {bytes_:,} bytes")
-        lines.append(_kernel(step))
+        lines.append(_kernel(step, program))
         lines.append("")
     lines.append(_memory(program))
     return "\n".join(lines)
@@ -105,17 +105,26 @@ def _cost(step: Step) -> tuple[int, int]:
     return touched, work
 
 
-def _kernel(step: Step) -> str:
+def _kernel(step: Step, program: Program) -> str:
     kernel = step.kernel
+    where = program.plan.where
     if isinstance(kernel, Special):
         shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.sources, kernel.views, strict=True))
-        return f"{kernel.node.name}({shapes}) -> {kernel.node.dtype}{list(kernel.node.shape)}"
-    return show(kernel)
+        places = ", ".join(where(node) for node in kernel.sources)
+        target = f"{kernel.node.dtype}{list(kernel.node.shape)}"
+        return f"{kernel.node.name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"
+    buffers = [f"b{k} = {where(node)}" for k, node in enumerate(dict.fromkeys(kernel.buffers))]
+    return f"# {', '.join(buffers)}\n{show(kernel)}"
 
 
 def _memory(program: Program) -> str:
     plan = program.plan
-    return (
-        f"memory: arena {plan.arena_bytes:,} bytes for all intermediates ({plan.unshared_bytes:,} without sharing), "
-        f"{len(plan.bases)} inputs and constants, {len(program.outputs)} outputs"
-    )
+    lines = [
+        (
+            f"memory: arena {plan.arena_bytes:,} bytes for all intermediates ({plan.unshared_bytes:,} without sharing), "
+            f"{len(plan.bases)} inputs and constants, {len(program.outputs)} outputs"
+        )
+    ]
+    for node, (first, last) in plan.lifetimes.items():
+        lines.append(f"  {plan.where(node)}: {node.name} {node.dtype}{list(node.shape)}, kernels {first} to {last}")
+    return "\n".join(lines)

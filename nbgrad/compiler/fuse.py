@@ -12,7 +12,9 @@ needs it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -207,10 +209,8 @@ class _Fuser:
     def _group(self) -> None:
         uses: dict[Node, list[_Use]] = {}
         by_domain: dict[Shape, list[int]] = {}
-        for node in reversed(self.order):
+        for node in self._backwards():
             kind = node.primitive.kind
-            if not is_computed(node):
-                continue
             if self._is_free(node, uses.get(node, [])):
                 self.free.add(node)
                 continue
@@ -231,6 +231,37 @@ class _Fuser:
                     and view.is_contiguous
                 )
                 uses.setdefault(source, []).append(_Use(place, direct, in_loop and not view.is_masked and domain != ()))
+
+    def _backwards(self) -> Iterator[Node]:
+        """The computed nodes, each after all its consumers; small domains first.
+
+        So the nodes of a large domain that wait for each other's small results (a loss, say) become ready together, and
+        share one pass over memory.
+        """
+        computed = [node for node in self.order if is_computed(node)]
+        waiting = dict.fromkeys(computed, 0)
+        for node in computed:
+            for operand in node.inputs:
+                source = self.views[operand][0]
+                if source in waiting:
+                    waiting[source] += 1
+        position = {node: -k for k, node in enumerate(computed)}
+
+        def entry(node: Node) -> tuple[int, int, Node]:
+            loops = node.primitive.kind != "special"
+            return (math.prod(domain_of(node)) if loops else 0, position[node], node)
+
+        ready = [entry(node) for node in computed if waiting[node] == 0]
+        heapq.heapify(ready)
+        while ready:
+            node = heapq.heappop(ready)[2]
+            yield node
+            for operand in node.inputs:
+                source = self.views[operand][0]
+                if source in waiting:
+                    waiting[source] -= 1
+                    if waiting[source] == 0:
+                        heapq.heappush(ready, entry(source))
 
     def _is_free(self, node: Node, uses: Sequence[_Use]) -> bool:
         """Whether a scalar is computed again by each loop that uses it: a few instructions, ahead of the loop."""

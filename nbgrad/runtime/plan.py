@@ -52,8 +52,19 @@ class Plan:
     bases: list[Node]
     places: dict[Node, Place]
     literals: list[Node]
+    lifetimes: dict[Node, tuple[int, int]] = field(default_factory=dict)
     unshared_bytes: int = 0
     elements: int = 0
+
+    def where(self, node: Node) -> str:
+        """Where an array lives, in words."""
+        place = self.places[node]
+        outputs = 2 + len(self.bases)
+        if place.base == 0:
+            return f"arena[{place.offset}:{place.offset + nbytes(node)}]"
+        if place.base < outputs - 1:
+            return f"{self.bases[place.base - 1].name} {place.base - 1}"
+        return "literals" if place.base < outputs else f"output {place.base - outputs}"
 
 
 @dataclass
@@ -137,10 +148,12 @@ class _Planner:
         self.steps: list[Step] = []
 
     def run(self) -> Plan:
+        first: dict[Node, int] = {}
         last: dict[Node, int] = {}
         for position, kernel in enumerate(self.fused.steps):
             reads, writes = reads_and_writes(kernel)
             for node in (*reads, *writes):
+                first.setdefault(node, position)
                 last[node] = position
         held: dict[Node, tuple[int, int]] = {}
         ending: dict[int, list[Node]] = {}
@@ -159,7 +172,10 @@ class _Planner:
                 if node in held:
                     self.arena.give(*held.pop(node))
         elements = sum(int(np.prod(s.kernel.shape)) for s in self.steps if isinstance(s.kernel, Loop))
-        return Plan(self.steps, self.arena.end, self.bases, self.places, self.literals, self.arena.total, elements)
+        lifetimes = {node: (first[node], last[node]) for node in first if self.places[node].base == 0}
+        return Plan(
+            self.steps, self.arena.end, self.bases, self.places, self.literals, lifetimes, self.arena.total, elements
+        )
 
     def _access_place(self, node: Node, view: View) -> Place:
         place = self.places[node]
