@@ -174,6 +174,7 @@ class Builder:
             kind = "cast"
         if kind == "unary":
             if self.smooth:
+                x = cast(x, np.dtype(float))
                 return elementwise(self.choice(["tanh", "sin", "expit", "arctan", "erf", "cos"]), x)
             names = ["negative", "absolute", "sign", "floor", "trunc"]
             return elementwise(self.choice(names[1:] if x.dtype.kind == "u" else names), x)
@@ -183,7 +184,7 @@ class Builder:
             return elementwise(name, *self.permuted([x, literal(value, x.dtype)]))
         if kind == "cast":
             if self.smooth:
-                return cast(cast(x, np.dtype(np.float32)), x.dtype)
+                return x
             target = self.choice(DTYPES)
             return cast(elementwise("absolute", x) if target.kind == "u" and x.dtype.kind in "fi" else x, target)
         y = cast(self.node(), x.dtype)
@@ -249,7 +250,9 @@ class Builder:
     def grow(self, steps: int) -> None:
         """Add nodes; one that would leave the range in which its dtype is exact is taken modulo 7."""
         for _ in range(steps):
-            family = self.choice([self.movement, self.movement, self.arithmetic, self.arithmetic, self.reduction, self.special])
+            family = self.choice(
+                [self.movement, self.movement, self.arithmetic, self.arithmetic, self.reduction, self.special]
+            )
             node = family()
             if node.size > self.most or node.ndim > 5:
                 continue
@@ -359,7 +362,9 @@ def check_smooth(outputs: list[Node]) -> None:
     value = dict(zip(every, got, strict=True))
     left = sum(float(np.sum(a.value * value[b])) for a, b in zip(w, forward, strict=True) if b is not None)
     right = sum(float(np.sum(a.value * value[b])) for a, b in zip(u, reverse, strict=True) if b is not None)
-    assert abs(left - right) <= 1e-9 * size * (1 + abs(left)), f"<w, J u> = {left}, <J' w, u> = {right} of\n{show(outputs)}"
+    assert abs(left - right) <= 1e-9 * size * (1 + abs(left)), (
+        f"<w, J u> = {left}, <J' w, u> = {right} of\n{show(outputs)}"
+    )
 
 
 # ----- A few in every run -----

@@ -24,6 +24,7 @@ from .derivatives import (
     partial_of,
 )
 from .ir import Node, elementwise, literal_value, make, placeholder, topological, zeros
+from .primitives import cast
 
 INDEX_MAPS = frozenset(["reshape", "transpose", "slice", "pad", "concatenate", "sum", "scatter_add"])
 """Linear primitives whose transposes only move elements, so that they move masks too."""
@@ -92,6 +93,11 @@ def transposed(rule: Transpose, g: Node, node: Node) -> Node:
         mask = condition
     elif node.name in INDEX_MAPS:
         mask = rule(condition, node)
+    elif node.name == "broadcast":
+        # The transpose is a sum, which for booleans is whether any of them is true.
+        mask, inner = rule(condition, node), g
+    elif node.name == "gather":
+        mask, inner = elementwise("greater", rule(cast(condition, g.dtype), node), 0), g
     else:
         return rule(g, node)
     moved = rule(inner, node)
@@ -124,12 +130,12 @@ def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequenc
         if node in wanted or node not in total:
             continue
         g = total.pop(node)
-        for source, contribution in _operand_cotangents(node, g, active):
+        for source, contribution in _operand_cotangents(node, g, active, wanted):
             add(source, contribution)
     return [total.get(node) for node in wrt]
 
 
-def _operand_cotangents(node: Node, g: Node, active: set[Node]) -> list[tuple[Node, Node | None]]:
+def _operand_cotangents(node: Node, g: Node, active: set[Node], wanted: set[Node]) -> list[tuple[Node, Node | None]]:
     if node.name == "custom":
         results = node.params[0].cotangents(g, node)
         return [(s, r) for s, r in zip(node.inputs[1:], results, strict=True) if s in active]
@@ -153,7 +159,9 @@ def _operand_cotangents(node: Node, g: Node, active: set[Node]) -> list[tuple[No
     contributions: list[tuple[Node, Node | None]] = []
     for source, rule in zip(node.inputs, rules, strict=True):
         if source in active and rule is not None:
-            contributions.append((source, transposed(rule, g, node)))
+            # A mask is of use only where the cotangent goes on.
+            found = rule(g, node) if source in wanted else transposed(rule, g, node)
+            contributions.append((source, found))
     return contributions
 
 
