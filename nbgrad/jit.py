@@ -263,9 +263,9 @@ def _ready(value: Any, node: Node) -> Any:
     if type(value) is float:
         return value
     array = plain(np.asarray(value))
-    if array.dtype is node.dtype and array.flags.c_contiguous and array.flags.aligned:
+    if array.flags.c_contiguous and array.flags.aligned:
         return array
-    return np.array(array, dtype=node.dtype, order="C", subok=False)
+    return np.array(array, order="C", subok=False)
 
 
 def _as_kind(array: np.ndarray, kind: str) -> Any:

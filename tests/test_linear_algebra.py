@@ -143,8 +143,13 @@ def test_einsum_interleaved():
 
 def test_cross():
     v, w, flat = normal(4, 3), normal(4, 3), normal(4, 2)
-    for left, right in ((v, w), (v, flat), (flat, v), (flat, flat), (v[0], w), (v[0], w[0]), (v[:, None], w)):
+    for left, right in ((v, w), (v[0], w), (v[0], w[0]), (v[:, None], w)):
         agree(np.cross, left, right)
+    # Vectors of length 2 lie in the plane z = 0; NumPy 2.5 refuses them.
+    solid = np.concatenate([flat, np.zeros((4, 1))], axis=1)
+    np.testing.assert_array_equal(np.cross(Tensor(v), flat).asnumpy(), np.cross(v, solid))
+    np.testing.assert_array_equal(np.cross(flat, Tensor(v)).asnumpy(), np.cross(solid, v))
+    np.testing.assert_array_equal(np.cross(Tensor(flat), flat[::-1]).asnumpy(), np.cross(solid, solid[::-1])[:, 2])
     agree(np.cross, v.T, w.T, axis=0)
     agree(np.cross, v.T, w, axisa=0, axisc=0)
     agree(np.cross, v, np.ones((4, 4)))
@@ -209,7 +214,6 @@ DERIVATIVES = {
     "tensordot": (lambda a, b: np.tensordot(a, b, ([0, 1], [1, 0])), (X, normal(4, 3, 2))),
     "kron": (np.kron, (X, normal(2, 2))),
     "cross": (np.cross, (normal(4, 3), normal(4, 3))),
-    "cross mixed": (np.cross, (normal(4, 3), normal(2))),
     "trace": (lambda x: np.trace(x @ x.T), (X,)),
     "norm": (np.linalg.norm, (X,)),
     "norm axis": (lambda x: np.linalg.norm(x, axis=1), (X,)),

@@ -429,7 +429,6 @@ def test_second_derivative_of_softplus_at_zero():
         lambda x: np.round(x),
         lambda x: np.round(x, 1),
         lambda x: x.round(-1),
-        np.fix,
         np.isposinf,
         np.isneginf,
         np.isreal,
@@ -443,6 +442,12 @@ def test_elementwise_functions(function):
     for dtype in ("int8", "int64", "float16", "float32", "float64"):
         a = sample(dtype)
         assert_same(function(Tensor(a)), function(a), dtype)
+
+
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
+def test_fix():
+    a = np.array([-1.5, -0.5, 0.5, 2.0])
+    np.testing.assert_array_equal(np.fix(Tensor(a)).asnumpy(), np.trunc(a))
 
 
 def test_nan_and_infinities():

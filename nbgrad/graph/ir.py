@@ -163,13 +163,18 @@ _DTYPES = {
 }
 
 
+def plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """NumPy's own object for a dtype that nbgrad computes with; other dtypes as they are."""
+    return _DTYPES.get((dtype.kind, dtype.itemsize), dtype)
+
+
 def plain(array: np.ndarray) -> np.ndarray:
     """An array as native code knows it: an ndarray in the machine's byte order, with NumPy's own object as its dtype.
 
     NumPy makes other, equal dtype objects too: copies, and longlong beside long.
     """
-    dtype = _DTYPES.get((array.dtype.kind, array.dtype.itemsize))
-    if dtype is None or (array.dtype is dtype and type(array) is np.ndarray):
+    dtype = plain_dtype(array.dtype)
+    if array.dtype is dtype and type(array) is np.ndarray:
         return array
     array = array.view(np.ndarray)
     return array.view(dtype) if array.dtype.isnative else array.astype(dtype)

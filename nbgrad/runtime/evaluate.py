@@ -16,7 +16,7 @@ import numpy as np
 from .. import config
 from ..errors import RangeError, TracedValueError
 from ..graph.interpret import interpret
-from ..graph.ir import PRIMITIVES, Node, topological
+from ..graph.ir import PRIMITIVES, Node, plain_dtype, topological
 from ..graph.primitives import reduce
 from ..graph.trace import current_trace
 from .program import Output, Program
@@ -97,9 +97,10 @@ def ready(leaf: Node) -> np.ndarray:
     """A leaf's array as native code reads it: in C order and aligned."""
     value = leaf.value
     assert value is not None, leaf
-    if value.flags.c_contiguous and value.flags.aligned and value.dtype is leaf.dtype and type(value) is np.ndarray:
+    dtype = plain_dtype(leaf.dtype)
+    if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype and type(value) is np.ndarray:
         return value
-    return np.array(value, dtype=leaf.dtype, order="C", subok=False)
+    return np.array(value, dtype=dtype, order="C", subok=False)
 
 
 def fingerprint(nodes: Sequence[Node]) -> tuple[Any, list[Node]]:

@@ -20,7 +20,7 @@ from ..compiler.emit import emit
 from ..compiler.fuse import Special, fuse
 from ..compiler.loops import Loop
 from ..compiler.special import special_address, special_sizes
-from ..graph.ir import Node, literal_value
+from ..graph.ir import Node, literal_value, plain_dtype
 from ..graph.simplify import simplify
 from . import native
 from .plan import Plan, Step, plan
@@ -125,12 +125,12 @@ class Program:
 
         argument_specs: list[int] = []
         for position, node in enumerate(arguments):
-            descriptor = 0 if position in floats else id(node.dtype)
+            descriptor = 0 if position in floats else id(plain_dtype(node.dtype))
             argument_specs += [descriptor, *([0] if position in floats else [node.ndim, *node.shape])]
         output_specs: list[int] = []
         for output in self.outputs:
             scalar = output.scalar and output.node.ndim == 0
-            output_specs += [id(output.node.dtype), output.node.ndim, int(scalar), *output.node.shape]
+            output_specs += [id(plain_dtype(output.node.dtype)), output.node.ndim, int(scalar), *output.node.shape]
         if structure is None:
             structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
         table = self._table()
