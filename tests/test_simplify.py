@@ -1,0 +1,149 @@
+"""Simplification: what becomes smaller, and what must stay because of rounding, NaN, infinity or signed zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, placeholder, show, topological, zeros
+from nbgrad.graph.primitives import cast, concatenate, matmul, pad, reduce, reshape, slice_axes, transpose
+from nbgrad.graph.simplify import literal_of, simplify
+
+FLOAT, SINGLE, INT = np.dtype(float), np.dtype(np.float32), np.dtype(int)
+SPECIALS = np.array([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 1e308, 5e-324])
+
+
+def x_of(shape: tuple[int, ...] = (9,), dtype: np.dtype[Any] = FLOAT) -> Node:
+    return placeholder(shape, dtype, np.resize(SPECIALS, shape).astype(dtype))
+
+
+def count(node: Node) -> int:
+    """Operations, not counting sources and movement."""
+    return sum(n.primitive.kind not in ("source", "movement") for n in topological([node]))
+
+
+SMALLER: dict[str, tuple[Callable[[Node], Node], int]] = {
+    "x * 1": (lambda x: x * 1.0, 0),
+    "1 * x": (lambda x: 1.0 * x, 0),
+    "x / 1": (lambda x: x / 1.0, 0),
+    "x - 0": (lambda x: x - 0.0, 0),
+    "twice negated": (lambda x: elementwise("negative", -x), 0),
+    "x + -y": (lambda x: x + (-elementwise("exp", x)), 2),
+    "x * -1": (lambda x: x * -1.0, 1),
+    "x / 2 is x * 0.5": (lambda x: x / 2.0, 1),
+    "x ** 1": (lambda x: elementwise("power", x, 1.0), 0),
+    "x ** 2": (lambda x: elementwise("power", x, 2.0), 1),
+    "x ** 0": (lambda x: elementwise("power", x, 0.0), 0),
+    "select of one": (lambda x: elementwise("select", elementwise("less", x, 0.0), x, x), 0),
+    "equal subexpressions": (lambda x: elementwise("sin", x) + elementwise("sin", x), 2),
+    "commuted": (lambda x: (x + elementwise("exp", x)) * (elementwise("exp", x) + x), 3),
+    "scalars first": (
+        lambda x: broadcast(constant(np.array(2.0)), (9,)) * broadcast(constant(np.array(3.0)), (9,)) * x,
+        2,
+    ),
+    "folded": (lambda x: elementwise("sin", broadcast(literal(2.0, FLOAT), (9,))) + 0.0 * x, 2),
+    "cast to itself": (lambda x: elementwise("alias", x), 0),
+    "slice of pad": (lambda x: slice_axes(pad(x, [(3, 3)]), [(3, 9, 1)]), 0),
+    "sum of sum": (lambda x: reduce("sum", reduce("sum", reshape(x, (3, 3)), (0,)), (0,)), 1),
+    "sum of a repeated row": (lambda x: reduce("sum", broadcast(x, (5, 9)), (0,)), 1),
+}
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_becomes_smaller_and_keeps_its_value(name: str) -> None:
+    build, want = SMALLER[name]
+    node = build(x_of())
+    (small,) = simplify([node])
+    assert count(small) == want, show([small], name)
+    assert (small.shape, small.dtype) == (node.shape, node.dtype)
+    if name != "sum of a repeated row":
+        np.testing.assert_array_equal(interpret([small])[0], interpret([node])[0], err_msg=name)
+
+
+STAYS: dict[str, Callable[[Node], Node]] = {
+    "x * 0 (NaN, infinity)": lambda x: x * 0.0,
+    "x + 0 (minus zero)": lambda x: x + 0.0,
+    "0 - x (zero)": lambda x: 0.0 - x,
+    "x - x (NaN)": lambda x: x - x,
+    "x / x": lambda x: x / x,
+    "x / 3 is not x * (1/3)": lambda x: x / 3.0,
+    "x - -0": lambda x: x - -0.0,
+    "x ** 0.5": lambda x: elementwise("power", x, 0.5),
+    "x ** 3": lambda x: elementwise("power", x, 3.0),
+    "x ** -1": lambda x: elementwise("power", x, -1.0),
+    "x ** -2": lambda x: elementwise("power", x, -2.0),
+    "x / 1e-320": lambda x: x / 1e-320,
+    "x / 4": lambda x: x / 4.0,
+    "x / 2**60": lambda x: x / 2.0**60,
+    "x == x": lambda x: cast(elementwise("equal", x, x), FLOAT),
+    "maximum(x, x)": lambda x: elementwise("maximum", x, x),
+    "not(x < 0)": lambda x: cast(elementwise("logical_not", elementwise("less", x, 0.0)), FLOAT),
+    "narrow and back": lambda x: cast(cast(x, SINGLE), FLOAT),
+    "min of a repeated row": lambda x: reduce("min", broadcast(x, (5, 9)), (0,)),
+    "prod of a repeated row": lambda x: reduce("prod", broadcast(x, (2, 9)), (0,)),
+    "concatenation in concatenation": lambda x: concatenate(
+        [concatenate([x, x * 2.0], 0), slice_axes(x, [(0, 0, 1)]), x], 0
+    ),
+    "slice of a concatenation": lambda x: slice_axes(concatenate([x, x * 2.0], 0), [(8, 3, 1)]),
+    "slice in one piece": lambda x: slice_axes(concatenate([x, x * 2.0], 0), [(17, 4, -2)]),
+    "slice beside the data of a pad": lambda x: slice_axes(pad(x, [(3, 3)]), [(0, 3, 1)]),
+    "slice over the edge of a pad": lambda x: slice_axes(pad(x, [(3, 3)]), [(11, 6, -2)]),
+    "transposes": lambda x: transpose(transpose(reshape(x, (3, 1, 3)), (2, 1, 0)), (1, 0, 2)),
+    "product of one column": lambda x: matmul(reshape(x, (1, 9, 1)), reshape(x, (1, 1, 9))),
+    "product over nothing": lambda x: matmul(zeros((1, 2, 0), FLOAT), zeros((1, 0, 3), FLOAT)),
+    "sum of nothing": lambda x: reduce("sum", slice_axes(x, [(0, 0, 1)]), (0,)),
+    "prod of nothing": lambda x: reduce("prod", slice_axes(x, [(0, 0, 1)]), (0,)),
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_keeps_special_values(name: str) -> None:
+    node = STAYS[name](x_of())
+    (small,) = simplify([node])
+    assert (small.shape, small.dtype) == (node.shape, node.dtype), name
+    got, want = interpret([small])[0], interpret([node])[0]
+    np.testing.assert_allclose(got, want, rtol=4e-16, atol=0, err_msg=name)
+    zero = (want == 0) & (name != "product of one column")
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]), err_msg=f"{name}: signs of zeros")
+
+
+def test_integers_wrap_and_booleans_stay() -> None:
+    x = placeholder((4,), np.dtype(np.int8), np.array([-128, 127, 0, 5], np.int8))
+    for name, node in {"x * -1": x * -1, "x * 1": x * 1, "twice negated": elementwise("negative", -x), "x + x": x + x}.items():
+        np.testing.assert_array_equal(interpret(simplify([node]))[0], interpret([node])[0], err_msg=name)
+    b = placeholder((2,), np.dtype(bool), np.array([True, False]))
+    for name in ("logical_and", "logical_or", "multiply", "add"):
+        node = elementwise(name, b, literal(True, np.dtype(bool)))
+        np.testing.assert_array_equal(interpret(simplify([node]))[0], interpret([node])[0], err_msg=name)
+
+
+def test_literals_are_told_apart_by_their_bits() -> None:
+    zero, minus = (broadcast(literal(v, FLOAT), (2,)) for v in (0.0, -0.0))
+    x = x_of((2,))
+    a, b = simplify([elementwise("copysign", x, zero), elementwise("copysign", x, minus)])
+    assert a is not b
+    nan = literal(np.nan, FLOAT)
+    c, d = simplify([x + nan, x + nan])
+    assert c is d
+    one, other = simplify([x + 1.0, placeholder((2,), SINGLE, np.ones(2, np.float32)) + 1.0])
+    assert one.dtype != other.dtype
+
+
+def test_dead_code_and_order_of_outputs() -> None:
+    x = x_of()
+    _unused = elementwise("exp", x)
+    a, b, c = simplify([x * 2.0, x, x * 2.0])
+    assert a is c and b is x
+    assert literal_of(simplify([zeros((3, 4), FLOAT) + 1.0])[0]) == 1.0
+
+
+def test_very_deep_graphs() -> None:
+    node = x_of((2,))
+    for _ in range(30_000):
+        node = node + 1.0
+    (small,) = simplify([node])
+    np.testing.assert_allclose(interpret([small])[0][:1], [30_000.0])
