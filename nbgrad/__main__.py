@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import inspect
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -112,6 +113,11 @@ def run_explain(target: str, arrays: Sequence[str], gradient: bool) -> int:
 
     function = load_function(target)
     loaded = [load_array(path) for path in arrays]
+    try:
+        inspect.signature(function).bind(*loaded)
+    except TypeError as error:
+        message = f"{target} cannot be called with {len(loaded)} arrays: {error}."
+        raise CommandError(message) from error
     try:
         if gradient:
             positions = tuple([k for k, array in enumerate(loaded) if array.dtype.kind == "f"])
