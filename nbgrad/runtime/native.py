@@ -12,8 +12,10 @@ cannot run as Python. The offsets into CPython's and NumPy's objects are those o
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import threading
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,9 @@ from . import threads
 
 # ----- Layouts, in units of 8 bytes -----
 # State of a program: what its entry function needs.
-CONTEXT, FALLBACK, ARGUMENTS, ARGUMENT_SPECS, OUTPUTS, OUTPUT_SPECS, TABLE, ARENA, BUSY, ARENA_BYTES = range(10)
-BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADER, STATE_LENGTH = range(10, 19)
-# Context: addresses of the process.
+CONTEXT, FALLBACK, ARGUMENTS, ARGUMENT_SPECS, OUTPUTS, OUTPUT_SPECS, TABLE, ARENA_BYTES = range(8)
+BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADER, STATE_LENGTH = range(8, 17)
+# Context: addresses of the process, the number of threads, and the arena that programs share.
 (
     ARRAY_TYPE,
     FLOAT_TYPE,
@@ -45,8 +47,14 @@ BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADE
     OMP_COUNT,
     THREADS,
     WORKER,
+    NO_MEMORY,
+    SHARED,
+    SHARED_BYTES,
+    BUSY,
     CONTEXT_LENGTH,
-) = range(18)
+) = range(22)
+LARGEST_SHARED = 1 << 28
+"""Programs that need more memory than this give it back after each call."""
 STEP_HEAD = 5
 """Words of a step before its places: function, number of places, chunks, parallel, sizes."""
 
@@ -150,13 +158,10 @@ def entry(self: int, arguments: int, count: int) -> int:
     context = load(state + 8 * CONTEXT)
     if matches(state, arguments, count, context) == 0:
         return invoke(load(context + 8 * VECTORCALL), load(state + 8 * FALLBACK), arguments, count, 0, 0, 0, 0, 0)
-    # The arena: the program's own, or a fresh one while another thread runs the program.
-    arena = load(state + 8 * ARENA)
-    own = load(state + 8 * BUSY) == 0
-    if own:
-        store(state + 8 * BUSY, 1)
-    else:
-        arena = invoke(load(context + 8 * ALLOCATE), load(state + 8 * ARENA_BYTES), 0, 0, 0, 0, 0, 0, 0)
+    block = acquire(state, context)
+    if block == 0:
+        return invoke(load(context + 8 * NO_MEMORY), 0, 0, 0, 0, 0, 0, 0, 0)
+    arena = (block + 63) // 64 * 64
     bases = arena
     scratch = arena + load(state + 8 * SCRATCH)
     results = arena + load(state + 8 * RESULTS)
@@ -196,11 +201,31 @@ def entry(self: int, arguments: int, count: int) -> int:
         else:
             run(load(state + 8 * TABLE), bases, scratch, context)
     result = finish(state, results, failed, context)
-    if own:
-        store(state + 8 * BUSY, 0)
+    if block == load(context + 8 * SHARED):
+        store(context + 8 * BUSY, 0)
     else:
-        invoke(load(context + 8 * FREE), arena, 0, 0, 0, 0, 0, 0, 0)
+        invoke(load(context + 8 * FREE), block, 0, 0, 0, 0, 0, 0, 0)
     return result
+
+
+def acquire(state: int, context: int) -> int:
+    """Memory for one run: the block that all programs share, grown if need be, or a fresh one while another thread has it.
+
+    The interpreter's lock is held here, so that only a thread that runs a large program without it can be in the way.
+    """
+    size = load(state + 8 * ARENA_BYTES)
+    if load(context + 8 * BUSY) != 0 or size > LARGEST_SHARED:
+        return invoke(load(context + 8 * ALLOCATE), size, 0, 0, 0, 0, 0, 0, 0)
+    if load(context + 8 * SHARED_BYTES) < size:
+        invoke(load(context + 8 * FREE), load(context + 8 * SHARED), 0, 0, 0, 0, 0, 0, 0)
+        store(context + 8 * SHARED_BYTES, 0)
+        block = invoke(load(context + 8 * ALLOCATE), size, 0, 0, 0, 0, 0, 0, 0)
+        store(context + 8 * SHARED, block)
+        if block == 0:
+            return 0
+        store(context + 8 * SHARED_BYTES, size)
+    store(context + 8 * BUSY, 1)
+    return load(context + 8 * SHARED)
 
 
 def finish(state: int, results: int, failed: int, context: int) -> int:
@@ -294,7 +319,14 @@ def _ir(function: Any, arguments: int) -> str:
 
 
 def _address(function: Any, arguments: int) -> int:
-    return cpu.function_address(f"native {function.__name__}", "exported", lambda: _ir(function, arguments))
+    key = f"native {function.__name__} {_source_digest()}"
+    return cpu.function_address(key, "exported", lambda: _ir(function, arguments))
+
+
+@cache
+def _source_digest() -> str:
+    """What the native functions are made of: this file."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def entry_address() -> int:
@@ -342,6 +374,7 @@ def _context() -> np.ndarray:
         (RESTORE_THREAD, "PyEval_RestoreThread"),
         (ALLOCATE, "PyMem_RawMalloc"),
         (FREE, "PyMem_RawFree"),
+        (NO_MEMORY, "PyErr_NoMemory"),
     ):
         table[slot] = address(api, name)
     runtime = threads.openmp()

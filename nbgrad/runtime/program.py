@@ -139,9 +139,6 @@ class Program:
         pointers = max([len(step.places) for step in self.plan.steps], default=0) + 6
         results = scratch + 8 * pointers
         header = -(-(results + 8 * (2 * len(self.outputs) + len(structure) + 2)) // 64) * 64
-        arena = np.empty((header + self.plan.arena_bytes + 64) // 8 + 8, np.int64)
-        self._keep.append(arena)
-        aligned = -(-arena.ctypes.data // 64) * 64
 
         state = self._array([0] * native.STATE_LENGTH)
         state[native.CONTEXT] = context.ctypes.data
@@ -151,7 +148,6 @@ class Program:
         state[native.OUTPUTS] = len(self.outputs)
         state[native.OUTPUT_SPECS] = self._array(output_specs).ctypes.data
         state[native.TABLE] = self._array(table).ctypes.data
-        state[native.ARENA] = aligned
         state[native.ARENA_BYTES] = header + self.plan.arena_bytes + 64
         state[native.BASES] = self._array(template).ctypes.data
         state[native.BASE_COUNT] = len(template)
