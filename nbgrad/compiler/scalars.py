@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from . import cache
+from .interrupts import interrupt_later
 
 LLVM_TYPES = {
     "bool": "i1",
@@ -86,6 +87,11 @@ def lower(function: Callable[..., Any], arguments: Sequence[str], result: str, s
     Numba's own convention (status code, result by pointer) is wrapped and inlined away. An argument "*float64" is a
     pointer, which the function indexes.
     """
+    with interrupt_later():
+        return _lower(function, arguments, result, symbol)
+
+
+def _lower(function: Callable[..., Any], arguments: Sequence[str], result: str, symbol: str) -> str:
     cache.counters["numba_compiles"] += 1
     import numba
     from numba import types

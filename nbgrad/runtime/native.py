@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler import cpu
+from ..compiler.interrupts import interrupt_later
 from ..compiler.scalars import kernel_module, lower
 from . import threads
 
@@ -311,7 +312,8 @@ def _register() -> None:
 
 def _ir(function: Any, arguments: int) -> str:
     """IR with an external function `name` on words."""
-    _register()
+    with interrupt_later():
+        _register()
     text = lower(function, ["int64"] * arguments, "int64", "native")
     parameters = ", ".join(f"i64 %a{k}" for k in range(arguments))
     outside = f"define i64 @exported({parameters}) {{\n  %r = call i64 @native({parameters})\n  ret i64 %r\n}}\n"
