@@ -54,11 +54,6 @@ def absolute(x):
     return abs(x)
 
 
-def absolute_unsigned(x):
-    """|x| of an unsigned integer or a boolean."""
-    return x
-
-
 def sign_float(x):
     """-1, 0 or 1; NaN stays NaN."""
     return x if math.isnan(x) else (1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0))

@@ -263,9 +263,3 @@ def _structure(grad_position: Positions, weights: Any, inputs: tuple[Any, ...], 
     if weights is None:
         return of_inputs
     return of_weights if grad_position is None else (of_inputs, of_weights)
-
-
-def lifted_call(fn: Callable[..., Any], call: Call) -> Any:
-    """Call a function with its lifted arguments while recording."""
-    with recording(call.nodes):
-        return fn(*call.args, **call.kwargs)

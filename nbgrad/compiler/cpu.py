@@ -18,35 +18,37 @@ from .half import CONVERSIONS
 
 _lock = threading.RLock()
 _machine: llvm.TargetMachine | None = None
-_engine: llvm.ExecutionEngine | None = None
+_engines: list[llvm.ExecutionEngine] = []
 _loaded: dict[str, int] = {}
 
 
 def _target_machine() -> llvm.TargetMachine:
+    """The machine that code is compiled for."""
     global _machine
     if _machine is None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        target = llvm.Target.from_default_triple()
-        _machine = target.create_target_machine(
-            cpu=cache.cpu_name(), features=cache.cpu_features(), opt=3, reloc="pic", codemodel="small"
-        )
+        _machine = _new_machine()
     return _machine
+
+
+def _new_machine() -> llvm.TargetMachine:
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cache.cpu_name(), features=cache.cpu_features(), opt=3, reloc="pic", codemodel="small"
+    )
 
 
 def _load_object(data: bytes, symbol: str) -> int:
     """Link object code into the process; the address of `symbol`."""
-    machine = _target_machine()
-    module = llvm.parse_assembly("")
-    engine = llvm.create_mcjit_compiler(module, machine)
+    _target_machine()
+    # An engine owns its module and its machine. One per object, because all objects use the same names.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     address = engine.get_function_address(symbol)
     _engines.append(engine)
     return address
-
-
-_engines: list[llvm.ExecutionEngine] = []
 
 
 def compile_ir(text: str) -> tuple[bytes, str]:
