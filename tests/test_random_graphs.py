@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbgrad.compiler.views import View
+from nbgrad.graph.batch import batch
 from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, broadcast, elementwise, literal, make, placeholder, show, topological, zeros
@@ -237,6 +238,7 @@ class Builder:
         if kind == "accumulate":
             return accumulate(self.choice(["maximum", "minimum"]), x)
         if kind == "recurrence":
+            x = cast(x, np.dtype(float)) if self.smooth else x
             factor = self.fit(cast(self.number(), x.dtype), x.shape)
             factor = elementwise("tanh" if self.smooth else "sign", factor)
             return recurrence(factor, x, bool(self.integer(0, 1)))
@@ -367,6 +369,21 @@ def check_smooth(outputs: list[Node]) -> None:
     )
 
 
+def check_batched(outputs: list[Node], some: bool) -> None:
+    """A batch of three is the graph for each of three values of its inputs (of every other input, for `some`)."""
+    leaves = [node for node in topological(outputs) if node.name == "input"][:: 2 if some else 1]
+    rng = np.random.default_rng(7)
+    many: dict[Node, Node] = {}
+    for leaf in leaves:
+        assert leaf.value is not None
+        rows = [leaf.value, *[rng.permuted(leaf.value.ravel()).reshape(leaf.shape) for _ in range(2)]]
+        many[leaf] = placeholder((3, *leaf.shape), leaf.dtype, np.stack(rows))
+    got = interpret(batch(outputs, many, 3))
+    for k in range(3):
+        want = interpret(outputs, {leaf: batched.value[k] for leaf, batched in many.items()})
+        assert_same(outputs, [array[k] for array in got], want)
+
+
 # ----- A few in every run -----
 
 
@@ -394,6 +411,12 @@ def test_smooth_graphs_in_both_modes(outputs: list[Node]) -> None:
     check_smooth(outputs)
 
 
+@settings(QUICK, max_examples=150)
+@given(graphs(), st.booleans())
+def test_batches_are_stacks(outputs: list[Node], some: bool) -> None:
+    check_batched(outputs, some)
+
+
 @settings(QUICK, max_examples=12)
 @given(graphs(steps=5, extents=(1, 3, 200, 700, 20_000)))
 def test_large_arrays(outputs: list[Node]) -> None:
@@ -408,6 +431,13 @@ def test_large_arrays(outputs: list[Node]) -> None:
 @given(graphs(steps=25))
 def test_simplify_keeps_values_long(outputs: list[Node]) -> None:
     check_simplify(outputs)
+
+
+@pytest.mark.slow
+@settings(LONG, max_examples=10_000)
+@given(graphs(steps=20), st.booleans())
+def test_batches_are_stacks_long(outputs: list[Node], some: bool) -> None:
+    check_batched(outputs, some)
 
 
 @pytest.mark.slow
