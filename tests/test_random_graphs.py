@@ -399,8 +399,8 @@ def test_compiled_is_interpreted(outputs: list[Node]) -> None:
     check_compiled(outputs)
 
 
-@settings(QUICK, max_examples=25)
-@given(graphs(steps=6), st.booleans())
+@settings(QUICK, max_examples=60)
+@given(graphs(steps=8), st.booleans())
 def test_derivatives_compiled_are_interpreted(outputs: list[Node], forward: bool) -> None:
     check_derivatives(outputs, forward)
 
