@@ -121,8 +121,8 @@ def _memory(program: Program) -> str:
     plan = program.plan
     lines = [
         (
-            f"memory: arena {plan.arena_bytes:,} bytes for all intermediates ({plan.unshared_bytes:,} without sharing), "
-            f"{len(plan.bases)} inputs and constants, {len(program.outputs)} outputs"
+            f"memory: arena {plan.arena_bytes:,} bytes for all intermediates ({plan.unshared_bytes:,} without "
+            f"sharing), {len(plan.bases)} inputs and constants, {len(program.outputs)} outputs"
         )
     ]
     for node, (first, last) in plan.lifetimes.items():

@@ -17,7 +17,7 @@ from .errors import ArgumentError, DtypeError
 from .graph.differentiate import vjp as node_vjp
 from .graph.ir import Node, broadcast, literal, make
 from .graph.trace import recording
-from .lifting import Call, Results, Wanted, name_of, output_nodes, prepare, zeros_like
+from .lifting import Results, Wanted, name_of, output_nodes, prepare, zeros_like
 from .tensor import Tensor
 
 Positions = int | tuple[int, ...] | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .ir import Node, broadcast, elementwise, make, placeholder, topological
+from .ir import INT64, Node, broadcast, elementwise, extent, make, placeholder, topological
 from .primitives import gather, iota, reshape, scatter_add, scatter_last, transpose
 
 
@@ -35,7 +35,7 @@ def _spread(node: Node, batched: Node | None, size: int) -> Node:
 
 def _offsets(size: int, step: int, shape: tuple[int, ...]) -> Node:
     """`step` times the position in the batch, in the shape (size, *shape)."""
-    column = reshape(iota(size) * step, (size, *[1] * len(shape)))
+    column = reshape(iota(size) * extent(step, INT64), (size, *[1] * len(shape)))
     return broadcast(column, (size, *shape))
 
 

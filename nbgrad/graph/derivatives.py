@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .ir import Node, Shape, broadcast, elementwise, literal, make, zeros
+from .ir import INT64, Node, Shape, broadcast, elementwise, extent, literal, make, zeros
 from .primitives import (
     COMPARISON,
     accumulate,
@@ -283,7 +283,7 @@ def _accumulate_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
     position = broadcast(iota(n), x.shape)
     held = either(equal(x, node), isnan(x))
     position = accumulate("maximum", choose(held, position, 0, position))
-    row = broadcast(reshape(iota(rows) * n, (*x.shape[:-1], 1)), x.shape)
+    row = broadcast(reshape(iota(rows) * extent(n, INT64), (*x.shape[:-1], 1)), x.shape)
     return gather(reshape(t, (x.size,)), row + position)
 
 

@@ -4,8 +4,9 @@ In: output nodes, the nodes to differentiate with respect to, and cotangents (`v
 the same graph, or None where a derivative is structurally zero. Called by the transforms. Only what lies between the
 requested inputs and the outputs is visited; zeros are never built; no recursion over nodes.
 
-A cotangent that a `select` set to zero stays a `select` while it flows back (`scale`, `transposed`, `accumulate_cotangent`), so that
-the infinite slope of a branch that was not taken is never multiplied by zero: `where` does not leak NaN.
+A cotangent that a `select` set to zero stays a `select` while it flows back (`scale`, `transposed`,
+`accumulate_cotangent`), so that the infinite slope of a branch that was not taken is never multiplied by zero: `where`
+does not leak NaN.
 """
 
 from __future__ import annotations

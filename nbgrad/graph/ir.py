@@ -186,6 +186,19 @@ def constant(value: np.ndarray, weak: bool = False) -> Node:
     return Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
 
 
+_extents: dict[tuple[int | float, np.dtype[Any]], Node] = {}
+
+
+def extent(size: int | float, dtype: np.dtype[Any]) -> Node:
+    """A size, or a number that follows from one: read when the program runs, so that it is no part of compiled code."""
+    node = _extents.get((size, dtype))
+    if node is None:
+        node = constant(np.array(size, dtype))
+        if len(_extents) < 10_000:
+            _extents[size, dtype] = node
+    return node
+
+
 def placeholder(shape: Shape, dtype: np.dtype[Any], value: np.ndarray | None = None, weak: bool = False) -> Node:
     """An argument of a program; `value` is an example of it, if there is one."""
     node = Node(PRIMITIVES["input"], (), (), shape, dtype, value=value, weak=weak)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .interpret import evaluate_node
-from .ir import Node, Shape, broadcast, elementwise, literal, literal_value, make, topological, zeros
+from .ir import Node, Shape, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
 from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose
 
 Rule = Callable[[Node], Node | None]
@@ -321,7 +321,7 @@ def _reduction(node: Node) -> Node | None:
             count = math.prod(source.shape[a] for a in stretched)
             leading = broadcast(reshape_leading(inner, source.ndim), shape)
             reduced = reshape(reduce(node.name, leading, rest), node.shape)
-            return reduced * count if node.name == "sum" else reduced
+            return reduced * extent(count, node.dtype) if node.name == "sum" else reduced
     if node.name in ("sum", "prod") and node.dtype == np.float16:
         return cast(reduce(node.name, cast(source, np.dtype(np.float32)), axes), node.dtype)
     if source.name == node.name:

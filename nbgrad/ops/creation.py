@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..graph.derivatives import unslice
-from ..graph.ir import INT64, Node, broadcast, elementwise
+from ..graph.ir import INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -256,14 +256,14 @@ def _spaced(start: Node, stop: Node, num: int, endpoint: bool, axis: int) -> tup
     count = num - 1 if endpoint else num
     start, stop = broadcast(start, shape), broadcast(stop, shape)
     extent = stop - start
-    step = extent / scalar(count if count > 0 else 1, start.dtype)
+    step = extent / extent(count if count > 0 else 1, start.dtype)
     at = axis_of(axis, len(shape) + 1)
     whole = (*shape[:at], num, *shape[at:])
     one = (*shape[:at], 1, *shape[at:])
     place = positions(whole, at)
     points = cast(place, start.dtype) * reshape(step, one) + reshape(start, one)
     if endpoint and num > 1:
-        final = elementwise("equal", place, broadcast(scalar(num - 1, INT64), whole))
+        final = elementwise("equal", place, broadcast(extent(num - 1, INT64), whole))
         points = elementwise("select", final, broadcast(reshape(stop, one), whole), points)
     return points, step
 
@@ -346,7 +346,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     place = positions(whole, at)
     powers = elementwise("select", elementwise("equal", place, 0), broadcast(reshape(first, one), whole), powers)
     if endpoint and count > 1:
-        final = elementwise("equal", place, broadcast(scalar(count - 1, INT64), whole))
+        final = elementwise("equal", place, broadcast(extent(count - 1, INT64), whole))
         powers = elementwise("select", final, broadcast(reshape(last, one), whole), powers)
     return wrap(_rounded(powers, dtype))
 
@@ -394,7 +394,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     shape = (node.size, count)
     exponent = positions(shape, 1)
     if not increasing:
-        exponent = elementwise("subtract", broadcast(scalar(count - 1, INT64), shape), exponent)
+        exponent = elementwise("subtract", broadcast(extent(count - 1, INT64), shape), exponent)
     return wrap(elementwise("power", broadcast(reshape(node, (node.size, 1)), shape), cast(exponent, node.dtype)))
 
 

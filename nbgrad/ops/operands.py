@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal, literal_value
+from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, extent, literal, literal_value
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
@@ -229,9 +229,9 @@ def gather_axis(node: Node, axis: int, index: Node) -> Node:
     shape = (math.prod(outer), count, math.prod(inner))
     row = broadcast(reshape(index, (count, 1)), shape)
     if shape[0] > 1:
-        row = row + positions(shape, 0) * scalar(n, INT64)
+        row = row + positions(shape, 0) * extent(n, INT64)
     if shape[2] > 1:
-        row = row * scalar(shape[2], INT64) + positions(shape, 2)
+        row = row * extent(shape[2], INT64) + positions(shape, 2)
     return reshape(gather(reshape(node, (node.size,)), row), (*outer, count, *inner))
 
 
@@ -240,7 +240,7 @@ def take_last(node: Node, index: Node) -> Node:
     if node.ndim == 1:
         return gather(node, index)
     rows = math.prod(node.shape[:-1])
-    first = reshape(iota(rows) * scalar(node.shape[-1], INT64), (*node.shape[:-1], 1))
+    first = reshape(iota(rows) * extent(node.shape[-1], INT64), (*node.shape[:-1], 1))
     return gather(reshape(node, (node.size,)), index + first)
 
 

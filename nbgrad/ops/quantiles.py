@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.ir import INT64, Node, broadcast, elementwise
+from ..graph.ir import INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import argsort, cast, gather, iota, reduce, reshape, transpose
 from ..tensor import Tensor
 from .lifting import as_node
-from .operands import axes_of, cut, deliver, demand, filled, inexact, keep, only, promote, scalar, take_last
+from .operands import axes_of, cut, deliver, demand, filled, inexact, keep, only, promote, take_last
 from .statistics import dropped, mean_node
 
 
@@ -137,7 +137,7 @@ def _quantile(node: Node, q: Node, axis: Any, method: str, keepdims: bool, weak:
         return filled((*q.shape, *kept), np.nan, node.dtype)
     full = (*q.shape, *lead)
     wide = (*q.shape, *[1] * len(lead))
-    last = scalar(n - 1, q.dtype)
+    last = extent(n - 1, q.dtype)
     if skip:
         # NaN sorts last: the numbers of a row are its first ones.
         numbers = cast(elementwise("equal", ordered, ordered), q.dtype)
@@ -149,7 +149,7 @@ def _quantile(node: Node, q: Node, axis: Any, method: str, keepdims: bool, weak:
     def read(place: Node) -> Node:
         index = broadcast(cast(place, INT64), full)
         if ordered.ndim > 1:
-            index = index + reshape(iota(math.prod(lead)) * scalar(n, INT64), lead)
+            index = index + reshape(iota(math.prod(lead)) * extent(n, INT64), lead)
         return gather(reshape(ordered, (ordered.size,)), index)
 
     low = read(upper if method == "higher" else floor)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
+from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape
 from ..tensor import Tensor
 from .lifting import as_node
@@ -25,7 +25,6 @@ from .operands import (
     positions,
     real_dtype,
     reduced_axes,
-    scalar,
     truth,
 )
 
@@ -158,7 +157,7 @@ def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
     hit = elementwise("equal", node, best)
     if node.dtype.kind == "f":
         hit = elementwise("logical_or", hit, elementwise("isnan", node))
-    place = elementwise("select", hit, positions(node.shape, at), broadcast(scalar(n, INT64), node.shape))
+    place = elementwise("select", hit, positions(node.shape, at), broadcast(extent(n, INT64), node.shape))
     result = reduce("min", place, (at,))
     return reshape(result, kept) if keepdims else result
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
+from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, concatenate, gather, iota, pad, reduce, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -31,7 +31,6 @@ from .operands import (
     nodes_of,
     only,
     promote,
-    scalar,
     to_last,
     truth,
 )
@@ -160,7 +159,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         result = broadcast(first, at.shape)
     else:
         found = searchsorted_node(grid, at, "right")
-        index = elementwise("minimum", elementwise("maximum", found - 1, 0), scalar(n - 2, INT64))
+        index = elementwise("minimum", elementwise("maximum", found - 1, 0), extent(n - 2, INT64))
         x0, x1 = gather(grid, index), gather(grid, index + 1)
         y0, y1 = gather(values, index), gather(values, index + 1)
         result = (y1 - y0) / (x1 - x0) * (at - x0) + y0

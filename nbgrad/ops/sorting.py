@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..graph import primitives
-from ..graph.ir import INT64, Node, constant, elementwise
+from ..graph.ir import INT64, Node, constant, elementwise, extent
 from ..graph.primitives import concatenate, gather, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -29,7 +29,6 @@ from .operands import (
     nodes_of,
     only,
     promote,
-    scalar,
     take_last,
     to_last,
     truth,
@@ -184,7 +183,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
         return wrap(searchsorted_node(edges, values, "left" if right else "right"))
     n = edges.size
     found = searchsorted_node(cut(edges, 0, n - 1, n, -1), values, "left" if right else "right")
-    return wrap(elementwise("subtract", scalar(n, INT64), found))
+    return wrap(elementwise("subtract", extent(n, INT64), found))
 
 
 # ----- Positions of nonzero elements: the shape depends on values -----

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..graph.ir import INT64, Node, broadcast, elementwise
+from ..graph.ir import INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape, scatter_add, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -56,7 +56,7 @@ def _dtypes(node: Node, dtype: Any) -> tuple[Dtype, Dtype]:
 def _count(node: Node, axes: tuple[int, ...], mask: Node | None, keepdims: bool) -> Node:
     """How many elements are averaged: 0-d, or with a mask one number per result."""
     if mask is None:
-        return scalar(math.prod(node.shape[axis] for axis in axes), node.dtype)
+        return extent(math.prod(node.shape[axis] for axis in axes), node.dtype)
     return _total(cast(mask, node.dtype), axes, keepdims)
 
 
@@ -114,7 +114,7 @@ def var_node(
     total = _total(square, axes, keepdims)
     if mask is None:
         size = math.prod(x.shape[axis] for axis in axes)
-        degrees = scalar(size - ddof if size > ddof else 0.0, work)
+        degrees = extent(size - ddof if size > ddof else 0.0, work)
     else:
         degrees = elementwise("maximum", _count(x, axes, mask, keepdims) - scalar(ddof, work), 0.0)
     return cast(total / degrees, final)
@@ -297,7 +297,7 @@ def _covariance(m: Any, y: Any, rowvar: bool, freedom: float, dtype: Any) -> Nod
     n = x.shape[1]
     x = x - _mean(x, (1,), None, True)
     divisor = n - freedom
-    return matmul_node(x, transpose(x, (1, 0))) / scalar(divisor if divisor > 0 else 0.0, work)
+    return matmul_node(x, transpose(x, (1, 0))) / extent(divisor if divisor > 0 else 0.0, work)
 
 
 def _squeezed(node: Node) -> Node:

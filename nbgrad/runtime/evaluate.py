@@ -50,8 +50,8 @@ def concrete(node: Node, reason: str) -> np.ndarray:
         if reason not in ("bool", "int"):
             message = (
                 f"The {'number' if reason == 'float' else 'array'} behind a Tensor of shape {node.shape} is "
-                "needed while jit records the function, but it differs from call to call. Keep it a Tensor, take it out "
-                "of the jitted function, or return it."
+                "needed while jit records the function, but it differs from call to call. Keep it a Tensor, take it "
+                "out of the jitted function, or return it."
             )
             raise TracedValueError(message)
         value = _compute(node)

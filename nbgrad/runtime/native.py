@@ -210,7 +210,7 @@ def entry(self: int, arguments: int, count: int) -> int:
 
 
 def acquire(state: int, context: int) -> int:
-    """Memory for one run: the block that all programs share, grown if need be, or a fresh one while another thread has it.
+    """Memory for one run: the block that all programs share, or a fresh one while another thread has it.
 
     The interpreter's lock is held here, so that only a thread that runs a large program without it can be in the way.
     """

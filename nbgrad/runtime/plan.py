@@ -130,6 +130,32 @@ def reads_and_writes(step: Loop | Special) -> tuple[list[Node], list[Node]]:
     return [node for node in step.buffers if node not in step.targets], list(step.targets)
 
 
+def combining_loop(node: Node, kind: str, chunks: int) -> Loop:
+    """The kernel that reduces the results of several chunks to the value of a reduction node."""
+    shape = (chunks, node.size) if node.size > 1 else (chunks,)
+    axes = len(shape)
+    read = View(shape, contiguous_strides(shape), 0, (None,) * axes)
+    write = View(shape, (0, 1)[:axes], 0, (None,) * axes)
+    return normalise(
+        Loop(
+            shape,
+            (Value("load", node.dtype, access=0),),
+            (Access(0, read, node.dtype), Access(1, write, node.dtype)),
+            (),
+            (Reduction(kind, 0, 1, (True, False)[:axes]),),
+            (node, node),
+            (node,),
+        )
+    )
+
+
+def combining_loops(loop: Loop) -> list[Loop]:
+    """The kernels that a loop would need if it were long enough to be done in chunks."""
+    return [
+        combining_loop(loop.buffers[loop.accesses[r.access].buffer], r.kind, 2) for r in loop.reductions if r.axes[0]
+    ]
+
+
 class _Planner:
     def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node]) -> None:
         self.fused = fused
@@ -213,20 +239,7 @@ class _Planner:
     def _combine(self, loop: Loop, reduction: Reduction, place: Place, chunks: int) -> None:
         """Reduce the results of the chunks to one."""
         node = loop.buffers[loop.accesses[reduction.access].buffer]
-        shape = (chunks, node.size) if node.size > 1 else (chunks,)
-        read = View(shape, contiguous_strides(shape), 0, (None,) * len(shape))
-        write = View(shape, (0, 1)[: len(shape)], 0, (None,) * len(shape))
-        combine = normalise(
-            Loop(
-                shape,
-                (Value("load", node.dtype, access=0),),
-                (Access(0, read, node.dtype), Access(1, write, node.dtype)),
-                (),
-                (Reduction(reduction.kind, 0, 1, (True, False)[: len(shape)]),),
-                (node, node),
-                (node,),
-            )
-        )
+        combine = combining_loop(node, reduction.kind, chunks)
         self.steps.append(Step(combine, [place, self.places[node]], 1, combine.shape[0], (0,)))
 
     def _special(self, kernel: Special) -> None:

@@ -23,7 +23,7 @@ from ..compiler.special import special_address, special_sizes
 from ..graph.ir import Node, literal_value, plain_dtype
 from ..graph.simplify import simplify
 from . import native
-from .plan import Plan, Step, plan
+from .plan import Plan, Step, combining_loops, plan
 
 RELEASE_ELEMENTS = 1 << 15
 """From this much work on, other Python threads may run while a program runs."""
@@ -170,6 +170,10 @@ class Program:
     def _table(self) -> list[int]:
         table = [len(self.plan.steps)]
         for step in self.plan.steps:
+            if isinstance(step.kernel, Loop):
+                # Compile now what a longer array will need: a new length compiles nothing.
+                for combining in combining_loops(step.kernel):
+                    loop_address(combining)
             sizes = self._array(step_sizes(step))
             table += [kernel_address(step.kernel), len(step.places), step.chunks, int(step.parallel)]
             table.append(sizes.ctypes.data)
