@@ -1,6 +1,6 @@
 """Special kernels that sort.
 
-In:  a pointer to rows in C order, a workspace of one int64 per element, and `sizes` = (rows, length).  Out: for each row,
+In:  a pointer to rows in C order, a workspace of one int64 per element, and `sizes` = (rows, length).  Out: per row,
 the positions that sort it: stable, NaN last.  Called by the compiler (special.py).
 """
 

@@ -255,8 +255,7 @@ def _spaced(start: Node, stop: Node, num: int, endpoint: bool, axis: int) -> tup
     shape = common_shape([start.shape, stop.shape])
     count = num - 1 if endpoint else num
     start, stop = broadcast(start, shape), broadcast(stop, shape)
-    extent = stop - start
-    step = extent / extent(count if count > 0 else 1, start.dtype)
+    step = (stop - start) / extent(count if count > 0 else 1, start.dtype)
     at = axis_of(axis, len(shape) + 1)
     whole = (*shape[:at], num, *shape[at:])
     one = (*shape[:at], 1, *shape[at:])
