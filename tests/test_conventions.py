@@ -201,7 +201,7 @@ SAFE: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[float
         [0, 0.25, 0, 0],
         [0, -1 / 32, 0, 0],
     ),
-    "negated": (lambda x: np.where(x > 0, np.negative(np.negative(np.sqrt(x))) * 3, 0.0), [0.0, 4.0], [0, 0.75], [0, -3 / 32]),
+    "negated": (lambda x: np.where(x > 0, 2 - np.negative(np.sqrt(x)), 0.0), [0.0, 4.0], [0, 0.25], [0, -1 / 32]),
     "overflow": (lambda x: np.where(x < 700, np.exp(x), x), [1.0, 1000.0], [np.e, 1], [np.e, 0]),
     "sum of both": (
         lambda x: np.where(x > 0, np.sqrt(x), 0.0) + np.where(x > 0, np.log(x), 0.0),

@@ -45,7 +45,7 @@ def only_loop(*outputs: Node) -> Loop:
 def test_a_chain_and_its_sum_are_one_kernel_without_intermediates() -> None:
     x, y = array(1000), array(1000)
     loop = only_loop(reduce("sum", elementwise("log", elementwise("exp", x * y) + elementwise("sin", x)), (0,)))
-    assert [store for store in loop.stores] == []
+    assert list(loop.stores) == []
     assert len(loop.reductions) == 1
     assert {node.name for node in loop.buffers} == {"input", "sum"}
 

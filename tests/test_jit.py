@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,18 @@ def test_results_of_two_calls_are_different_arrays() -> None:
     np.testing.assert_array_equal(first, kept)
     first[:] = 0
     np.testing.assert_array_equal(f(X), 2 * X)
+
+
+def test_nothing_leaks() -> None:
+    x = X.copy()
+    f = nb.jit(lambda x, a: (x * a, (x.sum(), a)))
+    for call in (lambda: f(x, 2.0), lambda: f(nb.Tensor(x), 2.0), lambda: nb.grad(np.sum)(x)):
+        call()
+        before = [sys.getrefcount(thing) for thing in (x, x.dtype, np.ndarray, float)]
+        for _ in range(100):
+            call()
+        after = [sys.getrefcount(thing) for thing in (x, x.dtype, np.ndarray, float)]
+        assert max(b - a for a, b in zip(before, after, strict=True)) < 10
 
 
 def test_methods_and_decorator() -> None:

@@ -7,6 +7,7 @@ step, else a difference in extended or multiple precision.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import mpmath
-import math
-
 import numpy as np
 import pytest
 import scipy.special
@@ -397,7 +396,7 @@ def check_derivatives(
     assert abs(left - right) <= tolerance * scale, f"{where}: <w, J u> = {left}, but <J' w, u> = {right}"
     for c, k in [(c, k) for c, k in zip(cotangents, moving, strict=True) if c is not None]:
         assert (values[c].shape, values[c].dtype) == (arrays[k].shape, arrays[k].dtype), f"{where}: cotangent {k}"
-    second = inner([n for n in over], [d for c, d in zip(cotangents, along_u, strict=True) if c is not None])
+    second = inner(list(over), [d for c, d in zip(cotangents, along_u, strict=True) if c is not None])
     again = inner(back, along_v)
     size = 1 + abs(second) + sum(float(np.abs(values[n]).sum()) for n in (*over, *back) if n is not None)
     assert abs(second - again) <= 1e-9 * size, f"{where}: second derivatives {second} and {again} in two orders"

@@ -19,7 +19,7 @@ from nbgrad.compiler.views import View
 from nbgrad.graph.batch import batch
 from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, elementwise, literal, make, placeholder, show, topological, zeros
+from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder, show, topological, zeros
 from nbgrad.graph.primitives import (
     accumulate,
     argsort,

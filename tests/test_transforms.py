@@ -347,16 +347,16 @@ def test_side_effects_and_closures_run_on_every_call() -> None:
 
 
 def test_exceptions_of_the_function_pass_through() -> None:
-    class Own(Exception):
+    class OwnError(Exception):
         pass
 
     def broken(x: Any) -> Any:
         if x.sum() > 0:
-            raise Own("mine")
+            raise OwnError("mine")
         return x
 
     for _ in range(2):
-        with pytest.raises(Own, match=r"^mine$"):
+        with pytest.raises(OwnError, match=r"^mine$"):
             nb.grad(broken)(np.ones(2))
         same(nb.grad(broken)(-np.ones(2)), np.ones(2))
 
