@@ -7,10 +7,7 @@ step, else a difference in extended or multiple precision.
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,49 +17,34 @@ import pytest
 import scipy.special
 
 from nbgrad.graph.derivatives import DERIVATIVES
-from nbgrad.graph.differentiate import jvp, vjp
+from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import PARAMETER_RULES, RULES, interpret
-from nbgrad.graph.ir import Node, broadcast, constant, elementwise, make, placeholder
+from nbgrad.graph.ir import constant, elementwise, placeholder
 from nbgrad.graph.primitives import (
     BINARY,
     COMPARISON,
     FLOAT_UNARY,
     PRIMITIVES,
-    accumulate,
-    argsort,
-    cast,
-    concatenate,
-    gather,
-    iota,
-    matmul,
-    pad,
-    recurrence,
-    reduce,
-    reshape,
-    scatter_add,
-    scatter_last,
-    slice_axes,
-    transpose,
 )
 from nbgrad.runtime.evaluate import compute
 
-Array = np.ndarray
-Function = Callable[..., Any]
-Range = tuple[float, float]
+from .agreement import quiet
+from .high_precision import (
+    EPSILON,
+    FLOAT,
+    FLOATS,
+    Array,
+    Function,
+    Range,
+    check_derivatives,
+    close,
+    draw,
+    nodes_of,
+)
+from .test_structural_primitives import STRUCTURAL
 
-FLOAT = np.dtype(float)
 ANYWHERE, POSITIVE, UNIT, PROBABILITY = (-3.0, 3.0), (0.2, 3.0), (-0.9, 0.9), (0.05, 0.95)
 SHAPES = [(), (0,), (1,), (7,), (3, 4), (2, 0, 3), (1500,), (40_000,)]
-FLOATS = ["float64", "float32", "float16"]
-EPSILON = {"float64": 1e-15, "float32": 2.5e-7, "float16": 1e-3}
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No warnings from the references."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
 
 
 @dataclass(frozen=True)
@@ -148,14 +130,6 @@ SCALARS: dict[str, Scalar] = {
 INTEGERS_ONLY = frozenset("invert bitwise_and bitwise_or bitwise_xor left_shift right_shift".split())
 
 
-def draw(rng: np.random.Generator, domain: Range, shape: Sequence[int], dtype: str = "float64") -> Array:
-    """Random numbers in a domain, none of them within 1e-3 of an integer unless the domain is one of integers."""
-    if isinstance(domain[0], int):
-        return rng.integers(domain[0], domain[1] + 1, shape).astype(dtype)
-    values = rng.uniform(*domain, size=shape)
-    return np.where(np.abs(values - np.round(values)) < 1e-3, values + 2e-3, values).astype(dtype)
-
-
 def operands(name: str, shape: Sequence[int], dtype: str = "float64", seed: int = 0) -> list[Array]:
     """Arrays to apply an elementwise primitive to."""
     rng = np.random.default_rng(seed)
@@ -163,20 +137,6 @@ def operands(name: str, shape: Sequence[int], dtype: str = "float64", seed: int 
     if name == "select":
         found[0] = found[0] > 0.5
     return found
-
-
-def nodes_of(arrays: Sequence[Array]) -> list[Node]:
-    """Placeholders that hold arrays."""
-    return [placeholder(a.shape, a.dtype, a) for a in arrays]
-
-
-def close(got: Array, want: Any, tolerance: float, where: str) -> None:
-    """Relative agreement, of NaN and infinities too."""
-    want = np.asarray(want)
-    assert got.shape == want.shape, f"{where}: shape {got.shape}, not {want.shape}"
-    if want.dtype == object:
-        want = want.astype(float)
-    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * 1e-1, err_msg=where)
 
 
 # ----- The tables themselves -----
@@ -311,107 +271,7 @@ def n_is_float_only(name: str) -> bool:
     return name in FLOAT_UNARY or name in ("alias", "stop_gradient")
 
 
-# ----- Elementwise and structural: derivatives -----
-
-
-def derivative(function: Function, arrays: Sequence[Array], directions: Sequence[Array | None], step: str) -> Array:
-    """The derivative of a function along a direction, from its values only."""
-    with quiet():
-        if step == "complex":
-            h = 1e-30
-            moved = [a if d is None else a + 1j * h * d for a, d in zip(arrays, directions, strict=True)]
-            return np.asarray(function(*moved)).imag / h
-        if step == "real":
-            h = np.longdouble(2.0**-12)
-
-            def at(k: int) -> Any:
-                shifted = [
-                    a if d is None else a.astype(np.longdouble) + k * h * d
-                    for a, d in zip(arrays, directions, strict=True)
-                ]
-                return np.asarray(function(*shifted)).astype(np.longdouble)
-
-            return np.asarray((at(-2) - 8 * at(-1) + 8 * at(1) - at(2)) / (12 * h)).astype(float)
-        with mpmath.workdps(40):
-            h = mpmath.mpf(10) ** -10
-            up, down = (
-                [a if d is None else a + sign * h * d for a, d in zip(arrays, directions, strict=True)]
-                for sign in (1, -1)
-            )
-            return np.asarray((function(*up) - function(*down)) / (2 * h)).astype(float)
-
-
-def directions_for(arrays: Sequence[Array], fixed: Sequence[int], seed: int) -> list[Array | None]:
-    """Random directions for the operands that are differentiated."""
-    rng = np.random.default_rng(seed)
-    return [
-        None if position in fixed or a.dtype.kind != "f" else np.asarray(rng.normal(size=a.shape))
-        for position, a in enumerate(arrays)
-    ]
-
-
-def check_derivatives(
-    where: str,
-    build: Function,
-    slope: Function,
-    arrays: Sequence[Array],
-    step: str = "complex",
-    fixed: Sequence[int] = (),
-    evaluate: Function = compute,
-    tolerance: float = 1e-10,
-) -> None:
-    """Both modes against the reference, against each other, and the second derivative in two ways."""
-    inputs = nodes_of(arrays)
-    output = build(*inputs)
-    u, v = directions_for(arrays, fixed, 1), directions_for(arrays, fixed, 2)
-    moving = [k for k, d in enumerate(u) if d is not None]
-    wrt = [inputs[k] for k in moving]
-    along_u, along_v = ([constant(d[k]) for k in moving] for d in (u, v))
-    weight = constant(np.asarray(np.random.default_rng(3).normal(size=output.shape)))
-    (tangent,) = jvp([output], wrt, along_u)
-    cotangents = vjp([output], [weight], wrt)
-    want = derivative(slope, arrays, u, step)
-    if tangent is None:
-        assert all(c is None for c in cotangents), f"{where}: a derivative in reverse mode only"
-        close(np.zeros(output.shape), want, 1e-6, f"{where}: no derivative, but")
-        return
-    firsts = [c for c in cotangents if c is not None]
-    # Second order: forward over forward, forward over reverse, reverse over reverse.
-    (forward_forward,) = jvp([tangent], wrt, along_v)
-    over = jvp(firsts, wrt, along_v)
-    directional = [c * d for c, d in zip(cotangents, along_u, strict=True) if c is not None]
-    back = vjp(directional, [broadcast(constant(np.array(1.0)), d.shape) for d in directional], wrt)
-    flat = [tangent, *firsts, *[n for n in (forward_forward, *over, *back) if n is not None]]
-    values = dict(zip(flat, evaluate(flat), strict=True))
-    close(values[tangent], want, tolerance, f"{where}: forward mode")
-
-    def inner(parts: Sequence[Node | None], vectors: Sequence[Node]) -> float:
-        found = [(n, d.value) for n, d in zip(parts, vectors, strict=True) if n is not None]
-        return float(sum(np.sum(values[n] * d) for n, d in found if d is not None))
-
-    assert weight.value is not None
-    w = weight.value
-    left, right = float(np.sum(w * values[tangent])), inner(cotangents, along_u)
-    scale = 1 + float(np.sum(np.abs(w * values[tangent])))
-    assert abs(left - right) <= tolerance * scale, f"{where}: <w, J u> = {left}, but <J' w, u> = {right}"
-    for c, k in [(c, k) for c, k in zip(cotangents, moving, strict=True) if c is not None]:
-        assert (values[c].shape, values[c].dtype) == (arrays[k].shape, arrays[k].dtype), f"{where}: cotangent {k}"
-    second = inner(list(over), [d for c, d in zip(cotangents, along_u, strict=True) if c is not None])
-    again = inner(back, along_v)
-    size = 1 + abs(second) + sum(float(np.abs(values[n]).sum()) for n in (*over, *back) if n is not None)
-    assert abs(second - again) <= 1e-9 * size, f"{where}: second derivatives {second} and {again} in two orders"
-    h = 1e-4
-
-    def first_at(k: int) -> Array:
-        moved = [a if d is None else a + k * h * d for a, d in zip(arrays, v, strict=True)]
-        return derivative(slope, moved, u, step)
-
-    difference = (first_at(-2) - 8 * first_at(-1) + 8 * first_at(1) - first_at(2)) / (12 * h)
-    got = values[forward_forward] if forward_forward is not None else np.zeros(output.shape)
-    bound = 1 + float(np.abs(difference).max(initial=0))
-    np.testing.assert_allclose(got, difference, rtol=0, atol=2e-7 * bound, err_msg=f"{where}: second derivative")
-    summed = float(np.sum(w * difference))
-    assert abs(second - summed) <= 1e-6 * (1 + np.abs(w * difference).sum()), f"{where}: second order, reverse mode"
+# ----- Derivatives -----
 
 
 @pytest.mark.parametrize("name", [n for n in SCALARS if n not in INTEGERS_ONLY and n not in COMPARISON])
@@ -447,323 +307,6 @@ def test_derivatives_keep_narrow_dtypes(name: str, dtype: str) -> None:
         np.testing.assert_allclose(
             got.astype(float), want, rtol=30 * EPSILON[dtype], atol=10 * EPSILON[dtype], err_msg=where
         )
-
-
-# ----- Structure -----
-
-
-@dataclass(frozen=True)
-class Structure:
-    """One use of a primitive with parameters: how to build it, the same in NumPy, and the operands' shapes."""
-
-    build: Function
-    reference: Function
-    shapes: tuple[tuple[int, ...], ...]
-    step: str = "complex"
-
-
-def _scattered(size: int, index: Array) -> Function:
-    def scatter(x: Array) -> Array:
-        out = np.zeros(size, x.dtype)
-        np.add.at(out, index, x)
-        return out
-
-    return scatter
-
-
-def _recurred(reverse: bool) -> Function:
-    def recur(a: Array, b: Array) -> Array:
-        a, b = np.asarray(a), np.asarray(b)
-        out = np.zeros(b.shape, np.result_type(a, b))
-        state: Any = 0.0
-        for i in reversed(range(b.shape[-1])) if reverse else range(b.shape[-1]):
-            state = a[..., i] * state + b[..., i]
-            out[..., i] = state
-        return out
-
-    return recur
-
-
-def _reduced(name: str, axes: tuple[int, ...]) -> tuple[Function, Function]:
-    return lambda x: reduce(name, x, axes), lambda x: getattr(np, name)(x, axis=axes)
-
-
-INDEX = np.array([[2, 0, 2], [5, 5, 1]])
-STRUCTURAL: dict[str, list[Structure]] = {
-    "gather": [
-        Structure(lambda x: gather(x, constant(INDEX)), lambda x: x[INDEX], ((6,),)),
-        Structure(lambda x: gather(x, constant(np.array(3))), lambda x: x[3], ((6,),)),
-        Structure(lambda x: gather(x, constant(INDEX[:0])), lambda x: x[INDEX[:0]], ((6,),)),
-    ],
-    "reshape": [
-        Structure(lambda x: reshape(x, (3, 4)), lambda x: np.reshape(x, (3, 4)), ((2, 6),)),
-        Structure(lambda x: reshape(x, ()), lambda x: np.reshape(x, ()), ((1, 1),)),
-        Structure(lambda x: reshape(x, (0, 2)), lambda x: np.reshape(x, (0, 2)), ((3, 0),)),
-    ],
-    "transpose": [
-        Structure(lambda x: transpose(x, (2, 0, 1)), lambda x: np.transpose(x, (2, 0, 1)), ((2, 3, 4),)),
-        Structure(lambda x: transpose(x, (1, 0)), lambda x: x.T, ((300, 200),)),
-    ],
-    "broadcast": [
-        Structure(lambda x: broadcast(x, (2, 3, 4)), lambda x: np.broadcast_to(x, (2, 3, 4)), ((3, 1),)),
-        Structure(lambda x: broadcast(x, (5,)), lambda x: np.broadcast_to(x, (5,)), ((),)),
-        Structure(lambda x: broadcast(x, (0, 4)), lambda x: np.broadcast_to(x, (0, 4)), ((1, 4),)),
-    ],
-    "slice": [
-        Structure(lambda x: slice_axes(x, [(7, 4, -2), (1, 2, 2)]), lambda x: x[7:0:-2, 1:4:2], ((8, 5),)),
-        Structure(lambda x: slice_axes(x, [(3, 4, -1)]), lambda x: x[3::-1], ((8,),)),
-        Structure(lambda x: slice_axes(x, [(2, 0, 1)]), lambda x: x[2:2], ((8,),)),
-        Structure(lambda x: slice_axes(x, [(0, 3, 3)]), lambda x: x[0:7:3], ((9,),)),
-    ],
-    "pad": [
-        Structure(lambda x: pad(x, [(1, 2), (0, 3)]), lambda x: np.pad(x, [(1, 2), (0, 3)]), ((2, 3),)),
-        Structure(lambda x: pad(x, [(2, 2)]), lambda x: np.pad(x, [(2, 2)]), ((0,),)),
-    ],
-    "concatenate": [
-        Structure(
-            lambda x, y: concatenate([x, y, x], 1),
-            lambda x, y: np.concatenate([x + 0 * y.sum(), y + 0 * x.sum(), x + 0 * y.sum()], 1),
-            ((2, 3), (2, 1)),
-        ),
-        Structure(
-            lambda *xs: concatenate(xs, 0),
-            lambda *xs: np.concatenate(np.broadcast_arrays(*[x + 0 * sum(v.sum() for v in xs) for x in xs])),
-            ((3,), (3,), (3,), (3,), (3,), (3,)),
-        ),
-    ],
-    "sum": [
-        Structure(*_reduced("sum", axes), (shape,))
-        for shape, axes in [
-            ((7,), (0,)),
-            ((1500,), (0,)),
-            ((40_000,), (0,)),
-            ((3, 4), (0,)),
-            ((3, 4), (0, 1)),
-            ((2, 3, 4), (0, 2)),
-            ((200, 300), (0,)),
-            ((200, 300), (1,)),
-            ((0,), (0,)),
-            ((3, 0), (1,)),
-            ((0, 3), (1,)),
-            ((1, 5), (0,)),
-        ]
-    ],
-    "prod": [
-        Structure(*_reduced("prod", axes), (shape,))
-        for shape, axes in [
-            ((5,), (0,)),
-            ((1,), (0,)),
-            ((3, 4), (0,)),
-            ((2, 3, 2), (0, 2)),
-            ((3, 0), (1,)),
-            ((0, 3), (1,)),
-        ]
-    ],
-    **{
-        name: [
-            Structure(*_reduced(name, axes), (shape,), "real")
-            for shape, axes in [
-                ((7,), (0,)),
-                ((1990,), (0,)),
-                ((40_000,), (0,)),
-                ((3, 4), (0,)),
-                ((2, 3, 4), (0, 2)),
-                ((0, 3), (1,)),
-            ]
-        ]
-        for name in ("max", "min")
-    },
-    "recurrence": [
-        Structure(lambda a, b, r=r: recurrence(a, b, r), _recurred(r), (shape, shape))
-        for shape in [(5,), (2, 4), (1,), (2, 0)]
-        for r in (False, True)
-    ],
-    "accumulate": [
-        Structure(
-            lambda x, n=n: accumulate(n, x), lambda x, n=n: getattr(np, n).accumulate(x, axis=-1), (shape,), "real"
-        )
-        for shape in [(6,), (3, 5), (2, 0)]
-        for n in ("maximum", "minimum")
-    ],
-    "scatter_add": [
-        Structure(lambda x: scatter_add(7, constant(INDEX), x), _scattered(7, INDEX), ((2, 3),)),
-        Structure(lambda x: scatter_add(3, constant(INDEX[:0]), x), _scattered(3, INDEX[:0]), ((0, 3),)),
-    ],
-    "scatter_last": [
-        Structure(
-            lambda x: scatter_last(4, cast(x, np.dtype(int))),
-            lambda x: np.array(
-                [
-                    np.flatnonzero(x.real.astype(int).ravel() == k)[-1:].sum() - (not (x.real.astype(int) == k).any())
-                    for k in range(4)
-                ]
-            ),
-            ((5,),),
-        )
-    ],
-    "argsort": [
-        Structure(argsort, lambda x: np.argsort(x.real, axis=-1, kind="stable"), (shape,))
-        for shape in [(9,), (3, 40), (2, 0), (1,), (700, 60)]
-    ],
-    "matmul": [
-        Structure(matmul, np.matmul, ((2, 3, 4), (2, 4, 5))),
-        Structure(
-            lambda a, b: matmul(transpose(a, (0, 2, 1)), b),
-            lambda a, b: np.swapaxes(a, 1, 2) @ b,
-            ((1, 3, 4), (1, 3, 2)),
-        ),
-        Structure(
-            lambda a, b: matmul(a, transpose(b, (2, 1, 0))),
-            lambda a, b: a @ np.transpose(b, (2, 1, 0)),
-            ((2, 3, 4), (3, 4, 2)),
-        ),
-        Structure(matmul, np.matmul, ((1, 3, 1), (1, 1, 2))),
-        Structure(matmul, np.matmul, ((1, 1, 6), (1, 6, 1))),
-        Structure(matmul, np.matmul, ((1, 2, 0), (1, 0, 3))),
-        Structure(matmul, np.matmul, ((2, 0, 3), (2, 3, 2))),
-    ],
-}
-USES = [(name, position) for name, cases in STRUCTURAL.items() for position in range(len(cases))]
-
-
-def structural_operands(case: Structure, dtype: str = "float64") -> list[Array]:
-    rng = np.random.default_rng(8)
-    if case.step == "real":
-        # Extrema: no two elements close to each other.
-        return [((rng.permutation(np.prod(n, dtype=int)) + 0.5) % 2000).reshape(n).astype(dtype) for n in case.shapes]
-    return [draw(rng, (0.3, 3.3), shape, dtype) * rng.choice([-1, 1], shape).astype(dtype) for shape in case.shapes]
-
-
-@pytest.mark.parametrize("dtype", [*FLOATS, "int32"])
-@pytest.mark.parametrize(("name", "position"), USES)
-def test_values_of_structural_primitives(name: str, position: int, dtype: str) -> None:
-    case = STRUCTURAL[name][position]
-    if dtype == "int32" and name in ("matmul", "recurrence"):
-        return  # for floating point only; integers take other ways
-    arrays = structural_operands(case, dtype)
-    if name == "scatter_last":
-        arrays = [np.abs(a) for a in arrays]
-    node = case.build(*nodes_of(arrays))
-    with quiet():
-        want = np.asarray(case.reference(*[a.astype(float) if dtype != "int32" else a for a in arrays]))
-    where = f"{name}, {dtype}, shapes {case.shapes}"
-    scale = EPSILON.get(dtype, 0) * (1 + max(a.size for a in arrays) ** 0.5) * 4
-    for how, got in (("compiled", compute([node])[0]), ("interpreted", interpret([node])[0])):
-        assert got.dtype == node.dtype, where
-        if node.dtype.kind == "f":
-            close(got, want, scale, f"{where}, {how}")
-        else:
-            np.testing.assert_array_equal(got, want.astype(node.dtype), err_msg=f"{where}, {how}")
-
-
-@pytest.mark.parametrize(("name", "position"), USES)
-def test_derivatives_of_structural_primitives(name: str, position: int) -> None:
-    case = STRUCTURAL[name][position]
-    if name in ("argsort", "scatter_last"):
-        return  # integers
-    arrays = structural_operands(case)
-    large = max(a.size for a in arrays) > 1000
-    if large and case.step == "real":
-        arrays = [a + 2000.0 * (np.arange(a.size).reshape(a.shape) // 2000) for a in arrays]
-    check_derivatives(
-        f"{name}, float64, shapes {case.shapes}",
-        case.build,
-        case.reference,
-        arrays,
-        case.step,
-        evaluate=compute,
-        tolerance=1e-8 if large else 1e-10,
-    )
-
-
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "accumulate", "argsort"])
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_reductions_propagate_nan_and_infinity(name: str, dtype: str) -> None:
-    rows = np.array([[1, np.nan, 2, -3], [np.inf, 1, 2, 3], [np.inf, -np.inf, 1, 0], [-0.0, 0.0, -np.inf, 5]], dtype)
-    case = {
-        "accumulate": (lambda x: accumulate("maximum", x), lambda a: np.maximum.accumulate(a, axis=-1)),
-        "argsort": (argsort, lambda a: np.argsort(a, axis=-1, kind="stable")),
-    }.get(name, _reduced(name, (1,)))
-    (got,) = compute([case[0](nodes_of([rows])[0])])
-    with quiet():
-        np.testing.assert_array_equal(got, case[1](rows), err_msg=f"{name}, {dtype}")
-
-
-def test_sums_are_as_exact_as_pairwise_ones() -> None:
-    """The root mean square of the error over many arrays is no larger than NumPy's."""
-    for dtype in ("float32", "float64"):
-        ours, numpys = [], []
-        for seed in range(20):
-            values = np.random.default_rng(seed).normal(size=30_001).astype(dtype)
-            exact = math.fsum(values.astype(float))
-            (got,) = compute([reduce("sum", nodes_of([values])[0], (0,))])
-            ours.append(float(got) - exact)
-            numpys.append(float(values.sum()) - exact)
-        assert np.sqrt(np.mean(np.square(ours))) <= 1.1 * np.sqrt(np.mean(np.square(numpys))), dtype
-
-
-# ----- Casts, iota, custom -----
-
-CASTS = "float64 float32 float16 int64 int32 int8 uint8 uint64 bool".split()
-
-
-@pytest.mark.parametrize("source", CASTS)
-def test_casts(source: str) -> None:
-    """To every dtype, as NumPy converts it, in the range where that is defined."""
-    values = np.array([0, 1, 2, 3, 100, 0.5, 1.5, 99.9]) if source != "bool" else np.array([False, True])
-    values = values.astype(source)
-    if np.dtype(source).kind in "fi":
-        values = np.concatenate([values, -values])
-    if np.dtype(source).kind == "f":
-        values = np.concatenate([values, [np.nan, np.inf, -np.inf, 60000, 1 / 3]]).astype(source)
-    for target in CASTS:
-        usable = values
-        if np.dtype(target).kind in "iu" and np.dtype(source).kind == "f":
-            usable = values[np.isfinite(values) & (np.abs(values) < 120)]
-            usable = usable[usable >= 0] if target.startswith("u") else usable
-        x = nodes_of([usable])[0]
-        (got,) = compute([make("cast", (x,), (np.dtype(target),))])
-        with quiet():
-            np.testing.assert_array_equal(got, usable.astype(target), err_msg=f"cast of {source} to {target}")
-
-
-def test_cast_is_linear_between_floats_and_stops_at_integers() -> None:
-    x = placeholder((3,), FLOAT, np.array([1.5, 2.5, 3.5]))
-    ones = constant(np.ones(3, np.float32))
-    (g,) = vjp([cast(x, np.dtype(np.float32))], [ones], [x])
-    assert g is not None and g.dtype == FLOAT
-    np.testing.assert_array_equal(compute([g])[0], np.ones(3))
-    through = cast(cast(x, np.dtype(int)), FLOAT)
-    assert vjp([through], [constant(np.ones(3))], [x]) == [None]
-    assert jvp([through], [x], [constant(np.ones(3))]) == [None]
-
-
-@pytest.mark.parametrize("length", [0, 1, 5, 40_000])
-def test_iota(length: int) -> None:
-    (got,) = compute([iota(length)])
-    np.testing.assert_array_equal(got, np.arange(length))
-    assert got.dtype == np.int64
-
-
-def test_custom_is_its_first_input_and_calls_the_rule() -> None:
-    class Rule:
-        def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-            return [g * 10.0, None]
-
-    x, y = nodes_of([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
-    node = make("custom", (elementwise("exp", x), x, y), (Rule(), 0))
-    np.testing.assert_allclose(compute([node])[0], np.exp([1.0, 2.0]), rtol=1e-15)
-    weight = constant(np.array([1.0, -1.0]))
-    assert [None if g is None else list(compute([g])[0]) for g in vjp([node], [weight], [x, y])] == [[10, -10], None]
-    (tangent,) = jvp([node], [x, y], [weight, weight])
-    assert tangent is not None
-    np.testing.assert_array_equal(compute([tangent])[0], [10, -10])
-
-
-def test_sort_is_argsort_and_gather() -> None:
-    values = np.array([[3.0, np.nan, 1.0, -np.inf], [2.0, 2.0, -0.0, 0.0]])
-    (got,) = compute([argsort(nodes_of([values])[0])])
-    np.testing.assert_array_equal(np.take_along_axis(values, got, -1), np.sort(values, axis=-1))
 
 
 def test_binary_primitives_broadcast_scalars() -> None:
