@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import scipy.special
 
-from nbgrad.errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from nbgrad.errors import ArgumentError, DtypeError, RangeError, ShapeError, TracedValueError
 from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, constant, placeholder
+from nbgrad.graph.ir import Node, constant, literal, placeholder
 from nbgrad.graph.trace import recording
 from nbgrad.ops import elementwise, numpy_table, special, ufuncs
 from nbgrad.ops.lifting import number
@@ -175,6 +175,16 @@ def test_python_integers_out_of_bounds():
 def test_integers_to_a_negative_power_are_an_error():
     with pytest.raises(ArgumentError, match="negative integer power -2"):
         _ = Tensor([1, 2]) ** -2
+    with pytest.raises(ArgumentError, match="negative integer power -1"):
+        _ = Tensor([1, 2]) ** np.array([3, -1])
+    with pytest.raises(RangeError, match="make the base a float"):
+        _ = Tensor([1, 2]) ** (Tensor([3, -1]) * 1)
+
+
+def test_numbers_stay_what_they_are_when_they_are_computed():
+    """Literals are shared by all graphs: computing one must not change it for the others."""
+    assert int(Tensor._of(literal(-2, np.dtype(np.int64)))) == -2
+    assert literal(-2, np.dtype(np.int64)).name == "literal"
 
 
 # ----- Weak numbers -----

@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.derivatives import choose
 from ..graph.ir import BOOL, Node, broadcast, elementwise, joint_shape, literal, literal_value, make
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
-from ..runtime.evaluate import settle
+from ..runtime.evaluate import require, settle
 from ..tensor import Tensor
 from .lifting import as_node, number, wrap
 from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes
@@ -68,12 +68,16 @@ def _compare(name: str) -> Rule:
 
 
 def _power(x: Node, y: Node) -> Node:
-    if y.name == "literal":
-        exponent = literal_value(y)
-        if exponent == 2:
-            return elementwise("multiply", x, x)
-        if x.dtype.kind in "iu" and exponent < 0:
-            message = f"Integers to the negative integer power {exponent} are not integers: make the base a float."
+    literally = y.name == "literal"
+    if literally and literal_value(y) == 2:
+        return elementwise("multiply", x, x)
+    if y.dtype.kind == "i":
+        lowest = literal_value(y) if literally else np.min(y.value, initial=0) if y.value is not None else None
+        message = "Integers to a negative integer power are not integers: make the base a float."
+        if lowest is None:
+            require(elementwise("greater_equal", y, 0), message)
+        elif lowest < 0:
+            message = f"Integers to the negative integer power {lowest} are not integers: make the base a float."
             raise ArgumentError(message)
     return elementwise("power", x, y)
 

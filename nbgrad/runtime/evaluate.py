@@ -65,8 +65,8 @@ def _compute(node: Node) -> np.ndarray:
         value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
         value.flags.writeable = False
         node.value = value
-        if current_trace() is None:
-            # Nothing will differentiate it: forget how it was made.
+        if current_trace() is None and node.inputs:
+            # Nothing will differentiate it: forget how it was made. (Sources stay: literals are shared.)
             node.primitive, node.inputs, node.params = PRIMITIVES["constant"], (), ()
             node.depth = 0
     return node.value
