@@ -145,8 +145,9 @@ def _vector(tree: Any) -> np.ndarray:
 
 
 def _moved(args: Any, direction: Any, step: float) -> Any:
-    return optree.tree_map(lambda x, d: x + np.asarray(step * d, np.asarray(x).dtype), args, direction,
-    none_is_leaf=True)
+    return optree.tree_map(
+        lambda x, d: x + np.asarray(step * d, np.asarray(x).dtype), args, direction, none_is_leaf=True
+    )
 
 
 def _difference(fn: Callable[..., Any], args: Any, direction: Any, step: float) -> np.ndarray:

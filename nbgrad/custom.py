@@ -178,9 +178,7 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
         nodes = [leaf._node if isinstance(leaf, Tensor) else None for leaf in output_leaves]
         rule.outputs = [None if node is None else (node.shape, node.dtype) for node in nodes]
         wrapped = [
-            leaf
-            if node is None
-            else Tensor._of(make("custom", (node, *arguments, *residual_nodes), (rule, position)))
+            leaf if node is None else Tensor._of(make("custom", (node, *arguments, *residual_nodes), (rule, position)))
             for position, (leaf, node) in enumerate(zip(output_leaves, nodes, strict=True))
         ]
         return optree.tree_unflatten(rule.output_tree, wrapped)

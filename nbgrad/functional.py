@@ -244,9 +244,7 @@ def _basis(node: Node) -> Node:
     return reshape(cast(elementwise("equal", row, column), node.dtype), (n, *node.shape))
 
 
-def _jacobian(
-    fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward: bool
-) -> Callable[..., Any]:
+def _jacobian(fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward: bool) -> Callable[..., Any]:
     check_flag(has_aux, "has_aux")
     positions = check_positions(grad_position)
 

@@ -295,8 +295,6 @@ def _postfix(treespec: Any) -> list[int] | None:
     return code if visit(treespec) else None
 
 
-
-
 def jit(fn: Callable[..., Any]) -> Jitted:
     """Compile a function: it is recorded once per signature, and later calls run native code only.
 
@@ -333,5 +331,3 @@ def jit(fn: Callable[..., Any]) -> Jitted:
         message = f"jit expects a function, but got {type(fn).__name__}."
         raise DtypeError(message)
     return fn if isinstance(fn, Jitted) else Jitted(fn)
-
-

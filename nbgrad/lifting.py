@@ -136,9 +136,7 @@ def _described(value: Any) -> str:
     return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
-def prepare(
-    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], positions: Sequence[int]
-) -> Call:
+def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], positions: Sequence[int]) -> Call:
     """Lift the arguments of a call.
 
     Raises

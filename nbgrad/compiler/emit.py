@@ -253,9 +253,11 @@ class _Emitter:
 
     def row(self, position: int, access: Access) -> str:
         """The address (or, for an iota, the number) at the start of the innermost loop."""
-        terms = [
-            self.let(f"mul nsw i64 {index}, %a{position}.s{axis}") for axis, index in enumerate(self.indices)
-        ] if not self.is_gather(position) else []
+        terms = (
+            [self.let(f"mul nsw i64 {index}, %a{position}.s{axis}") for axis, index in enumerate(self.indices)]
+            if not self.is_gather(position)
+            else []
+        )
         offset = "0" if access.buffer >= 0 else f"%a{position}.base"
         for term in terms:
             offset = self.let(f"add nsw i64 {offset}, {term}")

@@ -98,9 +98,7 @@ class Loop:
         accesses = [f"{'iota' if a.buffer < 0 else a.kind}:{a.kind}:{a.dtype.name}" for a in self.accesses]
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
-        return "|".join(
-            [str(len(self.shape)), *values, "/", *accesses, "/", *stores, "/", *reductions]
-        )
+        return "|".join([str(len(self.shape)), *values, "/", *accesses, "/", *stores, "/", *reductions])
 
     def arguments(self, step: int = 0, apart: Sequence[int] = ()) -> list[tuple[str, int]]:
         """The run-time integers in the order of the kernel's `sizes` array, each with its name in the IR.

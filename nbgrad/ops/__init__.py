@@ -22,9 +22,7 @@ NAMES: dict[str, str] = {
         "float_power heaviside"
     ),
     "elementwise": "where clip nan_to_num sinc round fix isclose allclose array_equal",
-    "special": (
-        "erf erfc gammaln digamma expit sigmoid logit xlogy softplus relu logsumexp softmax log_softmax"
-    ),
+    "special": ("erf erfc gammaln digamma expit sigmoid logit xlogy softplus relu logsumexp softmax log_softmax"),
     "reductions": "sum prod max min any all argmax argmin ptp count_nonzero nansum nanprod nanmax nanmin",
     "statistics": "mean var std average nanmean nanvar nanstd cov corrcoef bincount",
     "quantiles": "median quantile percentile nanmedian nanquantile nanpercentile",

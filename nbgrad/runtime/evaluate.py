@@ -137,4 +137,3 @@ def require(condition: Node, message: str) -> None:
         trace.checks.append((everything, message))
     if not bool(_compute(everything)):
         raise RangeError(message)
-
