@@ -92,7 +92,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     check_flag(has_aux, "has_aux")
     # vjp_fn runs later, when the user may have written to the arrays.
     leaves, treespec = flatten(inputs)
-    held = optree.tree_unflatten(treespec, [np.array(v) if isinstance(v, np.ndarray) else v for v in leaves])
+    held: Any = optree.tree_unflatten(treespec, [np.array(v) if isinstance(v, np.ndarray) else v for v in leaves])
     call = prepare(fn, held, {}, range(len(inputs)))
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
