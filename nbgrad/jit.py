@@ -9,7 +9,6 @@ path taken last is tried first. Called by users.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import optree
 
 from . import config
+from .compiler.locks import ForkSafeLock
 from .errors import DtypeError, RangeError
 from .graph.interpret import interpret
 from .graph.ir import Node, constant, placeholder, plain
@@ -57,7 +57,7 @@ class Jitted:
         functools.update_wrapper(self, fn)
         self.fn = fn
         self._paths: dict[Any, list[Path]] = {}
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._fast: Callable[..., Any] = self._general
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -91,14 +91,14 @@ class Jitted:
         key, dynamic = _signature(leaves, treespec)
         paths = self._paths.get(key)
         if paths is None:
-            with self._lock:
+            with self._lock.held():
                 paths = self._paths.setdefault(key, [])
         for path in list(paths):
             result = self._run(path, dynamic)
             if result is not _MISSED:
                 self._prefer(paths, path)
                 return result
-        with self._lock:
+        with self._lock.held():
             path = self._record(leaves, treespec)
             paths.insert(0, path)
             del paths[MOST_PATHS:]
@@ -109,7 +109,7 @@ class Jitted:
 
     def _prefer(self, paths: list[Path], path: Path) -> None:
         if paths[0] is not path:
-            with self._lock:
+            with self._lock.held():
                 if path in paths:
                     paths.remove(path)
                     paths.insert(0, path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.compiler.locks import ForkSafeLock
 
 LARGE = 300_000
 SHAPES = [(3,), (1000,), (0,), (7, 11), (LARGE,), (400, 300), (2, 50_000), ()]
@@ -202,3 +205,30 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, env={**os.environ}
     )
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.fork
+def test_locks_are_open_in_a_forked_child() -> None:
+    """A thread of the parent holds the lock at the time of the fork; the child does not have that thread."""
+    lock = ForkSafeLock()
+    holding, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock.held():
+            holding.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holding.wait(30)
+    with warnings.catch_warnings():
+        # Python warns of forks in processes with threads, which is what is tested.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        with lock.held():
+            os._exit(0)
+    done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -8,15 +8,15 @@ process maps it in without compiling. Loaded code lives as long as the process.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 
 import llvmlite.binding as llvm
 
 from . import cache
 from .half import CONVERSIONS
+from .locks import ForkSafeLock
 
-_lock = threading.RLock()
+_lock = ForkSafeLock()
 _machine: llvm.TargetMachine | None = None
 _engines: list[llvm.ExecutionEngine] = []
 _loaded: dict[str, int] = {}
@@ -89,7 +89,7 @@ def function_address(key: str, symbol: str, make_ir: Callable[[], str]) -> int:
     address = _loaded.get(key)
     if address is not None:
         return address
-    with _lock:
+    with _lock.held():
         if key in _loaded:
             return _loaded[key]
         name = cache.digest(key)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 
 from . import cache
 from .interrupts import interrupt_later
+from .locks import ForkSafeLock
 
 LLVM_TYPES = {
     "bool": "i1",
@@ -38,7 +38,7 @@ CONTRACTED = frozenset(["add", "subtract", "multiply"])
 """Kernels whose instructions may fuse into multiply-adds."""
 
 _known: dict[tuple[str, ...], tuple[str, str]] = {}
-_lock = threading.RLock()
+_lock = ForkSafeLock()
 
 
 def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
@@ -58,7 +58,7 @@ def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any])
     """
     key = (name, *[dtype.name for dtype in dtypes], result.name)
     if key not in _known:
-        with _lock:
+        with _lock.held():
             symbol = "nbgrad." + ".".join(key)
             text = cache.load_text("scalar", cache.digest("scalar", *key))
             if text is None:

@@ -7,13 +7,13 @@ integer records a guard; asking for anything else is an error, since the recorde
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import config
+from ..compiler.locks import ForkSafeLock
 from ..errors import RangeError, TracedValueError
 from ..graph.interpret import interpret
 from ..graph.ir import PRIMITIVES, Node, plain_dtype, topological
@@ -22,7 +22,7 @@ from ..graph.trace import current_trace
 from .program import Output, Program
 
 _programs: dict[Any, Program] = {}
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 
 MOST_PROGRAMS = 4096
 INTERPRETED_SIZE = 20_000
@@ -86,7 +86,7 @@ def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
     program = _programs.get(key)
     if program is None:
         program = Program([Output(node) for node in nodes], leaves)
-        with _lock:
+        with _lock.held():
             while len(_programs) >= MOST_PROGRAMS:
                 _programs.pop(next(iter(_programs)))
             _programs[key] = program

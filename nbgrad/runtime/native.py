@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 from ..compiler import cpu
 from ..compiler.interrupts import interrupt_later
+from ..compiler.locks import ForkSafeLock
 from ..compiler.scalars import kernel_module, lower
 from . import threads
 
@@ -336,12 +336,12 @@ def entry_address() -> int:
     return _address(entry, 3)
 
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 
 
 def context() -> np.ndarray:
     """The table of the process's addresses; the number of threads in it may change."""
-    with _lock:
+    with _lock.held():
         return _context()
 
 
