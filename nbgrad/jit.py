@@ -22,7 +22,7 @@ from .errors import DtypeError, RangeError
 from .graph.interpret import interpret
 from .graph.ir import Node, constant, placeholder, plain
 from .graph.trace import current_trace, recording
-from .lifting import flatten, kind_of, name_of, node_of
+from .lifting import depends_on_recording, flatten, kind_of, name_of, node_of
 from .ops.lifting import supported
 from .runtime.program import Output, Program
 from .tensor import Tensor
@@ -100,8 +100,11 @@ class Jitted:
                 return result
         with self._lock.held():
             path = self._record(leaves, treespec)
-            paths.insert(0, path)
-            del paths[MOST_PATHS:]
+            if path is not None:
+                paths.insert(0, path)
+                del paths[MOST_PATHS:]
+        if path is None:
+            return self.fn(*args, **kwargs)
         simple = path.native and all(type(a) is float or type(a) is np.ndarray for a in args) and not kwargs
         if simple and path.program is not None:
             self._fast = path.program.call
@@ -140,7 +143,8 @@ class Jitted:
 
     # ----- Recording -----
 
-    def _record(self, leaves: Sequence[Any], treespec: Any) -> Path:
+    def _record(self, leaves: Sequence[Any], treespec: Any) -> Path | None:
+        """Record and compile; None if the function reads what another function that is being recorded works with."""
         arguments: list[Node] = []
         floats: set[int] = set()
         lifted: list[Any] = []
@@ -187,6 +191,9 @@ class Jitted:
         simple = not guards and not checks and not tensors and plain and all(leaf is _RESULT for leaf in kept)
         structure = _postfix(out_spec) if simple else None
         outputs = [*nodes, *guards, *checks]
+        if any(depends_on_recording(node) for node in outputs):
+            # Compiled, that value would be frozen and cut off from the outer derivative.
+            return None
         program = None
         if not config.interpret():
             scalar = [Output(node, scalar=True) for node in outputs] if structure is not None else map(Output, outputs)

@@ -332,3 +332,15 @@ def test_what_jit_refuses() -> None:
         nb.jit(lambda x: x)(X + 1j)
     with pytest.raises(DtypeError, match="return"):
         nb.jit(lambda x: None)(X)
+
+
+def test_jit_of_a_closure_over_what_is_being_differentiated() -> None:
+    """The jitted function's own arguments are plain arrays; the derivative comes through its closure."""
+    x = np.array([1.0, 2.0, 3.0])
+    assert nb.grad(lambda w: nb.jit(lambda x: x * w)(x).sum())(2.0) == 6.0
+    assert nb.grad(nb.grad(lambda w: nb.jit(lambda x: x * w**3)(x).sum()))(2.0) == 72.0
+    np.testing.assert_array_equal(nb.jvp(lambda w: nb.jit(lambda x: x * w)(x), 2.0, 1.0)[1], x)
+    outer = nb.jit(lambda w: nb.jit(lambda x: x * w)(x).sum())
+    assert (outer(2.0), outer(5.0)) == (12.0, 30.0)
+    branch = nb.jit(lambda w: nb.jit(lambda x: x if w > 0 else -x)(x).sum())
+    assert (branch(1.0), branch(-1.0)) == (6.0, -6.0)
