@@ -15,21 +15,19 @@ import numpy as np
 import optree
 
 from .errors import ArgumentError, DtypeError, ShapeError
-from .grad import check_flag, check_positions, grad, weight_nodes
+from .grad import check_flag, check_positions, grad, mirror, split_aux, weight_nodes
 from .graph.batch import batch
 from .graph.differentiate import jvp as node_jvp
 from .graph.differentiate import vjp as node_vjp
 from .graph.ir import Node, broadcast, elementwise, placeholder
 from .graph.primitives import cast, iota, reshape, transpose
 from .graph.trace import recording
-from .lifting import Results, flatten, kind_of, name_of, node_of, output_nodes, prepare, zeros_like
+from .lifting import Results, flatten, kind_of, name_of, node_of, output_nodes, prepare, with_zeros
 from .tensor import Tensor
 
 
 def _split(fn: Callable[..., Any], output: Any, has_aux: bool) -> tuple[Any, Any]:
     """(output, aux): the aux is bare if there is one, a tuple if there are several."""
-    from .grad import split_aux
-
     if not has_aux:
         return output, None
     first, rest = split_aux(fn, output)
@@ -117,14 +115,9 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
                 for position, (value, node) in enumerate(zip(given, outputs, strict=True))
             ]
             found = node_vjp(outputs, vectors, wrt)
-        parts = iter([zeros_like(node) if g is None else g for node, g in zip(wrt, found, strict=True)])
+        parts = iter(with_zeros(found, wrt))
         wanted = Results()
-        by_input = tuple(
-            [
-                optree.tree_unflatten(w.treespec, [wanted.add(next(parts), kind) for kind in w.kinds])
-                for w in call.wanted
-            ]
-        )
+        by_input = tuple([mirror(wanted, w, parts) for w in call.wanted])
         if weights is None:
             return wanted.fill(by_input)[0]
         by_weight = tuple([wanted.add(node, "tensor") for node in parts])
@@ -178,14 +171,13 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         ]
         leaves, treespec = flatten(output)
         nodes = [node_of(leaf) if kind_of(leaf) != "other" else None for leaf in leaves]
-        found = iter(node_jvp([node for node in nodes if node is not None], call.nodes, tangents))
+        numeric = [node for node in nodes if node is not None]
+        found = iter(with_zeros(node_jvp(numeric, call.nodes, tangents), numeric))
     tensors = call.tensors or any(isinstance(leaf, Tensor) for leaf in flatten(vectors)[0])
     results = Results()
     slots: list[Any] = []
     for leaf, node in zip(leaves, nodes, strict=True):
-        t = next(found) if node is not None else None
-        kind = "tensor" if tensors else "value"
-        slots.append(leaf if node is None else results.add(zeros_like(node) if t is None else t, kind))
+        slots.append(leaf if node is None else results.add(next(found), "tensor" if tensors else "value"))
     filled = results.fill(
         results.value(output, tensors), optree.tree_unflatten(treespec, slots), results.value(aux, tensors)
     )
@@ -263,10 +255,7 @@ def _jacobian(fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward
         rows: list[Any] = []
         for row in blocks:
             parts = iter(row)
-            by_position = [
-                optree.tree_unflatten(w.treespec, [results.add(next(parts), kind) for kind in w.kinds])
-                for w in call.wanted
-            ]
+            by_position = [mirror(results, w, parts) for w in call.wanted]
             rows.append(by_position[0] if len(by_position) == 1 else tuple(by_position))
         whole = optree.tree_unflatten(treespec, rows) if len(rows) == len(leaves) else tuple(rows)
         filled = results.fill(whole, results.value(aux, call.tensors))
@@ -281,8 +270,7 @@ def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     for output in outputs:
         stand_in = placeholder(output.shape, output.dtype)
         found = node_vjp([output], [stand_in], wrt)
-        filled = [zeros_like(node) if g is None else g for node, g in zip(wrt, found, strict=True)]
-        batched = batch(filled, {stand_in: _basis(output)}, output.size)
+        batched = batch(with_zeros(found, wrt), {stand_in: _basis(output)}, output.size)
         blocks.append([reshape(b, output.shape + node.shape) for node, b in zip(wrt, batched, strict=True)])
     return blocks
 
@@ -293,8 +281,7 @@ def _forward_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     for node in wrt:
         stand_in = placeholder(node.shape, node.dtype)
         found = node_jvp(outputs, [node], [stand_in])
-        filled = [zeros_like(output) if t is None else t for output, t in zip(outputs, found, strict=True)]
-        batched = batch(filled, {stand_in: _basis(node)}, node.size)
+        batched = batch(with_zeros(found, outputs), {stand_in: _basis(node)}, node.size)
         for block, output, b in zip(blocks, outputs, batched, strict=True):
             columns = reshape(b, (node.size, output.size))
             block.append(reshape(transpose(columns, (1, 0)), output.shape + node.shape))

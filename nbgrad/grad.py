@@ -17,7 +17,7 @@ from .errors import ArgumentError, DtypeError
 from .graph.differentiate import vjp as node_vjp
 from .graph.ir import Node, broadcast, literal, make
 from .graph.trace import recording
-from .lifting import Results, Wanted, name_of, output_nodes, prepare, zeros_like
+from .lifting import Results, Wanted, name_of, output_nodes, prepare, with_zeros
 from .tensor import Tensor
 
 Positions = int | tuple[int, ...] | None
@@ -246,8 +246,7 @@ def split_aux(fn: Callable[..., Any], output: Any) -> tuple[Any, tuple[Any, ...]
 def gradients_of(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     """The gradients of the sum of all outputs' elements; zeros where nothing depends on a node."""
     seeds = [broadcast(literal(1, node.dtype), node.shape) for node in outputs]
-    found = node_vjp(outputs, seeds, wrt)
-    return [zeros_like(node) if g is None else g for node, g in zip(wrt, found, strict=True)]
+    return with_zeros(node_vjp(outputs, seeds, wrt), wrt)
 
 
 def mirror(results: Results, wanted: Wanted, parts: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 import optree
 
 from .errors import ArgumentError, DtypeError
-from .graph.ir import Node, constant, literal, make
+from .graph.ir import Node, constant, make, zeros
 from .graph.trace import current_trace
 from .ops.lifting import as_node, supported
 from .runtime.evaluate import compute
@@ -285,8 +285,7 @@ def depends_on_recording(node: Node) -> bool:
     return False
 
 
-def zeros_like(node: Node) -> Node:
-    """Zeros of a node's shape and dtype."""
-    from .graph.ir import broadcast
-
-    return broadcast(literal(0, node.dtype), node.shape)
+def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> list[Node]:
+    """Derivatives that have the shapes and dtypes of `nodes`, with zeros for those that are structurally zero."""
+    pairs = zip(derivatives, nodes, strict=True)
+    return [zeros(node.shape, node.dtype) if found is None else found for found, node in pairs]

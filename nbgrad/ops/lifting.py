@@ -66,9 +66,7 @@ def as_node(value: Any) -> Node:
             f"{type(value).__name__} with dtype {array.dtype}."
         )
         raise DtypeError(message)
-    if array.dtype.byteorder not in "=|":
-        array = array.astype(array.dtype.newbyteorder("="))
-    elif isinstance(value, np.ndarray) and (array.flags.writeable or array.base is not None):
+    if array.dtype.isnative and isinstance(value, np.ndarray) and (array.flags.writeable or array.base is not None):
         array = array.copy()
     return constant(array)
 
