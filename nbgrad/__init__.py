@@ -1,6 +1,6 @@
 """nbgrad: gradients of NumPy functions, compiled.
 
-    record         run the function on Tensors; every operation appends a node    graph/trace.py, ops/
+    record         run the function on Tensors; every operation appends a node    graph/trace.py, numpy/
     differentiate  graph -> graph, from one table of derivatives                  graph/differentiate.py
     simplify       graph -> graph: equal nodes, constants, algebra                graph/simplify.py
     fuse           graph -> loop nests and special kernels                        compiler/fuse.py
@@ -12,7 +12,7 @@ This file lists every public name. Importing it imports neither Numba nor SciPy 
 """
 
 from . import errors as errors
-from . import ops as ops
+from . import numpy as numpy
 from .check import check_grads as check_grads
 from .compiler.cache import counters as counters
 from .custom import custom_vjp as custom_vjp

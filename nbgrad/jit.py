@@ -23,7 +23,7 @@ from .graph.interpret import interpret
 from .graph.ir import Node, constant, placeholder, plain
 from .graph.trace import current_trace, recording
 from .lifting import depends_on_recording, flatten, kind_of, name_of, node_of
-from .ops.lifting import supported
+from .numpy.lifting import supported
 from .runtime.program import Output, Program
 from .tensor import Tensor
 

@@ -20,7 +20,7 @@ import optree
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, make, zeros
 from .graph.trace import current_trace
-from .ops.lifting import as_node, supported
+from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute
 from .tensor import Tensor
 

@@ -1,8 +1,8 @@
 """Tensor: the array that users hold. It is a lazy value, one graph node, with NumPy's operators, methods and protocols.
 
 In: numbers, lists, ndarrays, or a node (`Tensor._of`). Out: nodes that record what is done with the Tensor; values when
-Python needs them. Used by everybody. This file computes nothing: operators and methods call the functions in `ops`,
-which are looked up late because `ops` itself is made of Tensors.
+Python needs them. Used by everybody. This file computes nothing: operators and methods call the functions in `nbgrad.numpy`,
+which are looked up late because `nbgrad.numpy` itself is made of Tensors.
 
 Writing into a Tensor (`x[i] = v`, `x += y`, `out=x`) replaces its node, so that every holder of the same Tensor sees it
 and the gradient follows. Results never share memory: after `y = x[0]`, `y[...] = 1` does not write to x. A 0-d Tensor
@@ -27,35 +27,35 @@ FLOAT32 = np.dtype(np.float32)
 
 
 @cache
-def _ops(name: str) -> Any:
-    """One module of `ops`, imported when it is first needed."""
-    return import_module(f".ops.{name}", __package__)
+def _numpy(name: str) -> Any:
+    """One module of `nbgrad.numpy`, imported when it is first needed."""
+    return import_module(f".numpy.{name}", __package__)
 
 
 # ----- What operators and methods are made of -----
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _ops("ufuncs").operate(ufunc, self, other)
+    return lambda self, other: _numpy("ufuncs").operate(ufunc, self, other)
 
 
 def _reflected(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _ops("ufuncs").operate(ufunc, other, self)
+    return lambda self, other: _numpy("ufuncs").operate(ufunc, other, self)
 
 
 def _updating(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _ops("ufuncs").operate_in_place(ufunc, self, other)
+    return lambda self, other: _numpy("ufuncs").operate_in_place(ufunc, self, other)
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Tensor], Any]:
-    return lambda self: _ops("ufuncs").call(ufunc, self)
+    return lambda self: _numpy("ufuncs").call(ufunc, self)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """The method that calls what the table has for a NumPy function."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return _ops("numpy_table").TABLE[function](self, *args, **kwargs)
+        return _numpy("numpy_table").TABLE[function](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = function.__name__
     method.__doc__ = f"As `numpy.{function.__name__}` of this Tensor."
@@ -87,7 +87,7 @@ class Tensor:
     def __init__(self, input_data: Any, dtype: Any = None) -> None:
         node = _node_of_data(input_data)
         if dtype is not None:
-            node = _ops("operands").promote([node], _ops("operands").real_dtype(dtype))[0]
+            node = _numpy("operands").promote([node], _numpy("operands").real_dtype(dtype))[0]
         self._node = node
 
     @staticmethod
@@ -159,7 +159,7 @@ class Tensor:
     @property
     def imag(self) -> Tensor:
         """Zeros: Tensors are real."""
-        return _ops("numpy_table").TABLE[np.zeros_like](self)
+        return _numpy("numpy_table").TABLE[np.zeros_like](self)
 
     # ----- Its value -----
 
@@ -194,7 +194,7 @@ class Tensor:
     def _number(self, how: str) -> Any:
         instead = (
             "Keep it a Tensor: np.sin(x) instead of math.sin(x), np.stack of the elements or a Tensor to write to "
-            "(np.zeros_like(x), nb.ops.zeros(shape)) instead of an ndarray. Or say that it is a constant, by "
+            "(np.zeros_like(x), nb.numpy.zeros(shape)) instead of an ndarray. Or say that it is a constant, by "
             "x.asnumpy() or nb.stop_gradient(x)."
         )
         self._leaving(how, instead)
@@ -234,7 +234,7 @@ class Tensor:
         self._leaving(
             "become, or be stored into, a plain ndarray",
             "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor (np.zeros_like(x), "
-            "nb.ops.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
+            "nb.numpy.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
         )
         value = concrete(self._node, "array")
         if dtype is not None and value.dtype != dtype:
@@ -258,13 +258,13 @@ class Tensor:
     # ----- NumPy's protocols -----
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return _ops("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
+        return _numpy("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _ops("numpy_table").array_function(func, types, args, kwargs)
+        return _numpy("numpy_table").array_function(func, types, args, kwargs)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
-        return import_module(".ops", __package__)
+        return import_module(".numpy", __package__)
 
     # ----- Python's protocols -----
 
@@ -284,14 +284,14 @@ class Tensor:
         return bool((self == value).any())
 
     def __getitem__(self, key: Any) -> Tensor:
-        return _ops("lifting").wrap(_ops("indexing").getitem(self._node, key))
+        return _numpy("lifting").wrap(_numpy("indexing").getitem(self._node, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._replace(_ops("indexing").setitem(self._node, key, _ops("lifting").as_node(value)))
+        self._replace(_numpy("indexing").setitem(self._node, key, _numpy("lifting").as_node(value)))
 
     def _replace(self, node: Node) -> None:
         """Write to the Tensor: it becomes another node of the same shape and dtype."""
-        self._node = _ops("lifting").wrap(node)._node
+        self._node = _numpy("lifting").wrap(node)._node
 
     __hash__ = object.__hash__
 
@@ -366,21 +366,21 @@ class Tensor:
     __neg__, __pos__, __invert__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.invert), _unary(np.abs)
 
     def __eq__(self, other: object) -> Any:
-        return _ops("ufuncs").operate(np.equal, self, other)
+        return _numpy("ufuncs").operate(np.equal, self, other)
 
     def __ne__(self, other: object) -> Any:
-        return _ops("ufuncs").operate(np.not_equal, self, other)
+        return _numpy("ufuncs").operate(np.not_equal, self, other)
 
     def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             message = "pow() of a Tensor takes no modulus."
             raise DtypeError(message)
-        return _ops("ufuncs").operate(np.power, self, exponent)
+        return _numpy("ufuncs").operate(np.power, self, exponent)
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return int(self.round()) if ndigits is None else self.round(ndigits)
 
-    # ----- Methods: the functions of `ops` under ndarray's names -----
+    # ----- Methods: the functions of `nbgrad.numpy` under ndarray's names -----
 
     sum, prod, mean, var, std = (_method(f) for f in (np.sum, np.prod, np.mean, np.var, np.std))
     max, min, argmax, argmin = (_method(f) for f in (np.max, np.min, np.argmax, np.argmin))
@@ -394,12 +394,12 @@ class Tensor:
 
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
         """The same elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
-        return _ops("numpy_table").TABLE[np.reshape](self, shape[0] if len(shape) == 1 else shape, order=order)
+        return _numpy("numpy_table").TABLE[np.reshape](self, shape[0] if len(shape) == 1 else shape, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
         """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return _ops("numpy_table").TABLE[np.transpose](self, order)
+        return _numpy("numpy_table").TABLE[np.transpose](self, order)
 
     def flatten(self, order: str = "C") -> Tensor:
         """All elements along one axis."""
@@ -407,7 +407,7 @@ class Tensor:
 
     def astype(self, dtype: Any, copy: bool = True) -> Tensor:
         """The elements in another dtype; gradients flow between float dtypes."""
-        return _ops("numpy_table").TABLE[np.astype](self, dtype, copy=copy)
+        return _numpy("numpy_table").TABLE[np.astype](self, dtype, copy=copy)
 
     def copy(self) -> Tensor:
         """Another Tensor with the same value; writing to one does not change the other."""
@@ -415,7 +415,7 @@ class Tensor:
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
         """The slices along an axis (the elements, for None) where a 1-d condition is true."""
-        return _ops("numpy_table").TABLE[np.compress](condition, self, axis, out)
+        return _numpy("numpy_table").TABLE[np.compress](condition, self, axis, out)
 
     def fill(self, value: Any) -> None:
         """Write one number to every element."""
@@ -423,7 +423,7 @@ class Tensor:
 
     def sort(self, axis: int = -1, **options: Any) -> None:
         """Sort this Tensor, as `ndarray.sort` does; `np.sort(x)` leaves x alone."""
-        self._replace(_ops("numpy_table").TABLE[np.sort](self, axis, **options)._node)
+        self._replace(_numpy("numpy_table").TABLE[np.sort](self, axis, **options)._node)
 
 
 def _from_array(value: np.ndarray) -> Tensor:
@@ -435,7 +435,7 @@ def _node_of_data(data: Any) -> Node:
     """The node of what a user gave to `Tensor`, with MindSpore's dtypes for Python numbers."""
     if isinstance(data, Tensor):
         return data._node
-    lifting = _ops("lifting")
+    lifting = _numpy("lifting")
     if not isinstance(data, bool | int | float | list | tuple) or isinstance(data, np.generic):
         return lifting.as_node(data)
     if isinstance(data, list | tuple) and lifting.any_tensor(data):

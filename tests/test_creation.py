@@ -7,7 +7,7 @@ import pytest
 
 from nbgrad.errors import ArgumentError, ShapeError
 from nbgrad.graph.ir import topological
-from nbgrad.ops import creation
+from nbgrad.numpy import creation
 from nbgrad.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, record

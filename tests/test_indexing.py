@@ -15,7 +15,7 @@ from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, constant, placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.ops.index_keys import bounds
+from nbgrad.numpy.index_keys import bounds
 from nbgrad.tensor import Tensor
 
 A = np.arange(24.0).reshape(2, 3, 4)

@@ -9,8 +9,8 @@ from nbgrad.errors import ArgumentError, DtypeError, NbgradError, ShapeError, Tr
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.ops import cumulative, reductions
-from nbgrad.ops.statistics import mean_node
+from nbgrad.numpy import cumulative, reductions
+from nbgrad.numpy.statistics import mean_node
 from nbgrad.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients

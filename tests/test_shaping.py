@@ -7,8 +7,8 @@ import pytest
 
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError
 from nbgrad.graph.ir import topological
-from nbgrad.ops import padding
-from nbgrad.ops.lifting import as_node
+from nbgrad.numpy import padding
+from nbgrad.numpy.lifting import as_node
 from nbgrad.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, record

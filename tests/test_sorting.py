@@ -9,7 +9,7 @@ from nbgrad.errors import ArgumentError, DtypeError, NbgradError, ShapeError, Tr
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.ops import sorting
+from nbgrad.numpy import sorting
 from nbgrad.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, record

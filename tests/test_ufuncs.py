@@ -15,9 +15,9 @@ from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, constant, literal, placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.ops import elementwise, numpy_table, special, ufuncs
-from nbgrad.ops.lifting import number
-from nbgrad.ops.promotion import kind_of
+from nbgrad.numpy import elementwise, numpy_table, special, ufuncs
+from nbgrad.numpy.lifting import number
+from nbgrad.numpy.promotion import kind_of
 from nbgrad.tensor import Tensor
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
@@ -524,7 +524,7 @@ def test_gradient_of_logsumexp_with_infinite_rows():
 def test_the_table_lists_every_function_once():
     seen: dict[object, str] = {}
     for name in numpy_table.MODULES:
-        module = getattr(__import__("nbgrad.ops", fromlist=[name]), name)
+        module = getattr(__import__("nbgrad.numpy", fromlist=[name]), name)
         for function in module.NUMPY:
             assert function not in seen, (function, name, seen[function])
             seen[function] = name

@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
         return import_module("..custom", __name__).stop_gradient
     module = _module_of.get(name)
     if module is None:
-        message = f"nbgrad.ops has no function {name!r}"
+        message = f"nbgrad.numpy has no function {name!r}"
         raise AttributeError(message)
     function = getattr(import_module(f".{module}", __name__), name)
     globals()[name] = function

@@ -1,7 +1,7 @@
 """Words that the array functions share: axes, common dtypes, positions along an axis, and `out`.
 
 In: nodes and what users gave as axes, shapes, dtypes. Out: normalised arguments and nodes. Called by the other files of
-`ops`; nothing here is public. Errors are raised here, at the user's line, before any graph is built.
+`nbgrad.numpy`; nothing here is public. Errors are raised here, at the user's line, before any graph is built.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Between users' values and graph: what every function in `ops` does first and last.
+"""Between users' values and graph: what every function in `nbgrad.numpy` does first and last.
 
 In: Tensors, ndarrays, NumPy scalars, Python numbers, nested lists of them. Out: nodes, and Tensors of nodes. An ndarray
 that can still be changed is copied when it is used, so that changing it later never changes what was recorded.

@@ -1,7 +1,7 @@
 """NumPy's functions and what stands for them here: the whole of `__array_function__`.
 
 In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__
-and by Tensor's methods. Each module of `ops` lists its own functions in `NUMPY`; nothing is ever converted to NumPy
+and by Tensor's methods. Each module of `nbgrad.numpy` lists its own functions in `NUMPY`; nothing is ever converted to NumPy
 silently.
 """
 
@@ -35,7 +35,7 @@ MODULES = [
 ]
 
 TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""NumPy function -> the function of `ops`."""
+"""NumPy function -> the function of `nbgrad.numpy`."""
 
 for _name in MODULES:
     TABLE.update(import_module(f".{_name}", __package__).NUMPY)
