@@ -13,6 +13,7 @@ This file lists every public name. Importing it imports neither Numba nor SciPy 
 
 from . import errors as errors
 from . import numpy as numpy
+from . import ops as ops
 from .check import check_grads as check_grads
 from .compiler.cache import counters as counters
 from .custom import custom_vjp as custom_vjp

@@ -1,0 +1,105 @@
+"""MindSpore's functions and class forms, with MindSpore's names, argument order and defaults: `nb.ops.mean(x, axis=1)`.
+
+In: Tensors, ndarrays, numbers. Out: Tensors. Used by users. `NAMES` lists every function and class by the module that
+holds it, `ELSEWHERE` what other parts of nbgrad hold; a module is imported when one of its names is first used, so that
+importing nbgrad stays fast. Everything here is thin over `nbgrad.numpy`, which has NumPy's signatures.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+NAMES: dict[str, str] = {
+    "elementwise": (
+        "add sub subtract mul multiply div divide true_divide floor_div floor_divide floor_mod mod remainder fmod "
+        "truncate_div truncate_mod pow exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square reciprocal inv abs "
+        "absolute neg negative positive sign sin cos tan asin acos atan atan2 arcsin arccos arctan arctan2 sinh cosh "
+        "tanh asinh acosh atanh arcsinh arccosh arctanh floor ceil round trunc fix frac maximum minimum fmax fmin "
+        "clamp clip clip_by_value where select masked_fill isnan isinf isfinite equal eq ne not_equal less lt le "
+        "less_equal greater gt ge greater_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
+        "bitwise_xor bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv addn hypot logaddexp logaddexp2 "
+        "heaviside nan_to_num xlogy rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit "
+        "is_tensor square_sum cumulative_trapezoid trapz"
+    ),
+    "reductions": (
+        "sum mean prod amax amin max min argmax argmin aminmax std var std_mean var_mean norm logsumexp cumsum cumprod "
+        "cummax cummin logcumsumexp all any median count_nonzero nansum nanmean reduce_sum reduce_mean reduce_max "
+        "reduce_min reduce_prod reduce_all reduce_any"
+    ),
+    "shapes": (
+        "reshape transpose permute swapaxes swapdims moveaxis movedim expand_dims unsqueeze squeeze broadcast_to "
+        "expand_as concat cat stack hstack vstack dstack column_stack split tensor_split chunk hsplit vsplit dsplit "
+        "unstack unbind tile repeat_interleave repeat_elements flatten ravel flip fliplr flipud roll rot90 meshgrid "
+        "atleast_1d atleast_2d atleast_3d triu tril diag diagonal narrow shape size rank numel pad diff"
+    ),
+    "indexing": (
+        "gather gather_elements gather_d gather_nd scatter_nd scatter scatter_add tensor_scatter_elements "
+        "tensor_scatter_add tensor_scatter_sub tensor_scatter_update index_select index_add index_fill take "
+        "masked_select one_hot nonzero argwhere slice strided_slice bincount searchsorted"
+    ),
+    "sorting": "sort argsort topk unique",
+    "creation": (
+        "zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill empty empty_like"
+    ),
+    "linear_algebra": (
+        "matmul bmm mm mv dot inner outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr cross kron trace "
+        "matrix_power cdist"
+    ),
+    "activations": (
+        "relu relu6 leaky_relu elu celu selu gelu silu sigmoid hardsigmoid hardswish hardtanh hardshrink softshrink "
+        "mish softplus softsign tanhshrink logsigmoid prelu softmax log_softmax softmin glu"
+    ),
+    "normalisation": "layer_norm group_norm batch_norm instance_norm lrn normalize rms_norm",
+    "losses": (
+        "mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss binary_cross_entropy "
+        "binary_cross_entropy_with_logits kl_div cosine_embedding_loss margin_ranking_loss cosine_similarity"
+    ),
+    "convolution": "conv1d conv2d conv_transpose2d unfold fold",
+    "pooling": (
+        "max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool2d "
+        "interpolate"
+    ),
+    "random": (
+        "rand randn randint randperm uniform normal standard_normal bernoulli dropout rand_like randn_like multinomial "
+        "gumbel_softmax shuffle"
+    ),
+    "parameters": "assign assign_add assign_sub",
+    "primitives": "Primitive MatMul",
+}
+"""What is here: module -> names."""
+
+ELSEWHERE: dict[str, str] = {
+    "nbgrad.custom": "stop_gradient",
+    "nbgrad.grad": "grad value_and_grad GradOperation get_grad",
+    "nbgrad.functional": "vjp jvp jacrev jacfwd hessian",
+    "nbgrad.vmap": "vmap",
+    "nbgrad.numpy.special": "erf erfc gammaln lgamma digamma expit logit",
+}
+"""What other parts of nbgrad hold: module -> names."""
+
+_SPELLED_OTHERWISE = {"lgamma": "gammaln"}
+
+_module_of: dict[str, str] = {
+    **{name: f"{__name__}.{module}" for module, names in NAMES.items() for name in names.split()},
+    **{name: module for module, names in ELSEWHERE.items() for name in names.split()},
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _module_of.get(name)
+    message = f"nbgrad.ops has no function or class {name!r}"
+    if module is None:
+        raise AttributeError(message)
+    try:
+        value = getattr(import_module(module), _SPELLED_OTHERWISE.get(name, name))
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise AttributeError(message) from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_module_of)
