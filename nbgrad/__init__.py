@@ -11,6 +11,7 @@
 This file lists every public name. Importing it imports neither Numba nor SciPy and compiles nothing.
 """
 
+from . import dtype as dtype
 from . import errors as errors
 from . import numpy as numpy
 from . import ops as ops
@@ -18,6 +19,28 @@ from .check import check_grads as check_grads
 from .compiler.cache import counters as counters
 from .custom import custom_vjp as custom_vjp
 from .custom import stop_gradient as stop_gradient
+from .dtype import bool_ as bool_
+from .dtype import byte as byte
+from .dtype import double as double
+from .dtype import dtype_to_nptype as dtype_to_nptype
+from .dtype import float16 as float16
+from .dtype import float32 as float32
+from .dtype import float64 as float64
+from .dtype import float_ as float_
+from .dtype import half as half
+from .dtype import int8 as int8
+from .dtype import int16 as int16
+from .dtype import int32 as int32
+from .dtype import int64 as int64
+from .dtype import int_ as int_
+from .dtype import intc as intc
+from .dtype import pytype_to_dtype as pytype_to_dtype
+from .dtype import short as short
+from .dtype import single as single
+from .dtype import uint8 as uint8
+from .dtype import uint16 as uint16
+from .dtype import uint32 as uint32
+from .dtype import uint64 as uint64
 from .explain import explain as explain
 from .functional import hessian as hessian
 from .functional import hvp as hvp
@@ -25,9 +48,13 @@ from .functional import jacfwd as jacfwd
 from .functional import jacrev as jacrev
 from .functional import jvp as jvp
 from .functional import vjp as vjp
+from .grad import GradOperation as GradOperation
+from .grad import get_grad as get_grad
 from .grad import grad as grad
 from .grad import value_and_grad as value_and_grad
 from .jit import jit as jit
+from .parameter import Parameter as Parameter
+from .parameter import ParameterTuple as ParameterTuple
 from .runtime.threads import get_num_threads as get_num_threads
 from .runtime.threads import set_num_threads as set_num_threads
 from .tensor import Tensor as Tensor

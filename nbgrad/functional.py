@@ -241,7 +241,7 @@ def _jacobian(fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward
     check_flag(has_aux, "has_aux")
     positions = check_positions(grad_position)
 
-    @functools.wraps(fn)
+    @functools.wraps(fn, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = prepare(fn, args, kwargs, positions)
         wrt = call.nodes

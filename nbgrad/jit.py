@@ -20,10 +20,11 @@ from . import config
 from .compiler.locks import ForkSafeLock
 from .errors import DtypeError, RangeError
 from .graph.interpret import interpret
-from .graph.ir import Node, constant, placeholder, plain
-from .graph.trace import current_trace, recording
-from .lifting import depends_on_recording, flatten, kind_of, name_of, node_of
+from .graph.ir import Node, constant, placeholder, plain, topological
+from .graph.trace import CELLS, current_trace, recording
+from .lifting import flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
+from .runtime.evaluate import finish_pending, ready
 from .runtime.program import Output, Program
 from .tensor import Tensor
 
@@ -43,18 +44,40 @@ class Path:
     guards: list[np.ndarray]
     checks: list[str]
     native: bool
+    parameters: list[tuple[Any, Node, bool]]
+    """Parameters that the function reads, the node that stood for each, whether it was trainable: inputs after the
+    arguments."""
+    written: list[Any]
+    """Parameters that the function writes to: their new values are outputs after all others."""
+    cells: dict[Any, Any]
+    """The state, such as `training`, that the Cells taking part had when the path was recorded."""
+    version: int
+    """The version of all Cells for which `cells` is known to hold."""
 
     @property
     def result_count(self) -> int:
-        """Outputs that the user gets; guards and checks follow them."""
-        return len(self.outputs) - len(self.guards) - len(self.checks)
+        """Outputs that the user gets; guards, checks and written Parameters follow them."""
+        return len(self.outputs) - len(self.guards) - len(self.checks) - len(self.written)
+
+    def current(self) -> bool:
+        """Whether the Cells and Parameters that took part are still as they were; only values may differ."""
+        if self.version != CELLS.number:
+            now = CELLS.number
+            if any(cell._state() != known for cell, known in self.cells.items()):
+                return False
+            self.version = now
+        for parameter, node, trainable in self.parameters:
+            leaf = parameter._leaf
+            if leaf.shape != node.shape or leaf.dtype != node.dtype or parameter.requires_grad != trainable:
+                return False
+        return True
 
 
 class Jitted:
     """A function that is compiled on first use. Made by `jit`."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, fn)
+        functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self._paths: dict[Any, list[Path]] = {}
         self._lock = ForkSafeLock()
@@ -73,6 +96,12 @@ class Jitted:
     def __repr__(self) -> str:
         return f"<jit of {name_of(self.fn)}>"
 
+    def __getattr__(self, name: str) -> Any:
+        """What a compiled Cell has, such as `trainable_params`."""
+        if name.startswith("_") or name == "fn":
+            raise AttributeError(name)
+        return getattr(self.fn, name)
+
     @property
     def compiled_signatures(self) -> int:
         """For how many signatures the function was recorded."""
@@ -84,27 +113,27 @@ class Jitted:
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """Any call: find or record the path, run it."""
-        leaves, treespec = flatten((args, kwargs))
-        if current_trace() is not None and any(isinstance(leaf, Tensor) and leaf._node.traced for leaf in leaves):
-            # Another function is being recorded: become part of it.
+        if current_trace() is not None:
+            # Another function is being recorded: become part of it. What this one reads from outside may be what the
+            # other one is differentiated with respect to.
             return self.fn(*args, **kwargs)
+        leaves, treespec = flatten((args, kwargs))
         key, dynamic = _signature(leaves, treespec)
         paths = self._paths.get(key)
         if paths is None:
             with self._lock.held():
                 paths = self._paths.setdefault(key, [])
         for path in list(paths):
+            if not path.current():
+                continue
             result = self._run(path, dynamic)
             if result is not _MISSED:
                 self._prefer(paths, path)
                 return result
         with self._lock.held():
             path = self._record(leaves, treespec)
-            if path is not None:
-                paths.insert(0, path)
-                del paths[MOST_PATHS:]
-        if path is None:
-            return self.fn(*args, **kwargs)
+            paths.insert(0, path)
+            del paths[MOST_PATHS:]
         simple = path.native and all(type(a) is float or type(a) is np.ndarray for a in args) and not kwargs
         if simple and path.program is not None:
             self._fast = path.program.call
@@ -120,7 +149,10 @@ class Jitted:
     # ----- Running -----
 
     def _run(self, path: Path, dynamic: Sequence[Any]) -> Any:
-        arrays = [_ready(value, node) for value, node in zip(dynamic, path.arguments, strict=True)]
+        arrays = [_ready(value, node) for value, node in zip(dynamic, path.arguments, strict=False)]
+        for parameter, _, _ in path.parameters:
+            value = parameter._leaf.value
+            arrays.append(ready(parameter._leaf) if value is not None else parameter._concrete())
         if path.program is None or config.interpret():
             found = [np.array(v) for v in interpret(path.outputs, dict(zip(path.arguments, arrays, strict=True)))]
             if path.native:
@@ -134,17 +166,21 @@ class Jitted:
         for value, expected in zip(found[count:], path.guards, strict=False):
             if not np.array_equal(value, expected, equal_nan=True):
                 return _MISSED
-        for value, message in zip(found[count + len(path.guards) :], path.checks, strict=True):
+        at = count + len(path.guards)
+        for value, message in zip(found[at:], path.checks, strict=False):
             if not bool(value):
                 raise RangeError(message)
+        for parameter, value in zip(path.written, found[at + len(path.checks) :], strict=True):
+            parameter._hold(value)
         results = iter([_as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
         leaves = [next(results) if leaf is _RESULT else leaf for leaf in path.leaves]
         return optree.tree_unflatten(path.treespec, leaves)
 
     # ----- Recording -----
 
-    def _record(self, leaves: Sequence[Any], treespec: Any) -> Path | None:
-        """Record and compile; None if the function reads what another function that is being recorded works with."""
+    def _record(self, leaves: Sequence[Any], treespec: Any) -> Path:
+        """Record and compile."""
+        finish_pending()
         arguments: list[Node] = []
         floats: set[int] = set()
         lifted: list[Any] = []
@@ -166,7 +202,14 @@ class Jitted:
             lifted.append(Tensor._of(node))
         args, kwargs = optree.tree_unflatten(treespec, lifted)
         with recording(arguments, jit=True) as trace:
-            output = self.fn(*args, **kwargs)
+            try:
+                output = self.fn(*args, **kwargs)
+            finally:
+                # The recorded function writes when it runs.
+                written = [(parameter, parameter._leaf) for parameter in trace.written]
+                for parameter, before in trace.written.items():
+                    parameter._leaf = before
+                    parameter._snapshot = constant(before.value)
         assert trace.guards is not None
         out_leaves, out_spec = flatten(output)
         nodes: list[Node] = []
@@ -188,12 +231,14 @@ class Jitted:
             raise DtypeError(message)
         guards = [node for node, _ in trace.guards]
         checks = [node for node, _ in trace.checks]
-        simple = not guards and not checks and not tensors and plain and all(leaf is _RESULT for leaf in kept)
+        outputs = [*nodes, *guards, *checks, *[node for _, node in written]]
+        parameters = _parameters(outputs)
+        if parameters and not tensors:
+            tensors, kinds = True, ["tensor"] * len(kinds)
+        simple = plain and not (guards or checks or tensors or written or parameters)
+        simple = simple and all(leaf is _RESULT for leaf in kept)
         structure = _postfix(out_spec) if simple else None
-        outputs = [*nodes, *guards, *checks]
-        if any(depends_on_recording(node) for node in outputs):
-            # Compiled, that value would be frozen and cut off from the outer derivative.
-            return None
+        arguments += [node for _, node, _ in parameters]
         program = None
         if not config.interpret():
             scalar = [Output(node, scalar=True) for node in outputs] if structure is not None else map(Output, outputs)
@@ -205,7 +250,8 @@ class Jitted:
                 self._general if structure is not None else None,
             )
         for node in arguments:
-            node.value = None
+            if node.owner is None:
+                node.value = None
         return Path(
             program,
             outputs,
@@ -216,6 +262,10 @@ class Jitted:
             [value for _, value in trace.guards],
             [message for _, message in trace.checks],
             structure is not None,
+            parameters,
+            [parameter for parameter, _ in written],
+            dict(trace.cells),
+            CELLS.number,
         )
 
 
@@ -281,6 +331,16 @@ def _as_kind(array: np.ndarray, kind: str) -> Any:
     return array[()] if array.ndim == 0 else array
 
 
+def _parameters(outputs: Sequence[Node]) -> list[tuple[Any, Node, bool]]:
+    """The Parameters that a graph reads, with the node and the `requires_grad` of each."""
+    found: list[tuple[Any, Node, bool]] = []
+    for node in topological(outputs):
+        parameter = node.owner() if node.owner is not None else None
+        if parameter is not None and parameter._leaf is node:
+            found.append((parameter, node, parameter.requires_grad))
+    return found
+
+
 def _postfix(treespec: Any) -> list[int] | None:
     """How nested tuples are built, for native code; None if there is anything but tuples."""
     code: list[int] = []
@@ -324,8 +384,9 @@ def jit(fn: Callable[..., Any]) -> Jitted:
 
     Notes
     -----
-    What the function reads from outside (global arrays, closures, attributes) is frozen when it is recorded. Side
-    effects happen only then.
+    What the function reads from outside (global arrays, closures) is frozen when it is recorded, and side effects
+    happen only then. Parameters are the exception: each call reads their values, and writes those that the function
+    writes. Cells are recorded anew when their mode, Parameters, sub-cells or plain attributes have changed.
 
     Examples
     --------

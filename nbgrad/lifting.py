@@ -19,7 +19,7 @@ import optree
 
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, make, zeros
-from .graph.trace import current_trace
+from .graph.trace import current_trace, depends_on_recording
 from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute
 from .tensor import Tensor
@@ -71,6 +71,12 @@ def kind_of(value: Any) -> str:
     if isinstance(value, bool | int | np.integer | np.bool_):
         return "integer"
     return "float" if isinstance(value, float | np.floating) else "other"
+
+
+def differentiable(value: Any) -> bool:
+    """Whether an argument is an array of floating-point numbers, or a container of nothing else."""
+    leaves = flatten(value)[0]
+    return bool(leaves) and all(isinstance(leaf, Tensor | np.ndarray) and leaf.dtype.kind == "f" for leaf in leaves)
 
 
 def node_of(value: Any) -> Node:
@@ -183,7 +189,8 @@ def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, An
     if len(kwargs) < 2:
         return list(kwargs)
     try:
-        names = list(inspect.signature(fn).parameters)
+        # A Cell takes what its construct takes.
+        names = list(inspect.signature(getattr(fn, "construct", fn)).parameters)
     except (TypeError, ValueError):
         return list(kwargs)
     return sorted(kwargs, key=lambda key: names.index(key) if key in names else len(names))
@@ -273,16 +280,6 @@ class Results:
 @dataclass(frozen=True)
 class _Slot:
     position: int
-
-
-def depends_on_recording(node: Node) -> bool:
-    """Whether a value belongs to a function that is being recorded now."""
-    trace = current_trace()
-    while trace is not None:
-        if trace.owns(node):
-            return True
-        trace = trace.parent
-    return False
 
 
 def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> list[Node]:

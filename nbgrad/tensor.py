@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .graph.ir import Node, constant
-from .graph.trace import current_trace
+from .graph.trace import is_being_recorded
 from .runtime.evaluate import concrete
 
 FLOAT32 = np.dtype(np.float32)
@@ -105,9 +106,9 @@ class Tensor:
         return self._node.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of the elements."""
-        return self._node.dtype
+    def dtype(self) -> Any:
+        """The type of the elements, which equals NumPy's and prints as MindSpore's."""
+        return dtype_of(self._node.dtype)
 
     @property
     def ndim(self) -> int:
@@ -166,7 +167,7 @@ class Tensor:
     def _leaving(self, how: str, instead: str) -> None:
         """Raise if a value that is being differentiated would become a plain one, which cuts the gradient."""
         node = self._node
-        if node.traced and node.dtype.kind == "f" and current_trace() is not None:
+        if node.traced and node.dtype.kind == "f" and is_being_recorded(node):
             message = (
                 f"A Tensor of shape {node.shape} that is being differentiated cannot {how}: the gradient would be cut "
                 f"off without notice. {instead}"
@@ -318,8 +319,7 @@ class Tensor:
         return repr(self) if value is None else str(value)
 
     def __repr__(self) -> str:
-        name = self.dtype.name.replace("uint", "UInt")
-        head = f"Tensor(shape={list(self.shape)}, dtype={name[:1].upper()}{name[1:]}, value="
+        head = f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value="
         value = self._text_value()
         if value is None:
             return head + " recorded)"

@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "float position": (lambda: nb.grad(np.sum, 1.0), TypeError, "must be an int"),
     "list of positions": (lambda: nb.grad(np.sum, [0]), TypeError, "must be an int"),
     "text position": (lambda: nb.jacrev(np.sum, "x"), TypeError, "must be an int"),
-    "flag that is no bool": (lambda: nb.grad(np.sum, has_aux=1), TypeError, "has_aux must be True or False"),
+    "flag that is no bool": (lambda: nb.grad(np.sum, has_aux=1), TypeError, "has_aux must be a bool, True or False"),
     "weights that are no Tensors": (lambda: nb.grad(np.sum, None, [X])(X), TypeError, "weights must be .*Tensor"),
     "integer weights": (lambda: nb.grad(np.sum, None, nb.Tensor([1]))(X), TypeError, "int64"),
     "not a function": (lambda: nb.grad(5)(X), TypeError, "function"),

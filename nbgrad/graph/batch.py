@@ -80,6 +80,18 @@ def _batched(node: Node, operands: list[Node | None], size: int) -> Node:
             winner = reshape(scatter_last(size * length, index), (size, length))
             own = winner - _offsets(size, node.inputs[0].size, (length,))
             return elementwise("select", elementwise("less", winner, 0), winner, own)
+        case "unfold" | "window_argmax":
+            many, channels, *extents = node.inputs[0].shape
+            made = make(name, (reshape(full[0], (size * many, channels, *extents)),), params)
+            if name == "window_argmax":
+                return reshape(made, (size, *node.shape))
+            made = reshape(made, (*node.shape[:3], size, *node.shape[3:]))
+            return transpose(made, (3, 0, 1, 2, 4, 5, 6))
+        case "fold":
+            channels, kh, kw, many, oh, ow = node.inputs[0].shape
+            moved = transpose(full[0], (1, 2, 3, 0, 4, 5, 6))
+            made = make(name, (reshape(moved, (channels, kh, kw, size * many, oh, ow)),), params)
+            return reshape(made, (size, *node.shape))
         case _:
             # Elementwise primitives, and special ones that work along the last axis.
             return make(name, tuple(full), params)

@@ -27,6 +27,7 @@ from .primitives import (
     COMPARISON,
     accumulate,
     cast,
+    fold,
     gather,
     iota,
     matmul,
@@ -38,6 +39,7 @@ from .primitives import (
     scatter_add,
     slice_axes,
     transpose,
+    unfold,
 )
 
 Partial = Callable[..., Node | float | None]
@@ -413,6 +415,9 @@ DERIVATIVES: dict[str, Row] = {
     "scatter_last": _integer,
     "argsort": _integer,
     "matmul": Multilinear((_unmatmul_a, _unmatmul_b)),
+    "unfold": Linear(lambda node: (lambda g, node: fold(g, node.params, node.inputs[0].shape[2:]),)),
+    "fold": Linear(lambda node: (lambda g, node: unfold(g, node.params[:5]),)),
+    "window_argmax": _integer,
 }
 
 

@@ -8,7 +8,7 @@ The table lists the primitives in the order of primitives.py. SciPy is imported 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,60 @@ def _scatter_last(params: tuple[Any, ...], index: Array) -> Array:
     return out
 
 
+def _windows(params: tuple[Any, ...], size: tuple[int, int]) -> Iterator[tuple[int, int, Any, Any, Any, Any]]:
+    """Per element (i, j) of the windows: which of them have it inside of the image, and at which rows and columns."""
+    (kh, kw), stride, dilation, before, count = params[:5]
+    for i in range(kh):
+        for j in range(kw):
+            inside, at = [], []
+            for axis, k in ((0, i), (1, j)):
+                place = np.arange(count[axis]) * stride[axis] + k * dilation[axis] - before[axis]
+                valid = np.flatnonzero((place >= 0) & (place < size[axis]))
+                inside.append(valid)
+                at.append(place[valid])
+            yield i, j, inside[0][:, None], inside[1], at[0][:, None], at[1]
+
+
+def _unfold(params: tuple[Any, ...], x: Array) -> Array:
+    out = np.zeros((x.shape[1], *params[0], x.shape[0], *params[4]), x.dtype)
+    for i, j, y, x_, row, column in _windows(params, x.shape[2:]):
+        out[:, i, j, :, y, x_] = np.moveaxis(x[:, :, row, column], (0, 1), (-1, -2))
+    return out
+
+
+def _fold(params: tuple[Any, ...], x: Array) -> Array:
+    out = np.zeros((x.shape[3], x.shape[0], *params[5]), x.dtype)
+    for i, j, y, x_, row, column in _windows(params, params[5]):
+        out[:, :, row, column] += np.moveaxis(x[:, i, j, :, y, x_], (-1, -2), (0, 1))
+    return out
+
+
+def _window_argmax(params: tuple[Any, ...], x: Array) -> Array:
+    kernel, stride, dilation, before, count = params
+    places: list[list[np.ndarray]] = []
+    for axis, size in enumerate(x.shape[2:]):
+        many = count[axis]
+        places.append(
+            [
+                np.arange(k * stride[axis], k * stride[axis] + kernel[axis] * dilation[axis], dilation[axis])
+                - before[axis]
+                if kernel[0]
+                else np.arange(k * size // many, -(-(k + 1) * size // many))
+                for k in range(many)
+            ]
+        )
+        places[axis] = [p[(p >= 0) & (p < size)] for p in places[axis]]
+    out = np.zeros((*x.shape[:2], *count), np.int64)
+    for y, rows in enumerate(places[0]):
+        for k, columns in enumerate(places[1]):
+            at = (rows[:, None] * x.shape[3] + columns).ravel()
+            values = x.reshape(*x.shape[:2], -1)[:, :, at]
+            nan = np.isnan(values)
+            last_nan = values.shape[-1] - 1 - np.argmax(nan[..., ::-1], axis=-1)
+            out[:, :, y, k] = at[np.where(nan.any(-1), last_nan, np.argmax(values, axis=-1))]
+    return out
+
+
 def _matmul(a: Array, b: Array) -> Array:
     return np.matmul(a, b)
 
@@ -169,6 +223,9 @@ PARAMETER_RULES: dict[str, Rule] = {
     "scatter_add": _scatter_add,
     "scatter_last": _scatter_last,
     "argsort": lambda params, x: np.argsort(x, axis=-1, kind="stable"),
+    "unfold": _unfold,
+    "fold": _fold,
+    "window_argmax": _window_argmax,
 }
 
 

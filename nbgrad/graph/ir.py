@@ -46,9 +46,23 @@ class Node:
     `value` is the concrete array of a "constant", or the value of any other node once it was computed. `traced` tells
     that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
     `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
+    `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
+    the value anew at each call.
     """
 
-    __slots__ = ("__weakref__", "depth", "dtype", "inputs", "params", "primitive", "shape", "traced", "value", "weak")
+    __slots__ = (
+        "__weakref__",
+        "depth",
+        "dtype",
+        "inputs",
+        "owner",
+        "params",
+        "primitive",
+        "shape",
+        "traced",
+        "value",
+        "weak",
+    )
 
     def __init__(
         self,
@@ -67,6 +81,7 @@ class Node:
         self.dtype = dtype
         self.value = value
         self.weak = weak
+        self.owner: Callable[[], Any] | None = None
         traced = False
         depth = 0
         for source in inputs:

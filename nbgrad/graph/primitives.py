@@ -116,6 +116,21 @@ def _matmul(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any
     return (a.shape[0], a.shape[1], b.shape[2]), a.dtype
 
 
+def _unfold(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    count, channels = inputs[0].shape[:2]
+    return (channels, *params[0], count, *params[4]), inputs[0].dtype
+
+
+def _fold(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    channels, kh, kw, count, oh, ow = inputs[0].shape
+    assert (kh, kw) == params[0] and (oh, ow) == params[4], (inputs, params)
+    return (count, channels, *params[5]), inputs[0].dtype
+
+
+def _window_argmax(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    return (*inputs[0].shape[:2], *params[4]), INT64
+
+
 def _given(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
     message = "source nodes are made by their own builders in ir.py"
     raise AssertionError(message)
@@ -153,6 +168,9 @@ _table("special", _scatter_add, ["scatter_add"])
 _table("special", _scatter_last, ["scatter_last"])
 _table("special", _argsort, ["argsort"])
 _table("special", _matmul, ["matmul"])
+_table("special", _unfold, ["unfold"])
+_table("special", _fold, ["fold"])
+_table("special", _window_argmax, ["window_argmax"])
 
 
 # ----- Builders for primitives with parameters -----
@@ -243,3 +261,24 @@ def recurrence(a: Node, b: Node, reverse: bool = False) -> Node:
 def accumulate(name: str, node: Node) -> Node:
     """Running "maximum" or "minimum" along the last axis."""
     return make("accumulate", (node,), (name,))
+
+
+Pair = tuple[int, int]
+Windows = tuple[Pair, Pair, Pair, Pair, Pair]
+"""Windows on the last two axes: kernel, stride, dilation, padding before, number of windows. Window y has its element i
+at `y * stride + i * dilation - padding`; there are zeros outside."""
+
+
+def unfold(node: Node, windows: Windows) -> Node:
+    """The windows of images: `(N, C, H, W)` becomes `(C, kh, kw, N, oh, ow)`."""
+    return make("unfold", (node,), windows)
+
+
+def fold(node: Node, windows: Windows, size: Pair) -> Node:
+    """The transpose of `unfold`: windows are added up in images of the given height and width."""
+    return make("fold", (node,), (*windows, size))
+
+
+def window_argmax(node: Node, windows: Windows) -> Node:
+    """Per window, the flat position in its plane of its first maximum; a kernel of (0, 0) means adaptive windows."""
+    return make("window_argmax", (node,), windows)

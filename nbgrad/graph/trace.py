@@ -1,7 +1,7 @@
 """Recording: which transform is recording now, and what it has learnt.
 
-In: transforms open a `Trace`. Out: `current_trace()` for whoever needs to know. This ContextVar is the only mutable
-state of the recorder; threads and async tasks each have their own.
+In: transforms open a `Trace`. Out: `current_trace()` for whoever needs to know. A ContextVar is the only mutable state
+of the recorder; threads and async tasks each have their own. (`CELLS` only counts.)
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
@@ -19,23 +20,28 @@ from .ir import Node, topological
 class Trace:
     """One recording: its `arguments` are the nodes that stand for what the recorded function was called with.
 
-    `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
-    must hold in every call. A recording inside another shares the guards of the outer one.
+    `guards` is None unless `jit` records: then each guard is (node, value it had), `checks` are conditions that must
+    hold in every call, `written` maps Parameters to the nodes that they had before the function wrote to them, and
+    `cells` maps Cells that took part to the state that they had. A recording inside another shares all that.
     """
 
-    __slots__ = ("arguments", "checks", "guards", "parent")
+    __slots__ = ("arguments", "cells", "checks", "guards", "parent", "written")
 
     def __init__(self, parent: Trace | None, arguments: Iterable[Node], jit: bool) -> None:
         self.parent = parent
         self.arguments = frozenset(arguments)
         self.guards: list[tuple[Node, np.ndarray]] | None = [] if jit else None
         self.checks: list[tuple[Node, str]] = []
+        self.written: dict[Any, Node] = {}
+        self.cells: dict[Any, Any] = {}
         if parent is not None and not jit:
             self.guards, self.checks = parent.guards, parent.checks
+            self.written, self.cells = parent.written, parent.cells
 
     def owns(self, node: Node) -> bool:
-        """Whether a node's value depends on the arguments."""
-        return any(source in self.arguments for source in topological([node]))
+        """Whether a node's value depends on the arguments, or for `jit` on Parameters."""
+        jit = self.guards is not None
+        return any(node in self.arguments or (jit and node.owner is not None) for node in topological([node]))
 
     def varies(self, node: Node) -> bool:
         """Whether a value differs between calls of what `jit` records."""
@@ -44,12 +50,41 @@ class Trace:
         return any(source.name == "input" for source in topological([node]))
 
 
+class Version:
+    """How often any Cell was changed: while it stays, no compiled program has to look at its Cells."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
+
+
+CELLS = Version()
+
 _current: ContextVar[Trace | None] = ContextVar("nbgrad_trace", default=None)
 
 
 def current_trace() -> Trace | None:
     """The innermost recording, or None."""
     return _current.get()
+
+
+def depends_on_recording(node: Node) -> bool:
+    """Whether a value belongs to a function that is being recorded now."""
+    trace = current_trace()
+    while trace is not None:
+        if trace.owns(node):
+            return True
+        trace = trace.parent
+    return False
+
+
+def is_being_recorded(node: Node) -> bool:
+    """Whether a recording works with a value, other than a Parameter's that nothing differentiates now."""
+    if not node.traced or current_trace() is None:
+        return False
+    origins = [n for n in topological([node]) if n.traced and not any(source.traced for source in n.inputs)]
+    return any(n.owner is None or depends_on_recording(n) for n in origins)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
 def common_type(*arrays: Any) -> Any:
     """The float type that holds all arrays."""
-    return np.common_type(*[np.empty(0, a.dtype) if isinstance(a, Tensor) else a for a in arrays])
+    return np.common_type(*[np.empty(0, a._node.dtype) if isinstance(a, Tensor) else a for a in arrays])
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
@@ -49,7 +49,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
 
 def min_scalar_type(a: Any, /) -> np.dtype[Any]:
     """The smallest dtype that holds a value; a Tensor's own."""
-    return a.dtype if isinstance(a, Tensor) else np.min_scalar_type(a)
+    return a._node.dtype if isinstance(a, Tensor) else np.min_scalar_type(a)
 
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:

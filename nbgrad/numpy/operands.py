@@ -305,10 +305,10 @@ def deliver(node: Node, out: Any = None) -> Any:
         message = f"The result has shape {node.shape}, but out has shape {tuple(out.shape)}."
         raise ShapeError(message)
     if not np.can_cast(node.dtype, out.dtype, "same_kind"):
-        message = f"The result has dtype {node.dtype}, which cannot be stored in an out of dtype {out.dtype}."
+        message = f"The result has dtype {node.dtype}, which cannot be stored in an out of dtype {np.dtype(out.dtype)}."
         raise DtypeError(message)
     if isinstance(out, Tensor):
-        out._replace(cast(node, out.dtype))  # pyright: ignore[reportPrivateUsage]
+        out._replace(cast(node, out._node.dtype))  # pyright: ignore[reportPrivateUsage]
         return out
     if node.traced:
         message = (

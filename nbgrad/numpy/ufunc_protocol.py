@@ -81,7 +81,7 @@ def _deliver(ufunc: np.ufunc, result: Node, out: Any, mask: Any, casting: str) -
             message = f"where has shape {condition.shape}, but out has shape {shape}."
             raise ShapeError(message)
         if not np.can_cast(result.dtype, out.dtype, casting):  # pyright: ignore[reportArgumentType]
-            message = f"{ufunc.__name__} gives {result.dtype}, which cannot be stored in out, an array of {out.dtype}."
+            message = f"{ufunc.__name__} gives {result.dtype}, which cannot be stored in out, an array of {np.dtype(out.dtype)}."
             raise DtypeError(message)
         result = elementwise("select", condition, cast(result, out.dtype), as_node(out))
     if isinstance(out, Tensor):
@@ -167,9 +167,9 @@ def _at(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options
     node = as_node(value)
     loop_dtype = loop_dtypes(ufunc, [target._node, node])[-1]
     if not np.can_cast(loop_dtype, target.dtype, "same_kind"):
-        message = f"{ufunc.__name__}.at gives {loop_dtype}, which cannot be stored in a Tensor of {target.dtype}."
+        message = f"{ufunc.__name__}.at gives {loop_dtype}, which cannot be stored in a Tensor of {target._node.dtype}."
         raise DtypeError(message)
-    node = convert(node, target.dtype)
+    node = convert(node, target._node.dtype)
     target._replace(add_at(target._node, key, elementwise("negative", node) if ufunc.__name__ == "subtract" else node))
 
 

@@ -314,12 +314,12 @@ def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
 def write(target: Tensor, result: Node, what: str, casting: Any = "same_kind") -> None:
     """Make a result the value of a Tensor, whose shape and dtype stay."""
     if not np.can_cast(result.dtype, target.dtype, casting):
-        message = f"{what} gives {result.dtype}, which cannot be stored in a Tensor of {target.dtype}."
+        message = f"{what} gives {result.dtype}, which cannot be stored in a Tensor of {target._node.dtype}."
         raise DtypeError(message)
     if result.shape != target.shape and np.broadcast_shapes(result.shape, target.shape) != target.shape:
         message = f"{what} gives shape {result.shape}, which does not fit into a Tensor of shape {target.shape}."
         raise ShapeError(message)
-    target._node = settle(broadcast(cast(result, target.dtype), target.shape))
+    target._node = settle(broadcast(cast(result, target._node.dtype), target.shape))
 
 
 # ----- Public functions -----

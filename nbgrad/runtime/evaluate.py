@@ -7,6 +7,7 @@ integer records a guard; asking for anything else is an error, since the recorde
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,28 @@ from .program import Output, Program
 
 _programs: dict[Any, Program] = {}
 _lock = ForkSafeLock()
+
+
+class _Pending(threading.local):
+    """Parameters of this thread that were given values which are not computed yet; the next computation finishes them."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[Any, None] = {}
+
+    def add(self, parameter: Any) -> None:
+        """Remember a Parameter that was written to."""
+        self.parameters[parameter] = None
+
+    def take(self) -> list[Any]:
+        """All of them; from now on they count as finished."""
+        if not self.parameters:
+            return []
+        taken = [parameter for parameter in self.parameters if parameter._leaf.value is None]
+        self.parameters = {}
+        return taken
+
+
+pending = _Pending()
 
 MOST_PROGRAMS = 4096
 INTERPRETED_SIZE = 20_000
@@ -68,7 +91,7 @@ def _compute(node: Node) -> np.ndarray:
         if current_trace() is None and node.inputs:
             # Nothing will differentiate it: forget how it was made. (Sources stay: literals are shared.)
             node.primitive, node.inputs, node.params = PRIMITIVES["constant"], (), ()
-            node.depth = 0
+            node.depth, node.traced = 0, False
     return node.value
 
 
@@ -78,6 +101,22 @@ def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
     The program is found by the structure of the graph, so the same computation on other values, or on the same shapes
     again, compiles nothing.
     """
+    written = pending.take() if current_trace() is None else []
+    if written:
+        count = len(nodes)
+        arrays = _run([*nodes, *[parameter._leaf for parameter in written]])
+        for parameter, array in zip(written, arrays[count:], strict=True):
+            parameter._hold(array)
+        return arrays[:count]
+    return _run(nodes)
+
+
+def finish_pending() -> None:
+    """Compute what was written to Parameters and is not known yet."""
+    compute([])
+
+
+def _run(nodes: Sequence[Node]) -> list[np.ndarray]:
     if not nodes:
         return []
     if config.interpret():
