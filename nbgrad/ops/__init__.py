@@ -20,28 +20,26 @@ NAMES: dict[str, str] = {
         "less_equal greater gt ge greater_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
         "bitwise_xor bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv addn hypot logaddexp logaddexp2 "
         "heaviside nan_to_num xlogy rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit "
-        "is_tensor square_sum cumulative_trapezoid trapz"
+        "is_tensor"
     ),
     "reductions": (
-        "sum mean prod amax amin max min argmax argmin aminmax std var std_mean var_mean norm logsumexp cumsum cumprod "
-        "cummax cummin logcumsumexp all any median count_nonzero nansum nanmean reduce_sum reduce_mean reduce_max "
-        "reduce_min reduce_prod reduce_all reduce_any"
+        "sum mean prod amax amin max min argmax argmin aminmax std var std_mean var_mean norm vector_norm "
+        "matrix_norm clip_by_global_norm logsumexp cumsum cumprod cummax cummin trapz all any median count_nonzero "
+        "nansum nanmean reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any"
     ),
     "shapes": (
         "reshape transpose permute swapaxes swapdims moveaxis movedim expand_dims unsqueeze squeeze broadcast_to "
-        "expand_as concat cat stack hstack vstack dstack column_stack split tensor_split chunk hsplit vsplit dsplit "
-        "unstack unbind tile repeat_interleave repeat_elements flatten ravel flip fliplr flipud roll rot90 meshgrid "
-        "atleast_1d atleast_2d atleast_3d triu tril diag diagonal narrow shape size rank numel pad diff"
+        "expand expand_as concat cat stack hstack vstack dstack column_stack split tensor_split chunk hsplit vsplit "
+        "dsplit unstack unbind tile repeat_interleave repeat_elements flatten ravel flip fliplr flipud roll rot90 "
+        "meshgrid atleast_1d atleast_2d atleast_3d triu tril diag diagonal narrow shape size rank numel pad diff"
     ),
     "indexing": (
-        "gather gather_elements gather_d gather_nd scatter_nd scatter scatter_add tensor_scatter_elements "
-        "tensor_scatter_add tensor_scatter_sub tensor_scatter_update index_select index_add index_fill take "
+        "gather gather_elements gather_d gather_nd scatter_nd scatter tensor_scatter_elements "
+        "tensor_scatter_add tensor_scatter_sub tensor_scatter_update index_select index_add index_fill "
         "masked_select one_hot nonzero argwhere slice strided_slice bincount searchsorted"
     ),
     "sorting": "sort argsort topk unique",
-    "creation": (
-        "zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill empty empty_like"
-    ),
+    "creation": ("zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill"),
     "linear_algebra": (
         "matmul bmm mm mv dot inner outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr cross kron trace "
         "matrix_power cdist"
