@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import ShapeError
 from ..graph.ir import Node
 from ..graph.primitives import reshape
-from ..numpy import einsum as numpy_einsum
 from ..numpy import linear_algebra
+from ..numpy.einsum import einsum as numpy_einsum
 from ..numpy.creation import zeros_like
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import array_node, axis_of
@@ -161,7 +161,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     """
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
-    return numpy_einsum.einsum(equation, *operands)
+    return numpy_einsum(equation, *operands)
 
 
 # ----- A product added to an array -----
@@ -206,7 +206,8 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 
 def trace(input: Any) -> Tensor:
     """Sum of the diagonal of a matrix."""
-    return linear_algebra.trace(*[Tensor._of(node) for node in _with_axes("trace", input=(input, 2))])
+    (node,) = _with_axes("trace", input=(input, 2))
+    return linear_algebra.trace(Tensor._of(node))
 
 
 def matrix_power(input: Any, n: int) -> Tensor:
