@@ -12,8 +12,8 @@ from ..errors import ShapeError
 from ..graph.ir import Node
 from ..graph.primitives import reshape
 from ..numpy import linear_algebra
-from ..numpy.einsum import einsum as numpy_einsum
 from ..numpy.creation import zeros_like
+from ..numpy.einsum import einsum as numpy_einsum
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import array_node, axis_of
 from ..numpy.reductions import reduce_ufunc
