@@ -17,6 +17,7 @@ from nbgrad.graph.primitives import (
     argsort,
     cast,
     concatenate,
+    fold,
     gather,
     iota,
     matmul,
@@ -28,6 +29,8 @@ from nbgrad.graph.primitives import (
     scatter_last,
     slice_axes,
     transpose,
+    unfold,
+    window_argmax,
 )
 from nbgrad.runtime.evaluate import compute
 
@@ -55,6 +58,64 @@ class Structure:
     reference: Function
     shapes: tuple[tuple[int, ...], ...]
     step: str = "complex"
+
+
+WINDOWS = [
+    ((2, 3, 5, 6), ((3, 3), (1, 1), (1, 1), (1, 1), (5, 6))),
+    ((2, 1, 7, 5), ((3, 2), (2, 3), (1, 1), (0, 1), (3, 2))),
+    ((1, 2, 9, 8), ((2, 3), (1, 2), (3, 2), (2, 1), (8, 3))),
+    ((3, 2, 4, 4), ((2, 2), (2, 2), (1, 1), (0, 0), (2, 2))),
+    ((2, 2, 1, 40), ((1, 3), (1, 1), (1, 1), (0, 1), (1, 40))),
+    ((40, 30, 9, 9), ((3, 3), (2, 2), (1, 1), (1, 1), (5, 5))),
+]
+"""Shapes of images, with kernel, stride, dilation, padding before and number of windows, for two axes each."""
+
+
+def _window_places(shape: Any, windows: Any) -> Any:
+    """The position of every element of every window, and which of them lie in the image, one by one."""
+    (kh, kw), stride, dilation, before, count = windows
+    for i, j, y, x in np.ndindex(kh, kw, *count):
+        row, column = y * stride[0] + i * dilation[0] - before[0], x * stride[1] + j * dilation[1] - before[1]
+        if 0 <= row < shape[2] and 0 <= column < shape[3]:
+            yield i, j, y, x, row, column
+
+
+def _windows_of(a: Array, windows: Any) -> Array:
+    out = np.zeros((a.shape[1], *windows[0], a.shape[0], *windows[4]), a.dtype)
+    for i, j, y, x, row, column in _window_places(a.shape, windows):
+        out[:, i, j, :, y, x] = a[:, :, row, column].T
+    return out
+
+
+def _windows_added(a: Array, windows: Any, shape: Any) -> Array:
+    out = np.zeros(shape, a.dtype)
+    for i, j, y, x, row, column in _window_places(shape, windows):
+        out[:, :, row, column] += a[:, i, j, :, y, x].T
+    return out
+
+
+def _window_maxima(a: Array, windows: Any) -> Array:
+    out = np.zeros((*a.shape[:2], *windows[4]), int)
+    best = np.full(out.shape, -np.inf)
+    if windows[0][0]:
+        places = _window_places(a.shape, windows)
+    else:
+        spans = [
+            [range(k * n // m, -(-(k + 1) * n // m)) for k in range(m)]
+            for n, m in zip(a.shape[2:], windows[4], strict=True)
+        ]
+        places = [
+            (0, 0, y, x, row, column)
+            for y, rows in enumerate(spans[0])
+            for x, columns in enumerate(spans[1])
+            for row in rows
+            for column in columns
+        ]
+    for _, _, y, x, row, column in places:
+        larger = a[:, :, row, column] > best[:, :, y, x]
+        out[:, :, y, x] = np.where(larger, row * a.shape[3] + column, out[:, :, y, x])
+        best[:, :, y, x] = np.maximum(best[:, :, y, x], a[:, :, row, column])
+    return out
 
 
 def _scattered(size: int, index: Array) -> Function:
@@ -217,6 +278,21 @@ STRUCTURAL: dict[str, list[Structure]] = {
         Structure(matmul, np.matmul, ((1, 2, 0), (1, 0, 3))),
         Structure(matmul, np.matmul, ((2, 0, 3), (2, 3, 2))),
     ],
+    "unfold": [
+        Structure(lambda x, w=w: unfold(x, w), lambda x, w=w: _windows_of(x, w), (shape,)) for shape, w in WINDOWS
+    ],
+    "fold": [
+        Structure(
+            lambda x, w=w, s=shape: fold(x, w, s[2:]),
+            lambda x, w=w, s=shape: _windows_added(x, w, s),
+            ((shape[1], *w[0], shape[0], *w[4]),),
+        )
+        for shape, w in WINDOWS
+    ],
+    "window_argmax": [
+        Structure(lambda x, w=w: window_argmax(x, w), lambda x, w=w: _window_maxima(x, w), (shape,), "real")
+        for shape, w in [*WINDOWS, ((2, 3, 5, 7), ((0, 0), (1, 1), (1, 1), (0, 0), (3, 4)))]
+    ],
 }
 USES = [(name, position) for name, cases in STRUCTURAL.items() for position in range(len(cases))]
 
@@ -254,7 +330,7 @@ def test_values_of_structural_primitives(name: str, position: int, dtype: str) -
 @pytest.mark.parametrize(("name", "position"), USES)
 def test_derivatives_of_structural_primitives(name: str, position: int) -> None:
     case = STRUCTURAL[name][position]
-    if name in ("argsort", "scatter_last"):
+    if name in ("argsort", "scatter_last", "window_argmax"):
         return  # integers
     arrays = structural_operands(case)
     large = max(a.size for a in arrays) > 1000

@@ -15,14 +15,34 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+
+from ..graph.ir import Node, Shape
 from . import cpu
 from .fuse import Special, matrix_layout
 from .scalars import kernel_module, lower
 
+WINDOWS = frozenset(["unfold", "fold", "window_argmax"])
+MATRICES = {"lu": "getrf", "cholesky": "potrf", "triangular_solve": "trsm", "complete_pivots": ""}
+"""Kernels on batches of matrices, and the routines that they call."""
+SMALL_MATRIX = 64
+"""Larger matrices are done one after the other: BLAS shares each among threads."""
+
 
 def workspace_bytes(kernel: Special) -> int:
     """Bytes of scratch memory that a kernel needs besides its operands and result."""
-    return kernel.node.size * 8 if kernel.node.name == "argsort" else 0
+    node = kernel.node
+    match node.name:
+        case "argsort":
+            return node.size * 8
+        case "complete_pivots":
+            return node.inputs[0].size * node.inputs[0].dtype.itemsize
+        case "lu":
+            return node.shape[0] * (node.shape[2] // 2 + 2) * 8
+        case "cholesky":
+            return node.shape[0] * 8
+        case _:
+            return 0
 
 
 def rows_of(kernel: Special) -> int:
@@ -30,6 +50,11 @@ def rows_of(kernel: Special) -> int:
     node = kernel.node
     if node.name in ("recurrence", "accumulate", "argsort"):
         return node.size // node.shape[-1]
+    if node.name in WINDOWS:
+        images = _images(node)
+        return images[0] * images[1]
+    if node.name in MATRICES and (node.inputs[0].shape[1] <= SMALL_MATRIX or not MATRICES[node.name]):
+        return node.shape[0]
     return 1
 
 
@@ -41,7 +66,7 @@ def special_address(kernel: Special) -> int:
     function = {"accumulate": f"running_{node.params[0]}" if node.params else ""}.get(node.name, node.name)
     pointers = [f"*{source.dtype.name}" for source in node.inputs]
     if workspace_bytes(kernel):
-        pointers.append("*int64")
+        pointers.append(f"*{node.inputs[0].dtype.name}" if node.name == "complete_pivots" else "*int64")
     pointers.append(f"*{node.dtype.name}")
     key = f"special {function} {' '.join(pointers)}"
     return cpu.function_address(key, "kernel", lambda: _special_ir(function, pointers))
@@ -59,12 +84,37 @@ def special_sizes(kernel: Special) -> list[int]:
             return [node.inputs[0].size, node.size]
         case "matmul":
             return _matmul_sizes(kernel)
+        case "unfold" | "fold" | "window_argmax":
+            return [*_images(node), *[number for pair in node.params[:5] for number in pair]]
+        case "lu" | "cholesky" | "triangular_solve" | "complete_pivots":
+            return _matrix_sizes(kernel)
         case _:
             raise AssertionError(node)
 
 
+def _matrix_sizes(kernel: Special) -> list[int]:
+    """(routine, extent, matrices in a chunk, and what kernels/linalg.py says). Letters are those of the transposes."""
+    node = kernel.node
+    routine = MATRICES[node.name]
+    address = library_address(routine, node.dtype.name) if routine else 0
+    sizes = [address, node.inputs[0].shape[1], node.shape[0] // rows_of(kernel)]
+    if node.name == "cholesky":
+        return [*sizes, ord("U")]
+    if node.name == "triangular_solve":
+        lower, transposed, unit = node.params
+        letters = ["R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"]
+        one = np.ones(1, node.dtype).view(f"int{8 * node.dtype.itemsize}")
+        return [*sizes, node.shape[2], *map(ord, letters), int(one[0])]
+    return sizes
+
+
+def _images(node: Node) -> Shape:
+    """The shape of the images that a kernel on windows reads or writes."""
+    return node.shape if node.name == "fold" else node.inputs[0].shape
+
+
 def _special_ir(function: str, pointers: Sequence[str]) -> str:
-    modules = [kernel_module(name) for name in ("scan", "scatter", "sort")]
+    modules = [kernel_module(name) for name in ("scan", "scatter", "sort", "windows", "linalg")]
     found = next(getattr(module, function) for module in modules if hasattr(module, function))
     text = lower(found, [*pointers, "*int64", "int64", "int64"], "int64", "special")
     lines = [text, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
@@ -84,7 +134,7 @@ def _matmul_sizes(kernel: Special) -> list[int]:
     """(function, batch, m, n, k, then per operand: letter, leading dimension, distance between matrices)."""
     batch, m, n = kernel.node.shape
     k = kernel.node.inputs[0].shape[2]
-    sizes = [blas_address(kernel.node.dtype.name), batch, m, n, k]
+    sizes = [library_address("gemm", kernel.node.dtype.name), batch, m, n, k]
     for view in kernel.views:
         layout = matrix_layout(view)
         assert layout is not None
@@ -144,10 +194,10 @@ def _matmul_ir(dtype: str) -> str:
 
 
 @cache
-def blas_address(dtype: str) -> int:
-    """The address of gemm, from the pointers that SciPy exports for compiled code."""
-    capsules = _cython_blas().__pyx_capi__
-    capsule = capsules[{"float64": "dgemm", "float32": "sgemm"}[dtype]]
+def library_address(routine: str, dtype: str) -> int:
+    """The address of a routine of BLAS or LAPACK, from the pointers that SciPy exports for compiled code."""
+    capsules = _exported("cython_blas" if routine in ("gemm", "trsm") else "cython_lapack").__pyx_capi__
+    capsule = capsules[{"float64": "d", "float32": "s"}[dtype] + routine]
     name = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get = ctypes.pythonapi.PyCapsule_GetPointer
@@ -155,15 +205,16 @@ def blas_address(dtype: str) -> int:
     return int(get(capsule, name(capsule)))
 
 
-def _cython_blas() -> ModuleType:
-    """SciPy's table of BLAS pointers. Loaded from its file, because importing scipy.linalg takes a quarter second."""
+@cache
+def _exported(module_name: str) -> ModuleType:
+    """One of SciPy's two tables of pointers. Loaded from its file, because importing scipy.linalg takes a quarter second."""
     import importlib
 
     scipy = PathFinder.find_spec("scipy")
     for folder in (scipy.submodule_search_locations or []) if scipy is not None else []:
-        for path in sorted((Path(folder) / "linalg").glob("cython_blas.*")):
+        for path in sorted((Path(folder) / "linalg").glob(f"{module_name}.*")):
             if path.suffix in (".so", ".pyd"):
-                spec = spec_from_file_location("scipy.linalg.cython_blas", path)
+                spec = spec_from_file_location(f"scipy.linalg.{module_name}", path)
                 if spec is not None and spec.loader is not None:
                     try:
                         module = module_from_spec(spec)
@@ -171,4 +222,4 @@ def _cython_blas() -> ModuleType:
                     except ImportError:
                         break
                     return module
-    return importlib.import_module("scipy.linalg.cython_blas")
+    return importlib.import_module(f"scipy.linalg.{module_name}")

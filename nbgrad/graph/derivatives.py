@@ -27,7 +27,6 @@ from .primitives import (
     COMPARISON,
     accumulate,
     cast,
-    fold,
     gather,
     iota,
     matmul,
@@ -39,7 +38,7 @@ from .primitives import (
     scatter_add,
     slice_axes,
     transpose,
-    unfold,
+    triangular_solve,
 )
 
 Partial = Callable[..., Node | float | None]
@@ -297,6 +296,46 @@ def _unmatmul_b(g: Node, node: Node) -> Node:
     return matmul(transpose(node.inputs[0], (0, 2, 1)), g)
 
 
+def triangle(x: Node, lower: bool, strict: bool = False) -> Node:
+    """One triangle of the matrices in the last two axes, without the diagonal if `strict`; zeros elsewhere."""
+    n = x.shape[-1]
+    row, column = broadcast(reshape(iota(n), (n, 1)), x.shape), broadcast(iota(n), x.shape)
+    high, low = (row, column) if lower else (column, row)
+    return choose(greater(high, low) if strict else greater_equal(high, low), x, 0.0, x)
+
+
+def _triangular_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
+    """From a x = b: a dx = db - da x."""
+    a, _ = node.inputs
+    lower, transposed, unit = node.params
+    ta, tb = tangents
+    drive = tb
+    if ta is not None:
+        ta = triangle(ta, lower, strict=unit)
+        term = matmul(transpose(ta, (0, 2, 1)) if transposed else ta, node)
+        drive = -term if drive is None else drive - term
+    assert drive is not None
+    return triangular_solve(a, drive, lower, transposed, unit)
+
+
+def _untriangular_b(g: Node, node: Node) -> Node:
+    lower, transposed, unit = node.params
+    return triangular_solve(node.inputs[0], g, lower, not transposed, unit)
+
+
+def _cholesky_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
+    """L F(inverse(L) S inverse(L).T) for a symmetric S; F takes the lower triangle and halves the diagonal.
+
+    Source: Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 9.
+    """
+    (t,) = tangents
+    assert t is not None
+    symmetric = triangle(t, lower=True) + transpose(triangle(t, lower=True, strict=True), (0, 2, 1))
+    half = triangular_solve(node, symmetric, lower=True)
+    both = triangular_solve(node, transpose(half, (0, 2, 1)), lower=True)
+    return matmul(node, 0.5 * (triangle(both, lower=True) + triangle(both, lower=True, strict=True)))
+
+
 _same: Transpose = lambda g, node: g  # noqa: E731
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _constant = NoDerivative("its value does not change when its operands change a little")
@@ -383,6 +422,7 @@ DERIVATIVES: dict[str, Row] = {
     "bitwise_xor": _integer,
     "left_shift": _integer,
     "right_shift": _integer,
+    "random_bits": _integer,
     **dict.fromkeys(COMPARISON, _integer),
     "select": Linear(
         lambda node: (
@@ -415,9 +455,13 @@ DERIVATIVES: dict[str, Row] = {
     "scatter_last": _integer,
     "argsort": _integer,
     "matmul": Multilinear((_unmatmul_a, _unmatmul_b)),
-    "unfold": Linear(lambda node: (lambda g, node: fold(g, node.params, node.inputs[0].shape[2:]),)),
-    "fold": Linear(lambda node: (lambda g, node: unfold(g, node.params[:5]),)),
+    "unfold": Linear(lambda node: (lambda g, node: make("fold", (g,), (*node.params, node.inputs[0].shape[2:])),)),
+    "fold": Linear(lambda node: (lambda g, node: make("unfold", (g,), node.params[:5]),)),
     "window_argmax": _integer,
+    "lu": NoDerivative("solving and determinants have rules of their own, which read its factors as constants"),
+    "cholesky": Tangent(_cholesky_tangent),
+    "triangular_solve": Tangent(_triangular_tangent, (None, _untriangular_b)),
+    "complete_pivots": _integer,
 }
 
 

@@ -48,10 +48,14 @@ NAMES: dict[str, str] = {
         "relu relu6 leaky_relu elu celu selu gelu silu sigmoid hardsigmoid hardswish hardtanh hardshrink softshrink "
         "mish softplus softsign tanhshrink logsigmoid prelu softmax log_softmax softmin glu"
     ),
-    "normalisation": "layer_norm group_norm batch_norm instance_norm lrn normalize rms_norm",
+    "attention": "scaled_dot_product_attention",
+    "normalisation": (
+        "layer_norm layer_norm_from group_norm batch_norm batch_norm_training instance_norm lrn normalize rms_norm"
+    ),
     "losses": (
         "mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss binary_cross_entropy "
-        "binary_cross_entropy_with_logits kl_div cosine_embedding_loss margin_ranking_loss cosine_similarity"
+        "binary_cross_entropy_with_logits softmax_cross_entropy_with_logits kl_div cosine_embedding_loss "
+        "margin_ranking_loss cosine_similarity"
     ),
     "convolution": "conv1d conv2d conv_transpose2d unfold fold",
     "pooling": (

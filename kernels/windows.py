@@ -1,0 +1,121 @@
+"""Special kernels that slide windows over images: columns for convolutions, their transpose, and window maxima.
+
+In:  a pointer to images, (N, C, height, width) in C order, or to columns, (C, kh, kw, N, oh, ow), and `sizes` = (N, C,
+height, width, kh, kw, vertical stride, horizontal stride, the two dilations, padding above, padding to the left, oh,
+ow).  Element (i, j) of window (y, x) lies at row `y * stride + i * dilation - padding` and likewise for columns;
+outside of the image there are zeros.  Out: columns, images, or positions.  The planes from `begin` to `end` are done,
+counted with N innermost, so that planes can be shared among threads.  Called by the compiler (special.py).
+"""
+
+
+def unfold(images, columns, sizes, begin, end):
+    """columns[c, i, j, n, y, x] = element (i, j) of window (y, x) of images[n, c]."""
+    count, channels, height, width = sizes[0], sizes[1], sizes[2], sizes[3]
+    kh, kw, down, right = sizes[4], sizes[5], sizes[6], sizes[7]
+    spread_down, spread_right, above, left = sizes[8], sizes[9], sizes[10], sizes[11]
+    oh, ow = sizes[12], sizes[13]
+    for plane in range(begin, end):
+        c = plane // count
+        n = plane - c * count
+        source = (n * channels + c) * height * width
+        for i in range(kh):
+            for j in range(kw):
+                target = (((c * kh + i) * kw + j) * count + n) * oh * ow
+                shift = j * spread_right - left
+                # The columns x for which 0 <= x * right + shift < width.
+                low = min(max(0, -(shift // right)), ow)
+                high = max(min(-((shift - width) // right), ow), low)
+                for y in range(oh):
+                    row = y * down + i * spread_down - above
+                    at = target + y * ow
+                    if row < 0 or row >= height:
+                        for x in range(ow):
+                            columns[at + x] = 0
+                        continue
+                    first = source + row * width + shift
+                    for x in range(low):
+                        columns[at + x] = 0
+                    if right == 1:
+                        for x in range(low, high):
+                            columns[at + x] = images[first + x]
+                    else:
+                        for x in range(low, high):
+                            columns[at + x] = images[first + x * right]
+                    for x in range(high, ow):
+                        columns[at + x] = 0
+    return 0
+
+
+def fold(columns, images, sizes, begin, end):
+    """The transpose of `unfold`: zeros with every column added where it was read."""
+    count, channels, height, width = sizes[0], sizes[1], sizes[2], sizes[3]
+    kh, kw, down, right = sizes[4], sizes[5], sizes[6], sizes[7]
+    spread_down, spread_right, above, left = sizes[8], sizes[9], sizes[10], sizes[11]
+    oh, ow = sizes[12], sizes[13]
+    for plane in range(begin, end):
+        c = plane // count
+        n = plane - c * count
+        target = (n * channels + c) * height * width
+        for k in range(height * width):
+            images[target + k] = 0
+        for i in range(kh):
+            for j in range(kw):
+                source = (((c * kh + i) * kw + j) * count + n) * oh * ow
+                shift = j * spread_right - left
+                low = min(max(0, -(shift // right)), ow)
+                high = max(min(-((shift - width) // right), ow), low)
+                for y in range(oh):
+                    row = y * down + i * spread_down - above
+                    if row < 0 or row >= height:
+                        continue
+                    at = source + y * ow
+                    first = target + row * width + shift
+                    if right == 1:
+                        for x in range(low, high):
+                            images[first + x] += columns[at + x]
+                    else:
+                        for x in range(low, high):
+                            images[first + x * right] += columns[at + x]
+    return 0
+
+
+def window_argmax(images, out, sizes, begin, end):
+    """Per window, the position in its plane (row * width + column) of its first maximum; the last NaN wins.
+
+    Padding is never chosen. If kh is 0 the windows are those of adaptive pooling: window y of oh reaches from
+    floor(y * height / oh) to ceil((y + 1) * height / oh).
+    """
+    height, width = sizes[2], sizes[3]
+    kh, kw, down, right = sizes[4], sizes[5], sizes[6], sizes[7]
+    spread_down, spread_right, above, left = sizes[8], sizes[9], sizes[10], sizes[11]
+    oh, ow = sizes[12], sizes[13]
+    for plane in range(begin, end):
+        source = plane * height * width
+        for y in range(oh):
+            top = y * down - above
+            bottom = top + (kh - 1) * spread_down + 1
+            if kh == 0:
+                top = y * height // oh
+                bottom = -(-(y + 1) * height // oh)
+            while top < 0:
+                top += spread_down
+            bottom = min(bottom, height)
+            for x in range(ow):
+                start = x * right - left
+                stop = start + (kw - 1) * spread_right + 1
+                if kh == 0:
+                    start = x * width // ow
+                    stop = -(-(x + 1) * width // ow)
+                while start < 0:
+                    start += spread_right
+                stop = min(stop, width)
+                where = top * width + start
+                best = images[source + where]
+                for row in range(top, bottom, spread_down):
+                    for at in range(row * width + start, row * width + stop, spread_right):
+                        value = images[source + at]
+                        if value > best or value != value:
+                            best = value
+                            where = at
+                out[(plane * oh + y) * ow + x] = where
+    return 0
