@@ -67,7 +67,20 @@ NAMES: dict[str, str] = {
         "gumbel_softmax shuffle"
     ),
     "parameters": "assign assign_add assign_sub",
-    "primitives": "Primitive MatMul",
+    "primitives": (
+        "Primitive Add Sub Mul Div RealDiv FloorDiv FloorMod Mod Pow TruncateDiv TruncateMod Exp Expm1 Log Log1p Sqrt "
+        "Rsqrt Square Reciprocal Inv Abs Neg Sign Floor Ceil Round Trunc Sin Cos Tan Asin ACos Atan Atan2 Sinh Cosh "
+        "Tanh Asinh Acosh Atanh Erf Erfc Lgamma Digamma Maximum Minimum Hypot Xlogy Lerp Addcmul Addcdiv AddN Equal "
+        "NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalXor LogicalNot BitwiseAnd BitwiseOr "
+        "BitwiseXor IsNan IsInf IsFinite Select MaskedFill MaskedSelect Cast ReLU ReLU6 SeLU SiLU Sigmoid LogSigmoid "
+        "HSwish HSigmoid Mish Softplus Softsign PReLU Reshape Transpose ExpandDims Tile Shape Rank Size GatherD "
+        "GatherNd ScatterNd TensorScatterUpdate TensorScatterAdd TensorScatterSub Slice Unique Zeros Ones ZerosLike "
+        "OnesLike Fill Eye LinSpace Trace Assign AssignAdd AssignSub MatMul BatchMatMul BiasAdd SquaredDifference "
+        "L2Loss L2Normalize Identity Softmax LogSoftmax GeLU Elu HShrink SoftShrink Dropout ReduceSum ReduceMean "
+        "ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny Argmax Argmin ArgMaxWithValue ArgMinWithValue CumSum "
+        "CumProd Flatten Squeeze BroadcastTo Concat Stack Unstack Split ReverseV2 Meshgrid Tril Triu Pad Gather "
+        "OneHot StridedSlice Sort TopK Range"
+    ),
 }
 """What is here: module -> names."""
 
