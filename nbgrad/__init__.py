@@ -13,6 +13,7 @@ This file lists every public name. Importing it imports neither Numba nor SciPy 
 
 from . import dtype as dtype
 from . import errors as errors
+from . import nn as nn
 from . import numpy as numpy
 from . import ops as ops
 from .check import check_grads as check_grads

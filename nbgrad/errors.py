@@ -55,3 +55,17 @@ class TracedValueError(NbgradError, TypeError):
 
 class GradientError(NbgradError, AssertionError):
     """A derivative disagrees with finite differences."""
+
+
+class CellError(NbgradError, AttributeError):
+    """A Cell lacks an attribute, or was used before it was set up."""
+
+
+class NameTakenError(NbgradError, KeyError):
+    """A name cannot be used for a Parameter or Cell, or nothing has the name."""
+
+    __str__ = Exception.__str__
+
+
+class CheckpointError(NbgradError, ValueError):
+    """A checkpoint cannot be read, or does not fit the Parameters that it is loaded into."""

@@ -20,7 +20,7 @@ from . import config
 from .compiler.locks import ForkSafeLock
 from .errors import DtypeError, RangeError
 from .graph.interpret import interpret
-from .graph.ir import Node, constant, placeholder, plain, topological
+from .graph.ir import Node, placeholder, plain, topological
 from .graph.trace import CELLS, current_trace, recording
 from .lifting import flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
@@ -194,6 +194,7 @@ class Jitted:
             source = node_of(leaf)
             value = source.value if source.value is not None else leaf.asnumpy()
             node = placeholder(source.shape, source.dtype, value, source.weak)
+            node.tensor = source.tensor
             if type(leaf) is float:
                 floats.add(len(arguments))
             plain = plain and (type(leaf) is float or type(leaf) is np.ndarray)
@@ -208,8 +209,7 @@ class Jitted:
                 # The recorded function writes when it runs.
                 written = [(parameter, parameter._leaf) for parameter in trace.written]
                 for parameter, before in trace.written.items():
-                    parameter._leaf = before
-                    parameter._snapshot = constant(before.value)
+                    parameter._restore(before)
         assert trace.guards is not None
         out_leaves, out_spec = flatten(output)
         nodes: list[Node] = []
@@ -309,7 +309,8 @@ def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
             entries.append(float)
         else:
             weak = isinstance(leaf, Tensor) and leaf._node.weak
-            entries.append((isinstance(leaf, Tensor), leaf.dtype.char, leaf.shape, weak))
+            tensor = isinstance(leaf, Tensor) and leaf._node.tensor
+            entries.append((isinstance(leaf, Tensor), leaf.dtype.char, leaf.shape, weak, tensor))
     return tuple(entries), dynamic
 
 
@@ -327,7 +328,7 @@ def _ready(value: Any, node: Node) -> Any:
 
 def _as_kind(array: np.ndarray, kind: str) -> Any:
     if kind == "tensor":
-        return Tensor._of(constant(np.asarray(array)))
+        return Tensor._holding(np.asarray(array))
     return array[()] if array.ndim == 0 else array
 
 

@@ -262,7 +262,7 @@ class Results:
                 continue
             array = next(arrays)
             if kind == "tensor":
-                results.append(Tensor._of(constant(array)))
+                results.append(Tensor._holding(array))
             else:
                 results.append(array[()] if kind != "array" and array.ndim == 0 else array)
         return results

@@ -88,7 +88,15 @@ class Parameter(Tensor):
         """Take a value that is known."""
         leaf = placeholder(value.shape, value.dtype, value)
         leaf.owner = weakref.ref(self)
-        self._leaf, self._snapshot = leaf, constant(value)
+        leaf.tensor = True
+        self._restore(leaf)
+
+    def _restore(self, leaf: Node) -> None:
+        """Be what a leaf says, for instance what the Parameter was before a function that was only recorded."""
+        assert leaf.value is not None
+        snapshot = constant(leaf.value)
+        snapshot.tensor = True
+        self._leaf, self._snapshot = leaf, snapshot
 
     def _write(self, node: Node) -> None:
         """Take the value of a node, which may not be known yet."""

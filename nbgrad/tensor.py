@@ -20,7 +20,7 @@ import numpy as np
 
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from .graph.ir import Node, constant
+from .graph.ir import Node, constant, make
 from .graph.trace import is_being_recorded
 from .runtime.evaluate import concrete
 
@@ -89,6 +89,10 @@ class Tensor:
         node = _node_of_data(input_data)
         if dtype is not None:
             node = _numpy("operands").promote([node], _numpy("operands").real_dtype(dtype))[0]
+        if not node.tensor:
+            if node.name != "constant" or isinstance(input_data, Tensor):
+                node = make("alias", (node,))
+            node.tensor = True
         self._node = node
 
     @staticmethod
@@ -97,6 +101,13 @@ class Tensor:
         tensor = object.__new__(Tensor)
         tensor._node = node
         return tensor
+
+    @staticmethod
+    def _holding(value: np.ndarray) -> Tensor:
+        """The Tensor of a computed result."""
+        node = constant(value)
+        node.tensor = True
+        return Tensor._of(node)
 
     # ----- What it is -----
 

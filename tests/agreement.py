@@ -30,7 +30,7 @@ def quiet() -> Iterator[None]:
 def lift(value: Any) -> Any:
     """Arrays become Tensors, also inside of lists."""
     if isinstance(value, np.ndarray):
-        return Tensor(value)
+        return Tensor._of(constant(value.copy()))
     if isinstance(value, list):
         return [lift(v) for v in value]
     return tuple(lift(v) for v in value) if isinstance(value, tuple) else value

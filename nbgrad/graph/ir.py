@@ -46,6 +46,8 @@ class Node:
     `value` is the concrete array of a "constant", or the value of any other node once it was computed. `traced` tells
     that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
     `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
+    `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an integer
+    takes the float dtype that it meets), others NumPy's.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.
     """
@@ -59,6 +61,7 @@ class Node:
         "params",
         "primitive",
         "shape",
+        "tensor",
         "traced",
         "value",
         "weak",
@@ -82,13 +85,15 @@ class Node:
         self.value = value
         self.weak = weak
         self.owner: Callable[[], Any] | None = None
-        traced = False
+        traced = tensor = False
         depth = 0
         for source in inputs:
             traced = traced or source.traced
+            tensor = tensor or source.tensor
             if source.depth >= depth:
                 depth = source.depth + 1
         self.traced = traced
+        self.tensor = tensor
         self.depth = depth
 
     @property

@@ -18,8 +18,8 @@ from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwis
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
-from .lifting import FLOAT64, any_tensor, as_node, wrap
-from .promotion import common_dtype, convert
+from .lifting import any_tensor, as_node, wrap
+from .promotion import common_dtype, convert, float_of
 
 Dtype = np.dtype[Any]
 FLOAT32 = np.dtype(np.float32)
@@ -131,7 +131,7 @@ def array_node(value: Any) -> Node:
 
 def inexact(node: Node) -> Node:
     """Integers and booleans as float64, floats as they are."""
-    return node if node.dtype.kind == "f" else cast(node, FLOAT64)
+    return cast(node, float_of(node))
 
 
 def scalar(value: float, dtype: Dtype) -> Node:

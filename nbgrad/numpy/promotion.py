@@ -1,7 +1,9 @@
 """Which dtypes a ufunc computes in: NumPy's own rules, asked once for each combination and remembered.
 
 In: a NumPy (or SciPy) ufunc and operand nodes. Out: the operands cast to what the ufunc's loop takes. Called by
-ufuncs.py. Python numbers (`node.weak`) do not widen the dtype of what they meet (NEP 50).
+ufuncs.py. Python numbers (`node.weak`) do not widen the dtype of what they meet (NEP 50). Where a user's Tensor takes
+part (`node.tensor`), MindSpore's rules come first: integers take the float dtype that they meet, and where there is none
+but a float is needed, float32.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from ..graph.ir import BOOL, INT64, Node, constant, elementwise, literal, litera
 from ..graph.primitives import cast
 
 Dtype = np.dtype[Any]
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
 Kind = Any
 """A dtype, or `int` or `float` for a Python number."""
 
 COMPARISONS = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 _LOOPS: dict[tuple[Any, ...], tuple[Dtype, ...]] = {}
 """(ufunc, kinds, dtype, casting) -> dtypes of the operands and results. A memo: NumPy takes microseconds to answer."""
-_COMMON: dict[tuple[Kind, ...], Dtype] = {}
+_COMMON: dict[tuple[Any, ...], Dtype] = {}
 """Kinds -> the dtype that holds them all. A memo."""
 MOST_NUMBERS = 4096
 _CONVERTED: dict[tuple[Any, ...], Node] = {}
@@ -52,11 +56,49 @@ def loop_dtypes(
     kinds = [kind_of(node) for node in nodes]
     if ufunc.__name__ in COMPARISONS:
         _widen_large_numbers(nodes, kinds)
-    key = (ufunc, dtype, casting, *kinds)
+    tensor = any_tensor_rules(nodes)
+    key = (ufunc, dtype, casting, tensor, *kinds)
     found = _LOOPS.get(key)
     if found is None:
-        found = _LOOPS[key] = _resolve(ufunc, kinds, dtype, casting)
+        if tensor and dtype is None:
+            found = _resolve_tensors(ufunc, kinds, casting)
+        else:
+            found = _resolve(ufunc, kinds, dtype, casting)
+        _LOOPS[key] = found
     return found
+
+
+def any_tensor_rules(nodes: Sequence[Node]) -> bool:
+    """Whether a user's Tensor is among operands."""
+    for node in nodes:
+        if node.tensor:
+            return True
+    return False
+
+
+def float_of(node: Node) -> Dtype:
+    """The dtype of a node if it is a float, else what integers become where floats are needed."""
+    return node.dtype if node.dtype.kind == "f" else FLOAT32 if node.tensor else FLOAT64
+
+
+def _widened(kinds: Sequence[Kind]) -> list[Kind]:
+    """MindSpore's promotion: integers and booleans take the dtype of the floats that they meet."""
+    floats = [kind for kind in kinds if isinstance(kind, np.dtype) and kind.kind == "f"]
+    if floats:
+        target: Kind = np.result_type(*floats)
+    elif float in kinds and any(isinstance(kind, np.dtype) for kind in kinds):
+        target = FLOAT32
+    else:
+        return list(kinds)
+    return [target if isinstance(kind, np.dtype) else kind for kind in kinds]
+
+
+def _resolve_tensors(ufunc: np.ufunc, kinds: Sequence[Kind], casting: str) -> tuple[Dtype, ...]:
+    dtypes = _resolve(ufunc, _widened(kinds), None, casting)
+    if dtypes[0].kind == "f" and not any(kind is float or (kind is not int and kind.kind == "f") for kind in kinds):
+        # Integers where the function needs floats.
+        return tuple([FLOAT32 if dtype.kind == "f" else dtype for dtype in dtypes])
+    return dtypes
 
 
 def _widen_large_numbers(nodes: Sequence[Node], kinds: list[Kind]) -> None:
@@ -91,10 +133,12 @@ def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -
 
 def common_dtype(nodes: Sequence[Node]) -> Dtype:
     """NumPy's result dtype, as `np.where` and `np.clip` use it."""
-    key = tuple([kind_of(node) for node in nodes])
+    tensor = any_tensor_rules(nodes)
+    key = (tensor, *[kind_of(node) for node in nodes])
     found = _COMMON.get(key)
     if found is None:
-        found = _COMMON[key] = np.result_type(*[kind(0) if isinstance(kind, type) else kind for kind in key])
+        kinds = _widened(key[1:]) if tensor else key[1:]
+        found = _COMMON[key] = np.result_type(*[kind(0) if isinstance(kind, type) else kind for kind in kinds])
     return found
 
 

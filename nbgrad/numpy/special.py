@@ -16,9 +16,9 @@ from ..graph.derivatives import choose
 from ..graph.ir import Node, broadcast, elementwise, literal, make
 from ..graph.primitives import cast, reduce, reshape
 from ..tensor import Tensor
-from .lifting import FLOAT64, as_node, wrap
+from .lifting import as_node, wrap
 from .operands import axes_of, keep
-from .promotion import convert, loop_dtypes
+from .promotion import convert, float_of, loop_dtypes
 from .ufuncs import RULES
 
 
@@ -129,7 +129,7 @@ def logsumexp(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     Tensor
     """
     node = as_node(a)
-    node = node if node.dtype.kind == "f" else cast(node, FLOAT64)
+    node = cast(node, float_of(node))
     axes = axes_of(axis, node.ndim)
     shifted, top = _shifted(node, axes)
     kept = top.shape
@@ -142,7 +142,7 @@ def logsumexp(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 def softmax(x: Any, axis: Any = -1) -> Tensor:
     """exp(x) divided by its sum over an axis, without overflow."""
     node = as_node(x)
-    node = node if node.dtype.kind == "f" else cast(node, FLOAT64)
+    node = cast(node, float_of(node))
     axes = axes_of(axis, node.ndim)
     powers = elementwise("exp", _shifted(node, axes)[0])
     return wrap(powers / reshape(reduce("sum", powers, axes), keep(node.shape, axes)))
@@ -151,7 +151,7 @@ def softmax(x: Any, axis: Any = -1) -> Tensor:
 def log_softmax(x: Any, axis: Any = -1) -> Tensor:
     """The logarithm of `softmax`, accurate where softmax is tiny."""
     node = as_node(x)
-    node = node if node.dtype.kind == "f" else cast(node, FLOAT64)
+    node = cast(node, float_of(node))
     axes = axes_of(axis, node.ndim)
     shifted, _ = _shifted(node, axes)
     total = reduce("sum", elementwise("exp", shifted), axes)

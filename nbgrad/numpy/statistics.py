@@ -38,6 +38,7 @@ from .operands import (
     safe_sqrt,
     scalar,
 )
+from .promotion import float_of
 from .reductions import mask_of, not_nan, reduce_ufunc
 
 # ----- On nodes -----
@@ -49,7 +50,7 @@ def _dtypes(node: Node, dtype: Any) -> tuple[Dtype, Dtype]:
         wanted = real_dtype(dtype)
         return wanted, wanted
     if node.dtype.kind != "f":
-        return FLOAT64, FLOAT64
+        return FLOAT64, float_of(node)
     return (FLOAT32 if node.dtype == FLOAT16 else node.dtype), node.dtype
 
 

@@ -235,7 +235,8 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
     nodes = [_operand(value) for value in operands]
     if dtype is None:
         # What a Python integer is compared in depends on its value, so that its bytes are part of the key.
-        key = (ufunc, *[(kind_of(node), node.params) if node.weak else node.dtype for node in nodes])
+        kinds = [(kind_of(node), node.params) if node.weak else (node.dtype, node.tensor) for node in nodes]
+        key = (ufunc, *kinds)
         plan = _PLANS.get(key)
         if plan is None:
             dtypes = loop_dtypes(ufunc, nodes)
@@ -300,10 +301,11 @@ def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
 
 
 def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
-    """What `x += y` returns: x itself with a new value. A 0-d Tensor is bound anew, like a NumPy scalar."""
+    """What `x += y` returns: x itself with a new value, as for an ndarray. Tensors that the user made are bound anew, as
+    MindSpore does it, and so are 0-d Tensors, like NumPy's scalars."""
     if not _usable(other):
         return NotImplemented
-    if target.ndim == 0 and type(target) is Tensor:
+    if target.ndim == 0 or target._node.tensor:
         return call(ufunc, target, other)
     result = apply_ufunc(ufunc, target, other)
     assert isinstance(result, Node)
@@ -319,7 +321,12 @@ def write(target: Tensor, result: Node, what: str, casting: Any = "same_kind") -
     if result.shape != target.shape and np.broadcast_shapes(result.shape, target.shape) != target.shape:
         message = f"{what} gives shape {result.shape}, which does not fit into a Tensor of shape {target.shape}."
         raise ShapeError(message)
-    target._node = settle(broadcast(cast(result, target._node.dtype), target.shape))
+    node = broadcast(cast(result, target._node.dtype), target.shape)
+    if node.tensor != target._node.tensor:
+        # The target keeps the rules of promotion that it has.
+        node = make("alias", (node,))
+        node.tensor = target._node.tensor
+    target._node = settle(node)
 
 
 # ----- Public functions -----

@@ -1,0 +1,53 @@
+"""Neural networks: Cells, layers, losses, optimizers, with MindSpore's names.
+
+In: Tensors. Out: Cells. `NAMES` lists every public name by the module that holds it; a module is imported when one of
+its names is first used, so that importing nbgrad stays fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+NAMES: dict[str, str] = {
+    "cell": "Cell",
+    "containers": "SequentialCell CellList CellDict",
+    "dense": "Dense Embedding Flatten Identity Dropout",
+    "activations": (
+        "ReLU ReLU6 LeakyReLU PReLU ELU CELU SELU GELU FastGelu SiLU Sigmoid LogSigmoid Tanh Softmax LogSoftmax Softmin "
+        "Softplus Softsign HSigmoid HSwish Hardtanh HShrink SoftShrink Mish Tanhshrink GLU get_activation"
+    ),
+    "convolution": "Conv1d Conv2d Conv2dTranspose",
+    "pooling": "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d",
+    "normalisation": "BatchNorm1d BatchNorm2d LayerNorm GroupNorm RMSNorm",
+    "recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
+    "attention": "MultiheadAttention",
+    "losses": (
+        "LossBase MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss "
+        "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits"
+    ),
+    "optimizer": "Optimizer",
+    "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
+    "schedules": (
+        "LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR PolynomialDecayLR "
+        "WarmUpLR piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr "
+        "polynomial_decay_lr warmup_lr"
+    ),
+    "training": "TrainOneStepCell WithLossCell WithEvalCell ForwardValueAndGrad",
+}
+
+_module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    module = _module_of.get(name)
+    if module is None:
+        message = f"nbgrad.nn has no {name!r}"
+        raise AttributeError(message)
+    found = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_module_of)

@@ -1,0 +1,401 @@
+"""Cell: a function with Parameters and sub-cells.
+
+In: a subclass that makes Parameters and Cells in `__init__` and computes in `construct`. Out: a callable that every
+transform takes like a function, and the tree of its Parameters under their names. Called by users and by all layers.
+A Cell only keeps books: what `construct` does is recorded like anything else.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..custom import custom_vjp
+from ..dtype import dtype_of
+from ..errors import ArgumentError, CellError, DtypeError, NameTakenError
+from ..graph.trace import CELLS, current_trace
+from ..parameter import Parameter
+from ..tensor import Tensor
+
+_SIMPLE = (bool, int, float, str, type(None))
+
+
+class Cell:
+    """A function with Parameters and sub-cells; subclasses define `construct`.
+
+    Parameters
+    ----------
+    auto_prefix : bool
+        Whether Parameters of sub-cells take the attribute's name before their own.
+    flags : dict, optional
+        Attributes to set, MindSpore's `add_flags`.
+
+    Notes
+    -----
+    A Parameter or Cell that is assigned to an attribute is registered. A Tensor that is assigned to a registered
+    Parameter becomes its value. Parameters in plain lists and dicts are not found: use `CellList`, `ParameterTuple`.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> class Line(nb.nn.Cell):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.w = nb.Parameter(nb.Tensor([6.0]), name="w")
+    ...         self.b = nb.Parameter(nb.Tensor([1.0]), name="b")
+    ...
+    ...     def construct(self, x):
+    ...         return self.w * x + self.b
+    >>> net = Line()
+    >>> print(net(nb.Tensor([100.0])), *nb.grad(net, None, net.trainable_params())(nb.Tensor([100.0])))
+    [601.] [100.] [1.]
+    """
+
+    _params: OrderedDict[str, Parameter]
+    _cells: OrderedDict[str, Cell]
+    training: bool
+    requires_grad: bool
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        put = object.__setattr__
+        put(self, "_params", OrderedDict())
+        put(self, "_cells", OrderedDict())
+        put(self, "_auto_prefix", auto_prefix)
+        put(self, "_compute_dtype", None)
+        put(self, "_with_rule", None)
+        put(self, "training", False)
+        put(self, "requires_grad", False)
+        for name, value in (flags or {}).items():
+            setattr(self, name, value)
+
+    # ----- Computing -----
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What the Cell computes; defined by subclasses."""
+        message = f"{type(self).__name__} has no construct method. Define construct(self, ...) to say what it computes."
+        raise CellError(message)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run `construct`."""
+        trace = current_trace()
+        if trace is not None and self not in trace.cells:
+            trace.cells[self] = self._state()
+        if self._compute_dtype is not None:
+            args, kwargs = _cast(args, self._compute_dtype), _cast(kwargs, self._compute_dtype)
+        if hasattr(type(self), "bprop"):
+            if self._with_rule is None:
+                object.__setattr__(self, "_with_rule", custom_vjp(self.construct, bprop=self._backward))
+            return self._with_rule(*args, **kwargs)
+        return self.construct(*args, **kwargs)
+
+    def _backward(self, *args: Any) -> Any:
+        """The Cell's own derivative, whose last two arguments are the output and its cotangent."""
+        return self.bprop(*args[:-2], out=args[-2], dout=args[-1]) if _by_keyword(self.bprop) else self.bprop(*args)
+
+    # ----- Attributes -----
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            params, cells = self._params, self._cells
+        except AttributeError:
+            if isinstance(value, Parameter | Cell):
+                message = (
+                    f"Cannot assign {name} to {type(self).__name__} before super().__init__() was called. Call it first in "
+                    "__init__."
+                )
+                raise CellError(message) from None
+            object.__setattr__(self, name, value)
+            return
+        CELLS.number += 1
+        if isinstance(value, Parameter):
+            if not value.is_named:
+                value.name = name
+            cells.pop(name, None)
+            params[name] = value
+        elif isinstance(value, Cell):
+            if self._auto_prefix:
+                value.update_parameters_name(name + ".")
+            params.pop(name, None)
+            cells[name] = value
+        elif name in params:
+            if isinstance(value, Tensor):
+                params[name].set_data(value)
+                return
+            if value is not None:
+                message = (
+                    f"{name} of {type(self).__name__} is a Parameter; it takes a Parameter or a Tensor, but got "
+                    f"{type(value).__name__}. Use Tensor({value!r}), or del the attribute first."
+                )
+                raise DtypeError(message)
+            del params[name]
+        elif name in cells:
+            if value is not None:
+                message = (
+                    f"{name} of {type(self).__name__} is a Cell; it takes another Cell, but got {type(value).__name__}. "
+                    "Delete the attribute first to use the name for something else."
+                )
+                raise DtypeError(message)
+            del cells[name]
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._params.pop(name, None)
+        self._cells.pop(name, None)
+        CELLS.number += 1
+        object.__delattr__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        message = f"{type(self).__name__} has no attribute {name!r}."
+        if name in ("_params", "_cells"):
+            message = f"{type(self).__name__}.__init__() must call super().__init__() before it uses the Cell."
+        raise CellError(message)
+
+    def _state(self) -> dict[str, Any]:
+        """What a compiled function takes for granted about this Cell, apart from the values of its Parameters."""
+        state: dict[str, Any] = {}
+        for name, value in self.__dict__.items():
+            if isinstance(value, _SIMPLE):
+                state[name] = value
+            elif isinstance(value, Parameter | Cell):
+                state[name] = id(value)
+        state["_compute_dtype"] = self._compute_dtype
+        return state
+
+    def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
+        """Register a Parameter under a name.
+
+        Parameters
+        ----------
+        param_name : str
+        param : Parameter
+        check_name_contain_dot : bool
+            Whether a name with a dot is refused.
+
+        Raises
+        ------
+        NameTakenError
+            If the name is empty, has a dot, or is taken by something else. (A KeyError.)
+        DtypeError
+            If `param` is no Parameter.
+        """
+        if not isinstance(param_name, str):
+            message = f"param_name must be a string, but got {type(param_name).__name__}."
+            raise DtypeError(message)
+        if not param_name or (check_name_contain_dot and "." in param_name):
+            message = f"param_name must be a name without dots, but got {param_name!r}."
+            raise NameTakenError(message)
+        if hasattr(self, param_name) and param_name not in self._params:
+            message = f"param_name {param_name!r} is already the name of another attribute of {type(self).__name__}."
+            raise NameTakenError(message)
+        if not isinstance(param, Parameter):
+            message = f"param must be a Parameter, but got {type(param).__name__}."
+            raise DtypeError(message)
+        setattr(self, param_name, param)
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Register a Cell under a name.
+
+        Raises
+        ------
+        NameTakenError
+            If the name is empty or taken. (A KeyError.)
+        DtypeError
+            If `child_cell` is no Cell.
+        """
+        if not isinstance(child_name, str) or not child_name:
+            message = f"child_name must be a name, but got {child_name!r}."
+            raise NameTakenError(message)
+        if hasattr(self, child_name) and child_name not in self._cells:
+            message = f"child_name {child_name!r} is already the name of another attribute of {type(self).__name__}."
+            raise NameTakenError(message)
+        if not isinstance(child_cell, Cell):
+            message = f"child_cell must be a Cell, but got {type(child_cell).__name__}."
+            raise DtypeError(message)
+        setattr(self, child_name, child_cell)
+
+    # ----- Parameters -----
+
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Every Parameter with its path; a shared one once, under its first path.
+
+        Parameters
+        ----------
+        name_prefix : str
+            Put before every path.
+        expand : bool
+            Whether sub-cells are visited.
+        """
+        seen: set[int] = set()
+        cells = self.cells_and_names(name_prefix) if expand else iter([(name_prefix, self)])
+        for path, cell in cells:
+            for name, parameter in cell._params.items():
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield (f"{path}.{name}" if path else name), parameter
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """Every Parameter once: the Cell's own first, then those of its sub-cells (unless `expand` is false)."""
+        return (parameter for _, parameter in self.parameters_and_names(expand=expand))
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The Parameters with `requires_grad`."""
+        return [parameter for parameter in self.get_parameters(recurse) if parameter.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The Parameters without `requires_grad`."""
+        return [parameter for parameter in self.get_parameters(recurse) if not parameter.requires_grad]
+
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
+        """Every Parameter by its own name."""
+        return OrderedDict((parameter.name, parameter) for parameter in self.get_parameters(recurse))
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Name every Parameter by its path in this Cell, after a prefix.
+
+        Raises
+        ------
+        DtypeError
+            If the prefix is no string.
+        """
+        if not isinstance(prefix, str):
+            message = f"prefix must be a string, but got {type(prefix).__name__}."
+            raise DtypeError(message)
+        for path, parameter in self.parameters_and_names(expand=recurse):
+            parameter.name = prefix + path
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Every Parameter, mapped to itself: the data is there from the start."""
+        del auto_parallel_mode
+        return {parameter: parameter.init_data() for parameter in self.get_parameters()}
+
+    # ----- Sub-cells -----
+
+    def cells(self) -> Any:
+        """The direct sub-cells."""
+        return self._cells.values()
+
+    def name_cells(self) -> OrderedDict[str, Cell]:
+        """The direct sub-cells by attribute, each once."""
+        named: OrderedDict[str, Cell] = OrderedDict()
+        for name, cell in self._cells.items():
+            if cell not in named.values():
+                named[name] = cell
+        return named
+
+    def cells_and_names(self, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """The whole tree with paths, this Cell first; a shared Cell once, under its first path."""
+        seen = {self}
+        stack = [(name_prefix, self)]
+        while stack:
+            path, cell = stack.pop()
+            yield path, cell
+            found: list[tuple[str, Cell]] = []
+            for name, child in cell._cells.items():
+                if child not in seen:
+                    seen.add(child)
+                    found.append((f"{path}.{name}" if path else name, child))
+            stack.extend(reversed(found))
+
+    def apply(self, fn: Callable[[Cell], Any]) -> Cell:
+        """Call a function on every Cell of the tree, children first.
+
+        Returns
+        -------
+        Cell
+            This one.
+        """
+        for cell in self.cells():
+            cell.apply(fn)
+        fn(self)
+        return self
+
+    # ----- Modes -----
+
+    def set_train(self, mode: bool = True) -> Cell:
+        """Set the whole tree to training or, with `mode=False`, to evaluation; returns this Cell.
+
+        Raises
+        ------
+        DtypeError
+            If the mode is no bool.
+        """
+        if not isinstance(mode, bool):
+            message = f"mode must be a bool, but got {mode!r} of type {type(mode).__name__}."
+            raise DtypeError(message)
+        for _, cell in self.cells_and_names():
+            cell.training = mode
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """Set `requires_grad` of this Cell alone, as MindSpore does; returns the Cell."""
+        self.requires_grad = requires_grad
+        return self
+
+    def to_float(self, dst_type: Any) -> Cell:
+        """Cast floating-point inputs of this Cell and of its sub-cells to a dtype before `construct`.
+
+        Parameters
+        ----------
+        dst_type : dtype
+            float16, float32 or float64.
+
+        Returns
+        -------
+        Cell
+            This one.
+
+        Raises
+        ------
+        ArgumentError
+            For another dtype.
+        """
+        dtype = dtype_of(dst_type)
+        if dtype.kind != "f":
+            message = f"to_float takes float16, float32 or float64, but got {dtype}."
+            raise ArgumentError(message)
+        for _, cell in self.cells_and_names():
+            cell._compute_dtype = dtype
+        return self
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Does nothing: what is called is compiled when it is called. (`nb.jit(cell)` freezes it.)"""
+
+    # ----- Text -----
+
+    @property
+    def cls_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def extend_repr(self) -> str:
+        """What the text of the Cell says besides its sub-cells; for subclasses."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extend_repr()
+        if not self._cells:
+            return f"{self.cls_name}({extra})"
+        lines = [extra] if extra else []
+        lines += [f"({name}): {cell!r}" for name, cell in self._cells.items()]
+        inner = "\n".join(lines).replace("\n", "\n  ")
+        return f"{self.cls_name}(\n  {inner}\n)"
+
+
+def _cast(values: Any, dtype: Any) -> Any:
+    """Floating-point Tensors among arguments in another dtype."""
+
+    def convert(value: Any) -> Any:
+        return value.astype(dtype) if isinstance(value, Tensor) and value.dtype.kind == "f" else value
+
+    if isinstance(values, dict):
+        return {name: convert(value) for name, value in values.items()}
+    return tuple([convert(value) for value in values])
+
+
+def _by_keyword(bprop: Callable[..., Any]) -> bool:
+    """Whether a rule takes `out` and `dout` by keyword only."""
+    code = getattr(bprop, "__code__", None)
+    if code is None:
+        return False
+    return "dout" in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
