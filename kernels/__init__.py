@@ -17,6 +17,7 @@ from . import (
     inverse_trigonometric,
     logarithm,
     power,
+    random,
     rounding,
     sinc,
     single,
@@ -151,6 +152,7 @@ SCALARS = {
     "digamma": {"float": gamma.digamma},
     "polygamma": {"float": gamma.polygamma},
     "sinc_derivative": {"float": sinc.sinc_derivative},
+    "random_bits": {"uint64": random.random_bits},
 }
 
 _FALLBACKS = {"f": ("float",), "i": ("int",), "u": ("uint", "int"), "b": ("bool",)}

@@ -15,7 +15,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from . import bits
+from . import bits, linalg
 
 
 def _bit_cast(source, target):
@@ -98,6 +98,30 @@ def _rare_call(name, arity):
     return intrinsic(lambda typing_context, x, y: lower(_common_float(x, y)))
 
 
+@intrinsic
+def _pointer_to(typing_context, pointer, position):
+    """The address of an element."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.gep(*arguments[:1], [arguments[1]])
+
+    return pointer(pointer, types.int64), generate
+
+
+@intrinsic
+def _call_address(typing_context, address, pointers):
+    """A call of the routine at an address, with pointers of any kinds and without a result."""
+
+    def generate(context, builder, signature, arguments):
+        byte = ir.IntType(8).as_pointer()
+        values = [builder.bitcast(builder.extract_value(arguments[1], k), byte) for k in range(len(pointers))]
+        routine = ir.FunctionType(ir.VoidType(), [byte] * len(values)).as_pointer()
+        builder.call(builder.inttoptr(arguments[0], routine), values)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, pointers), generate
+
+
 INTRINSICS = {
     bits.float64_to_int64: _bit_cast(types.float64, types.int64),
     bits.int64_to_float64: _bit_cast(types.int64, types.float64),
@@ -114,6 +138,8 @@ INTRINSICS = {
     bits.rare_tan: _rare_call("tan", 1),
     bits.rare_fmod: _rare_call("fmod", 2),
     bits.with_sign: _llvm_function("copysign", 2),
+    linalg.at: _pointer_to,
+    linalg.call: _call_address,
 }
 
 

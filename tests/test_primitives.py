@@ -80,6 +80,15 @@ def _sinc_derivative(n: Any, x: Any) -> Any:
     return mpmath.quad(inside, [0, 0.5, 1])
 
 
+def philox(key: int, counter: int) -> int:
+    """Philox2x32-10 with Python's integers (Salmon, Moraes, Dror and Shaw 2011, section 3.3)."""
+    left, right, key = int(counter) % 2**32, int(counter) >> 32, int(key) % 2**32
+    for _ in range(10):
+        high, low = divmod(left * 0xD256D193, 2**32)
+        left, right, key = high ^ key ^ right, low, (key + 0x9E3779B9) % 2**32
+    return left + right * 2**32
+
+
 SCALARS: dict[str, Scalar] = {
     **{
         name: Scalar(getattr(np, name), (ANYWHERE,)) for name in "exp exp2 expm1 sin cos sinh cosh tanh arcsinh".split()
@@ -123,11 +132,12 @@ SCALARS: dict[str, Scalar] = {
         for name in "bitwise_and bitwise_or bitwise_xor left_shift right_shift".split()
     },
     **{name: Scalar(getattr(np, name), (ANYWHERE,) * getattr(np, name).nin, step="real") for name in COMPARISON},
+    "random_bits": Scalar(np.vectorize(philox, otypes=[np.uint64]), (ANYWHERE, ANYWHERE), step="real"),
     "select": Scalar(np.where, ((0, 1), ANYWHERE, ANYWHERE), fixed=(0,)),
     "alias": Scalar(np.positive, (ANYWHERE,)),
     "stop_gradient": Scalar(np.positive, (ANYWHERE,), lambda x: x.real),
 }
-INTEGERS_ONLY = frozenset("invert bitwise_and bitwise_or bitwise_xor left_shift right_shift".split())
+INTEGERS_ONLY = frozenset("invert bitwise_and bitwise_or bitwise_xor left_shift right_shift random_bits".split())
 
 
 def operands(name: str, shape: Sequence[int], dtype: str = "float64", seed: int = 0) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,13 @@ from nbgrad.graph.primitives import (
     accumulate,
     argsort,
     cast,
+    cholesky,
+    complete_pivots,
     concatenate,
     fold,
     gather,
     iota,
+    lu,
     matmul,
     pad,
     recurrence,
@@ -29,6 +33,7 @@ from nbgrad.graph.primitives import (
     scatter_last,
     slice_axes,
     transpose,
+    triangular_solve,
     unfold,
     window_argmax,
 )
@@ -138,6 +143,73 @@ def _recurred(reverse: bool) -> Function:
         return out
 
     return recur
+
+
+def _swapped(a: Array) -> Array:
+    return np.swapaxes(a, -1, -2)
+
+
+def _cholesky(a: Array) -> Array:
+    """Row by row, for complex numbers too."""
+    out = np.zeros_like(a)
+    for matrix, factor in zip(a, out, strict=True):
+        for i in range(len(matrix)):
+            for j in range(i + 1):
+                rest = matrix[i, j] - factor[i, :j] @ factor[j, :j]
+                factor[i, j] = np.sqrt(rest) if i == j else rest / factor[j, j]
+    return out
+
+
+def _substituted(lower: bool, transposed: bool, unit: bool) -> Function:
+    """Forward or back substitution, for complex numbers too."""
+
+    def solve(a: Array, b: Array) -> Array:
+        out = np.zeros(b.shape, np.result_type(a, b))
+        for matrix, right, x in zip(a, b, out, strict=True):
+            used = (np.tril if lower else np.triu)(matrix)
+            used = used.T if transposed else used
+            n = len(used)
+            for i in range(n) if lower != transposed else reversed(range(n)):
+                x[i] = right[i] - used[i] @ x + used[i, i] * x[i]
+                x[i] = x[i] if unit else x[i] / used[i, i]
+        return out
+
+    return solve
+
+
+def _eliminated(a: Array) -> Array:
+    """Gaussian elimination that exchanges columns, and the bookkeeping of the primitive."""
+    batch, n, _ = a.shape
+    out = np.zeros((batch, n + 2, n))
+    for matrix, result in zip(a.copy(), out, strict=True):
+        order, signs = list(range(n)), np.ones(n)
+        for k in range(n):
+            best = k + int(np.argmax(np.abs(matrix[k, k:])))
+            matrix[:, [k, best]] = matrix[:, [best, k]]
+            order[k], order[best] = order[best], order[k]
+            signs[k] = 1 if best == k else -1
+            matrix[k, k + 1 :] /= matrix[k, k]
+            matrix[k + 1 :, k + 1 :] -= np.outer(matrix[k + 1 :, k], matrix[k, k + 1 :])
+        result[:n], result[n], result[n + 1] = matrix, signs * (np.array(order) + 1), np.argsort(order) + 1
+    return out
+
+
+def _largest_pivots(a: Array) -> Array:
+    """Elimination with exchanges of rows and columns."""
+    batch, n, _ = a.shape
+    out = np.zeros((batch, 2, n), int)
+    for matrix, result in zip(a.copy(), out, strict=True):
+        orders = np.array([range(1, n + 1)] * 2)
+        for k in range(n - 1):
+            row, column = divmod(int(np.argmax(np.abs(matrix[k:, k:]))), n - k)
+            matrix[[k, k + row]] = matrix[[k + row, k]]
+            matrix[:, [k, k + column]] = matrix[:, [k + column, k]]
+            for order, step in zip(orders, (row, column), strict=True):
+                order[[k, k + step]] = order[[k + step, k]]
+                order[k] *= -1 if step else 1
+            matrix[k + 1 :] -= np.outer(matrix[k + 1 :, k] / matrix[k, k], matrix[k])
+        result[:] = orders
+    return out
 
 
 def _reduced(name: str, axes: tuple[int, ...]) -> tuple[Function, Function]:
@@ -294,7 +366,25 @@ STRUCTURAL: dict[str, list[Structure]] = {
         for shape, w in [*WINDOWS, ((2, 3, 5, 7), ((0, 0), (1, 1), (1, 1), (0, 0), (3, 4)))]
     ],
 }
+STRUCTURAL |= {
+    "lu": [Structure(lu, _eliminated, (shape,)) for shape in [(3, 4, 4), (1, 1, 1), (2, 0, 0)]],
+    "cholesky": [
+        Structure(
+            lambda x: cholesky(matmul(x, transpose(x, (0, 2, 1)))), lambda x: _cholesky(x @ _swapped(x)), (shape,)
+        )
+        for shape in [(2, 3, 4), (1, 1, 1), (0, 2, 2)]
+    ],
+    "triangular_solve": [
+        Structure(lambda a, b, f=f: triangular_solve(a, b, *f), _substituted(*f), ((2, 3, 3), (2, 3, 2)))
+        for f in itertools.product((False, True), repeat=3)
+    ],
+    "complete_pivots": [Structure(complete_pivots, _largest_pivots, (shape,)) for shape in [(3, 5, 5), (2, 1, 1)]],
+}
 USES = [(name, position) for name, cases in STRUCTURAL.items() for position in range(len(cases))]
+
+
+FLOATS_ONLY = frozenset("matmul recurrence lu cholesky triangular_solve complete_pivots".split())
+INTEGERS = frozenset("argsort scatter_last window_argmax complete_pivots".split())
 
 
 def structural_operands(case: Structure, dtype: str = "float64") -> list[Array]:
@@ -309,7 +399,7 @@ def structural_operands(case: Structure, dtype: str = "float64") -> list[Array]:
 @pytest.mark.parametrize(("name", "position"), USES)
 def test_values_of_structural_primitives(name: str, position: int, dtype: str) -> None:
     case = STRUCTURAL[name][position]
-    if dtype == "int32" and name in ("matmul", "recurrence"):
+    if dtype == "int32" and name in FLOATS_ONLY:
         return  # for floating point only; integers take other ways
     arrays = structural_operands(case, dtype)
     if name == "scatter_last":
@@ -330,8 +420,8 @@ def test_values_of_structural_primitives(name: str, position: int, dtype: str) -
 @pytest.mark.parametrize(("name", "position"), USES)
 def test_derivatives_of_structural_primitives(name: str, position: int) -> None:
     case = STRUCTURAL[name][position]
-    if name in ("argsort", "scatter_last", "window_argmax"):
-        return  # integers
+    if name in INTEGERS or name == "lu":
+        return
     arrays = structural_operands(case)
     large = max(a.size for a in arrays) > 1000
     if large and case.step == "real":

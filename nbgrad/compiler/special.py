@@ -207,7 +207,7 @@ def library_address(routine: str, dtype: str) -> int:
 
 @cache
 def _exported(module_name: str) -> ModuleType:
-    """One of SciPy's two tables of pointers. Loaded from its file, because importing scipy.linalg takes a quarter second."""
+    """A table of pointers of SciPy's. Loaded from its file, because importing scipy.linalg takes a quarter second."""
     import importlib
 
     scipy = PathFinder.find_spec("scipy")

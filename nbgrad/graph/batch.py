@@ -92,6 +92,9 @@ def _batched(node: Node, operands: list[Node | None], size: int) -> Node:
             moved = transpose(full[0], (1, 2, 3, 0, 4, 5, 6))
             made = make(name, (reshape(moved, (channels, kh, kw, size * many, oh, ow)),), params)
             return reshape(made, (size, *node.shape))
+        case "lu" | "cholesky" | "triangular_solve" | "complete_pivots":
+            flat = [reshape(operand, (size * operand.shape[1], *operand.shape[2:])) for operand in full]
+            return reshape(make(name, tuple(flat), params), (size, *node.shape))
         case _:
             # Elementwise primitives, and special ones that work along the last axis.
             return make(name, tuple(full), params)

@@ -173,6 +173,71 @@ def _matmul(a: Array, b: Array) -> Array:
     return np.matmul(a, b)
 
 
+def _random_bits(key: Array, counter: Array) -> Array:
+    """Philox2x32-10 (Salmon, Moraes, Dror and Shaw 2011) on the two words of each counter."""
+    left, right = (np.array([counter & 0xFFFFFFFF, counter >> 32], np.uint64)).copy()
+    for number in range(10):
+        product = left * np.uint64(0xD256D193)
+        left = (product >> 32) ^ right ^ ((key + np.uint64(number * 0x9E3779B9)) & 0xFFFFFFFF)
+        right = product & 0xFFFFFFFF
+    return left | right << 32
+
+
+def _library(name: str, like: Array) -> Any:
+    """A routine of BLAS or LAPACK for a dtype."""
+    import scipy.linalg
+
+    find: Any = scipy.linalg.get_blas_funcs if name == "trsm" else scipy.linalg.get_lapack_funcs
+    return find(name, (like,))
+
+
+def _lu(a: Array) -> Array:
+    batch, n, _ = a.shape
+    out = np.empty((batch, n + 2, n), a.dtype)
+    for k in range(batch if n else 0):
+        packed, pivots, _ = _library("getrf", a)(a[k].T)
+        order, steps = np.arange(n), np.arange(n)
+        for step, other in enumerate(pivots):
+            order[[step, other]] = order[[other, step]]
+        out[k] = [*packed.T, (order + 1) * np.where(pivots == steps, 1, -1), np.argsort(order) + 1]
+    return out
+
+
+def _cholesky(a: Array) -> Array:
+    out = np.zeros_like(a)
+    for k in range(len(a) if a.size else 0):
+        factor, failed = _library("potrf", a)(a[k], lower=True, clean=True)
+        out[k] = np.tril(np.full_like(factor, np.nan)) if failed else factor
+    return out
+
+
+def _triangular_solve(params: tuple[Any, ...], a: Array, b: Array) -> Array:
+    solve = _library("trsm", b)
+    lower, transposed, unit = map(int, params)
+    found = [solve(1.0, x, y, lower=lower, trans_a=transposed, diag=unit) for x, y in zip(a, b, strict=True) if y.size]
+    return np.array(found, b.dtype) if found else b
+
+
+def _complete_pivots(a: Array) -> Array:
+    batch, n, _ = a.shape
+    out = np.empty((batch, 2, n), np.int64)
+    for matrix, orders in zip(a.copy(), out, strict=True):
+        orders[:] = np.arange(1, n + 1)
+        for k in range(n - 1):
+            rest = np.abs(matrix[k:, k:])
+            rest[~(rest > rest[0, 0])] = 0.0
+            best = np.unravel_index(np.argmax(rest), rest.shape) if rest.any() else (0, 0)
+            row, column = k + int(best[0]), k + int(best[1])
+            matrix[[k, row]] = matrix[[row, k]]
+            matrix[:, [k, column]] = matrix[:, [column, k]]
+            for order, other in zip(orders, (row, column), strict=True):
+                order[[k, other]] = order[[other, k]]
+                order[k] *= 1 if other == k else -1
+            if matrix[k, k] != 0:
+                matrix[k + 1 :] -= matrix[k + 1 :, [k]] / matrix[k, k] * matrix[k]
+    return out
+
+
 RULES: dict[str, Rule] = {
     # ----- Elementwise -----
     **{
@@ -194,6 +259,7 @@ RULES: dict[str, Rule] = {
     },
     "polygamma": _polygamma,
     "sinc_derivative": sinc_derivative,
+    "random_bits": _random_bits,
     "select": _select,
     "alias": lambda x: x,
     "stop_gradient": lambda x: x,
@@ -205,6 +271,9 @@ RULES: dict[str, Rule] = {
     "max": np.max,
     "min": np.min,
     "matmul": _matmul,
+    "lu": _lu,
+    "cholesky": _cholesky,
+    "complete_pivots": _complete_pivots,
 }
 
 PARAMETER_RULES: dict[str, Rule] = {
@@ -226,6 +295,7 @@ PARAMETER_RULES: dict[str, Rule] = {
     "unfold": _unfold,
     "fold": _fold,
     "window_argmax": _window_argmax,
+    "triangular_solve": _triangular_solve,
 }
 
 

@@ -23,7 +23,7 @@ ANY_UNARY = "negative absolute sign floor ceil rint trunc invert".split()
 BINARY = (
     "add subtract multiply divide power remainder fmod floor_divide maximum minimum fmax fmin copysign hypot arctan2 "
     "logaddexp logaddexp2 xlogy polygamma sinc_derivative nextafter bitwise_and bitwise_or bitwise_xor left_shift "
-    "right_shift"
+    "right_shift random_bits"
 ).split()
 COMPARISON = (
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf "
@@ -131,6 +131,22 @@ def _window_argmax(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dt
     return (*inputs[0].shape[:2], *params[4]), INT64
 
 
+def _lu(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    (a,) = inputs
+    assert a.ndim == 3 and a.shape[1] == a.shape[2], inputs
+    return (a.shape[0], a.shape[1] + 2, a.shape[1]), a.dtype
+
+
+def _triangular_solve(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    a, b = inputs
+    assert a.ndim == b.ndim == 3 and a.shape == (*b.shape[:2], b.shape[1]) and a.dtype == b.dtype, inputs
+    return b.shape, b.dtype
+
+
+def _complete_pivots(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    return (inputs[0].shape[0], 2, inputs[0].shape[1]), INT64
+
+
 def _given(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
     message = "source nodes are made by their own builders in ir.py"
     raise AssertionError(message)
@@ -171,6 +187,10 @@ _table("special", _matmul, ["matmul"])
 _table("special", _unfold, ["unfold"])
 _table("special", _fold, ["fold"])
 _table("special", _window_argmax, ["window_argmax"])
+_table("special", _lu, ["lu"])
+_table("special", _same, ["cholesky"])
+_table("special", _triangular_solve, ["triangular_solve"])
+_table("special", _complete_pivots, ["complete_pivots"])
 
 
 # ----- Builders for primitives with parameters -----
@@ -282,3 +302,30 @@ def fold(node: Node, windows: Windows, size: Pair) -> Node:
 def window_argmax(node: Node, windows: Windows) -> Node:
     """Per window, the flat position in its plane of its first maximum; a kernel of (0, 0) means adaptive windows."""
     return make("window_argmax", (node,), windows)
+
+
+def lu(a: Node) -> Node:
+    """Both factors of `a[:, order] = lower @ upper`, then `order` and its inverse: `(B, n + 2, n)` of `(B, n, n)`.
+
+    The ones on the diagonal of `upper` are left out. Positions count from 1; the product of the signs in `order` is the
+    sign of the permutation.
+    """
+    return make("lu", (a,))
+
+
+def cholesky(a: Node) -> Node:
+    """The lower triangular factor of symmetric `(B, n, n)`, of which only the lower triangle is read; NaN if none."""
+    return make("cholesky", (a,))
+
+
+def triangular_solve(a: Node, b: Node, lower: bool, transposed: bool = False, unit: bool = False) -> Node:
+    """The x of `a @ x = b` (of `a.T @ x = b`, if `transposed`) for one triangle of `(B, n, n)` and `(B, n, k)`.
+
+    The other triangle is not read, nor is the diagonal if `unit`: it is 1.
+    """
+    return make("triangular_solve", (a, b), (lower, transposed, unit))
+
+
+def complete_pivots(a: Node) -> Node:
+    """The orders of rows and of columns in which elimination meets the largest pivots: `(B, 2, n)`, as in `lu`."""
+    return make("complete_pivots", (a,))

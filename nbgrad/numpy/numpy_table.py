@@ -29,6 +29,7 @@ MODULES = [
     "padding",
     "creation",
     "linear_algebra",
+    "factorisations",
     "einsum",
     "sorting",
     "selection",

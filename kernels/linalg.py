@@ -1,0 +1,137 @@
+"""Special kernels on batches of square matrices: factorisations and triangular systems, by LAPACK and BLAS.
+
+In:  pointers to matrices in C order, some scratch memory, and `sizes`, which begins with the address of the LAPACK or
+BLAS routine, the extent n of the matrices, and how many of them a chunk has.  Out: matrices.  The chunks from `begin`
+to `end` are done.  Called by the compiler (special.py).  LAPACK reads columns where we have rows, so it sees every
+matrix transposed.  All its arguments are pointers: letters and numbers lie in `sizes`, of whose int64 it reads the low
+bytes.
+"""
+
+N, CHUNK = 1, 2
+"""Where `sizes` has the extent, and the number of matrices in a chunk."""
+
+
+def at(pointer, position):
+    """The pointer to an element; compiled code only (intrinsics.py)."""
+    raise NotImplementedError
+
+
+def call(address, pointers):
+    """Call a routine with a tuple of pointers; compiled code only (intrinsics.py)."""
+    raise NotImplementedError
+
+
+def lu(a, work, out, sizes, begin, end):
+    """a[:, order] = lower @ upper, `upper` with ones on its diagonal: the LU factorisation of the transpose (getrf).
+
+    `out` has n + 2 rows: both factors in one matrix, then `order` and its inverse, counted from 1.  The k-th entry of
+    `order` is negative if step k exchanged two columns, so that the product of the signs is that of the permutation.
+    """
+    n = sizes[N]
+    scratch = n // 2 + 2
+    for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
+        base = matrix * n * (n + 2)
+        order = base + n * n
+        pivots = matrix * scratch
+        for k in range(n * n):
+            out[base + k] = a[matrix * n * n + k]
+        size = at(sizes, N)
+        call(sizes[0], (size, size, at(out, base), size, at(work, pivots), at(work, pivots + scratch - 1)))
+        for k in range(n):
+            out[order + k] = k + 1
+        for k in range(n):
+            # Two 32-bit pivots lie in each element of `work`.
+            other = ((work[pivots + k // 2] >> (32 * (k % 2))) & 0xFFFFFFFF) - 1
+            held = out[order + other]
+            out[order + other] = out[order + k]
+            out[order + k] = held if other == k else -held
+        for k in range(n):
+            out[order + n + int(abs(out[order + k])) - 1] = k + 1
+    return 0
+
+
+def cholesky(a, work, out, sizes, begin, end):
+    """The lower triangular factor of a symmetric matrix of which the lower triangle is read (potrf).
+
+    NaN if the matrix is not positive definite.  `sizes` goes on with the letter for the triangle.
+    """
+    n = sizes[N]
+    for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
+        base = matrix * n * n
+        for i in range(n):
+            for j in range(n):
+                out[base + i * n + j] = a[base + i * n + j] if j <= i else 0
+        work[matrix] = 0
+        size = at(sizes, N)
+        call(sizes[0], (at(sizes, 3), size, at(out, base), size, at(work, matrix)))
+        if work[matrix] != 0:
+            for i in range(n):
+                for j in range(i + 1):
+                    out[base + i * n + j] = float("nan")
+    return 0
+
+
+def triangular_solve(a, b, out, sizes, begin, end):
+    """The solution x of a @ x = b (trsm).  `sizes` goes on with the columns of b, four letters, and the bits of 1."""
+    n, columns = sizes[N], sizes[3]
+    for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
+        base = matrix * n * columns
+        for k in range(base, base + n * columns):
+            out[k] = b[k]
+        size, width = at(sizes, N), at(sizes, 3)
+        side, triangle, transposed, diagonal, one = (
+            at(sizes, 4),
+            at(sizes, 5),
+            at(sizes, 6),
+            at(sizes, 7),
+            at(sizes, 8),
+        )
+        factor, target = at(a, matrix * n * n), at(out, base)
+        call(
+            sizes[0],
+            (side, triangle, transposed, diagonal, width, size, one, factor, size, target, width),
+        )
+    return 0
+
+
+def complete_pivots(a, work, out, sizes, begin, end):
+    """The order of rows and of columns in which elimination meets the largest pivots (complete pivoting).
+
+    Counted from 1, negative where a step exchanged two rows or columns, as in `lu`.  The rank of a matrix shows in
+    front: if it is r, the leading r rows and columns in this order are a regular matrix.  No routine: `sizes` begins
+    with 0.
+    """
+    n = sizes[N]
+    for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
+        base = matrix * n * n
+        rows = matrix * 2 * n
+        columns = rows + n
+        for k in range(n * n):
+            work[base + k] = a[base + k]
+        for k in range(n):
+            out[rows + k] = k + 1
+            out[columns + k] = k + 1
+        for k in range(n - 1):
+            best, row, column = abs(work[base + k * n + k]), k, k
+            for i in range(k, n):
+                for j in range(k, n):
+                    size = abs(work[base + i * n + j])
+                    if size > best:
+                        best, row, column = size, i, j
+            if row != k:
+                for j in range(n):
+                    first, second = base + k * n + j, base + row * n + j
+                    work[first], work[second] = work[second], work[first]
+                out[rows + k], out[rows + row] = -out[rows + row], out[rows + k]
+            if column != k:
+                for i in range(n):
+                    first, second = base + i * n + k, base + i * n + column
+                    work[first], work[second] = work[second], work[first]
+                out[columns + k], out[columns + column] = -out[columns + column], out[columns + k]
+            pivot = work[base + k * n + k]
+            if pivot != 0:
+                for i in range(k + 1, n):
+                    factor = work[base + i * n + k] / pivot
+                    for j in range(k + 1, n):
+                        work[base + i * n + j] -= factor * work[base + k * n + j]
+    return 0

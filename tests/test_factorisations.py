@@ -1,0 +1,297 @@
+"""Linear systems, inverses, determinants and Cholesky factors agree with NumPy, SciPy and exact arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.linalg
+
+import nbgrad as nb
+from nbgrad.errors import RangeError, ShapeError
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import constant
+from nbgrad.graph.primitives import complete_pivots, lu
+from nbgrad.numpy.factorisations import MatrixError, solve_triangular
+from nbgrad.runtime.evaluate import compute
+
+from .agreement import agree, check_derivative
+
+rng = np.random.default_rng(3)
+
+
+def regular(*shape: int) -> np.ndarray:
+    """Random matrices whose condition is small."""
+    return rng.normal(size=shape) + 3 * np.eye(shape[-1])
+
+
+def positive(*shape: int) -> np.ndarray:
+    """Random symmetric positive definite matrices."""
+    a = rng.normal(size=shape)
+    return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
+
+
+def of_rank(n: int, rank: int) -> np.ndarray:
+    """Small whole numbers, so that the rank is exact."""
+    return (rng.integers(-3, 4, (n, rank)) @ rng.integers(-3, 4, (rank, n))).astype(float)
+
+
+SHAPES = [(1, 1), (2, 2), (3, 3), (5, 5), (0, 0), (70, 70), (4, 3, 3), (2, 3, 6, 6), (0, 3, 3), (2, 0, 0), (90, 4, 4)]
+
+
+# ----- Values -----
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_values(shape, dtype):
+    a, spd = regular(*shape).astype(dtype), positive(*shape).astype(dtype)
+    # What NumPy itself gets wrong in float32 grows with the extent.
+    tolerance = None if dtype == "float64" else 2e-4
+    for function in (np.linalg.inv, np.linalg.slogdet):
+        agree(function, a, tolerance=tolerance)
+    if shape[-1] < 20:
+        agree(np.linalg.det, a, tolerance=tolerance and 1e-3)
+    agree(np.linalg.cholesky, spd, tolerance=tolerance)
+    agree(np.linalg.cholesky, spd, upper=True, tolerance=tolerance)
+    for right in ((shape[-1],), (shape[-1], 2), (*shape[:-1], 3), (shape[-1], 0)):
+        agree(np.linalg.solve, a, rng.normal(size=right).astype(dtype), tolerance=tolerance)
+
+
+def test_right_hand_sides_broadcast():
+    agree(np.linalg.solve, regular(4, 3, 3), rng.normal(size=(2, 1, 3, 2)))
+    agree(np.linalg.solve, regular(3, 3), rng.normal(size=(5, 3, 2)))
+    agree(np.linalg.solve, regular(3, 3).astype(np.float32), rng.normal(size=3))
+
+
+def test_integers_and_half_precision():
+    whole = np.array([[2, 1], [1, 3]])
+    for function in (np.linalg.inv, np.linalg.det, np.linalg.cholesky):
+        got = function(nb.Tensor(whole))
+        # Integers become the float that their quotients are.
+        assert got.dtype == (nb.Tensor(whole) / nb.Tensor(whole)).dtype
+        np.testing.assert_allclose(np.asarray(got), function(whole), rtol=1e-6)
+    half = nb.Tensor(whole.astype(np.float16))
+    for function in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, lambda x: np.linalg.solve(x, half[0])):
+        got = function(half)
+        assert got.dtype == np.float16
+    np.testing.assert_allclose(np.asarray(np.linalg.inv(half)), np.linalg.inv(whole), rtol=2e-3)
+
+
+def test_triangular_systems_agree_with_scipy():
+    a, b, vector = regular(5, 5), rng.normal(size=(5, 3)), rng.normal(size=5)
+    for trans, lower, unit in itertools.product((0, 1, "N", "T"), (False, True), (False, True)):
+        for right in (b, vector):
+            want = scipy.linalg.solve_triangular(a, right, trans, lower, unit)
+            got = solve_triangular(a, right, trans, lower, unit).asnumpy()
+            np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
+    many = solve_triangular(np.stack([a, a.T]), b, lower=True).asnumpy()
+    np.testing.assert_allclose(many[1], scipy.linalg.solve_triangular(a.T, b, lower=True), rtol=1e-10)
+
+
+def test_only_one_triangle_is_read():
+    a = positive(4, 4)
+    lower = np.tril(a) + np.triu(np.full((4, 4), np.nan), 1)
+    np.testing.assert_array_equal(np.linalg.cholesky(nb.Tensor(lower)), np.linalg.cholesky(nb.Tensor(a)))
+    agree(np.linalg.cholesky, np.triu(lower.T), upper=True)
+    g = nb.grad(lambda x: np.sum(np.linalg.cholesky(x)))(a)
+    np.testing.assert_array_equal(g, np.tril(g))
+
+
+def test_factors_are_a_factorisation():
+    a = rng.normal(size=(3, 6, 6))
+    (packed,) = compute([lu(constant(a))])
+    for matrix, found in zip(a, packed, strict=True):
+        lower, upper = np.tril(found[:6]), np.triu(found[:6], 1) + np.eye(6)
+        order = np.abs(found[6]).astype(int) - 1
+        np.testing.assert_allclose(lower @ upper, matrix[:, order], atol=1e-13)
+        np.testing.assert_array_equal(order[found[7].astype(int) - 1], np.arange(6))
+        permutation = np.eye(6)[:, order]
+        assert np.prod(np.sign(found[6])) == round(np.linalg.det(permutation))
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 5])
+def test_complete_pivoting_shows_the_rank(rank):
+    a = rng.normal(size=(5, rank)) @ rng.normal(size=(rank, 5))
+    node = complete_pivots(constant(a[None]))
+    for (orders,) in (compute([node])[0], interpret([node])[0]):
+        rows, columns = np.abs(orders) - 1
+        assert sorted(rows) == sorted(columns) == list(range(5))
+        assert np.linalg.matrix_rank(a[np.ix_(rows[:rank], columns[:rank])]) == rank
+        for order, positions in zip(orders, (rows, columns), strict=True):
+            assert np.prod(np.sign(order)) == round(np.linalg.det(np.eye(5)[positions]))
+
+
+def test_determinants_are_exact_for_small_whole_numbers():
+    def exact(rows):
+        if not rows:
+            return Fraction(1)
+        return sum(
+            (-1) ** k * rows[0][k] * exact([row[:k] + row[k + 1 :] for row in rows[1:]]) for k in range(len(rows))
+        )
+
+    for n in range(1, 6):
+        a = rng.integers(-5, 6, (n, n)).astype(float)
+        want = exact([[Fraction(int(v)) for v in row] for row in a])
+        assert float(np.linalg.det(nb.Tensor(a))) == pytest.approx(float(want), rel=1e-13, abs=1e-11)
+
+
+def test_a_hilbert_matrix_against_high_precision():
+    """The error of a solution is that of a backward stable method: the condition number times the rounding."""
+    n = 8
+    a = np.array([[1 / (i + j + 1) for j in range(n)] for i in range(n)])
+    with mpmath.workdps(60):
+        exact = mpmath.matrix(a.tolist())
+        solution = mpmath.lu_solve(exact, mpmath.matrix([1] * n))
+        determinant = float(mpmath.det(exact))
+    condition = np.linalg.cond(a)
+    want = np.array([float(v) for v in solution])
+    got = np.asarray(np.linalg.solve(nb.Tensor(a), np.ones(n)))
+    assert np.max(np.abs(got - want)) <= condition * 1e-16 * np.max(np.abs(want))
+    assert float(np.linalg.det(nb.Tensor(a))) == pytest.approx(determinant, rel=condition * 1e-16)
+
+
+def test_slogdet_neither_overflows_nor_vanishes():
+    for scale in (1e-30, 1e30):
+        agree(np.linalg.slogdet, regular(30, 30) * scale)
+    agree(np.linalg.slogdet, np.diag([-1.0, 2.0, 3.0])[[1, 0, 2]])
+    sign, logarithm = np.linalg.slogdet(nb.Tensor(np.zeros((3, 3))))
+    assert (float(sign), float(logarithm)) == (0.0, -np.inf)
+
+
+# ----- Derivatives -----
+
+B, VECTOR = rng.normal(size=(4, 2)), rng.normal(size=4)
+LOWER = np.tril(regular(4, 4))
+DERIVATIVES = {
+    "inv": (np.linalg.inv, (regular(4, 4),)),
+    "inv batch": (np.linalg.inv, (regular(2, 3, 3),)),
+    "solve": (np.linalg.solve, (regular(4, 4), B)),
+    "solve vector": (np.linalg.solve, (regular(4, 4), VECTOR)),
+    "solve broadcast": (np.linalg.solve, (regular(2, 4, 4), rng.normal(size=(3, 1, 4, 2)))),
+    "det 1": (np.linalg.det, (regular(1, 1),)),
+    "det 2": (np.linalg.det, (regular(2, 2),)),
+    "det 3": (np.linalg.det, (regular(2, 3, 3),)),
+    "det 4": (np.linalg.det, (regular(4, 4),)),
+    "det 5": (np.linalg.det, (0.5 * regular(2, 5, 5),)),
+    "slogdet": (lambda x: np.linalg.slogdet(x)[1], (regular(2, 4, 4),)),
+    "cholesky": (lambda x: np.linalg.cholesky(x @ np.swapaxes(x, -1, -2)), (regular(4, 4),)),
+    "cholesky upper": (
+        lambda x: np.linalg.cholesky(x @ np.swapaxes(x, -1, -2), upper=True),
+        (regular(2, 3, 3),),
+    ),
+    "cholesky of one triangle": (np.linalg.cholesky, (positive(3, 3),)),
+    "inv 1": (np.linalg.inv, (regular(1, 1),)),
+    "inv 0": (np.linalg.inv, (regular(0, 0),)),
+    "det 0": (np.linalg.det, (regular(0, 0),)),
+    "cholesky 0": (np.linalg.cholesky, (regular(2, 0, 0),)),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives(name):
+    function, arrays = DERIVATIVES[name]
+    check_derivative(function, *arrays)
+
+
+@pytest.mark.parametrize(("trans", "lower", "unit"), list(itertools.product((0, 1), (False, True), (False, True))))
+def test_derivatives_of_triangular_systems(trans, lower, unit):
+    a, b = regular(3, 3), rng.normal(size=(3, 2))
+    nb.check_grads(lambda x, y: np.sum(np.sin(solve_triangular(x, y, trans, lower, unit))), (a, b), order=2)
+    g = nb.grad(lambda x: np.sum(solve_triangular(x, b, trans, lower, unit)))(a)
+    kept = (np.tril if lower else np.triu)(np.ones((3, 3)), (-1 if lower else 1) if unit else 0)
+    assert np.all(g[kept == 0] == 0)
+
+
+def test_compiled_derivatives():
+    """One value of each kind through compiled code, against the closed forms."""
+    a, b = regular(5, 5), rng.normal(size=5)
+    inverse = np.linalg.inv(a)
+    np.testing.assert_allclose(nb.jit(nb.grad(np.linalg.det))(a), np.linalg.det(a) * inverse.T, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(nb.grad(lambda x: np.linalg.slogdet(x)[1])(a), inverse.T, rtol=1e-11)
+    g = nb.grad(lambda x: np.sum(np.linalg.solve(x, b)))(a)
+    np.testing.assert_allclose(g, -np.outer(inverse.T @ np.ones(5), inverse @ b), rtol=1e-10)
+    got = nb.jacrev(np.linalg.inv)(a)
+    np.testing.assert_allclose(got, -np.einsum("ik,lj->ijkl", inverse, inverse), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(nb.jacfwd(np.linalg.inv)(a), got, rtol=1e-10, atol=1e-13)
+
+
+def cofactors(a: np.ndarray) -> np.ndarray:
+    """The derivative of the determinant, from the determinants of all minors."""
+    n = len(a)
+    out = np.empty((n, n))
+    for i, j in np.ndindex(n, n):
+        out[i, j] = (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("n", "rank"), [(2, 1), (2, 0), (3, 2), (3, 1), (4, 3), (4, 2), (6, 5), (6, 4), (6, 2), (6, 0)]
+)
+def test_determinants_of_singular_matrices_have_derivatives(n, rank):
+    a = of_rank(n, rank)
+    want = cofactors(a)
+    assert np.any(np.abs(want) > 1e-6) == (rank == n - 1)
+    np.testing.assert_allclose(nb.grad(np.linalg.det)(a), want, rtol=1e-9, atol=1e-9 * (1 + np.abs(a).max()) ** n)
+    nb.check_grads(np.linalg.det, (a,), order=3 if n < 4 else 2)
+
+
+def test_known_gradient_of_a_singular_matrix():
+    a = np.array([[1.0, 2.0], [2.0, 4.0]])
+    np.testing.assert_array_equal(nb.grad(np.linalg.det)(a), [[4, -2], [-2, 1]])
+
+
+def test_a_batch_of_different_ranks():
+    a = np.stack([of_rank(5, rank) for rank in range(6)])
+    g = nb.grad(lambda x: np.sum(np.linalg.det(x)))(a)
+    for one, matrix in zip(g, a, strict=True):
+        np.testing.assert_allclose(one, cofactors(matrix), rtol=1e-9, atol=1e-9 * (1 + np.abs(matrix).max()) ** 5)
+
+
+# ----- What is refused -----
+
+
+def test_singular_matrices_raise():
+    singular = np.array([[1.0, 2.0], [2.0, 4.0]])
+    for function in (np.linalg.inv, lambda x: np.linalg.solve(x, np.ones(2))):
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            function(nb.Tensor(singular))
+        with pytest.raises(MatrixError, match="singular"):
+            nb.grad(lambda x, f=function: np.sum(f(x)))(singular)
+        compiled = nb.jit(function)
+        compiled(np.eye(2))
+        with pytest.raises((MatrixError, RangeError), match="singular"):
+            compiled(singular)
+    with pytest.raises(MatrixError, match="diagonal"):
+        solve_triangular(np.diag([1.0, 0.0]), np.ones(2))
+    np.testing.assert_array_equal(solve_triangular(np.diag([1.0, 0.0]), np.ones(2), unit_diagonal=True), [1, 1])
+
+
+def test_matrices_that_are_not_positive_definite_raise():
+    for matrix in ([[1.0, 2.0], [2.0, 1.0]], [[0.0, 0.0], [0.0, 1.0]], [[np.nan, 0.0], [0.0, 1.0]]):
+        with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+            np.linalg.cholesky(nb.Tensor(np.array(matrix)))
+    with pytest.raises(MatrixError, match="one is not"):
+        np.linalg.cholesky(nb.Tensor(np.stack([np.eye(2), -np.eye(2)])))
+
+
+def test_nan_stays_nan():
+    a = np.array([[np.nan, 1.0], [1.0, 2.0]])
+    for function in (np.linalg.inv, np.linalg.det):
+        assert np.isnan(np.asarray(function(nb.Tensor(a)))).any()
+
+
+def test_shapes_are_checked():
+    for function in (np.linalg.inv, np.linalg.det, np.linalg.slogdet, np.linalg.cholesky):
+        for shape in ((2, 3), (3,), ()):
+            with pytest.raises(ShapeError, match="square"):
+                function(nb.Tensor(np.ones(shape)))
+    with pytest.raises(ShapeError, match="3 rows"):
+        np.linalg.solve(nb.Tensor(np.eye(3)), np.ones(4))
+    with pytest.raises(ShapeError):
+        np.linalg.solve(nb.Tensor(np.ones((2, 3, 3))), np.ones((5, 3, 1)))
+    with pytest.raises(ValueError, match="trans"):
+        solve_triangular(np.eye(2), np.ones(2), trans=3)
