@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
-from ..errors import ArgumentError, ShapeError
+import numpy as np
+
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import elementwise
 from ..graph.primitives import cast, reduce, reshape
 from ..numpy import creation as numpy_creation
@@ -270,6 +272,8 @@ class Primitive:
     ------
     ArgumentError
         If an option does not exist, is missing or is given twice.
+    DtypeError
+        If an option is an array, or no bool where it says yes or no.
 
     Examples
     --------
@@ -305,6 +309,13 @@ class Primitive:
                 "Arrays are given to the object, not to the class."
             )
             raise ArgumentError(message)
+        for name, value in given.items():
+            if isinstance(value, Tensor | np.ndarray) or (isinstance(options[name], bool) and type(value) is not bool):
+                message = (
+                    f"{self.name} got {type(value).__name__} as the option {name}. Options are Python values, those for "
+                    "yes or no are bool. Arrays are given to the object, not to the class."
+                )
+                raise DtypeError(message)
         return {name: given.get(name, options[name]) for name in names}
 
     def __call__(self, *args: Any) -> Any:

@@ -58,7 +58,10 @@ def spelled(function: Function) -> Function:
     }
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **(renamed(kwargs, len(args)) if kwargs else kwargs))
+        for name in kwargs:
+            if name in own_name:
+                return function(*args, **renamed(kwargs, len(args)))
+        return function(*args, **kwargs)
 
     def renamed(given: dict[str, Any], positional: int) -> dict[str, Any]:
         return _renamed(function.__name__, parameters, own_name, given, positional)
