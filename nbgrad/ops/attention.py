@@ -86,7 +86,8 @@ def scaled_dot_product_attention(
 def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
     """Softmax over the last axis of what a mask leaves; zeros where it leaves nothing."""
     given = wrap(as_node(mask))
-    if np.broadcast_shapes(given.shape, scores.shape) != scores.shape:
+    widths = zip(reversed(given.shape), reversed(scores.shape), strict=False)
+    if given.ndim > scores.ndim or any(n not in (1, m) for n, m in widths):
         message = f"attn_mask has shape {given.shape}, which does not broadcast to that of the scores, {scores.shape}."
         raise ShapeError(message)
     if given.dtype != BOOL:

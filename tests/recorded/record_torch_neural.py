@@ -45,7 +45,7 @@ CASES: list[dict[str, Any]] = []
 
 
 def case(function: str, torch_call: str, arrays: dict[str, Any], kwargs: dict[str, Any] | None = None) -> None:
-    """Add a case. `arrays` gives per argument (kind, shape) or a list of values; `torch_call` is PyTorch's expression."""
+    """Add a case: per argument (kind, shape) or a list of values, and PyTorch's expression."""
     CASES.append({"function": function, "torch": torch_call, "arrays": dict(arrays), "kwargs": kwargs or {}})
 
 
@@ -133,7 +133,10 @@ def pools() -> None:
         "max_pool2d", "F.max_pool2d(x, 2)", {"x": [[[[1.0, 1.0, 2.0, 3.0], [1.0, 0.0, 3.0, 3.0]]]]}, {"kernel_size": 2}
     )
     case(
-        "max_pool1d", "F.max_pool1d(x, 3, 2, 1)", {"x": ("float", (2, 3, 8))}, dict(kernel_size=3, stride=2, padding=1)
+        "max_pool1d",
+        "F.max_pool1d(x, 3, 2, 1)",
+        {"x": ("float", (2, 3, 8))},
+        {"kernel_size": 3, "stride": 2, "padding": 1},
     )
     for shape, kernel, stride, padding, ceil, include, divisor in [
         ((2, 3, 4, 6), 2, 2, 0, False, True, None),
@@ -218,7 +221,7 @@ def normalisations() -> None:
         "layer_norm",
         "F.layer_norm(input, (4,), eps=0.1)",
         {"input": ("float", (3, 4))},
-        dict(normalized_shape=4, eps=0.1),
+        {"normalized_shape": 4, "eps": 0.1},
     )
     for shape, groups in [((2, 4, 3, 2), 2), ((2, 6, 3), 3), ((2, 4), 1)]:
         arrays = {"input": ("float", shape), "weight": ("float", shape[1:2]), "bias": ("float", shape[1:2])}
@@ -332,7 +335,7 @@ def differentiated(arrays: dict[str, Any]) -> list[str]:
 def record() -> None:
     """Run all cases in PyTorch and write the file."""
     import torch
-    import torch.nn.functional as F
+    import torch.nn.functional as F  # noqa: N812
 
     def short(tensor: Any) -> Any:
         return [float(f"{v:.13g}") for v in tensor.detach().ravel().tolist()]
