@@ -8,6 +8,7 @@ function, differentiates the graph and runs value and gradients as one program. 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -413,12 +414,17 @@ def _run(
             weights = _used_parameters(fn, outputs)
             weight_list = [weight._leaf for weight in weights]
             wrt = [*call.nodes, *weight_list]
-        seeds = _ones(outputs) if sens is None else _sensitivities(fn, sens, outputs)
-        gradients = with_zeros(node_vjp(outputs, seeds, wrt), wrt)
-    parts = iter(gradients)
+        seeds = None if sens is None else _sensitivities(fn, sens, outputs)
+
+    def derive() -> list[Node]:
+        with recording(wrt):
+            return with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
+
+    results.sources, results.derive = [*outputs, *(seeds or ()), *wrt], derive
+    parts: Iterator[None] = itertools.repeat(None)
     tensors = call.tensors or request.by_list
     by_position = _inputs(request, args, positions, [mirror(results, wanted, parts) for wanted in call.wanted], results)
-    by_weight = [results.add(node, "tensor") for node in parts]
+    by_weight = [results.add(None, "tensor") for _ in weight_list]
     if request.return_ids:
         by_position = [*zip(positions, by_position, strict=True)]
         listed = weights if isinstance(weights, list | tuple) else [weights]

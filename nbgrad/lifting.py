@@ -21,7 +21,7 @@ from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, make, zeros
 from .graph.trace import current_trace, depends_on_recording
 from .numpy.lifting import as_node, supported
-from .runtime.evaluate import compute
+from .runtime.evaluate import compute, compute_derived
 from .tensor import Tensor
 
 Leaves = list[Any]
@@ -105,22 +105,24 @@ def lift(value: Any) -> Any:
     return leaf(value) if isinstance(value, np.ndarray | Tensor) else optree.tree_map(leaf, value, none_is_leaf=True)
 
 
-def lift_wanted(value: Any, what: str) -> tuple[Any, Wanted]:
-    """An argument that is differentiated: every leaf becomes a Tensor of a fresh alias node."""
+def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[Any, Wanted]:
+    """An argument that is differentiated, `which` of those of `fn`: every leaf becomes a Tensor of a fresh alias node."""
     leaves, treespec = flatten(value)
     wanted = Wanted(treespec)
     lifted: list[Any] = []
     for item in leaves:
         kind = kind_of(item)
         if kind == "other":
+            what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
                 f"{what} is {_described(item)}, which cannot be differentiated: expected floating-point arrays, "
                 "Tensors or floats (or tuples, lists or dicts of them). Choose other positions with grad_position, or "
                 "convert it."
             )
             raise DtypeError(message)
-        dtype = np.asarray(item).dtype if kind != "tensor" else item.dtype
+        dtype = np.asarray(item).dtype if kind != "tensor" else item._node.dtype
         if dtype.kind != "f" or not supported(dtype):
+            what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
                 f"{what} is {_described(item)}: there are gradients with respect to float16, float32 and float64 "
                 f"values, not {dtype}. Convert it first, for example with .astype(float)."
@@ -161,11 +163,10 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     keys = _parameter_order(fn, len(args), kwargs)
     for position in positions:
         if position < len(args):
-            what = f"Argument {position} of {name_of(fn)}()"
-            lifted_args[position], wanted[position] = lift_wanted(args[position], what)
+            lifted_args[position], wanted[position] = lift_wanted(args[position], fn, position)
         elif position - len(args) < len(keys):
             key = keys[position - len(args)]
-            lifted_kwargs[key], wanted[position] = lift_wanted(kwargs[key], f"Argument {key!r} of {name_of(fn)}()")
+            lifted_kwargs[key], wanted[position] = lift_wanted(kwargs[key], fn, key)
         else:
             count = len(args) + len(kwargs)
             message = (
@@ -229,11 +230,15 @@ class Results:
     """Collects nodes that the caller will get, computes them all in one program, and gives each its kind."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[Node | None] = []
         self.kinds: list[str] = []
+        self.sources: list[Node] = []
+        """What the nodes that are None are derived from."""
+        self.derive: Callable[[], list[Node]] = list
+        """Makes them, in order."""
 
-    def add(self, node: Node, kind: str) -> _Slot:
-        """Ask for a node as "array", "tensor" or "float"."""
+    def add(self, node: Node | None, kind: str) -> _Slot:
+        """Ask for a node, or for the next one that `derive` will make, as "array", "tensor" or "float"."""
         self.nodes.append(node)
         self.kinds.append(kind)
         return _Slot(len(self.nodes) - 1)
@@ -250,22 +255,20 @@ class Results:
 
     def compute(self) -> list[Any]:
         """All results; while another function is being recorded, what depends on it stays a lazy Tensor."""
-        if current_trace() is not None:
-            lazy = [kind == "tensor" or depends_on_recording(n) for n, kind in zip(self.nodes, self.kinds, strict=True)]
-        else:
-            lazy = [False] * len(self.nodes)
-        arrays = iter(compute([node for node, later in zip(self.nodes, lazy, strict=True) if not later]))
-        results: list[Any] = []
-        for node, kind, later in zip(self.nodes, self.kinds, lazy, strict=True):
-            if later:
-                results.append(Tensor._of(node))
-                continue
-            array = next(arrays)
-            if kind == "tensor":
-                results.append(Tensor._holding(array))
-            else:
-                results.append(array[()] if kind != "array" and array.ndim == 0 else array)
-        return results
+        if current_trace() is None:
+            known = [node for node in self.nodes if node is not None]
+            arrays = compute_derived(known, self.sources, self.derive) if self.sources else compute(known)
+            given, derived = iter(arrays[: len(known)]), iter(arrays[len(known) :])
+            in_order = [next(derived if node is None else given) for node in self.nodes]
+            return [_as_kind(array, kind) for array, kind in zip(in_order, self.kinds, strict=True)]
+        made = iter(self.derive())
+        nodes = [next(made) if node is None else node for node in self.nodes]
+        lazy = [kind == "tensor" or depends_on_recording(n) for n, kind in zip(nodes, self.kinds, strict=True)]
+        values = iter(compute([node for node, later in zip(nodes, lazy, strict=True) if not later]))
+        return [
+            Tensor._of(node) if later else _as_kind(next(values), kind)
+            for node, kind, later in zip(nodes, self.kinds, lazy, strict=True)
+        ]
 
     def fill(self, *trees: Any) -> list[Any]:
         """Trees with their slots replaced by results."""
@@ -275,6 +278,12 @@ class Results:
             return values[item.position] if isinstance(item, _Slot) else item
 
         return [optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
+
+
+def _as_kind(array: np.ndarray, kind: str) -> Any:
+    if kind == "tensor":
+        return Tensor._holding(array)
+    return array[()] if kind != "array" and array.ndim == 0 else array
 
 
 @dataclass(frozen=True)

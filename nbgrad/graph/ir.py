@@ -8,6 +8,8 @@ of any length work.
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -40,6 +42,9 @@ class Primitive:
         return self.name
 
 
+_serials = itertools.count()
+
+
 class Node:
     """One array value of a graph.
 
@@ -48,6 +53,7 @@ class Node:
     `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an integer
     takes the float dtype that it meets), others NumPy's.
+    `serial` counts nodes in the order of their making, which puts each after its inputs.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.
     """
@@ -60,6 +66,7 @@ class Node:
         "owner",
         "params",
         "primitive",
+        "serial",
         "shape",
         "tensor",
         "traced",
@@ -85,6 +92,7 @@ class Node:
         self.value = value
         self.weak = weak
         self.owner: Callable[[], Any] | None = None
+        self.serial = next(_serials)
         traced = tensor = False
         depth = 0
         for source in inputs:
@@ -290,6 +298,21 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
             if source not in done:
                 stack.append((source, False))
     return order
+
+
+def by_serial(outputs: Iterable[Node]) -> list[Node]:
+    """Every node that the outputs need, in the order of their making; faster than `topological`."""
+    found = set(outputs)
+    stack = list(found)
+    while stack:
+        for source in stack.pop().inputs:
+            if source not in found:
+                found.add(source)
+                stack.append(source)
+    return sorted(found, key=_serial)
+
+
+_serial = operator.attrgetter("serial")
 
 
 def show_params(params: Params) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import DtypeError
 from ..graph.ir import BOOL, INT64, Node, constant, literal
-from ..runtime.evaluate import settle
+from ..runtime.evaluate import LONGEST_CHAIN, settle
 from ..tensor import Tensor
 
 FLOAT64 = np.dtype(np.float64)
@@ -85,4 +85,11 @@ def any_tensor(values: Any) -> bool:
 
 def wrap(node: Node) -> Tensor:
     """The Tensor of a node; long chains that nothing is recording are computed now."""
-    return Tensor._of(settle(node))
+    if node.depth > LONGEST_CHAIN:
+        settle(node)
+    tensor = _new(Tensor)
+    tensor._node = node
+    return tensor
+
+
+_new = object.__new__

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import BOOL, Node, broadcast, elementwise, joint_shape, literal, literal_value, make
+from ..graph.ir import BOOL, PRIMITIVES, Node, broadcast, elementwise, joint_shape, literal, literal_value, make
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
 from ..runtime.evaluate import require, settle
 from ..tensor import Tensor
@@ -31,14 +31,18 @@ Rule = Callable[..., Results]
 def _primitive(name: str) -> Rule:
     """The rule that is one elementwise primitive: `ir.elementwise` for operands that are all nodes."""
 
+    primitive = PRIMITIVES[name]
+    boolean = name in COMPARISON
+
     def rule(*nodes: Node) -> Node:
         shape = nodes[0].shape
         for node in nodes:
             if node.shape != shape:
                 for other in nodes:
                     shape = joint_shape(shape, other.shape)
-                return make(name, tuple([broadcast(other, shape) for other in nodes]))
-        return make(name, nodes)
+                nodes = tuple([broadcast(other, shape) for other in nodes])
+                break
+        return Node(primitive, nodes, (), shape, BOOL if boolean else nodes[-1].dtype)
 
     return rule
 
@@ -230,21 +234,32 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
     Node or tuple of Node
         Several for ufuncs with several results.
     """
-    if ufunc.signature is not None:
-        return _product(ufunc, operands)
-    nodes = [_operand(value) for value in operands]
+    nodes: list[Node] = []
+    key: list[Any] = [ufunc]
+    weak = True
+    for value in operands:
+        node = value._node if value.__class__ is Tensor else _operand(value)
+        nodes.append(node)
+        if node.weak:
+            # What a Python integer is compared in depends on its value, so that its bytes are part of the key.
+            key.append((kind_of(node), node.params))
+        else:
+            weak = False
+            key.append(node.dtype)
+            key.append(node.tensor)
     if dtype is None:
-        # What a Python integer is compared in depends on its value, so that its bytes are part of the key.
-        kinds = [(kind_of(node), node.params) if node.weak else (node.dtype, node.tensor) for node in nodes]
-        key = (ufunc, *kinds)
-        plan = _PLANS.get(key)
+        plan = _PLANS.get(tuple(key))
         if plan is None:
+            if ufunc.signature is not None:
+                return _product(ufunc, operands)
             dtypes = loop_dtypes(ufunc, nodes)
             if len(_PLANS) > MOST_NUMBERS:
                 _PLANS.clear()
-            plan = _PLANS[key] = dtypes, rule_of(ufunc, dtypes[0].kind)
+            plan = _PLANS[tuple(key)] = dtypes, rule_of(ufunc, dtypes[0].kind)
         dtypes, rule = plan
     else:
+        if ufunc.signature is not None:
+            return _product(ufunc, operands)
         dtypes = loop_dtypes(ufunc, nodes, dtype, casting)
         rule = rule_of(ufunc, dtypes[0].kind)
     try:
@@ -255,9 +270,8 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
         shapes = " and ".join(str(node.shape) for node in nodes)
         message = f"The shapes {shapes} do not broadcast together in {ufunc.__name__}."
         raise ShapeError(message) from None
-    for node in nodes:
-        if not node.weak:
-            return results
+    if not weak:
+        return results
     for result in results if isinstance(results, tuple) else (results,):
         result.weak = True
     return results
@@ -283,6 +297,7 @@ def call(ufunc: np.ufunc, *operands: Any) -> Any:
 
 # ----- Operators -----
 
+_USUAL = frozenset([Tensor, float, int])
 _OPERANDS = (Tensor, bool, int, float, np.ndarray, np.generic, list, tuple)
 
 
@@ -295,9 +310,10 @@ def _usable(value: Any) -> bool:
 
 def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """What an operator returns."""
-    if not (_usable(left) and _usable(right)):
+    if not (right.__class__ in _USUAL and left.__class__ in _USUAL) and not (_usable(left) and _usable(right)):
         return NotImplemented
-    return call(ufunc, left, right)
+    results = apply_ufunc(ufunc, left, right)
+    return wrap(results) if results.__class__ is Node else tuple([wrap(result) for result in results])  # type: ignore
 
 
 def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
@@ -334,9 +350,11 @@ def write(target: Tensor, result: Node, what: str, casting: Any = "same_kind") -
 
 def _public(ufunc: np.ufunc) -> Callable[..., Any]:
     def function(*operands: Any, **options: Any) -> Any:
+        if not options:
+            return call(ufunc, *operands)
         from .ufunc_protocol import array_ufunc
 
-        return array_ufunc(ufunc, "__call__", operands, options) if options else call(ufunc, *operands)
+        return array_ufunc(ufunc, "__call__", operands, options)
 
     function.__name__ = function.__qualname__ = ufunc.__name__
     function.__doc__ = f"As `numpy.{ufunc.__name__}`, elementwise, with its options; gives Tensors."

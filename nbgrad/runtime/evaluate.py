@@ -8,7 +8,7 @@ integer records a guard; asking for anything else is an error, since the recorde
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .. import config
 from ..compiler.locks import ForkSafeLock
 from ..errors import RangeError, TracedValueError
 from ..graph.interpret import interpret
-from ..graph.ir import PRIMITIVES, Node, plain_dtype, topological
+from ..graph.ir import PRIMITIVES, Node, by_serial, plain_dtype
 from ..graph.primitives import reduce
 from ..graph.trace import current_trace
 from .program import Output, Program
@@ -102,13 +102,23 @@ def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
     again, compiles nothing.
     """
     written = pending.take() if current_trace() is None else []
-    if written:
-        count = len(nodes)
-        arrays = _run([*nodes, *[parameter._leaf for parameter in written]])
-        for parameter, array in zip(written, arrays[count:], strict=True):
-            parameter._hold(array)
-        return arrays[:count]
-    return _run(nodes)
+    if not (nodes or written):
+        return []
+    arrays = _run([*nodes, *[parameter._leaf for parameter in written]], [], list)
+    return _finish(written, arrays, len(nodes))
+
+
+def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[np.ndarray]:
+    """The values of `nodes`, then those of the nodes that `derive` makes of `sources`: their gradients, say.
+
+    What `derive` makes must follow from the structure of `sources`, so that it is only called for a structure that was
+    not seen before: recorded functions are then neither differentiated nor simplified again.
+    """
+    written = pending.take()
+    given = [*nodes, *[parameter._leaf for parameter in written]]
+    arrays = _run(given, sources, derive)
+    derived = arrays[len(given) :]
+    return [*_finish(written, arrays[: len(given)], len(nodes)), *derived]
 
 
 def finish_pending() -> None:
@@ -116,15 +126,26 @@ def finish_pending() -> None:
     compute([])
 
 
-def _run(nodes: Sequence[Node]) -> list[np.ndarray]:
-    if not nodes:
-        return []
+def _finish(written: list[Any], arrays: list[np.ndarray], count: int) -> list[np.ndarray]:
+    """The first arrays; the others become the values of the Parameters that were written to."""
+    for parameter, array in zip(written, arrays[count:], strict=True):
+        parameter._hold(array)
+    return arrays[:count]
+
+
+def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[np.ndarray]:
     if config.interpret():
-        return [np.array(value) for value in interpret(nodes)]
-    key, leaves = fingerprint(nodes)
+        return [np.array(value) for value in interpret([*nodes, *derive()])]
+    custom: list[Node] = []
+    key, leaves = fingerprint([*nodes, *sources], custom)
+    if sources:
+        if custom:
+            # A user's rule may do something else each time.
+            return _run([*nodes, *derive()], [], list)
+        key = (len(nodes), key)
     program = _programs.get(key)
     if program is None:
-        program = Program([Output(node) for node in nodes], leaves)
+        program = Program([Output(node) for node in [*nodes, *derive()]], leaves)
         with _lock.held():
             while len(_programs) >= MOST_PROGRAMS:
                 _programs.pop(next(iter(_programs)))
@@ -142,21 +163,34 @@ def ready(leaf: Node) -> np.ndarray:
     return np.array(value, dtype=dtype, order="C", subok=False)
 
 
-def fingerprint(nodes: Sequence[Node]) -> tuple[Any, list[Node]]:
-    """What identifies a graph apart from the values of its leaves, and those leaves in order."""
+_CUSTOM, _CONSTANT, _INPUT = (PRIMITIVES[name] for name in ("custom", "constant", "input"))
+
+
+def fingerprint(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node]]:
+    """What identifies a graph apart from the values of its leaves, and those leaves in order.
+
+    Nodes with a user's rule, which is not part of the identity, are added to `custom`.
+    """
     number: dict[Node, int] = {}
+    number_of = number.__getitem__
     leaves: list[Node] = []
     entries: list[Any] = []
-    for node in topological(nodes):
-        if node.name == "constant" or node.name == "input":
+    for position, node in enumerate(by_serial(nodes)):
+        primitive, inputs = node.primitive, node.inputs
+        if inputs:
+            if primitive is _CUSTOM:
+                inputs = inputs[:1]
+                entries.append((primitive, number[inputs[0]]))
+                custom.append(node)
+            else:
+                entries.append((primitive, node.params, *map(number_of, inputs)))
+        elif primitive is _CONSTANT or primitive is _INPUT:
             entries.append((node.shape, node.dtype))
             leaves.append(node)
-        elif node.name == "custom":
-            entries.append(("custom", number[node.inputs[0]]))
         else:
-            entries.append((node.name, node.params, node.dtype, *[number[source] for source in node.inputs]))
-        number[node] = len(number)
-    return (tuple(entries), tuple([number[node] for node in nodes])), leaves
+            entries.append((primitive, node.params, node.dtype))
+        number[node] = position
+    return (tuple(entries), tuple(map(number_of, nodes))), leaves
 
 
 def settle(node: Node) -> Node:
