@@ -286,6 +286,12 @@ def test_default_dtypes():
         ops.range(0, 10, 1, 5)
 
 
+def test_created_arrays_promote_as_tensors_do():
+    integers = [ops.arange(3), ops.zeros(2, "int32"), ops.full((2,), 3), ops.eye(2, dtype="int32"), ops.nonzero(M)]
+    for made in (*integers, ops.ones_like(np.arange(2)), ops.unique(np.arange(3))[1], ops.max(np.arange(3.0))[1]):
+        assert (made * 0.5).dtype == np.float32
+
+
 def test_created_arrays_differentiate():
     same(nb.grad(lambda v: ops.full((3,), v))(nb.Tensor(2.0)), 3.0)
     same(nb.grad(lambda v: ops.linspace(v, 1.0, 3))(nb.Tensor(0.0)), 1.5)
@@ -455,6 +461,35 @@ def test_beta_of_zero_leaves_the_array_out():
 
 def test_cdist_of_equal_rows():
     same(nb.grad(lambda x: ops.cdist(x, x))(nb.Tensor(np.zeros((2, 3)))), np.zeros((2, 3)))
+
+
+def test_arrays_without_elements_and_without_axes():
+    empty, zero = np.zeros((0, 3), np.float32), np.float32(2.0)
+    same(ops.add(empty, 1), empty, np.float32)
+    same(ops.sum(empty, 0), np.zeros(3))
+    same(ops.prod(empty, 0), np.ones(3))
+    same(ops.cumsum(empty, 1), empty)
+    same(ops.logsumexp(empty, 0), np.full(3, -np.inf))
+    same(ops.norm(empty), 0.0)
+    same(ops.concat((empty, np.ones((1, 3), np.float32))), np.ones((1, 3)), np.float32)
+    same(ops.flatten(np.zeros((0, 2, 3))), np.zeros((0, 6)))
+    same(ops.pad(empty, (1, 0, 2, 0)), np.zeros((2, 4)))
+    same(ops.matmul(empty, np.ones((3, 2), np.float32)), np.zeros((0, 2)), np.float32)
+    same(ops.gather(np.ones((2, 3)), np.zeros(0, int), 0), np.zeros((0, 3)))
+    same(ops.gather_elements(np.ones((2, 3)), 0, np.zeros((0, 3), int)), np.zeros((0, 3)))
+    same(ops.tensor_scatter_add(np.ones((2, 3)), np.zeros((0, 1), int), np.zeros((0, 3))), np.ones((2, 3)))
+    same(ops.one_hot(np.zeros((0, 2), int), 3), np.zeros((0, 2, 3)))
+    same(ops.masked_select(empty, empty > 0), np.zeros(0))
+    same(ops.argsort(empty), np.zeros((0, 3)))
+    same(ops.unique(empty)[0], np.zeros(0))
+    assert [part.shape for part in ops.split(empty, 2)] == [(0, 3)]
+    for function in (ops.sum, ops.mean, ops.prod, ops.amax, ops.std, ops.norm, ops.exp, ops.square, ops.round):
+        assert function(zero).shape == ()
+    same(ops.max(zero)[0], 2.0, np.float32)
+    same(ops.max(zero, 0)[1], 0)
+    same(ops.median(zero)[0], 2.0)
+    same(ops.cumsum(np.ones(1), 0), [1.0])
+    same(nb.grad(lambda x: ops.median(x)[0] + ops.max(x, 0)[0] + ops.sort(x)[0])(nb.Tensor(2.0)), 3.0)
 
 
 def test_errors_name_the_line():

@@ -38,7 +38,35 @@ def test_values(name):
         np.testing.assert_allclose(got.asnumpy(), np.array(want), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if RECORDED[name]["gradient"] is not None])
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_narrow_dtypes_stay(name, dtype):
+    floats = [nb.Tensor(value.asnumpy().astype(dtype)) for value in inputs_of(name)]
+    for got, want in zip(call(name, floats), RECORDED[name]["value"], strict=True):
+        assert got.shape == np.shape(want)
+        if got.dtype.kind == "f":
+            assert got.dtype == dtype
+            if dtype == np.float32:
+                np.testing.assert_allclose(got.asnumpy(), np.array(want), rtol=2e-5, atol=2e-5)
+
+
+SMOOTH = [name for name in CASES if RECORDED[name]["gradient"] is not None]
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_forward_mode(name):
+    floats = inputs_of(name)
+
+    def total(*values):
+        return sum(nb.ops.sum(v * weights_for(v.shape)) for v in call(name, values) if v.dtype.kind == "f")
+
+    directions = [direction_for(value.shape) for value in floats]
+    _, slope = nb.jvp(total, tuple(floats), tuple(nb.Tensor(d) for d in directions))
+    want = sum(float(np.sum(d * np.array(g))) for d, g in zip(directions, RECORDED[name]["gradient"], strict=True))
+    np.testing.assert_allclose(float(slope), want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
 def test_gradients(name):
     floats = inputs_of(name)
     positions = tuple(range(len(floats)))

@@ -1,7 +1,7 @@
 """New arrays under MindSpore's names: filled arrays, ranges, the identity.
 
-In: shapes and numbers. Out: Tensors, float32 unless a dtype is given or the numbers are integers. Called by users and
-by primitives.py. Values may be Tensors, which differentiate.
+In: shapes and numbers. Out: Tensors that a user made, so that they promote by MindSpore's rules; float32 unless a dtype
+is given or the numbers are integers. Called by users and by primitives.py. Values may be Tensors, which differentiate.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..graph.ir import Node
-from ..graph.primitives import cast
 from ..numpy import creation
-from ..numpy.lifting import as_node, wrap
+from ..numpy.lifting import as_node
 from ..numpy.operands import FLOAT32, Dtype, integer, real_dtype
 from ..numpy.promotion import common_dtype
 from ..runtime.evaluate import concrete
@@ -53,12 +52,12 @@ def zeros(size: Any, dtype: Any = None) -> Tensor:
     >>> nb.ops.zeros((2, 2)).dtype == "float32"
     True
     """
-    return creation.full(size, 0, FLOAT32 if dtype is None else dtype)
+    return Tensor(creation.full(size, 0, FLOAT32 if dtype is None else dtype))
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
     """An array of ones, float32 by default."""
-    return creation.full(shape, 1, FLOAT32 if dtype is None else dtype)
+    return Tensor(creation.full(shape, 1, FLOAT32 if dtype is None else dtype))
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
@@ -82,30 +81,30 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     Tensor(shape=[2], dtype=Float32, value= [ 3.50000000e+00, 3.50000000e+00])
     """
     value = as_node(fill_value)
-    return creation.full(size, Tensor._of(value), _dtype_of(dtype, value))
+    return Tensor(creation.full(size, Tensor._of(value), _dtype_of(dtype, value)))
 
 
 def fill(type: Any, shape: Any, value: Any) -> Tensor:
     """An array of a dtype and shape that repeats a value."""
-    return creation.full(shape, value, type)
+    return Tensor(creation.full(shape, value, type))
 
 
 @spelled
 def zeros_like(input: Any, *, dtype: Any = None) -> Tensor:
     """Zeros in the shape and dtype of another array."""
-    return creation.zeros_like(input, dtype)
+    return Tensor(creation.zeros_like(input, dtype))
 
 
 @spelled
 def ones_like(input: Any, *, dtype: Any = None) -> Tensor:
     """Ones in the shape and dtype of another array."""
-    return creation.ones_like(input, dtype)
+    return Tensor(creation.ones_like(input, dtype))
 
 
 @spelled
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """A value repeated in the shape and dtype of another array."""
-    return creation.full_like(input, fill_value, dtype)
+    return Tensor(creation.full_like(input, fill_value, dtype))
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
@@ -139,7 +138,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
     if width * (last - first) < 0:
         message = f"A step of {width!r} does not lead from {first!r} to {last!r}. Change its sign."
         raise ArgumentError(message)
-    return creation.arange(first, last, width, _dtype_of(dtype, *nodes))
+    return Tensor(creation.arange(first, last, width, _dtype_of(dtype, *nodes)))
 
 
 def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Tensor:
@@ -173,13 +172,13 @@ def linspace(start: Any, end: Any, steps: Any) -> Tensor:
     [0.0, 0.5, 1.0]
     """
     first, last = as_node(start), as_node(end)
-    return creation.linspace(Tensor._of(first), Tensor._of(last), steps, dtype=_float_of(first, last))
+    return Tensor(creation.linspace(Tensor._of(first), Tensor._of(last), steps, dtype=_float_of(first, last)))
 
 
 def logspace(start: Any, end: Any, steps: Any, base: Any = 10, *, dtype: Any = "float32") -> Tensor:
     """Powers of `base` whose exponents are evenly spaced from `start` to `end`; float32 by default."""
     powers = creation.logspace(start, end, steps, base=base)
-    return wrap(cast(powers._node, real_dtype(dtype)))
+    return Tensor(powers, real_dtype(dtype))
 
 
 def _float_of(*nodes: Node) -> Dtype:
@@ -191,6 +190,5 @@ def _float_of(*nodes: Node) -> Dtype:
 @spelled
 def eye(n: Any, m: Any = None, dtype: Any = None) -> Tensor:
     """Ones on the diagonal of an n by m matrix (n by n, if m is None), zeros elsewhere; float32 by default."""
-    return creation.eye(
-        integer(n, "n"), None if m is None else integer(m, "m"), dtype=FLOAT32 if dtype is None else dtype
-    )
+    columns = None if m is None else integer(m, "m")
+    return Tensor(creation.eye(integer(n, "n"), columns, dtype=FLOAT32 if dtype is None else dtype))

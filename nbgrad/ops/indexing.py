@@ -463,12 +463,12 @@ def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axi
 
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not 0, one row each; or one Tensor per axis. Their values must be known."""
-    return sorting.nonzero(input) if as_tuple else sorting.argwhere(input)
+    return tuple([Tensor(place) for place in sorting.nonzero(input)]) if as_tuple else argwhere(input)
 
 
 def argwhere(input: Any) -> Tensor:
     """Positions of the elements that are not 0, one row each. Their values must be known."""
-    return sorting.argwhere(input)
+    return Tensor(sorting.argwhere(input))
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
@@ -529,9 +529,8 @@ def searchsorted(
     dtype = np.dtype(np.int32) if out_int32 else INT64
     after = "right" if right or side == "right" else "left"
     if rows.ndim == 1:
-        found = sorting.searchsorted(rows, values, after)._node
-        return wrap(cast(found, dtype))
-    return wrap(cast(_search_rows(rows._node, as_node(values), after), dtype))
+        return Tensor(sorting.searchsorted(rows, values, after), dtype)
+    return Tensor(wrap(_search_rows(rows._node, as_node(values), after)), dtype)
 
 
 def _search_rows(rows: Node, values: Node, side: str) -> Node:

@@ -312,8 +312,8 @@ class Primitive:
         for name, value in given.items():
             if isinstance(value, Tensor | np.ndarray) or (isinstance(options[name], bool) and type(value) is not bool):
                 message = (
-                    f"{self.name} got {type(value).__name__} as the option {name}. Options are Python values, those for "
-                    "yes or no are bool. Arrays are given to the object, not to the class."
+                    f"{self.name} got {type(value).__name__} as the option {name}. Options are Python values, those "
+                    "for yes or no are bool. Arrays are given to the object, not to the class."
                 )
                 raise DtypeError(message)
         return {name: given.get(name, options[name]) for name in names}

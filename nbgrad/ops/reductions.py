@@ -76,7 +76,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 @spelled
 def mean(x: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Arithmetic mean over axes; integers give float64.
+    """Arithmetic mean over axes; integers give floats.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def _with_position(name: str, input: Any, axis: Any, keepdims: bool, initial: An
         node = as_node(_chosen(where, node, initial))
     if axis is None:
         value = numpy_reductions.reduce_ufunc(name + "imum", node, None, initial=initial)
-        return wrap(value), wrap(literal(0, INT64))
+        return wrap(value), Tensor(0)
     at = axis_of(axis, builtins.max(node.ndim, 1))
     place = numpy_reductions.extremum_position(node, axis, True, name)
     if node.ndim == 0:
@@ -357,7 +357,7 @@ def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, 
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), wrap(literal(0, INT64))
+        return wrap(node), Tensor(0)
     at = axis_of(axis, node.ndim)
     n = node.shape[at]
     if n == 0:
@@ -517,7 +517,7 @@ def _running_extremum(name: str, input: Any, axis: Any) -> tuple[Tensor, Tensor]
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), wrap(literal(0, INT64))
+        return wrap(node), Tensor(0)
     at = axis_of(axis, node.ndim)
     rows = to_last(node, at)
     if node.size == 0:

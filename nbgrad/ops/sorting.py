@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ArgumentError
-from ..graph.ir import INT64, Node, elementwise, extent, literal
+from ..graph.ir import INT64, Node, elementwise, extent
 from ..graph.primitives import argsort as argsort_rows
 from ..numpy import sorting
 from ..numpy.lifting import as_node, wrap
@@ -33,7 +33,7 @@ def _sorted(input: Any, axis: Any, descending: bool, count: int | None = None) -
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), wrap(literal(0, INT64))
+        return wrap(node), Tensor(0)
     at = axis_of(axis, node.ndim)
     rows = to_last(node, at)
     order = _order(rows, descending)
@@ -152,4 +152,4 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     """
     node = as_node(input)
     values, positions = sorting.unique(Tensor._of(node), return_inverse=True)
-    return values, positions.reshape(node.shape)
+    return values, Tensor(positions.reshape(node.shape))
