@@ -92,30 +92,35 @@ def window_argmax(images, out, sizes, begin, end):
     for plane in range(begin, end):
         source = plane * height * width
         for y in range(oh):
-            top = y * down - above
-            bottom = top + (kh - 1) * spread_down + 1
+            # Rows `first` to `last` of the window lie in the image.
+            top, first, last = y * down - above, 0, kh
             if kh == 0:
                 top = y * height // oh
-                bottom = -(-(y + 1) * height // oh)
-            while top < 0:
-                top += spread_down
-            bottom = min(bottom, height)
+                last = -(-(y + 1) * height // oh) - top
+            while top + first * spread_down < 0:
+                first += 1
+            while top + (last - 1) * spread_down >= height:
+                last -= 1
             for x in range(ow):
-                start = x * right - left
-                stop = start + (kw - 1) * spread_right + 1
+                start, low, high = x * right - left, 0, kw
                 if kh == 0:
                     start = x * width // ow
-                    stop = -(-(x + 1) * width // ow)
-                while start < 0:
-                    start += spread_right
-                stop = min(stop, width)
-                where = top * width + start
+                    high = -(-(x + 1) * width // ow) - start
+                while start + low * spread_right < 0:
+                    low += 1
+                while start + (high - 1) * spread_right >= width:
+                    high -= 1
+                row = (top + first * spread_down) * width + start + low * spread_right
+                where = row
                 best = images[source + where]
-                for row in range(top, bottom, spread_down):
-                    for at in range(row * width + start, row * width + stop, spread_right):
+                for _i in range(first, last):
+                    at = row
+                    for _j in range(low, high):
                         value = images[source + at]
-                        if value > best or value != value:
-                            best = value
-                            where = at
+                        better = (value > best) | (value != value)
+                        best = value if better else best
+                        where = at if better else where
+                        at += spread_right
+                    row += spread_down * width
                 out[(plane * oh + y) * ow + x] = where
     return 0

@@ -1,6 +1,6 @@
 """Activation functions of neural networks, and softmax.
 
-In: array-likes of floats (integers are taken as float64). Out: Tensors of the same shape and dtype. Called by users and
+In: array-likes (integers become floats). Out: Tensors of the same shape and dtype. Called by users and
 by nbgrad.nn. Every function is a formula of primitives in which the branch that is not taken is computed at a harmless
 point, so that no gradient is NaN. At kinks the derivatives are PyTorch's: relu'(0) = 0, hardtanh' = 0 at both bounds.
 """
@@ -59,8 +59,10 @@ def _negative_part(x: Node) -> Node:
 
 
 def relu(input: Any) -> Tensor:
-    """x where it is positive, else 0; the derivative at 0 is 0."""
-    return special.relu(input)
+    """x where it is positive, else 0; the derivative at 0 is 0. Integers stay integers."""
+    x = as_node(input)
+    # NaN is not less than 0, and stays NaN.
+    return wrap(choose(elementwise("less_equal", x, 0), 0, x, x))
 
 
 def _clamped(x: Node, low: Node, high: Node) -> Node:
