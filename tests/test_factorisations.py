@@ -11,6 +11,7 @@ import pytest
 import scipy.linalg
 
 import nbgrad as nb
+from nbgrad import ops
 from nbgrad.errors import RangeError, ShapeError
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant
@@ -295,3 +296,28 @@ def test_shapes_are_checked():
         np.linalg.solve(nb.Tensor(np.ones((2, 3, 3))), np.ones((5, 3, 1)))
     with pytest.raises(ValueError, match="trans"):
         solve_triangular(np.eye(2), np.ones(2), trans=3)
+
+
+# ----- MindSpore's names -----
+
+
+def test_functions_with_mindspore_names():
+    a, spd, b = regular(2, 3, 3), positive(2, 3, 3), rng.normal(size=(2, 3, 2))
+    want = {
+        "det": (np.linalg.det(a), ops.det(nb.Tensor(a))),
+        "determinant": (np.linalg.det(a), ops.matrix_determinant(input=nb.Tensor(a))),
+        "logarithm": (np.linalg.slogdet(a)[1], ops.slogdet(nb.Tensor(a))[1]),
+        "inverse": (np.linalg.inv(a), ops.inverse(input_x=nb.Tensor(a))),
+        "lower": (np.linalg.cholesky(spd), ops.cholesky(nb.Tensor(spd))),
+        "upper": (np.swapaxes(np.linalg.cholesky(spd), 1, 2), ops.cholesky(nb.Tensor(spd), True)),
+        "solve": (np.linalg.solve(a, b), ops.matrix_solve(nb.Tensor(a), nb.Tensor(b))),
+        "adjoint": (np.linalg.solve(np.swapaxes(a, 1, 2), b), ops.matrix_solve(nb.Tensor(a), nb.Tensor(b), True)),
+    }
+    for upper in (False, True):
+        factor = ops.cholesky(nb.Tensor(spd), upper)
+        want[f"cholesky_solve {upper}"] = np.linalg.solve(spd, b), ops.cholesky_solve(nb.Tensor(b), factor, upper)
+        want[f"cholesky_inverse {upper}"] = np.linalg.inv(spd), ops.cholesky_inverse(factor, upper)
+    for name, (one, other) in want.items():
+        np.testing.assert_allclose(np.asarray(other), one, rtol=1e-9, atol=1e-11, err_msg=name)
+    with pytest.raises(ShapeError, match="matrices"):
+        ops.cholesky_inverse(nb.Tensor([1.0]))

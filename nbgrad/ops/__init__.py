@@ -63,8 +63,13 @@ NAMES: dict[str, str] = {
         "interpolate"
     ),
     "random": (
-        "rand randn randint randperm uniform normal standard_normal bernoulli dropout rand_like randn_like multinomial "
-        "gumbel_softmax shuffle"
+        "rand randn rand_like randn_like uniform normal standard_normal laplace standard_laplace randint randint_like "
+        "randperm shuffle dropout dropout1d dropout2d dropout3d"
+    ),
+    "choices": "bernoulli multinomial gumbel_softmax",
+    "factorisations": (
+        "det matrix_determinant slogdet log_matrix_determinant inverse cholesky cholesky_solve cholesky_inverse "
+        "matrix_solve"
     ),
     "parameters": "assign assign_add assign_sub",
     "primitives": (
