@@ -245,6 +245,28 @@ def test_known_gradient_of_a_singular_matrix():
     np.testing.assert_array_equal(nb.grad(np.linalg.det)(a), [[4, -2], [-2, 1]])
 
 
+@pytest.mark.parametrize("rank", [5, 3, 2])
+def test_hessian_of_a_determinant(rank):
+    """Second derivatives are determinants with two rows replaced by rows of the unit matrix."""
+    a = of_rank(5, rank)
+    want = np.zeros((5, 5, 5, 5))
+    for i, j, k, m in np.ndindex(want.shape):
+        if i != k and j != m:
+            replaced = a.copy()
+            replaced[[i, k]] = np.eye(5)[[j, m]]
+            want[i, j, k, m] = np.linalg.det(replaced)
+    size = (1 + np.abs(a).max()) ** 3
+    np.testing.assert_allclose(nb.hessian(np.linalg.det)(a), want, atol=1e-10 * size)
+    np.testing.assert_allclose(nb.jacfwd(nb.grad(np.linalg.det))(a), want, atol=1e-10 * size)
+
+
+def test_hessian_of_a_logarithm():
+    a = regular(3, 3)
+    inverse = np.linalg.inv(a)
+    got = nb.hessian(lambda x: np.linalg.slogdet(x)[1])(a)
+    np.testing.assert_allclose(got, -np.einsum("jk,li->ijkl", inverse, inverse), atol=1e-12)
+
+
 def test_a_batch_of_different_ranks():
     a = np.stack([of_rank(5, rank) for rank in range(6)])
     g = nb.grad(lambda x: np.sum(np.linalg.det(x)))(a)
