@@ -9,7 +9,7 @@ a rounding, and none assumes that NaN or infinity do not occur.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,9 @@ COMMUTATIVE = frozenset("add multiply maximum minimum logical_and logical_or equ
 
 def simplify(outputs: Sequence[Node]) -> list[Node]:
     """The simplified outputs, in order."""
-    return _Simplifier().run(outputs)
+    simple = _Simplifier({}).run(outputs)
+    turned = _turned_products(simple)
+    return _Simplifier(turned).run(simple) if turned else simple
 
 
 def uniform_source(node: Node) -> Node | None:
@@ -43,15 +45,18 @@ def literal_of(node: Node) -> Any:
 
 
 class _Simplifier:
-    def __init__(self) -> None:
+    def __init__(self, replaced: dict[Node, Node]) -> None:
+        self.replaced = replaced
         self.known: dict[tuple[Any, ...], Node] = {}
         self.number: dict[Node, int] = {}
 
     def run(self, outputs: Sequence[Node]) -> list[Node]:
         new: dict[Node, Node] = {}
         for node in topological(outputs):
-            inputs = tuple([new[source] for source in node.inputs])
-            new[node] = self.intern(node, inputs)
+            better = self.replaced.get(node, node)
+            for part in topological_until(better, new):
+                new[part] = self.intern(part, tuple([new[source] for source in part.inputs]))
+            new[node] = new[better]
         return [new[node] for node in outputs]
 
     def intern(self, node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -104,7 +109,7 @@ class _Simplifier:
         return rule(node) if rule is not None else None
 
 
-def topological_until(node: Node, stop: dict[Node, int]) -> list[Node]:
+def topological_until(node: Node, stop: Mapping[Node, Any]) -> list[Node]:
     """The nodes above those in `stop` that a node needs, inputs first."""
     order: list[Node] = []
     done: set[Node] = set()
@@ -120,6 +125,32 @@ def topological_until(node: Node, stop: dict[Node, int]) -> list[Node]:
             stack.append((current, True))
             stack.extend((source, False) for source in current.inputs)
     return order
+
+
+def _turned_products(outputs: Sequence[Node]) -> dict[Node, Node]:
+    """Transposes of matrix products that nothing else reads, and the products of transposes that they equal.
+
+    A product of transposed views costs nothing extra, a transposed result a copy: the gradient of a weight that is used
+    transposed, `x @ w.T`, is such a result.
+    """
+    order = topological(outputs)
+    transposes = [node for node in order if node.name == "transpose"]
+    if not transposes:
+        return {}
+    uses: dict[Node, int] = dict.fromkeys(outputs, 1)
+    for node in order:
+        for source in node.inputs:
+            uses[source] = uses.get(source, 0) + 1
+    turned: dict[Node, Node] = {}
+    for node in transposes:
+        product, axes = node.inputs[0], (0, 2, 1)
+        if product.name == "reshape" and uses[product] == 1 and product.inputs[0].shape == (1, *product.shape):
+            product, axes = product.inputs[0], (1, 0)
+        if product.name == "matmul" and uses[product] == 1 and node.params[0] == axes:
+            a, b = product.inputs
+            swapped = make("matmul", (transpose(b, (0, 2, 1)), transpose(a, (0, 2, 1))))
+            turned[node] = reshape(swapped, node.shape)
+    return turned
 
 
 def _is_zeros(node: Node) -> bool:

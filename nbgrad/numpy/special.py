@@ -95,10 +95,8 @@ def softplus(x: Any) -> Tensor:
 def relu(x: Any) -> Tensor:
     """x where it is positive, else 0, elementwise; the derivative at 0 is 0."""
     node = as_node(x)
-    result = choose(elementwise("greater", node, 0), node, 0, node)
-    # NaN is not positive, but must not become a number.
-    if node.dtype.kind == "f":
-        result = elementwise("select", elementwise("isnan", node), node, result)
+    # NaN is not less than 0, and stays NaN.
+    result = choose(elementwise("less_equal", node, 0), 0, node, node)
     result.weak = node.weak
     return wrap(result)
 
