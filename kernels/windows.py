@@ -25,6 +25,23 @@ def unfold(images, columns, sizes, begin, end):
                 # The columns x for which 0 <= x * right + shift < width.
                 low = min(max(0, -(shift // right)), ow)
                 high = max(min(-((shift - width) // right), ow), low)
+                if down == 1 and right == 1 and ow == width and low < high:
+                    # Windows side by side on images of the same width: all rows are one run, which wraps around.
+                    offset = i * spread_down - above
+                    top, bottom = min(max(0, -offset), oh), max(min(oh, height - offset), 0)
+                    for k in range(top * ow):
+                        columns[target + k] = 0
+                    first = source + offset * width + shift
+                    for k in range(top * ow + low, (bottom - 1) * ow + high):
+                        columns[target + k] = images[first + k]
+                    for k in range(max(top, bottom) * ow, oh * ow):
+                        columns[target + k] = 0
+                    for y in range(top, bottom):
+                        for x in range(low):
+                            columns[target + y * ow + x] = 0
+                        for x in range(high, ow):
+                            columns[target + y * ow + x] = 0
+                    continue
                 for y in range(oh):
                     row = y * down + i * spread_down - above
                     at = target + y * ow
