@@ -9,6 +9,10 @@ import scipy.signal
 import nbgrad as nb
 from nbgrad import Tensor, ops
 from nbgrad.errors import ArgumentError, ShapeError
+from nbgrad.graph import primitives
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import constant
+from nbgrad.runtime.evaluate import compute
 
 from .recorded_cases import cases, check, name
 
@@ -109,6 +113,23 @@ def test_narrow_dtypes():
         np.testing.assert_allclose(got.asnumpy(), want, rtol=tolerance, atol=tolerance)
         assert [g.dtype for g in nb.grad(conv, (0, 1))(X.astype(dtype), W.astype(dtype))] == [dtype, dtype]
     assert ops.conv2d(Tensor([[[1, 2]]]), Tensor([[[[2]]]])).asnumpy().tolist() == [[[2.0, 4.0]]]
+
+
+def test_windows_anywhere():
+    """Any geometry, also windows that lie outside of the image: compiled as interpreted."""
+    for k in range(120):
+        size, kernel, stride, dilation, before, count = (
+            tuple(int(n) for n in rng.integers(low, high, 2))
+            for low, high in ((1, 7), (1, 5), (1, 4), (1, 4), (0, 6), (1, 9))
+        )
+        if k % 2:
+            # The windows of "same" convolutions are copied in another way.
+            stride, count = (1, 1), (count[0], size[1])
+        windows = (kernel, stride, dilation, before, count)
+        columns = primitives.unfold(constant(rng.normal(size=(2, 3, *size))), windows)
+        nodes = [columns, primitives.fold(columns * columns, windows, size)]
+        for got, want in zip(compute(nodes), interpret(nodes), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13, err_msg=f"{windows} on {size}")
 
 
 def test_empty_batches():
