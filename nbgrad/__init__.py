@@ -59,5 +59,6 @@ from .parameter import ParameterTuple as ParameterTuple
 from .runtime.threads import get_num_threads as get_num_threads
 from .runtime.threads import set_num_threads as set_num_threads
 from .tensor import Tensor as Tensor
+from .vmap import vmap as vmap
 
 __version__ = "0.1.0"

@@ -85,6 +85,12 @@ def concrete(node: Node, reason: str) -> np.ndarray:
 
 def _compute(node: Node) -> np.ndarray:
     if node.value is None:
+        if node.traced and any(n.value is None for n in by_serial([node]) if n.primitive is _INPUT):
+            message = (
+                f"The value of a Tensor of shape {node.shape} is needed while vmap records the function, but there it "
+                "stands for many values at once. Use np.where instead of a branch, or take it out of the function."
+            )
+            raise TracedValueError(message)
         value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
         value.flags.writeable = False
         node.value = value
