@@ -19,7 +19,7 @@ import numpy as np
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, placeholder
 from .graph.primitives import cast
-from .graph.trace import current_trace
+from .graph.trace import CELLS, current_trace
 from .numpy.lifting import as_node
 from .runtime import evaluate
 from .tensor import Tensor
@@ -110,7 +110,7 @@ class Parameter(Tensor):
             evaluate.pending.add(self)
         self._leaf = self._snapshot = node
 
-    def _replace(self, node: Node) -> None:
+    def _take(self, node: Node) -> None:
         self._write(node)
 
     # ----- Users' side -----
@@ -142,6 +142,8 @@ class Parameter(Tensor):
         if not isinstance(value, bool):
             message = f"requires_grad must be True or False, but got {value!r} of type {type(value).__name__}."
             raise DtypeError(message)
+        if value is not getattr(self, "_requires_grad", value):
+            CELLS.number += 1  # compiled training steps must look whether they left this Parameter out
         self._requires_grad = value
 
     @property
