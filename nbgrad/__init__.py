@@ -17,7 +17,15 @@ from . import nn as nn
 from . import numpy as numpy
 from . import ops as ops
 from .check import check_grads as check_grads
+from .checkpoint import load_checkpoint as load_checkpoint
+from .checkpoint import load_param_into_net as load_param_into_net
+from .checkpoint import save_checkpoint as save_checkpoint
 from .compiler.cache import counters as counters
+from .context import GRAPH_MODE as GRAPH_MODE
+from .context import PYNATIVE_MODE as PYNATIVE_MODE
+from .context import get_context as get_context
+from .context import set_context as set_context
+from .context import set_device as set_device
 from .custom import custom_vjp as custom_vjp
 from .custom import stop_gradient as stop_gradient
 from .dtype import bool_ as bool_
@@ -49,6 +57,9 @@ from .functional import jacfwd as jacfwd
 from .functional import jacrev as jacrev
 from .functional import jvp as jvp
 from .functional import vjp as vjp
+from .generator import Generator as Generator
+from .generator import get_seed as get_seed
+from .generator import set_seed as set_seed
 from .grad import GradOperation as GradOperation
 from .grad import get_grad as get_grad
 from .grad import grad as grad
@@ -59,6 +70,8 @@ from .parameter import ParameterTuple as ParameterTuple
 from .runtime.threads import get_num_threads as get_num_threads
 from .runtime.threads import set_num_threads as set_num_threads
 from .tensor import Tensor as Tensor
+from .tensor import from_numpy as from_numpy
+from .tensor import tensor as tensor
 from .vmap import vmap as vmap
 
 __version__ = "0.1.0"

@@ -46,6 +46,10 @@ def _vector(value: Any, like: Node, what: str) -> Node:
         message = f"{what} must be an array or a number, but got {type(value).__name__}."
         raise DtypeError(message)
     node = node_of(value)
+    if like.shape and not isinstance(value, np.ndarray | Tensor):
+        given = f"{type(value).__name__} {value!r}"
+        message = f"{what} must be a Tensor or an array of shape {like.shape}, but got {given}."
+        raise DtypeError(message)
     if node.shape != like.shape:
         message = f"{what} must have the shape {like.shape} of what it belongs to, but has shape {node.shape}."
         raise ShapeError(message)

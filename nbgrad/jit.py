@@ -18,7 +18,7 @@ import optree
 
 from . import config
 from .compiler.locks import ForkSafeLock
-from .errors import DtypeError, RangeError
+from .errors import DtypeError, NbgradError
 from .graph.interpret import interpret
 from .graph.ir import Node, placeholder, plain, topological
 from .graph.trace import CELLS, current_trace, recording
@@ -42,7 +42,7 @@ class Path:
     treespec: Any
     leaves: list[Any]
     guards: list[np.ndarray]
-    checks: list[str]
+    checks: list[tuple[str, type[NbgradError]]]
     native: bool
     parameters: list[tuple[Any, Node, bool]]
     """Parameters that the function reads, the node that stood for each, whether it was trainable: inputs after the
@@ -167,9 +167,9 @@ class Jitted:
             if not np.array_equal(value, expected, equal_nan=True):
                 return _MISSED
         at = count + len(path.guards)
-        for value, message in zip(found[at:], path.checks, strict=False):
+        for value, (message, error) in zip(found[at:], path.checks, strict=False):
             if not bool(value):
-                raise RangeError(message)
+                raise error(message)
         for parameter, value in zip(path.written, found[at + len(path.checks) :], strict=True):
             parameter._hold(value)
         results = iter([_as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
@@ -230,7 +230,7 @@ class Jitted:
             )
             raise DtypeError(message)
         guards = [node for node, _ in trace.guards]
-        checks = [node for node, _ in trace.checks]
+        checks = [node for node, _, _ in trace.checks]
         outputs = [*nodes, *guards, *checks, *[node for _, node in written]]
         parameters = _parameters(outputs)
         if parameters and not tensors:
@@ -260,7 +260,7 @@ class Jitted:
             out_spec,
             kept,
             [value for _, value in trace.guards],
-            [message for _, message in trace.checks],
+            [(message, error) for _, message, error in trace.checks],
             structure is not None,
             parameters,
             [parameter for parameter, _ in written],

@@ -106,7 +106,7 @@ def lift(value: Any) -> Any:
 
 
 def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[Any, Wanted]:
-    """An argument that is differentiated, `which` of those of `fn`: every leaf becomes a Tensor of a fresh alias node."""
+    """An argument that is differentiated, `which` of those of `fn`: each leaf becomes a Tensor of a fresh alias."""
     leaves, treespec = flatten(value)
     wanted = Wanted(treespec)
     lifted: list[Any] = []

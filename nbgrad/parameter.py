@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentError, DtypeError
-from .graph.ir import Node, constant, placeholder
+from .graph.ir import Node, constant, placeholder, plain
 from .graph.primitives import cast
 from .graph.trace import CELLS, current_trace
 from .numpy.lifting import as_node
@@ -81,11 +81,12 @@ class Parameter(Tensor):
         return self._snapshot if current_trace() is None else self._leaf
 
     @_node.setter
-    def _node(self, node: Node) -> None:
+    def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._write(node)
 
     def _hold(self, value: np.ndarray) -> None:
         """Take a value that is known."""
+        value = plain(value)
         leaf = placeholder(value.shape, value.dtype, value)
         leaf.owner = weakref.ref(self)
         leaf.tensor = True
@@ -123,7 +124,8 @@ class Parameter(Tensor):
     @name.setter
     def name(self, name: str | None) -> None:
         if name is not None and not isinstance(name, str):
-            message = f"The name of a Parameter must be a string or None, but got {name!r} of type {type(name).__name__}."
+            given = f"{name!r} of type {type(name).__name__}"
+            message = f"The name of a Parameter must be a string or None, but got {given}."
             raise ArgumentError(message)
         self._name = (name or "").strip() or f"Parameter#{next(_unnamed)}"
 

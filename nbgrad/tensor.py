@@ -1,12 +1,12 @@
 """Tensor: the array that users hold. It is a lazy value, one graph node, with NumPy's operators, methods and protocols.
 
 In: numbers, lists, ndarrays, or a node (`Tensor._of`). Out: nodes that record what is done with the Tensor; values when
-Python needs them. Used by everybody. This file computes nothing: operators and methods call the functions in `nbgrad.numpy`,
-which are looked up late because `nbgrad.numpy` itself is made of Tensors.
+Python needs them. Used by everybody. This file computes nothing: operators and methods call the functions in
+`nbgrad.numpy`, which are looked up late because they are made of Tensors.
 
-Writing into a Tensor (`x[i] = v`, `x += y`, `out=x`) replaces its node, so that every holder of the same Tensor sees it
-and the gradient follows. Results never share memory: after `y = x[0]`, `y[...] = 1` does not write to x. A 0-d Tensor
-is like a NumPy scalar: `s += 1` binds s to a new Tensor.
+Writing into a Tensor (`x[i] = v`, `out=x`) replaces its node, so that every holder of the same Tensor sees it and the
+gradient follows; basic slices are views, and `asnumpy()` shares the data (aliasing.py). `x += y` binds x anew for
+Tensors that users made, as in MindSpore; for those that stand for ndarrays it writes into them, as in NumPy.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ FLOAT32 = np.dtype(np.float32)
 def _numpy(name: str) -> Any:
     """One module of `nbgrad.numpy`, imported when it is first needed."""
     return import_module(f".numpy.{name}", __package__)
+
+
+@cache
+def _aliasing() -> Any:
+    return import_module(".aliasing", __package__)
 
 
 # ----- What operators and methods are made of -----
@@ -73,6 +78,8 @@ class Tensor:
         copied.
     dtype : dtype, optional
         Anything that `np.dtype` accepts.
+    shape, init : shape, and Initializer, number or name of an initializer
+        MindSpore's way to make a Tensor of initial values without `input_data`.
 
     Examples
     --------
@@ -81,11 +88,17 @@ class Tensor:
     Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00, -4.00000000e+00])
     """
 
-    __slots__ = ("__weakref__", "_node")
+    __slots__ = ("__weakref__", "_base", "_node", "_views")
     __array_priority__ = 1000.0
     _node: Node
+    _base: tuple[Tensor, Any]
+    """What it is a view of, and by which key; only set for views."""
+    _views: dict[int, Any]
+    """Weak references to its views; only set if there were any."""
 
-    def __init__(self, input_data: Any, dtype: Any = None) -> None:
+    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> None:
+        if input_data is None:
+            input_data = _initial(dtype, shape, init)
         node = _node_of_data(input_data)
         if dtype is not None:
             node = _numpy("operands").promote([node], _numpy("operands").real_dtype(dtype))[0]
@@ -186,8 +199,20 @@ class Tensor:
             raise TracedValueError(message)
 
     def asnumpy(self) -> np.ndarray:
-        """The value as a new ndarray, which does not carry gradients."""
-        return np.array(concrete(self._node, "array"))
+        """The value as an ndarray that shares the Tensor's data and does not carry gradients.
+
+        While a function is recorded, and for a Parameter, it is a copy.
+        """
+        return _aliasing().share(self)
+
+    @staticmethod
+    def from_numpy(array: np.ndarray) -> Tensor:
+        """A Tensor that shares the data of an ndarray."""
+        if not isinstance(array, np.ndarray):
+            message = f"from_numpy takes an ndarray, but got {type(array).__name__}."
+            raise DtypeError(message)
+        _node_of_data(array[:0] if array.ndim else array)  # refuses what a Tensor cannot hold
+        return _aliasing().from_numpy(array)
 
     def numpy(self) -> np.ndarray:
         """As `asnumpy`."""
@@ -296,14 +321,24 @@ class Tensor:
         return bool((self == value).any())
 
     def __getitem__(self, key: Any) -> Tensor:
+        aliasing = _aliasing()
+        if aliasing.is_basic(key):
+            return aliasing.view(self, key)
         return _numpy("lifting").wrap(_numpy("indexing").getitem(self._node, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._replace(_numpy("indexing").setitem(self._node, key, _numpy("lifting").as_node(value)))
+        if not _aliasing().is_own_view(self, key, value):
+            self._replace(_numpy("indexing").setitem(self._node, key, _numpy("lifting").as_node(value)))
 
     def _replace(self, node: Node) -> None:
         """Write to the Tensor: it becomes another node of the same shape and dtype."""
-        self._node = _numpy("lifting").wrap(node)._node
+        self._take(_numpy("lifting").wrap(node)._node)
+        if hasattr(self, "_base") or hasattr(self, "_views"):
+            _aliasing().written(self)
+
+    def _take(self, node: Node) -> None:
+        """Become another node, and tell nobody."""
+        self._node = node
 
     __hash__ = object.__hash__
 
@@ -436,10 +471,96 @@ class Tensor:
         """Sort this Tensor, as `ndarray.sort` does; `np.sort(x)` leaves x alone."""
         self._replace(_numpy("numpy_table").TABLE[np.sort](self, axis, **options)._node)
 
+    def float(self) -> Tensor:
+        """The elements as float32."""
+        return self.astype(np.float32)
+
+    def half(self) -> Tensor:
+        """The elements as float16."""
+        return self.astype(np.float16)
+
+    def double(self) -> Tensor:
+        """The elements as float64."""
+        return self.astype(np.float64)
+
+    def int(self) -> Tensor:
+        """The elements as int32."""
+        return self.astype(np.int32)
+
+    def long(self) -> Tensor:
+        """The elements as int64."""
+        return self.astype(np.int64)
+
+    def bool(self) -> Tensor:
+        """Which elements are not zero."""
+        return self.astype(np.bool_)
+
+    def view(self, *shape: Any) -> Tensor:
+        """As `reshape`."""
+        return self.reshape(*shape)
+
+    def contiguous(self) -> Tensor:
+        """The Tensor itself: Tensors are in C order."""
+        return self
+
+    def init_data(self, *_: Any, **__: Any) -> Tensor:
+        """The Tensor itself: its data is there from the start."""
+        return self
+
+
+_OPS_METHODS = """
+    add sub subtract mul multiply div divide true_divide floor_divide remainder pow maximum minimum addcmul addcdiv lerp
+    exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square reciprocal sign neg negative absolute sin cos tan asin acos
+    atan atan2 sinh cosh tanh asinh acosh atanh erf erfc floor ceil trunc isnan isinf isfinite clamp where
+    masked_fill masked_select eq ne lt le gt ge equal not_equal less less_equal greater greater_equal logical_and
+    logical_or logical_not logical_xor amax amin norm logsumexp cummax cummin median count_nonzero sigmoid relu softmax
+    log_softmax expand_dims unsqueeze broadcast_to expand expand_as split chunk unbind tile flip roll permute narrow
+    triu tril diag gather gather_elements index_select index_add argwhere topk matmul bmm mm mv inner outer cross det
+    inverse cholesky swapdims moveaxis
+""".split()
+"""Methods that are the functions of `nbgrad.ops` of the same name, with the Tensor as their first argument."""
+
+
+def _ops_method(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(".ops", __package__), name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As `nbgrad.ops.{name}` of this Tensor."
+    return method
+
+
+for _name in _OPS_METHODS:
+    setattr(Tensor, _name, _ops_method(_name))
+
+
+def tensor(input_data: Any, dtype: Any = None) -> Tensor:
+    """A Tensor of data, as `Tensor(input_data, dtype)`.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.tensor([1, 2], nb.float32))
+    [1. 2.]
+    """
+    return Tensor(input_data, dtype)
+
+
+from_numpy = Tensor.from_numpy
+
 
 def _from_array(value: np.ndarray) -> Tensor:
     """What pickle calls."""
     return Tensor(value)
+
+
+def _initial(dtype: Any, shape: Any, init: Any) -> Tensor:
+    """The data of a Tensor that is given by an initializer."""
+    if init is None or shape is None:
+        message = "A Tensor needs input_data: a Tensor, ndarray, number or list (or shape, dtype and init)."
+        raise DtypeError(message)
+    initializer = import_module(".nn.initializer", __package__).initializer
+    return initializer(init, shape, np.float32 if dtype is None else dtype)
 
 
 def _node_of_data(data: Any) -> Node:

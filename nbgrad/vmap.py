@@ -102,8 +102,8 @@ def _spread(axes: Any, tree: Any, name: str, fn: Callable[..., Any]) -> list[Any
         spread: Any = optree.broadcast_prefix(axes, tree, none_is_leaf=True)
     except ValueError:
         message = (
-            f"{name}={axes!r} of the vmap of {name_of(fn)}() does not have the structure of what it belongs to: give one "
-            "axis for all, or one for each."
+            f"{name}={axes!r} of the vmap of {name_of(fn)}() does not have the structure of what it belongs to: give "
+            "one axis for all, or one for each."
         )
         raise ArgumentError(message) from None
     return spread
@@ -137,8 +137,8 @@ def _refuse_writes(mapping: dict[Node, Node], fn: Callable[..., Any]) -> None:
         if any(node in mapping for node in topological([parameter._leaf])):
             del evaluate.pending.parameters[parameter]
             message = (
-                f"{name_of(fn)}() writes to the Parameter {parameter.name} inside vmap, where the value differs from one "
-                "mapped value to the next. Return it instead."
+                f"{name_of(fn)}() writes to the Parameter {parameter.name} inside vmap, where the value differs from "
+                "one mapped value to the next. Return it instead."
             )
             raise ArgumentError(message)
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import scipy.special
 
-from nbgrad.lifting import lift
 from nbgrad.errors import ArgumentError, DtypeError, RangeError, ShapeError, TracedValueError
 from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, constant, literal, placeholder
 from nbgrad.graph.trace import recording
+from nbgrad.lifting import lift
 from nbgrad.numpy import elementwise, numpy_table, special, ufuncs
 from nbgrad.numpy.lifting import number
 from nbgrad.numpy.promotion import kind_of

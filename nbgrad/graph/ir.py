@@ -51,8 +51,8 @@ class Node:
     `value` is the concrete array of a "constant", or the value of any other node once it was computed. `traced` tells
     that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
     `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
-    `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an integer
-    takes the float dtype that it meets), others NumPy's.
+    `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
+    integer takes the float dtype that it meets), others NumPy's.
     `serial` counts nodes in the order of their making, which puts each after its inputs.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.

@@ -31,7 +31,7 @@ class Trace:
         self.parent = parent
         self.arguments = frozenset(arguments)
         self.guards: list[tuple[Node, np.ndarray]] | None = [] if jit else None
-        self.checks: list[tuple[Node, str]] = []
+        self.checks: list[tuple[Node, str, type[NbgradError]]] = []
         self.written: dict[Any, Node] = {}
         self.cells: dict[Any, Any] = {}
         if parent is not None and not jit:

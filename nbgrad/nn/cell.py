@@ -54,6 +54,8 @@ class Cell:
 
     _params: OrderedDict[str, Parameter]
     _cells: OrderedDict[str, Cell]
+    _compute_dtype: Any
+    _with_rule: custom_vjp | None
     training: bool
     requires_grad: bool
 
@@ -85,7 +87,7 @@ class Cell:
             args, kwargs = _cast(args, self._compute_dtype), _cast(kwargs, self._compute_dtype)
         if hasattr(type(self), "bprop"):
             if self._with_rule is None:
-                object.__setattr__(self, "_with_rule", custom_vjp(self.construct, bprop=self._backward))
+                self._with_rule = custom_vjp(self.construct, bprop=self._backward)
             return self._with_rule(*args, **kwargs)
         return self.construct(*args, **kwargs)
 
@@ -101,8 +103,8 @@ class Cell:
         except AttributeError:
             if isinstance(value, Parameter | Cell):
                 message = (
-                    f"Cannot assign {name} to {type(self).__name__} before super().__init__() was called. Call it first in "
-                    "__init__."
+                    f"Cannot assign {name} to {type(self).__name__} before super().__init__() was called. Call it "
+                    "first in __init__."
                 )
                 raise CellError(message) from None
             object.__setattr__(self, name, value)
@@ -132,8 +134,8 @@ class Cell:
         elif name in cells:
             if value is not None:
                 message = (
-                    f"{name} of {type(self).__name__} is a Cell; it takes another Cell, but got {type(value).__name__}. "
-                    "Delete the attribute first to use the name for something else."
+                    f"{name} of {type(self).__name__} is a Cell; it takes another Cell, but got "
+                    f"{type(value).__name__}. Delete the attribute first to use the name for something else."
                 )
                 raise DtypeError(message)
             del cells[name]
@@ -285,8 +287,8 @@ class Cell:
 
     def cells_and_names(self, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """The whole tree with paths, this Cell first; a shared Cell once, under its first path."""
-        seen = {self}
-        stack = [(name_prefix, self)]
+        seen: set[Cell] = {self}
+        stack: list[tuple[str, Cell]] = [(name_prefix, self)]
         while stack:
             path, cell = stack.pop()
             yield path, cell

@@ -271,8 +271,8 @@ def initializer(init: Any, shape: Any = None, dtype: Any = np.float32) -> Tensor
         init = Constant(init)
     if not isinstance(init, Initializer):
         message = (
-            "An initial value is given by the name of an initializer, an Initializer, a number, a Tensor or an ndarray, "
-            f"but got {type(init).__name__}."
+            "An initial value is given by the name of an initializer, an Initializer, a number, a Tensor or an "
+            f"ndarray, but got {type(init).__name__}."
         )
         raise DtypeError(message)
     if wanted is None:

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError, RangeError, ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..graph import primitives
 from ..graph.derivatives import choose
 from ..graph.differentiate import vjp
 from ..graph.ir import INT64, Node, Shape, broadcast, elementwise, extent, make, zeros
 from ..graph.primitives import cast, gather, iota, matmul, reduce, reshape, slice_axes, transpose, triangular_solve
-from ..runtime.evaluate import concrete
+from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from .lifting import wrap
-from .operands import FLOAT16, FLOAT32, array_node, cut, demand, filled, inexact, only, promote, truth
+from .operands import FLOAT16, FLOAT32, array_node, cut, filled, inexact, only, promote, truth
 from .shaping import common_shape
 
 FORMULA_EXTENT = 3
@@ -106,10 +106,7 @@ def _required(factors: Node, condition: Node, message: str) -> None:
     """Raise unless a condition on factors holds. They are computed here if nothing records, and not once more."""
     if not factors.traced:
         concrete(factors, "array")
-    try:
-        demand(condition, message)
-    except RangeError:
-        raise MatrixError(message) from None
+    require(condition, message, MatrixError)
 
 
 # ----- Solving -----

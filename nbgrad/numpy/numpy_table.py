@@ -1,8 +1,8 @@
 """NumPy's functions and what stands for them here: the whole of `__array_function__`.
 
 In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__
-and by Tensor's methods. Each module of `nbgrad.numpy` lists its own functions in `NUMPY`; nothing is ever converted to NumPy
-silently.
+and by Tensor's methods. Each module of `nbgrad.numpy` lists its own functions in `NUMPY`; nothing is ever converted to
+NumPy silently.
 """
 
 from __future__ import annotations

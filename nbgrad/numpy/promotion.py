@@ -2,8 +2,8 @@
 
 In: a NumPy (or SciPy) ufunc and operand nodes. Out: the operands cast to what the ufunc's loop takes. Called by
 ufuncs.py. Python numbers (`node.weak`) do not widen the dtype of what they meet (NEP 50). Where a user's Tensor takes
-part (`node.tensor`), MindSpore's rules come first: integers take the float dtype that they meet, and where there is none
-but a float is needed, float32.
+part (`node.tensor`), MindSpore's rules come first: integers take the float dtype that they meet, and where there is
+none but a float is needed, float32.
 """
 
 from __future__ import annotations
@@ -70,10 +70,7 @@ def loop_dtypes(
 
 def any_tensor_rules(nodes: Sequence[Node]) -> bool:
     """Whether a user's Tensor is among operands."""
-    for node in nodes:
-        if node.tensor:
-            return True
-    return False
+    return any(node.tensor for node in nodes)
 
 
 def float_of(node: Node) -> Dtype:

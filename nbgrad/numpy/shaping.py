@@ -1,7 +1,7 @@
 """The shape of an array: reshape, permute, broadcast, flip, roll.
 
-In: array-likes. Out: Tensors. Called by users, by Tensor's methods, and by the other files of `nbgrad.numpy`. Everything here is
-movement: no element is computed, and the compiler turns these functions into index maps on reads.
+In: array-likes. Out: Tensors. Called by users, by Tensor's methods, and by the other files of `nbgrad.numpy`.
+Everything here is movement: no element is computed, and the compiler turns these functions into index maps on reads.
 """
 
 from __future__ import annotations

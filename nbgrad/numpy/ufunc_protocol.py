@@ -81,7 +81,8 @@ def _deliver(ufunc: np.ufunc, result: Node, out: Any, mask: Any, casting: str) -
             message = f"where has shape {condition.shape}, but out has shape {shape}."
             raise ShapeError(message)
         if not np.can_cast(result.dtype, out.dtype, casting):  # pyright: ignore[reportArgumentType]
-            message = f"{ufunc.__name__} gives {result.dtype}, which cannot be stored in out, an array of {np.dtype(out.dtype)}."
+            own = np.dtype(out.dtype)
+            message = f"{ufunc.__name__} gives {result.dtype}, which cannot be stored in out, an array of {own}."
             raise DtypeError(message)
         result = elementwise("select", condition, cast(result, out.dtype), as_node(out))
     if isinstance(out, Tensor):

@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.derivatives import choose
 from ..graph.ir import BOOL, PRIMITIVES, Node, broadcast, elementwise, joint_shape, literal, literal_value, make
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
-from ..runtime.evaluate import require, settle
+from ..runtime.evaluate import require
 from ..tensor import Tensor
 from .lifting import as_node, number, wrap
 from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes
@@ -317,8 +317,8 @@ def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
 
 
 def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
-    """What `x += y` returns: x itself with a new value, as for an ndarray. Tensors that the user made are bound anew, as
-    MindSpore does it, and so are 0-d Tensors, like NumPy's scalars."""
+    """What `x += y` returns: x itself with a new value, as for an ndarray. Tensors that the user made are bound anew,
+    as MindSpore does it, and so are 0-d Tensors, like NumPy's scalars."""
     if not _usable(other):
         return NotImplemented
     if target.ndim == 0 or target._node.tensor:
@@ -342,7 +342,7 @@ def write(target: Tensor, result: Node, what: str, casting: Any = "same_kind") -
         # The target keeps the rules of promotion that it has.
         node = make("alias", (node,))
         node.tensor = target._node.tensor
-    target._node = settle(node)
+    target._replace(node)
 
 
 # ----- Public functions -----

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import config
 from ..compiler.locks import ForkSafeLock
-from ..errors import RangeError, TracedValueError
+from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.interpret import interpret
 from ..graph.ir import PRIMITIVES, Node, by_serial, plain_dtype
 from ..graph.primitives import reduce
@@ -27,7 +27,7 @@ _lock = ForkSafeLock()
 
 
 class _Pending(threading.local):
-    """Parameters of this thread that were given values which are not computed yet; the next computation finishes them."""
+    """Parameters of this thread whose new values are not computed yet; the next computation finishes them."""
 
     def __init__(self) -> None:
         self.parameters: dict[Any, None] = {}
@@ -114,7 +114,9 @@ def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
     return _finish(written, arrays, len(nodes))
 
 
-def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[np.ndarray]:
+def compute_derived(
+    nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]
+) -> list[np.ndarray]:
     """The values of `nodes`, then those of the nodes that `derive` makes of `sources`: their gradients, say.
 
     What `derive` makes must follow from the structure of `sources`, so that it is only called for a structure that was
@@ -206,13 +208,13 @@ def settle(node: Node) -> Node:
     return node
 
 
-def require(condition: Node, message: str) -> None:
-    """Raise RangeError unless all of a boolean node is true; while jit records, every later call checks it too."""
+def require(condition: Node, message: str, error: type[NbgradError] = RangeError) -> None:
+    """Raise an error unless all of a boolean node is true; while jit records, every later call checks it too."""
     if condition.size == 0:
         return
     everything = reduce("min", condition, range(condition.ndim))
     trace = current_trace()
     if trace is not None and trace.varies(everything):
-        trace.checks.append((everything, message))
+        trace.checks.append((everything, message, error))
     if not bool(_compute(everything)):
-        raise RangeError(message)
+        raise error(message)

@@ -1,0 +1,84 @@
+"""MindSpore's `set_context`: accepted, so that its scripts run, and checked, so that none means something else here.
+
+In: options. Out: `get_context`. Called by users. nbgrad has one way to run: `GRAPH_MODE` and `PYNATIVE_MODE` give the
+same results, and both compile what they run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import ArgumentError
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+
+_options: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0}
+_IGNORED = frozenset(
+    "device_id max_call_depth save_graphs save_graphs_path pynative_synchronize deterministic memory_optimize_level "
+    "max_device_memory enable_graph_kernel enable_compile_cache compile_cache_path runtime_num_threads "
+    "precompile_only jit_level jit_config jit_syntax_level inter_op_parallel_num".split()
+)
+
+
+def set_context(**kwargs: Any) -> None:
+    """Set options of MindSpore's context.
+
+    Parameters
+    ----------
+    mode : {GRAPH_MODE, PYNATIVE_MODE}, optional
+        No difference here.
+    device_target : {"CPU"}, optional
+    **kwargs
+        MindSpore's other options for graphs and devices have no effect.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown option, mode or device.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.set_context(mode=nb.GRAPH_MODE, device_target="CPU")
+    >>> nb.get_context("device_target")
+    'CPU'
+    >>> nb.set_context(mode=nb.PYNATIVE_MODE)
+    """
+    for name, value in kwargs.items():
+        if name == "mode" and value not in (GRAPH_MODE, PYNATIVE_MODE):
+            message = f"mode must be GRAPH_MODE or PYNATIVE_MODE, but got {value!r}."
+            raise ArgumentError(message)
+        if name == "device_target" and value != "CPU":
+            message = f"device_target must be 'CPU', but got {value!r}."
+            raise ArgumentError(message)
+        if name not in _options and name not in _IGNORED:
+            message = f"set_context has no option {name!r}."
+            raise ArgumentError(message)
+    _options.update(kwargs)
+
+
+def set_device(device_target: str, device_id: int = 0) -> None:
+    """Choose the device, as `set_context(device_target=...)`.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.set_device("CPU")
+    """
+    set_context(device_target=device_target, device_id=device_id)
+
+
+def get_context(attr_key: str) -> Any:
+    """The value of an option; None for one that was not set.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.get_context("mode") == nb.PYNATIVE_MODE
+    True
+    """
+    if attr_key not in _options and attr_key not in _IGNORED:
+        message = f"set_context has no option {attr_key!r}."
+        raise ArgumentError(message)
+    return _options.get(attr_key)
