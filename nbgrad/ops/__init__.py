@@ -72,6 +72,7 @@ NAMES: dict[str, str] = {
         "matrix_solve"
     ),
     "parameters": "assign assign_add assign_sub",
+    "clipping": "clip_by_norm",
     "primitives": (
         "Primitive Add Sub Mul Div RealDiv FloorDiv FloorMod Mod Pow TruncateDiv TruncateMod Exp Expm1 Log Log1p Sqrt "
         "Rsqrt Square Reciprocal Inv Abs Neg Sign Floor Ceil Round Trunc Sin Cos Tan Asin ACos Atan Atan2 Sinh Cosh "
