@@ -1,0 +1,441 @@
+"""Optimizer: what all optimizers share. Learning rates, weight decay, state, and one compiled update of all weights.
+
+In: Parameters (or groups of them), a learning rate, and at each call the gradients. Out: the Parameters with new
+values. Called by users, by `TrainOneStepCell`, and by the subclasses in optimizers.py, which define one formula each.
+An update is an ordinary recorded function that reads Parameters and writes them: `jit` compiles it once, and inside a
+function that is compiled itself it becomes part of that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DtypeError, ShapeError
+from ..graph.trace import current_trace
+from ..jit import jit
+from ..parameter import Parameter, ParameterTuple
+from ..tensor import Tensor
+from .cell import Cell
+
+FLOAT32 = np.dtype(np.float32)
+_GROUP_KEYS = ("params", "lr", "weight_decay", "order_params")
+
+
+# ----- Arguments -----
+
+
+def real_number(name: str, value: Any, least: float = 0.0, below: float = math.inf, open_end: bool = False) -> float:
+    """A number in an interval, as a float.
+
+    Parameters
+    ----------
+    name : str
+        What to call it in a message.
+    value : int or float
+    least, below : float
+        The interval [least, below), or (least, below) if `open_end`.
+
+    Raises
+    ------
+    DtypeError
+        If it is no number.
+    ArgumentError
+        If it lies outside.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        message = f"{name} must be a number, but got {value!r:.60} of type {type(value).__name__}."
+        raise DtypeError(message)
+    if not (least < value if open_end else least <= value) or not value < below:
+        upper = f" and less than {below:g}" if below < math.inf else " and finite"
+        message = f"{name} must be {'greater than' if open_end else 'at least'} {least:g}{upper}, but got {value!r}."
+        raise ArgumentError(message)
+    return float(value)
+
+
+def positive_integer(name: str, value: Any) -> int:
+    """An integer of at least 1; errors as `real_number`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        message = f"{name} must be an integer, but got {value!r:.60} of type {type(value).__name__}."
+        raise DtypeError(message)
+    if value < 1:
+        message = f"{name} must be at least 1, but got {value!r}."
+        raise ArgumentError(message)
+    return int(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """A bool; DtypeError for anything else."""
+    if not isinstance(value, bool):
+        message = f"{name} must be True or False, but got {value!r:.60} of type {type(value).__name__}."
+        raise DtypeError(message)
+    return value
+
+
+@dataclass
+class _Group:
+    """Parameters with their own learning rate or weight decay; None for the optimizer's."""
+
+    parameters: list[Any]
+    learning_rate: Any = None
+    weight_decay: Any = None
+    chosen: bool = True
+    """Whether the user made the group; if not, it is just all Parameters."""
+
+
+def _listed(parameters: Any, what: str) -> list[Any]:
+    """An iterable of Parameters or groups as a list that is not empty."""
+    if isinstance(parameters, Tensor | str | Mapping) or not isinstance(parameters, Iterable):
+        hint = " Give net.trainable_params()." if isinstance(parameters, Cell) else " Put it in a list."
+        message = f"{what} must be a list of Parameters or of groups, but got {type(parameters).__name__}.{hint}"
+        raise DtypeError(message)
+    found = list(parameters)
+    if not found:
+        message = f"{what} is empty, so there is nothing to train. Give net.trainable_params() of a net with weights."
+        raise ArgumentError(message)
+    return found
+
+
+def _groups(parameters: Any) -> tuple[list[_Group], list[Any] | None]:
+    """The groups, and the order of all Parameters if one is given; one group if the Parameters are not grouped."""
+    listed = _listed(parameters, "parameters")
+    if not any(isinstance(entry, Mapping) for entry in listed):
+        return [_Group(listed, chosen=False)], None
+    groups: list[_Group] = []
+    order: list[Any] | None = None
+    for position, entry in enumerate(listed):
+        if not isinstance(entry, Mapping):
+            message = (
+                f"parameters holds groups (dicts) and, at position {position}, {type(entry).__name__}. Give Parameters "
+                "only, or groups only."
+            )
+            raise DtypeError(message)
+        unknown = [key for key in entry if key not in _GROUP_KEYS]
+        if unknown or ("params" in entry) == ("order_params" in entry):
+            message = (
+                f"Group {position} of parameters must have the key 'params' and may have 'lr' and 'weight_decay' (or "
+                f"only 'order_params'), but it has {', '.join(map(repr, entry)) or 'no keys'}."
+            )
+            raise ArgumentError(message)
+        if "order_params" in entry:
+            order = _listed(entry["order_params"], "order_params")
+        else:
+            members = _listed(entry["params"], f"params of group {position}")
+            groups.append(_Group(members, entry.get("lr"), entry.get("weight_decay")))
+    return groups, order
+
+
+def _check_members(parameters: Sequence[Any]) -> None:
+    """Raise unless all are different Parameters of floating-point numbers. (ParameterTuple checks their names.)"""
+    seen: set[int] = set()
+    for position, parameter in enumerate(parameters):
+        if not isinstance(parameter, Parameter) or parameter.dtype.kind != "f":
+            dtype = f" of dtype {parameter.dtype.name}" if isinstance(parameter, Tensor) else ""
+            message = (
+                "An optimizer trains Parameters of floating-point numbers, but element "
+                f"{position} of parameters is {type(parameter).__name__}{dtype}."
+            )
+            raise DtypeError(message)
+        if id(parameter) in seen:
+            message = f"The Parameter {parameter.name!r} is given twice (a duplicate) in parameters. Give it once."
+            raise ArgumentError(message)
+        seen.add(id(parameter))
+
+
+# ----- The optimizer -----
+
+
+class Optimizer(Cell):
+    """What all optimizers share; subclasses define `update`, or a `construct` of their own.
+
+    Parameters
+    ----------
+    learning_rate : number, Tensor, list of numbers, or Cell
+        Fixed; or one for each step, of which the last one is kept; or computed from the global step by a Cell, such as
+        `CosineDecayLR`.
+    parameters : list of Parameter, or list of dict
+        Groups are dicts with `params` and, if they differ from the optimizer's, `lr` and `weight_decay`; a dict with
+        only `order_params` gives the order of the gradients.
+    weight_decay : number or Cell
+        Weights are pulled towards zero by it. Where Parameters are not grouped, those with "beta" or "gamma" in their
+        names are left out, as in MindSpore (not by `SGD` and `AdamW`).
+    loss_scale : float
+        Gradients are divided by it.
+
+    Raises
+    ------
+    ArgumentError
+        For no Parameters, the same one twice, different ones of one name, or numbers out of range. (A ValueError.)
+    DtypeError
+        For anything else than Parameters of floating-point numbers. (A TypeError.)
+
+    Notes
+    -----
+    Parameters with `requires_grad=False` are left alone. Float16 weights are updated in float32, in which their state
+    is kept. `learning_rate` is a Parameter (a tuple of them, if groups have their own): assigning to it compiles
+    nothing.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> class Plain(nb.nn.Optimizer):
+    ...     def update(self, k, weight, gradient, rate):
+    ...         return weight - rate * gradient
+    >>> w = nb.Parameter(nb.Tensor([1.0, 2.0]), name="w")
+    >>> optimizer = Plain(0.5, [w])
+    >>> optimizer((nb.Tensor([1.0, -1.0]),))
+    True
+    >>> optimizer.learning_rate = nb.Tensor(0.25)
+    >>> print(w.value(), optimizer.get_lr(), optimizer.global_step.value())
+    [0.5 2.5] 0.25 [1]
+    """
+
+    decays_all = False
+    """Whether weight decay applies to Parameters called beta or gamma too."""
+    decay_in_gradient = True
+    """Whether weight decay is added to the gradient; if not, `update` asks for `self.decay(k)`."""
+    parameters: ParameterTuple
+    global_step: Parameter
+
+    def __init__(
+        self, learning_rate: Any, parameters: Any, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.loss_scale = real_number("loss_scale", loss_scale, open_end=True)
+        groups, order = _groups(parameters)
+        members = [(parameter, number) for number, group in enumerate(groups) for parameter in group.parameters]
+        _check_members([parameter for parameter, _ in members])
+        if order is not None:
+            members = _reordered(members, order)
+        self.parameters = ParameterTuple([parameter for parameter, _ in members])
+        wide = any(parameter.dtype.itemsize == 8 for parameter in self.parameters)
+        self._rate_dtype = np.dtype(np.float64) if wide else FLOAT32
+        self.global_step = Parameter(np.zeros(1, np.int32), name="global_step", requires_grad=False)
+        rates = [group.learning_rate for group in groups]
+        decays = [group.weight_decay for group in groups]
+        rate_names = self._set_up("learning_rate", learning_rate, rates, self._rate)
+        decay_names = self._set_up("weight_decay", weight_decay, decays, self._checked_decay)
+        self._rate_names = [rate_names[number] for _, number in members]
+        self._decay_names: list[str | None] = [
+            decay_names[number] if groups[number].chosen or self.decays_all or not _is_norm(parameter) else None
+            for parameter, number in members
+        ]
+        self._compiled = jit(self._step)
+
+    def _set_up(self, name: str, default: Any, values: Sequence[Any], made: Any) -> list[str]:
+        """Attributes that hold the learning rates or decays of the groups; the names, in the order of the groups."""
+        if all(value is None for value in values):
+            setattr(self, name, made(default, name))
+            return [name] * len(values)
+        names = [f"{name}_group_{number}" for number in range(len(values))]
+        for attribute, value in zip(names, values, strict=True):
+            setattr(self, attribute, made(default if value is None else value, attribute))
+        object.__setattr__(self, name, tuple([getattr(self, attribute) for attribute in names]))
+        return names
+
+    def _rate(self, value: Any, name: str) -> Parameter | Cell:
+        """A learning rate as what holds it: a Cell, or a 0-d or 1-d Parameter."""
+        if isinstance(value, Cell):
+            return value
+        if isinstance(value, Tensor):
+            array = value.asnumpy()
+        elif isinstance(value, Iterable) and not isinstance(value, str | Mapping | np.ndarray):
+            array = np.array([real_number("Every learning rate", rate) for rate in value])
+        else:
+            array = np.array(value if isinstance(value, np.ndarray) else real_number("The learning rate", value))
+        if array.ndim > 1 or array.size == 0 or array.dtype.kind not in "fiu":
+            message = (
+                "The learning rate must be a number, a list of numbers, a Cell, or a Tensor with at most one axis, but "
+                f"got an array of shape {array.shape} and dtype {array.dtype}."
+            )
+            raise ArgumentError(message)
+        if not (array >= 0).all():
+            message = f"Learning rates must not be negative or NaN, but the smallest is {array.min()}."
+            raise ArgumentError(message)
+        return Parameter(array.astype(self._rate_dtype), name=name, requires_grad=False)
+
+    def _checked_decay(self, value: Any, name: str) -> float | Cell:
+        return value if isinstance(value, Cell) else real_number(name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("learning_rate", "weight_decay") and isinstance(self.__dict__.get(name), tuple):
+            count = len(self.__dict__[name])
+            message = (
+                f"The groups have their own {name}: assign to {name}_group_0 ... {name}_group_{count - 1} instead."
+            )
+            raise ArgumentError(message)
+        super().__setattr__(name, value)
+
+    def _state(self) -> dict[str, Any]:
+        trainable = tuple([parameter.requires_grad for parameter in self.parameters])
+        return {**super()._state(), "trainable": trainable}
+
+    # ----- For subclasses -----
+
+    def new_state(self, prefix: str, initial: float = 0.0) -> ParameterTuple:
+        """State for every weight, Parameters called `prefix.<name of the weight>` that `parameters_dict()` has."""
+        state = ParameterTuple(
+            [
+                Parameter(np.full(p.shape, initial, _working(p)), name=f"{prefix}.{p.name}", requires_grad=False)
+                for p in self.parameters
+            ]
+        )
+        for parameter in state:
+            self.insert_param_to_cell(parameter.name, parameter, check_name_contain_dot=False)
+        return state
+
+    def update(self, k: int, weight: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
+        """The new value of weight number `k`; writes its state with `set_data`.
+
+        Parameters
+        ----------
+        k : int
+        weight, gradient : Tensor
+            In the dtype to compute in; the gradient after weight decay and scaling.
+        rate : Tensor
+            The learning rate, 0-d.
+        """
+        message = f"{type(self).__name__} has no update method. Define update(self, k, weight, gradient, rate)."
+        raise NotImplementedError(message)
+
+    def steps(self) -> Tensor:
+        """The number of this step, from 1: a 0-d float64 Tensor."""
+        return (self.global_step.reshape(()) + 1).astype(np.float64)
+
+    def decay(self, k: int) -> Any:
+        """The weight decay of weight number `k` at this step: a float, or a 0-d Tensor if a Cell computes it."""
+        name = self._decay_names[k]
+        return 0.0 if name is None else self._now(name, _working(self.parameters[k]))
+
+    def _now(self, name: str, dtype: np.dtype[Any]) -> Any:
+        """What an attribute says at this step: a 0-d Tensor of a dtype, or a float as it is."""
+        value = getattr(self, name)
+        if isinstance(value, Cell):
+            computed = value(self.global_step)
+            if not isinstance(computed, Tensor) or computed.size != 1:
+                message = f"{name} is computed by {value.cls_name}, which must return a Tensor of one element."
+                raise ShapeError(message)
+            value = computed.reshape(())
+        elif isinstance(value, Parameter) and value.ndim:
+            value = np.take(value, np.minimum(self.global_step.reshape(()), value.size - 1))
+        return value.astype(dtype) if isinstance(value, Tensor) else value
+
+    # ----- For users -----
+
+    def get_lr(self) -> Any:
+        """The learning rate of the next step: a 0-d Tensor, or one for each Parameter if groups have their own."""
+        if isinstance(self.learning_rate, tuple):
+            return tuple([self._now(name, self._rate_dtype) for name in self._rate_names])
+        return self._now("learning_rate", self._rate_dtype)
+
+    def decay_weight(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Gradients plus weight decay times loss scale times weights; to be divided by the loss scale after that."""
+        decayed: list[Tensor] = []
+        for k, (parameter, gradient) in enumerate(zip(self.parameters, gradients, strict=True)):
+            dtype, decay = _working(parameter), self.decay(k)
+            if isinstance(decay, Tensor) or decay:
+                gradient = gradient + parameter.value().astype(dtype) * (decay * self.loss_scale)
+            decayed.append(gradient)
+        return tuple(decayed)
+
+    def scale_grad(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Gradients divided by the loss scale."""
+        return tuple(gradients) if self.loss_scale == 1.0 else tuple([g * (1.0 / self.loss_scale) for g in gradients])
+
+    def construct(self, gradients: Sequence[Any]) -> bool:
+        """Update all weights."""
+        gradients = [Tensor(g).astype(_working(p)) for p, g in zip(self.parameters, gradients, strict=True)]
+        if self.decay_in_gradient:
+            gradients = self.decay_weight(gradients)
+        rates = {name: self._now(name, self._rate_dtype) for name in self._rate_names}
+        for k, (weight, gradient) in enumerate(zip(self.parameters, self.scale_grad(gradients), strict=True)):
+            if weight.requires_grad:
+                dtype = _working(weight)
+                rate = rates[self._rate_names[k]].astype(dtype)
+                weight.set_data(self.update(k, weight.value().astype(dtype), gradient, rate))
+        self.global_step.set_data(self.global_step + 1)
+        return True
+
+    def __call__(self, gradients: Any) -> bool:
+        """Update all weights; nothing is changed if the gradients do not fit.
+
+        Parameters
+        ----------
+        gradients : tuple or list of Tensor, or Tensor
+            One for each of `self.parameters`, in their order; for a single Parameter its gradient.
+
+        Returns
+        -------
+        bool
+            True.
+
+        Raises
+        ------
+        ArgumentError, ShapeError, DtypeError
+            If there are too few or too many, or one does not have the shape of its weight, or holds no floats.
+        """
+        checked = tuple(self._checked(gradients))
+        if current_trace() is None:
+            self._compiled(*checked)
+        else:
+            super().__call__(checked)
+        return True
+
+    def _step(self, *gradients: Any) -> Tensor:
+        """What is compiled."""
+        super().__call__(gradients)
+        return self.global_step.value()
+
+    def _checked(self, gradients: Any) -> Iterator[Any]:
+        given = [gradients] if isinstance(gradients, Tensor | np.ndarray) else gradients
+        if not isinstance(given, list | tuple):
+            message = f"{self.cls_name} takes a tuple of gradients, but got {type(gradients).__name__}."
+            raise DtypeError(message)
+        if len(given) != len(self.parameters):
+            message = (
+                f"{self.cls_name} trains {len(self.parameters)} Parameters, but got {len(given)} gradients. Give one "
+                "for each of optimizer.parameters, in their order: nb.grad(f, None, optimizer.parameters)."
+            )
+            raise ArgumentError(message)
+        for parameter, gradient in zip(self.parameters, given, strict=True):
+            if not isinstance(gradient, Tensor | np.ndarray) or gradient.dtype.kind != "f":
+                dtype = f" of dtype {gradient.dtype}" if hasattr(gradient, "dtype") else ""
+                message = (
+                    f"The gradient of {parameter.name} must be a Tensor of floating-point numbers, but got "
+                    f"{type(gradient).__name__}{dtype}."
+                )
+                raise DtypeError(message)
+            if tuple(gradient.shape) != parameter.shape:
+                message = (
+                    f"The Parameter {parameter.name} has shape {parameter.shape}, but its gradient has shape "
+                    f"{tuple(gradient.shape)}. Gradients must come in the order of optimizer.parameters."
+                )
+                raise ShapeError(message)
+            yield gradient
+
+
+def _working(parameter: Parameter) -> np.dtype[Any]:
+    """The dtype in which a weight is updated: its own, or float32 instead of float16."""
+    dtype = np.dtype(parameter.dtype.dtype)
+    return FLOAT32 if dtype.itemsize < 4 else dtype
+
+
+def _is_norm(parameter: Parameter) -> bool:
+    """Whether the name is that of a normalisation's weights, which MindSpore does not decay."""
+    return "beta" in parameter.name or "gamma" in parameter.name
+
+
+def _reordered(members: list[tuple[Parameter, int]], order: Sequence[Any]) -> list[tuple[Parameter, int]]:
+    """Parameters with their groups in another order."""
+    group_of = {id(parameter): number for parameter, number in members}
+    if sorted(map(id, order)) != sorted(group_of):
+        message = (
+            f"order_params must name every Parameter of the groups once, but it has {len(order)} entries for "
+            f"{len(members)} Parameters."
+        )
+        raise ArgumentError(message)
+    return [(parameter, group_of[id(parameter)]) for parameter in order]
