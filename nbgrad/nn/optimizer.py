@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, ShapeError
+from ..errors import ArgumentError, CellError, DtypeError, ShapeError
 from ..graph.trace import current_trace
 from ..jit import jit
 from ..parameter import Parameter, ParameterTuple
@@ -300,7 +300,7 @@ class Optimizer(Cell):
             The learning rate, 0-d.
         """
         message = f"{type(self).__name__} has no update method. Define update(self, k, weight, gradient, rate)."
-        raise NotImplementedError(message)
+        raise CellError(message)
 
     def steps(self) -> Tensor:
         """The number of this step, from 1: a 0-d float64 Tensor."""
