@@ -90,13 +90,10 @@ class _Shared(Tensor):
     @property
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
         node = _raw(self)
-        array = node.value
-        assert array is not None
-        # One reference from the node, one from here, one from the argument: the user holds it no longer.
-        if sys.getrefcount(array) <= 3:
+        if _holders(node) <= _ALONE:
             self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
             return node
-        return _constant(np.array(array))
+        return _constant(np.array(node.value))
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -122,6 +119,15 @@ def _constant(array: np.ndarray) -> Node:
     node = constant(array)
     node.tensor = True
     return node
+
+
+def _holders(node: Node) -> int:
+    """How many references to the data of a node there are."""
+    return sys.getrefcount(node.value)
+
+
+_ALONE = _holders(_constant(np.zeros(1)))
+"""As many as there are when the user holds none."""
 
 
 def share(tensor: Tensor) -> np.ndarray:

@@ -8,6 +8,7 @@ they are single programs, not loops. Called by users.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -167,7 +168,12 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         raise ArgumentError(message)
     call = prepare(fn, points, {}, range(len(points)))
     with recording(call.nodes):
-        output, aux = _split(fn, fn(*call.args), has_aux)
+        try:
+            returned = fn(*call.args)
+        except TypeError:
+            _check_count(fn, points)
+            raise
+        output, aux = _split(fn, returned, has_aux)
         output_nodes(fn, output)
         tangents = [
             _vector(value, node, f"Tangent {position}")
@@ -186,6 +192,20 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         results.value(output, tensors), optree.tree_unflatten(treespec, slots), results.value(aux, tensors)
     )
     return tuple(filled) if has_aux else tuple(filled[:2])
+
+
+def _check_count(fn: Callable[..., Any], points: Sequence[Any]) -> None:
+    """Raise if a function does not take as many arguments as there are inputs."""
+    try:
+        inspect.signature(getattr(fn, "construct", fn)).bind(*points)
+    except TypeError as error:
+        message = (
+            f"jvp was given {len(points)} input{'s' if len(points) != 1 else ''} for {name_of(fn)}(): {error}. The inputs "
+            "are one Tensor or array, or a tuple of one for each argument of the function."
+        )
+        raise DtypeError(message) from None
+    except ValueError:
+        return  # a function without a signature
 
 
 def _paired(vectors: Sequence[Any], nodes: Sequence[Node]) -> list[tuple[Any, Node]]:

@@ -299,9 +299,7 @@ class GradOperation:
         return _gradient(fn, request)
 
     def __repr__(self) -> str:
-        return (
-            f"GradOperation(get_all={self.get_all}, get_by_list={self.get_by_list}, sens_param={self.sens_param})"
-        )
+        return f"GradOperation(get_all={self.get_all}, get_by_list={self.get_by_list}, sens_param={self.sens_param})"
 
 
 def get_grad(gradients: Any, identifier: int | Parameter) -> Any:
