@@ -14,7 +14,7 @@ NAMES: dict[str, str] = {
     "containers": "SequentialCell CellList CellDict",
     "dense": "Dense Embedding Flatten Identity Dropout",
     "activations": (
-        "ReLU ReLU6 LeakyReLU PReLU ELU CELU SELU GELU FastGelu SiLU Sigmoid LogSigmoid Tanh Softmax LogSoftmax "
+        "ReLU ReLU6 LeakyReLU PReLU ELU CELU SELU SeLU GELU FastGelu SiLU Sigmoid LogSigmoid Tanh Softmax LogSoftmax "
         "Softmin Softplus Softsign HSigmoid HSwish Hardtanh HShrink SoftShrink Mish Tanhshrink GLU get_activation"
     ),
     "convolution": "Conv1d Conv2d Conv2dTranspose",

@@ -15,7 +15,7 @@ from ..graph.primitives import transpose
 from ..numpy.lifting import as_node, wrap
 from ..numpy.linear_algebra import matmul_node
 from ..numpy.operands import promote
-from ..ops.indexing import gather, one_hot
+from ..ops.indexing import gather
 from ..ops.random import dropout
 from ..ops.shapes import flatten
 from ..tensor import Tensor
@@ -137,7 +137,7 @@ class Embedding(Cell):
     vocab_size, embedding_size : int
         The rows and columns of the table.
     use_one_hot : bool
-        Multiply one-hot vectors with the table instead of looking rows up; the result is the same.
+        Has no effect: rows are looked up, which gives what a product with one-hot vectors would.
     embedding_table : str, number, Initializer, Tensor or ndarray
         The initial table.
     dtype : dtype
@@ -210,10 +210,7 @@ class Embedding(Cell):
         DtypeError, RangeError
             If indices are no integers, or no rows.
         """
-        if not self.use_one_hot:
-            return gather(self.embedding_table, ids, 0)
-        rows = one_hot(ids, self.vocab_size, 1.0, 0.0).astype(self.embedding_table.dtype)
-        return wrap(matmul_node(rows._node, self.embedding_table._node))
+        return gather(self.embedding_table, ids, 0)
 
     def extend_repr(self) -> str:
         """The sizes."""
