@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, NameTakenError
+from ..errors import ArgumentError, NameTakenError
 from ..graph.ir import elementwise
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import inexact
 from ..ops import activations as functions
 from ..ops.elementwise import tanh
 from ..tensor import Tensor
-from .arguments import flag, parameter, positive, real
+from .arguments import flag, parameter, positive, real, whole
 from .cell import Cell
 
 
@@ -40,13 +40,6 @@ class _Activation(Cell):
     def extend_repr(self) -> str:
         """The numbers."""
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shape)
-
-
-def _axis(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        message = f"axis must be an integer, but got {value!r} of type {type(value).__name__}."
-        raise DtypeError(message)
-    return value
 
 
 # ----- Rectifiers -----
@@ -296,7 +289,7 @@ class Softmax(_Activation):
     function = staticmethod(functions.softmax)
 
     def __init__(self, axis: int = -1) -> None:
-        super().__init__(axis=_axis(axis))
+        super().__init__(axis=whole(axis, "axis"))
 
 
 class LogSoftmax(_Activation):
@@ -305,7 +298,7 @@ class LogSoftmax(_Activation):
     function = staticmethod(functions.log_softmax)
 
     def __init__(self, axis: int = -1) -> None:
-        super().__init__(axis=_axis(axis))
+        super().__init__(axis=whole(axis, "axis"))
 
 
 class Softmin(_Activation):
@@ -314,7 +307,7 @@ class Softmin(_Activation):
     function = staticmethod(functions.softmin)
 
     def __init__(self, axis: int = -1) -> None:
-        super().__init__(axis=_axis(axis))
+        super().__init__(axis=whole(axis, "axis"))
 
 
 class GLU(_Activation):
@@ -323,7 +316,7 @@ class GLU(_Activation):
     function = staticmethod(functions.glu)
 
     def __init__(self, axis: int = -1) -> None:
-        super().__init__(axis=_axis(axis))
+        super().__init__(axis=whole(axis, "axis"))
 
 
 # ----- By name -----

@@ -12,8 +12,26 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
+from ..grad import check_flag
 from ..parameter import Parameter
 from .initializer import HeUniform, Initializer, Uniform, initializer
+
+flag = check_flag
+"""A bool, or a DtypeError."""
+
+
+def whole(value: Any, name: str) -> int:
+    """An integer.
+
+    Raises
+    ------
+    DtypeError
+        If it is something else; a bool is.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        message = f"{name} must be an integer, but got {value!r} of type {type(value).__name__}."
+        raise DtypeError(message)
+    return int(value)
 
 
 def positive(value: Any, name: str) -> int:
@@ -24,27 +42,11 @@ def positive(value: Any, name: str) -> int:
     DtypeError, ArgumentError
         If it is no integer, or less.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        message = f"{name} must be an integer, but got {value!r} of type {type(value).__name__}."
-        raise DtypeError(message)
-    if value < 1:
+    number = whole(value, name)
+    if number < 1:
         message = f"{name} must be at least 1, but got {value}."
         raise ArgumentError(message)
-    return int(value)
-
-
-def flag(value: Any, name: str) -> bool:
-    """A bool.
-
-    Raises
-    ------
-    DtypeError
-        If it is something else.
-    """
-    if not isinstance(value, bool):
-        message = f"{name} must be True or False, but got {value!r} of type {type(value).__name__}."
-        raise DtypeError(message)
-    return value
+    return number
 
 
 def real(value: Any, name: str) -> float:
@@ -61,8 +63,8 @@ def real(value: Any, name: str) -> float:
     return float(value)
 
 
-def part(value: Any, name: str, whole: bool = True) -> float:
-    """A number from 0 to 1; 1 itself only if `whole`.
+def part(value: Any, name: str, closed: bool = True) -> float:
+    """A number from 0 to 1; 1 itself only if `closed`.
 
     Raises
     ------
@@ -70,8 +72,8 @@ def part(value: Any, name: str, whole: bool = True) -> float:
         If it is no number, or lies elsewhere.
     """
     number = real(value, name)
-    if not (0 <= number <= 1 if whole else 0 <= number < 1):
-        message = f"{name} must be at least 0 and {'at most' if whole else 'less than'} 1, but got {value!r}."
+    if not (0 <= number <= 1 if closed else 0 <= number < 1):
+        message = f"{name} must be at least 0 and {'at most' if closed else 'less than'} 1, but got {value!r}."
         raise ArgumentError(message)
     return number
 

@@ -93,7 +93,7 @@ class MultiheadAttention(Cell):
                     f"{name}=True is not supported. Join what it adds to key and value yourself, with nb.ops.concat."
                 )
                 raise ArgumentError(message)
-        self.dropout = part(dropout, "dropout", whole=False)
+        self.dropout = part(dropout, "dropout", closed=False)
         self.has_bias = flag(has_bias, "has_bias")
         self.kdim = self.embed_dim if kdim is None else positive(kdim, "kdim")
         self.vdim = self.embed_dim if vdim is None else positive(vdim, "vdim")

@@ -20,7 +20,7 @@ from ..ops.random import dropout
 from ..ops.shapes import flatten
 from ..tensor import Tensor
 from .activations import get_activation
-from .arguments import default_bias, default_weight, flag, parameter, part, positive, real
+from .arguments import default_bias, default_weight, flag, parameter, part, positive, real, whole
 from .cell import Cell
 
 
@@ -183,10 +183,7 @@ class Embedding(Cell):
         self.padding_idx = padding_idx
         table = parameter(embedding_table, (self.vocab_size, self.embedding_size), dtype)
         if padding_idx is not None:
-            if isinstance(padding_idx, bool) or not isinstance(padding_idx, int):
-                message = f"padding_idx must be an integer or None, but got {padding_idx!r}."
-                raise DtypeError(message)
-            if not 0 <= padding_idx < self.vocab_size:
+            if not 0 <= whole(padding_idx, "padding_idx") < self.vocab_size:
                 message = f"padding_idx must lie between 0 and {self.vocab_size - 1}, but got {padding_idx}."
                 raise RangeError(message)
             values = table.asnumpy()
@@ -236,11 +233,7 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
-        for name, axis in (("start_dim", start_dim), ("end_dim", end_dim)):
-            if isinstance(axis, bool) or not isinstance(axis, int):
-                message = f"{name} must be an integer, but got {axis!r} of type {type(axis).__name__}."
-                raise DtypeError(message)
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim, self.end_dim = whole(start_dim, "start_dim"), whole(end_dim, "end_dim")
 
     def construct(self, x: Any) -> Tensor:
         """Join the axes."""
@@ -294,7 +287,7 @@ class Dropout(Cell):
                 raise ArgumentError(message)
             self.p = 1.0 - self.keep_prob
         else:
-            self.p = part(p, "p", whole=False)
+            self.p = part(p, "p", closed=False)
             self.keep_prob = 1.0 - self.p
 
     def construct(self, x: Any) -> Tensor:

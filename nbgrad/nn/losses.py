@@ -17,7 +17,7 @@ from ..numpy.ufuncs import multiply
 from ..ops import losses as functions
 from ..ops.losses import REDUCTIONS
 from ..tensor import Tensor
-from .arguments import flag, part, real
+from .arguments import flag, part, real, whole
 from .cell import Cell
 
 
@@ -192,7 +192,7 @@ class CrossEntropyLoss(LossBase):
     ) -> None:
         super().__init__(reduction)
         self.weight = _floats(weight, "weight")
-        self.ignore_index = _class_index(ignore_index)
+        self.ignore_index = whole(ignore_index, "ignore_index")
         self.label_smoothing = part(label_smoothing, "label_smoothing")
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
@@ -214,18 +214,11 @@ class NLLLoss(LossBase):
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.weight = _floats(weight, "weight")
-        self.ignore_index = _class_index(ignore_index)
+        self.ignore_index = whole(ignore_index, "ignore_index")
 
     def construct(self, logits: Any, labels: Any) -> Tensor:
         """The loss of log-probabilities (N, C, ...) or (C,) and class indices (N, ...)."""
         return functions.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
-
-
-def _class_index(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        message = f"ignore_index must be an integer, but got {value!r} of type {type(value).__name__}."
-        raise DtypeError(message)
-    return value
 
 
 class SoftmaxCrossEntropyWithLogits(LossBase):

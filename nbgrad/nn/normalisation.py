@@ -13,10 +13,10 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..numpy.lifting import as_node
-from ..numpy.operands import integer, only
+from ..numpy.operands import only
 from ..ops.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm_from, rms_norm
 from ..tensor import Tensor
-from .arguments import flag, parameter, part, positive, real
+from .arguments import flag, parameter, part, positive, real, whole
 from .cell import Cell
 
 
@@ -179,8 +179,8 @@ class LayerNorm(Cell):
     ) -> None:
         super().__init__()
         self.normalized_shape = _extents(normalized_shape)
-        self.begin_norm_axis = integer(begin_norm_axis, "begin_norm_axis")
-        self.begin_params_axis = integer(begin_params_axis, "begin_params_axis")
+        self.begin_norm_axis = whole(begin_norm_axis, "begin_norm_axis")
+        self.begin_params_axis = whole(begin_params_axis, "begin_params_axis")
         if self.begin_params_axis < 0 and len(self.normalized_shape) != -self.begin_params_axis:
             count = len(self.normalized_shape)
             message = (

@@ -203,7 +203,7 @@ class _Recurrent(Cell):
         self.num_layers = positive(num_layers, "num_layers")
         self.has_bias = flag(has_bias, "has_bias")
         self.batch_first = flag(batch_first, "batch_first")
-        self.dropout = part(dropout, "dropout", whole=False)
+        self.dropout = part(dropout, "dropout", closed=False)
         self.bidirectional = flag(bidirectional, "bidirectional")
         names: list[list[str]] = []
         for layer in range(self.num_layers):
