@@ -17,10 +17,13 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, broadcast, elementwise, zeros
 from ..graph.primitives import concatenate, reshape, transpose
+from ..graph.trace import current_trace
 from ..numpy.lifting import as_node, wrap
 from ..numpy.linear_algebra import matmul_node
 from ..numpy.operands import cut, inexact, promote
 from ..ops.random import dropout
+from ..runtime.evaluate import compute
+from ..tensor import Tensor
 from .arguments import flag, parameter, part, positive
 from .cell import Cell
 from .initializer import Uniform
@@ -157,6 +160,13 @@ def _checked_input(x: Any, forms: Sequence[int], size: int, name: str) -> Node:
     return node
 
 
+def _settled(results: Sequence[Node]) -> list[Node]:
+    """Results that share nearly all of their work: computed together now, unless something records them."""
+    if current_trace() is not None:
+        return list(results)
+    return [Tensor._holding(value)._node for value in compute(results)]
+
+
 def _delivered(states: Sequence[Node]) -> Any:
     """A bare state, or the pair of an LSTM."""
     return wrap(states[0]) if len(states) == 1 else tuple([wrap(node) for node in states])
@@ -265,6 +275,7 @@ class _Recurrent(Cell):
         if self.batch_first:
             node = transpose(node, (1, 0, 2))
         ends = [concatenate([reshape(s[k], (1, *shape[1:])) for s in last], 0) for k in range(self.kind.states)]
+        node, *ends = _settled([node, *ends])
         return wrap(node), _delivered(ends)
 
     def _run(
