@@ -200,8 +200,8 @@ def _check_count(fn: Callable[..., Any], points: Sequence[Any]) -> None:
         inspect.signature(getattr(fn, "construct", fn)).bind(*points)
     except TypeError as error:
         message = (
-            f"jvp was given {len(points)} input{'s' if len(points) != 1 else ''} for {name_of(fn)}(): {error}. The inputs "
-            "are one Tensor or array, or a tuple of one for each argument of the function."
+            f"jvp was given {len(points)} input{'s' if len(points) != 1 else ''} for {name_of(fn)}(): {error}. The "
+            "inputs are one Tensor or array, or a tuple of one for each argument of the function."
         )
         raise DtypeError(message) from None
     except ValueError:

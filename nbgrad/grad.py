@@ -112,6 +112,7 @@ def weight_nodes(weights: Any) -> list[Node]:
             )
             raise DtypeError(message)
         if isinstance(weight, Parameter):
+            weight._noted()
             nodes.append(weight._leaf if weight.requires_grad else make("alias", (weight._leaf,)))
             continue
         if weight._node.name != "alias":
@@ -463,8 +464,10 @@ def _used_parameters(fn: Any, outputs: Sequence[Node]) -> tuple[Parameter, ...]:
     used: dict[Parameter, None] = {}
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
-        if parameter is not None and parameter.requires_grad and parameter._leaf is node and node.dtype.kind == "f":
-            used[parameter] = None
+        if parameter is not None and parameter._leaf is node and node.dtype.kind == "f":
+            parameter._noted()
+            if parameter.requires_grad:
+                used[parameter] = None
     own = [p for p in getattr(fn, "trainable_params", list)() if p in used]
     return tuple(dict.fromkeys([*own, *used]))
 

@@ -44,13 +44,13 @@ class Path:
     guards: list[np.ndarray]
     checks: list[tuple[str, type[NbgradError]]]
     native: bool
-    parameters: list[tuple[Any, Node, bool]]
-    """Parameters that the function reads, the node that stood for each, whether it was trainable: inputs after the
-    arguments."""
+    parameters: list[tuple[Any, Node]]
+    """Parameters that the function reads, and the node that stood for each: inputs after the arguments."""
     written: list[Any]
     """Parameters that the function writes to: their new values are outputs after all others."""
     cells: dict[Any, Any]
-    """The state, such as `training`, that the Cells taking part had when the path was recorded."""
+    """The state, such as `training`, that the Cells taking part (and Parameters that were differentiated with respect
+    to) had when the path was recorded."""
     version: int
     """The version of all Cells for which `cells` is known to hold."""
 
@@ -66,9 +66,9 @@ class Path:
             if any(cell._state() != known for cell, known in self.cells.items()):
                 return False
             self.version = now
-        for parameter, node, trainable in self.parameters:
+        for parameter, node in self.parameters:
             leaf = parameter._leaf
-            if leaf.shape != node.shape or leaf.dtype != node.dtype or parameter.requires_grad != trainable:
+            if leaf.shape != node.shape or leaf.dtype != node.dtype:
                 return False
         return True
 
@@ -95,6 +95,10 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<jit of {name_of(self.fn)}>"
+
+    def __reduce__(self) -> Any:
+        """A copy, also in another process, compiles for itself."""
+        return Jitted, (self.fn,)
 
     def __getattr__(self, name: str) -> Any:
         """What a compiled Cell has, such as `trainable_params`."""
@@ -150,7 +154,7 @@ class Jitted:
 
     def _run(self, path: Path, dynamic: Sequence[Any]) -> Any:
         arrays = [_ready(value, node) for value, node in zip(dynamic, path.arguments, strict=False)]
-        for parameter, _, _ in path.parameters:
+        for parameter, _ in path.parameters:
             value = parameter._leaf.value
             arrays.append(ready(parameter._leaf) if value is not None else parameter._concrete())
         if path.program is None or config.interpret():
@@ -238,7 +242,7 @@ class Jitted:
         simple = plain and not (guards or checks or tensors or written or parameters)
         simple = simple and all(leaf is _RESULT for leaf in kept)
         structure = _postfix(out_spec) if simple else None
-        arguments += [node for _, node, _ in parameters]
+        arguments += [node for _, node in parameters]
         program = None
         if not config.interpret():
             scalar = [Output(node, scalar=True) for node in outputs] if structure is not None else map(Output, outputs)
@@ -332,13 +336,13 @@ def _as_kind(array: np.ndarray, kind: str) -> Any:
     return array[()] if array.ndim == 0 else array
 
 
-def _parameters(outputs: Sequence[Node]) -> list[tuple[Any, Node, bool]]:
-    """The Parameters that a graph reads, with the node and the `requires_grad` of each."""
-    found: list[tuple[Any, Node, bool]] = []
+def _parameters(outputs: Sequence[Node]) -> list[tuple[Any, Node]]:
+    """The Parameters that a graph reads, with the node of each."""
+    found: list[tuple[Any, Node]] = []
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
         if parameter is not None and parameter._leaf is node:
-            found.append((parameter, node, parameter.requires_grad))
+            found.append((parameter, node))
     return found
 
 

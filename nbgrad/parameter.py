@@ -102,6 +102,8 @@ class Parameter(Tensor):
     def _write(self, node: Node) -> None:
         """Take the value of a node, which may not be known yet."""
         trace = current_trace()
+        if node.shape != self._leaf.shape:
+            CELLS.number += 1
         if trace is None and node.value is not None:
             self._hold(node.value)
             return
@@ -110,6 +112,16 @@ class Parameter(Tensor):
         else:
             evaluate.pending.add(self)
         self._leaf = self._snapshot = node
+
+    def _noted(self) -> None:
+        """Let a recording know that what it records depends on more of this Parameter than its value."""
+        trace = current_trace()
+        if trace is not None:
+            trace.cells[self] = self._state()
+
+    def _state(self) -> Any:
+        """What a compiled function that differentiates with respect to it takes for granted."""
+        return self._requires_grad, self._leaf.shape, self._leaf.dtype
 
     def _take(self, node: Node) -> None:
         self._write(node)
