@@ -226,7 +226,7 @@ def set_seed(seed: int) -> None:
     >>> bool((nb.ops.randn(2) == first).all())
     True
     """
-    from .nn.initializer import seed_host
+    from .common.initializer import seed_host
 
     number = checked_seed(seed)
     default_generator().manual_seed(number)

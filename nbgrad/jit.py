@@ -237,7 +237,7 @@ class Jitted:
         checks = [node for node, _, _ in trace.checks]
         outputs = [*nodes, *guards, *checks, *[node for _, node in written]]
         parameters = _parameters(outputs)
-        if parameters and not tensors:
+        if not tensors and (parameters or any(isinstance(key, Tensor) for key in trace.cells)):
             tensors, kinds = True, ["tensor"] * len(kinds)
         simple = plain and not (guards or checks or tensors or written or parameters)
         simple = simple and all(leaf is _RESULT for leaf in kept)

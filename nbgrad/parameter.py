@@ -227,7 +227,7 @@ class Parameter(Tensor):
         if isinstance(init, str) and init == "same":
             value: Any = Tensor._of(constant(np.array(self._concrete())))
         else:
-            from .nn.initializer import initializer
+            from .common.initializer import initializer
 
             value = initializer(init, self.shape, self.dtype)
         return Parameter(value, self.name, self.requires_grad)

@@ -559,7 +559,7 @@ def _initial(dtype: Any, shape: Any, init: Any) -> Tensor:
     if init is None or shape is None:
         message = "A Tensor needs input_data: a Tensor, ndarray, number or list (or shape, dtype and init)."
         raise DtypeError(message)
-    initializer = import_module(".nn.initializer", __package__).initializer
+    initializer = import_module(".common.initializer", __package__).initializer
     return initializer(init, shape, np.float32 if dtype is None else dtype)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError
 from ..grad import check_flag
 from ..parameter import Parameter
-from .initializer import HeUniform, Initializer, Uniform, initializer
+from ..common.initializer import HeUniform, Initializer, Uniform, initializer
 
 flag = check_flag
 """A bool, or a DtypeError."""

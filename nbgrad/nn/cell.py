@@ -7,18 +7,47 @@ A Cell only keeps books: what `construct` does is recorded like anything else.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import optree
+
 from ..custom import custom_vjp
-from ..dtype import dtype_of
+from ..dtype import DType, dtype_of
 from ..errors import ArgumentError, CellError, DtypeError, NameTakenError
 from ..graph.trace import CELLS, current_trace
+from ..lifting import flatten
 from ..parameter import Parameter
+from ..runtime.evaluate import compute, finish_pending
 from ..tensor import Tensor
 
-_SIMPLE = (bool, int, float, str, type(None))
+_SIMPLE = (bool, int, float, str, type(None), DType)
+
+
+class _Outermost(threading.local):
+    """Whether a Cell of this thread is being called."""
+
+    inside = False
+
+
+_outermost = _Outermost()
+
+
+class _Identity:
+    """An attribute that is compared by identity: an array, a function."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Cell:
@@ -79,17 +108,44 @@ class Cell:
         raise CellError(message)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `construct`."""
+        """Run `construct`; outside of recordings, what the outermost Cell returns is computed at once."""
         trace = current_trace()
-        if trace is not None and self not in trace.cells:
+        if trace is not None:
+            result = self._called(args, kwargs)
             trace.cells[self] = self._state()
+            return result
+        if _outermost.inside:
+            return self._called(args, kwargs)
+        _outermost.inside = True
+        try:
+            return _computed(self._called(args, kwargs))
+        finally:
+            _outermost.inside = False
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._compute_dtype is not None:
             args, kwargs = _cast(args, self._compute_dtype), _cast(kwargs, self._compute_dtype)
+            with self._cast_parameters(self._compute_dtype):
+                return self._construct(args, kwargs)
+        return self._construct(args, kwargs)
+
+    def _construct(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if hasattr(type(self), "bprop"):
             if self._with_rule is None:
                 self._with_rule = custom_vjp(self.construct, bprop=self._backward)
             return self._with_rule(*args, **kwargs)
         return self.construct(*args, **kwargs)
+
+    @contextmanager
+    def _cast_parameters(self, dtype: Any) -> Iterator[None]:
+        """Let `construct` see this Cell's Parameters in another dtype."""
+        attributes = self.__dict__
+        for name, parameter in self._params.items():
+            attributes[name] = parameter.astype(dtype) if parameter.dtype.kind == "f" else parameter
+        try:
+            yield
+        finally:
+            attributes.update(self._params)
 
     def _backward(self, *args: Any) -> Any:
         """The Cell's own derivative, whose last two arguments are the output and its cotangent."""
@@ -155,14 +211,11 @@ class Cell:
 
     def _state(self) -> dict[str, Any]:
         """What a compiled function takes for granted about this Cell, apart from the values of its Parameters."""
-        state: dict[str, Any] = {}
-        for name, value in self.__dict__.items():
-            if isinstance(value, _SIMPLE):
-                state[name] = value
-            elif isinstance(value, Parameter | Cell):
-                state[name] = id(value)
-        state["_compute_dtype"] = self._compute_dtype
-        return state
+        return {
+            name: value if isinstance(value, _SIMPLE) else _Identity(value)
+            for name, value in self.__dict__.items()
+            if name != "_with_rule"
+        }
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
         """Register a Parameter under a name.
@@ -335,7 +388,7 @@ class Cell:
         return self
 
     def to_float(self, dst_type: Any) -> Cell:
-        """Cast floating-point inputs of this Cell and of its sub-cells to a dtype before `construct`.
+        """Compute in a dtype: inputs and Parameters of this Cell and of its sub-cells are cast before `construct`.
 
         Parameters
         ----------
@@ -382,6 +435,18 @@ class Cell:
         lines += [f"({name}): {cell!r}" for name, cell in self._cells.items()]
         inner = "\n".join(lines).replace("\n", "\n  ")
         return f"{self.cls_name}(\n  {inner}\n)"
+
+
+def _computed(result: Any) -> Any:
+    """The Tensors that a Cell returned, all computed by one program."""
+    leaves, treespec = flatten(result)
+    lazy = [leaf for leaf in leaves if type(leaf) is Tensor and leaf._node.value is None]
+    if not lazy:
+        finish_pending()
+        return result
+    values = iter(compute([leaf._node for leaf in lazy]))
+    known = [Tensor._holding(next(values)) if any(leaf is one for one in lazy) else leaf for leaf in leaves]
+    return optree.tree_unflatten(treespec, known)
 
 
 def _cast(values: Any, dtype: Any) -> Any:

@@ -26,7 +26,7 @@ from ..runtime.evaluate import compute
 from ..tensor import Tensor
 from .arguments import flag, parameter, part, positive
 from .cell import Cell
-from .initializer import Uniform
+from ..common.initializer import Uniform
 
 States = tuple[Node, ...]
 Step = Callable[[Node, Node, States], States]

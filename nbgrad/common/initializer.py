@@ -250,7 +250,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = np.float32) -> Tensor
     Examples
     --------
     >>> import nbgrad as nb
-    >>> from nbgrad.nn import initializer
+    >>> from nbgrad.common.initializer import initializer
     >>> print(initializer("ones", (2,)), initializer(0.5, 3, nb.float64))
     [1. 1.] [0.5 0.5 0.5]
     """

@@ -1,0 +1,12 @@
+"""MindSpore's package `common`: its names for what stands elsewhere in nbgrad, and the initializers.
+
+In: nothing. Out: `dtype`, `Tensor`, `Parameter`, `ParameterTuple`, `set_seed`, `get_seed`. Called by ported scripts
+(`from nbgrad.common import dtype as mstype`, `from nbgrad.common.initializer import initializer, Normal`).
+"""
+
+from .. import dtype as dtype
+from ..generator import get_seed as get_seed
+from ..generator import set_seed as set_seed
+from ..parameter import Parameter as Parameter
+from ..parameter import ParameterTuple as ParameterTuple
+from ..tensor import Tensor as Tensor
