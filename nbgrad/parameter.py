@@ -94,6 +94,9 @@ class Parameter(Tensor):
 
     def _restore(self, leaf: Node) -> None:
         """Be what a leaf says, for instance what the Parameter was before a function that was only recorded."""
+        if leaf.owner is None:
+            self._leaf = self._snapshot = leaf
+            return
         assert leaf.value is not None
         snapshot = constant(leaf.value)
         snapshot.tensor = True
@@ -107,7 +110,7 @@ class Parameter(Tensor):
         if trace is None and node.value is not None:
             self._hold(node.value)
             return
-        if trace is not None and trace.guards is not None:
+        if trace is not None and trace.collects:
             trace.written.setdefault(self, self._leaf)
         else:
             evaluate.pending.add(self)

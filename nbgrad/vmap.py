@@ -18,7 +18,6 @@ from .graph.ir import Node, placeholder, topological
 from .graph.primitives import transpose
 from .graph.trace import recording
 from .lifting import Results, flatten, kind_of, name_of, node_of
-from .runtime import evaluate
 from .tensor import Tensor
 
 
@@ -83,9 +82,14 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             raise ArgumentError(message) if not sizes else ShapeError(message)
         size = sizes.pop()
         lifted_args, lifted_kwargs = optree.tree_unflatten(treespec, lifted)
-        with recording(mapping):
-            output = fn(*lifted_args, **lifted_kwargs)
-        _refuse_writes(mapping, fn)
+        with recording(mapping, mapping=mapping, size=size) as trace:
+            try:
+                output = fn(*lifted_args, **lifted_kwargs)
+            finally:
+                written = [(parameter, parameter._leaf) for parameter in trace.written]
+                for parameter, before in trace.written.items():
+                    parameter._restore(before)
+        _write(written, mapping, fn)
         tensors = any(isinstance(leaf, Tensor) for leaf in leaves)
         return _collect(fn, output, out_axes, mapping, size, tensors)
 
@@ -131,16 +135,17 @@ def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node],
     return Tensor._of(stand_in)
 
 
-def _refuse_writes(mapping: dict[Node, Node], fn: Callable[..., Any]) -> None:
-    """Raise if the function wrote something that differs from value to value to a Parameter."""
-    for parameter in list(evaluate.pending.parameters):
-        if any(node in mapping for node in topological([parameter._leaf])):
-            del evaluate.pending.parameters[parameter]
+def _write(written: list[tuple[Any, Node]], mapping: dict[Node, Node], fn: Callable[..., Any]) -> None:
+    """Write to Parameters what the function wrote: the same for all values, such as the state of a generator."""
+    for parameter, node in written:
+        if any(source in mapping for source in topological([node])):
             message = (
                 f"{name_of(fn)}() writes to the Parameter {parameter.name} inside vmap, where the value differs from "
                 "one mapped value to the next. Return it instead."
             )
             raise ArgumentError(message)
+    for parameter, node in written:
+        parameter._write(node)
 
 
 def _collect(

@@ -1,5 +1,7 @@
 """Networks through the Cell interface: what a training step costs, and what recording one without jit costs."""
 
+import itertools
+
 import numpy as np
 
 import nbgrad as nb
@@ -9,7 +11,7 @@ from nbgrad import nn
 def mlp(sizes, rng):
     """Dense layers with ReLU in between."""
     layers = []
-    for k, (n, m) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for k, (n, m) in enumerate(itertools.pairwise(sizes)):
         weight = nb.Tensor((rng.standard_normal((m, n)) / np.sqrt(n)).astype(np.float32))
         layers += [nn.Dense(n, m, weight_init=weight), nn.ReLU()] if k < len(sizes) - 2 else [nn.Dense(n, m)]
     return nn.SequentialCell(layers)

@@ -6,7 +6,7 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only coun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -20,23 +20,30 @@ from .ir import Node, topological
 class Trace:
     """One recording: its `arguments` are the nodes that stand for what the recorded function was called with.
 
-    `guards` is None unless `jit` records: then each guard is (node, value it had), `checks` are conditions that must
-    hold in every call, `written` maps Parameters to the nodes that they had before the function wrote to them, and
-    `cells` maps Cells that took part to the state that they had. A recording inside another shares all that.
+    `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
+    must hold in every call. `cells` maps Cells (and Parameters) that took part to the state that they had. A recording
+    inside another shares all that. `written` maps Parameters to the nodes that they had before the function wrote to
+    them; only `jit` and `vmap`, which undo such writes, collect it. For `vmap`, `mapping` maps each argument to all its
+    values, of which there are `size`.
     """
 
-    __slots__ = ("arguments", "cells", "checks", "guards", "parent", "written")
+    __slots__ = ("arguments", "cells", "checks", "collects", "guards", "mapping", "parent", "size", "written")
 
-    def __init__(self, parent: Trace | None, arguments: Iterable[Node], jit: bool) -> None:
+    def __init__(
+        self, parent: Trace | None, arguments: Iterable[Node], jit: bool, mapping: Mapping[Node, Node] | None, size: int
+    ) -> None:
         self.parent = parent
         self.arguments = frozenset(arguments)
+        self.mapping, self.size = mapping, size
         self.guards: list[tuple[Node, np.ndarray]] | None = [] if jit else None
         self.checks: list[tuple[Node, str, type[NbgradError]]] = []
-        self.written: dict[Any, Node] = {}
         self.cells: dict[Any, Any] = {}
+        self.written: dict[Any, Node] = {}
+        self.collects = jit or mapping is not None
         if parent is not None and not jit:
-            self.guards, self.checks = parent.guards, parent.checks
-            self.written, self.cells = parent.written, parent.cells
+            self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
+            if not self.collects:
+                self.collects, self.written = parent.collects, parent.written
 
     def owns(self, node: Node) -> bool:
         """Whether a node's value depends on the arguments, or for `jit` on Parameters."""
@@ -88,9 +95,11 @@ def is_being_recorded(node: Node) -> bool:
 
 
 @contextmanager
-def recording(arguments: Iterable[Node] = (), jit: bool = False) -> Iterator[Trace]:
+def recording(
+    arguments: Iterable[Node] = (), jit: bool = False, mapping: Mapping[Node, Node] | None = None, size: int = 0
+) -> Iterator[Trace]:
     """Open a recording for the time of a `with` block."""
-    trace = Trace(_current.get(), arguments, jit)
+    trace = Trace(_current.get(), arguments, jit, mapping, size)
     token = _current.set(trace)
     try:
         yield trace

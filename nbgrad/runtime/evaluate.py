@@ -16,6 +16,7 @@ import numpy as np
 from .. import config
 from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
+from ..graph.batch import batch
 from ..graph.interpret import interpret
 from ..graph.ir import PRIMITIVES, Node, by_serial, plain_dtype
 from ..graph.primitives import reduce
@@ -213,6 +214,12 @@ def require(condition: Node, message: str, error: type[NbgradError] = RangeError
     if condition.size == 0:
         return
     everything = reduce("min", condition, range(condition.ndim))
+    trace = current_trace()
+    while trace is not None:
+        if trace.mapping and any(node in trace.mapping for node in by_serial([everything])):
+            # It must hold for each of the values that vmap maps.
+            everything = reduce("min", batch([everything], trace.mapping, trace.size)[0], (0,))
+        trace = trace.parent
     trace = current_trace()
     if trace is not None and trace.varies(everything):
         trace.checks.append((everything, message, error))
