@@ -102,7 +102,7 @@ class _Shared(Tensor):
             np.copyto(array, concrete(node, "array"), casting="unsafe")
             return
         self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
-        self._node = node
+        Tensor.__dict__["_node"].__set__(self, node)
 
     # What does not need the data.
     shape = property(lambda self: _raw(self).shape)  # type: ignore[assignment]
