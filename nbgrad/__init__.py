@@ -65,6 +65,7 @@ from .grad import get_grad as get_grad
 from .grad import grad as grad
 from .grad import value_and_grad as value_and_grad
 from .jit import jit as jit
+from .jit import ms_function as ms_function
 from .parameter import Parameter as Parameter
 from .parameter import ParameterTuple as ParameterTuple
 from .runtime.threads import get_num_threads as get_num_threads

@@ -239,7 +239,7 @@ class Jitted:
         parameters = _parameters(outputs)
         if not tensors and (parameters or any(isinstance(key, Tensor) for key in trace.cells)):
             tensors, kinds = True, ["tensor"] * len(kinds)
-        simple = plain and not (guards or checks or tensors or written or parameters)
+        simple = plain and not (guards or checks or tensors or written or parameters or trace.cells)
         simple = simple and all(leaf is _RESULT for leaf in kept)
         structure = _postfix(out_spec) if simple else None
         arguments += [node for _, node in parameters]
@@ -367,22 +367,28 @@ def _postfix(treespec: Any) -> list[int] | None:
     return code if visit(treespec) else None
 
 
-def jit(fn: Callable[..., Any]) -> Jitted:
+def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a function: it is recorded once per signature, and later calls run native code only.
 
     Parameters
     ----------
     fn : callable
         Takes arrays, floats, containers of them, and other hashable values (which are part of the signature); returns
-        arrays. May itself use `grad` and all other transforms.
+        arrays. May itself use `grad` and all other transforms. Left out, `jit` gives a decorator.
+    **options
+        MindSpore's options of its own compiler (`capture_mode`, `jit_level`, `mode`, `input_signature`, ...) have no
+        effect.
 
     Returns
     -------
     Jitted
-        A callable with the same arguments. ndarrays in, ndarrays out; if any argument is a Tensor, Tensors out.
+        A callable with the same arguments. ndarrays in, ndarrays out; if any argument is a Tensor, or the function uses
+        Parameters, Tensors out.
 
     Raises
     ------
+    DtypeError
+        For what is no function, or an option that MindSpore does not have.
     TracedValueError
         If the function needs the value of an array as a number. Truth values and integers are allowed: they become
         guards, and each path through the function is compiled once.
@@ -400,7 +406,21 @@ def jit(fn: Callable[..., Any]) -> Jitted:
     >>> f(np.array([1.0, 2.0]))
     (np.float64(5.0), array([2., 4.]))
     """
+    unknown = set(options) - _MINDSPORE_OPTIONS
+    if unknown:
+        message = f"jit has no option {', '.join(sorted(unknown))}."
+        raise DtypeError(message)
+    if fn is None:
+        return jit
     if not callable(fn):
         message = f"jit expects a function, but got {type(fn).__name__}."
         raise DtypeError(message)
     return fn if isinstance(fn, Jitted) else Jitted(fn)
+
+
+ms_function = jit
+"""MindSpore's older name."""
+
+_MINDSPORE_OPTIONS = frozenset(
+    "capture_mode jit_level dynamic fullgraph backend mode input_signature hash_args jit_config compile_once".split()
+)

@@ -225,6 +225,19 @@ def test_compiled_cells_notice_their_mode_and_attributes():
     assert f.trainable_params() == net.trainable_params() and f.first is net.first
 
 
+def test_compiled_cells_without_parameters_notice_their_mode():
+    class Mode(nn.Cell):
+        def construct(self, x):
+            return x + 1.0 if self.training else x
+
+    net = Mode()
+    f = nb.jit(net)
+    x = np.array([1.0])
+    assert f(x).tolist() == [1.0] and f(x).tolist() == [1.0]
+    net.set_train()
+    assert f(x).tolist() == [2.0]
+
+
 def test_compiled_construct_and_method():
     net = Pair()
     assert nb.jit(net.construct)(X).tolist() == [7.0, 13.0]

@@ -344,3 +344,18 @@ def test_jit_of_a_closure_over_what_is_being_differentiated() -> None:
     assert (outer(2.0), outer(5.0)) == (12.0, 30.0)
     branch = nb.jit(lambda w: nb.jit(lambda x: x if w > 0 else -x)(x).sum())
     assert (branch(1.0), branch(-1.0)) == (6.0, -6.0)
+
+
+def test_mindspores_ways_to_write_it():
+    @nb.jit(capture_mode="ast", jit_level="O0")
+    def double(x):
+        return x * 2
+
+    @nb.jit()
+    def triple(x):
+        return x * 3
+
+    assert double(np.ones(1)).tolist() == [2.0] and triple(np.ones(1)).tolist() == [3.0]
+    assert nb.ms_function(double) is double
+    with pytest.raises(TypeError, match="jit has no option nothing"):
+        nb.jit(nothing=1)

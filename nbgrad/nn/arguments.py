@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..common.initializer import HeUniform, Initializer, Uniform, initializer
 from ..errors import ArgumentError, DtypeError
 from ..grad import check_flag
 from ..parameter import Parameter
-from ..common.initializer import HeUniform, Initializer, Uniform, initializer
 
 flag = check_flag
 """A bool, or a DtypeError."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.initializer import Uniform
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, broadcast, elementwise, zeros
 from ..graph.primitives import concatenate, reshape, transpose
@@ -26,7 +27,6 @@ from ..runtime.evaluate import compute
 from ..tensor import Tensor
 from .arguments import flag, parameter, part, positive
 from .cell import Cell
-from ..common.initializer import Uniform
 
 States = tuple[Node, ...]
 Step = Callable[[Node, Node, States], States]

@@ -20,7 +20,7 @@ NAMES: dict[str, str] = {
         "less_equal greater gt ge greater_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
         "bitwise_xor bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv addn hypot logaddexp logaddexp2 "
         "heaviside nan_to_num xlogy rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit "
-        "is_tensor"
+        "is_tensor depend"
     ),
     "reductions": (
         "sum mean prod amax amin max min argmax argmin aminmax std var std_mean var_mean norm vector_norm "

@@ -304,6 +304,19 @@ def allclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal
     return numpy_elementwise.allclose(input, other, rtol, atol, equal_nan)
 
 
+def depend(value: Any, expr: Any) -> Any:
+    """`value`; MindSpore's way to say that `expr`, such as an optimizer's update, comes first: here Python's order.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.ops.depend(1.5, "done before")
+    1.5
+    """
+    del expr
+    return value
+
+
 def is_tensor(obj: Any) -> bool:
     """Whether an object is a Tensor."""
     return isinstance(obj, Tensor)
