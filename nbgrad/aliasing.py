@@ -2,8 +2,8 @@
 
 In: a Tensor and how another one, or an ndarray, came from it. Out: writes to one that the other sees. Called by
 Tensor. Nodes never change, so a write gives its Tensor a new node, and gives new nodes to the Tensor that it is a view
-of and to all views: reading costs nothing. An ndarray that is changed cannot tell; while the user holds it, every use
-of its Tensor reads it anew.
+of and to all views: reading costs nothing. An ndarray that is changed cannot tell; while the user holds it, or what it
+is a view of, every use of its Tensor, and of the Tensor's views, reads it anew.
 """
 
 from __future__ import annotations
@@ -39,8 +39,15 @@ def is_basic(key: Any) -> bool:
 
 def view(base: Tensor, key: Any) -> Tensor:
     """What `base[key]` is for a basic key."""
-    result = wrap(getitem(base._node, key))
-    result._base = (base, key)
+    array = _shared_data(base)
+    if array is None:
+        result = wrap(getitem(base._node, key))
+        result._base = (base, key)
+    else:
+        # Its node only says shape and dtype: a part of the data is read when it is used.
+        result = Tensor._of(getitem(_raw(base), key))
+        result._base = (base, key)
+        result.__class__ = _Shared
     views = getattr(base, "_views", None)
     if views is None:
         views = base._views = {}
@@ -58,6 +65,8 @@ def is_own_view(base: Tensor, key: Any, value: Any) -> bool:
 
 def written(tensor: Tensor) -> None:
     """Pass a write to a Tensor on to what it is a view of and to its views."""
+    if _shared_data(tensor) is not None:
+        return  # all of them use the same data
     _write_down(tensor, None)
     child = tensor
     while (source := getattr(child, "_base", None)) is not None:
@@ -83,26 +92,23 @@ def _write_down(base: Tensor, known: Tensor | None) -> None:
 
 
 class _Shared(Tensor):
-    """A Tensor whose data the user can change through an ndarray."""
+    """A Tensor whose data the user can change through an ndarray, or a view of one."""
 
     __slots__ = ()
 
     @property
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
-        node = _raw(self)
-        if _holders(node) <= _ALONE:
-            self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
-            return node
-        return _constant(np.array(node.value))
+        array = _shared_data(self)
+        return _raw(self) if array is None else _constant(np.array(array))
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        array = _raw(self).value
+        array = _shared_data(self)
         if current_trace() is None and array is not None and array.flags.writeable and array.shape == node.shape:
             np.copyto(array, concrete(node, "array"), casting="unsafe")
             return
         self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
-        Tensor.__dict__["_node"].__set__(self, node)
+        self._node = node  # pyright: ignore[reportIncompatibleVariableOverride]
 
     # What does not need the data.
     shape = property(lambda self: _raw(self).shape)  # type: ignore[assignment]
@@ -115,10 +121,44 @@ _Shared.__name__ = _Shared.__qualname__ = "Tensor"
 _raw = Tensor.__dict__["_node"].__get__
 
 
+def _shared_data(tensor: Tensor) -> np.ndarray | None:
+    """The ndarray that holds a Tensor's data and that the user can change; None, from then on, if there is none."""
+    if not isinstance(tensor, _Shared):
+        return None
+    source = getattr(tensor, "_base", None)
+    if source is None:
+        node = _raw(tensor)
+        if _held(node):
+            return node.value
+        tensor.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
+        return None
+    base, key = source
+    array = _shared_data(base)
+    if array is not None:
+        # With an Ellipsis, integers on all axes give an array too.
+        whole = key if key.__class__ is tuple else (key,)
+        return array[whole if any(part is Ellipsis for part in whole) else (*whole, ...)]
+    tensor.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
+    tensor._node = wrap(getitem(base._node, key))._node
+    return None
+
+
 def _constant(array: np.ndarray) -> Node:
     node = constant(array)
     node.tensor = True
     return node
+
+
+def _held(node: Node) -> bool:
+    """Whether somebody else holds the data of a node: its array, or what that array is a view of."""
+    if _holders(node) > _ALONE:
+        return True
+    part = node.value
+    while part is not None and part.base is not None:
+        if not isinstance(part.base, np.ndarray) or sys.getrefcount(part.base) > _ALONE_AS_BASE:
+            return True  # a buffer that is no ndarray does not say who writes to it
+        part = part.base
+    return False
 
 
 def _holders(node: Node) -> int:
@@ -128,21 +168,35 @@ def _holders(node: Node) -> int:
 
 _ALONE = _holders(_constant(np.zeros(1)))
 """As many as there are when the user holds none."""
+_part = np.zeros(1)[:]
+_ALONE_AS_BASE = sys.getrefcount(_part.base)
+"""The same for an array that only a view of it refers to."""
+del _part
 
 
 def share(tensor: Tensor) -> np.ndarray:
-    """The data of a Tensor as an ndarray that it shares."""
-    if isinstance(tensor, _Shared):
-        array = _raw(tensor).value
-        assert array is not None
+    """The data of a Tensor as an ndarray that it shares; for a slice, whose data are its base's, a copy."""
+    is_view = hasattr(tensor, "_base")
+    array = None if is_view else _shared_data(tensor)
+    if array is not None:
         return array
     array = np.array(concrete(tensor._node, "array"))
-    if type(tensor) is Tensor and current_trace() is None:
+    if type(tensor) is Tensor and current_trace() is None and not is_view:
         node = constant(array)
         node.tensor = tensor._node.tensor
         tensor._node = node
-        tensor.__class__ = _Shared
+        _become_shared(tensor)
     return array
+
+
+def _become_shared(tensor: Tensor) -> None:
+    """Let a Tensor and its views read their data anew at each use."""
+    stack = [tensor]
+    while stack:
+        one = stack.pop()
+        one.__class__ = _Shared
+        views = [reference() for reference in list(getattr(one, "_views", {}).values())]
+        stack.extend(child for child in views if child is not None)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
