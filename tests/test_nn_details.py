@@ -81,9 +81,18 @@ PARAMETERS: dict[str, tuple[Any, dict[str, tuple[int, ...]]]] = {
 def test_names_and_shapes_of_parameters(case: str) -> None:
     make, expected = PARAMETERS[case]
     net = make()
-    assert names(net) == expected
+    assert {name: parameter.shape for name, parameter in net.parameters_and_names()} == expected
     assert all(parameter.dtype == nb.float32 for parameter in net.get_parameters())
     assert names(nn.SequentialCell(make())) == {f"0.{name}": shape for name, shape in expected.items()}
+
+
+def test_names_that_mindspore_gives_without_regard_to_the_attribute() -> None:
+    assert [p.name for p in nn.BatchNorm1d(2).get_parameters()] == ["mean", "variance", "gamma", "beta"]
+    assert [p.name for p in nn.PReLU().get_parameters()] == ["a"]
+    # As MindSpore 2.10 lists them: by kind, then by layer and direction.
+    assert [p.name for p in nn.GRU(2, 3, 2).get_parameters()] == [
+        f"{kind}_l{layer}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") for layer in (0, 1)
+    ]
 
 
 def test_which_parameters_are_trained() -> None:

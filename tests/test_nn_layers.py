@@ -42,7 +42,7 @@ def build(case: dict[str, Any]) -> Any:
     if "dtype" in inspect.signature(cls).parameters:
         kwargs["dtype"] = nb.float64
     net = cls(*args, **kwargs).set_train(case["training"])
-    held = net.parameters_dict()
+    held = dict(net.parameters_and_names())
     assert set(held) == set(case["parameters"])
     for name, parameter in held.items():
         parameter.set_data(parameter_value(name, parameter.size).reshape(parameter.shape))
@@ -80,8 +80,9 @@ def weighted(values: list[Any], factors: list[np.ndarray]) -> Any:
 
 def gradient(fn: Any, net: Any, case: dict[str, Any]) -> Any:
     """The gradients of a function of the inputs in the inputs and in Parameters, in the recorded order."""
-    weights = [net.parameters_dict()[name] for name in case["trained"]]
-    assert sorted(p.name for p in net.trainable_params()) == sorted(case["trained"])
+    held = dict(net.parameters_and_names())
+    weights = [held[name] for name in case["trained"]]
+    assert sorted(name for name, p in held.items() if p.requires_grad) == sorted(case["trained"])
 
     def of_inputs(floats: list[Any], others: list[Any]) -> list[Any]:
         inner, outer = nb.grad(fn, 0, weights)(floats, others)
@@ -103,7 +104,7 @@ def test_agrees_with_pytorch(case: dict[str, Any]) -> None:
         assert value.dtype == nb.float64
         same(value, want, 1e-12, f"output {at}")
     for name, want in case.get("after", {}).items():
-        same(net.parameters_dict()[name].value(), want, 1e-12, name)
+        same(dict(net.parameters_and_names())[name].value(), want, 1e-12, name)
 
     def total(floats: list[Any], others: list[Any]) -> Any:
         found = call(net, case, floats, others)

@@ -103,7 +103,9 @@ class PReLU(Cell):
         super().__init__()
         self.channel = positive(channel, "channel")
         given = w if isinstance(w, Tensor | int | float) else np.asarray(w)
-        self.w = parameter(given, (self.channel,), dtype)
+        weight = parameter(given, (self.channel,), dtype)
+        weight.name = "a"  # as MindSpore names it
+        self.w = weight
 
     def construct(self, x: Any) -> Tensor:
         """Apply the function to `x` of shape (N, C, ...)."""

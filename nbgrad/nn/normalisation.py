@@ -50,8 +50,10 @@ class _BatchNorm(Cell):
             flag(use_batch_statistics, "use_batch_statistics")
         self.use_batch_statistics = use_batch_statistics
         shape = (self.num_features,)
-        self.moving_mean = parameter(moving_mean_init, shape, dtype, False)
-        self.moving_variance = parameter(moving_var_init, shape, dtype, False)
+        mean = parameter(moving_mean_init, shape, dtype, False)
+        variance = parameter(moving_var_init, shape, dtype, False)
+        mean.name, variance.name = "mean", "variance"  # as MindSpore names them
+        self.moving_mean, self.moving_variance = mean, variance
         self.gamma = parameter(gamma_init, shape, dtype, affine)
         self.beta = parameter(beta_init, shape, dtype, affine)
 

@@ -222,6 +222,10 @@ class _Recurrent(Cell):
                 suffix = f"_l{layer}{ending}"
                 names.append(_weights(self, self.kind, size, self.hidden_size, has_bias, suffix, dtype))
         self._names = names
+        # MindSpore lists all weights of one kind before those of the next.
+        for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            for name in [name for name in self._params if name.startswith(kind)]:
+                self._params.move_to_end(name)
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
         """Run over sequences.

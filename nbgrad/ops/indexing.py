@@ -168,11 +168,14 @@ def _axis_key(axis: int, index: Any) -> tuple[Any, ...]:
 
 
 @spelled
-def index_add(x: Any, axis: int, indices: Any, y: Any) -> Tensor:
+def index_add(
+    x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True
+) -> Tensor:
     """The array with slices added at the positions of a 1-d array along an axis; repeated positions add up.
 
-    MindSpore's older order `index_add(x, indices, y, axis)` works with keywords.
+    `use_lock` and `check_index_bound` are MindSpore's and have no effect: positions are always checked.
     """
+    del use_lock, check_index_bound
     node, index = as_node(x), _vector("index_add", indices)
     at = axis_of(axis, node.ndim)
     update = convert(as_node(y), node.dtype)

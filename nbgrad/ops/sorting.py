@@ -1,6 +1,6 @@
 """Sorting under MindSpore's names: functions that give the values and where they were.
 
-In: Tensors or ndarrays. Out: Tensors, or pairs of values and int64 positions. Called by users and by primitives.py.
+In: Tensors or ndarrays. Out: Tensors, or pairs of values and int32 positions. Called by users and by primitives.py.
 Sorting is stable in both directions; NaN counts as the greatest number. Values pass their derivative to where they
 were.
 """
@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError
 from ..graph.ir import INT64, Node, elementwise, extent
 from ..graph.primitives import argsort as argsort_rows
+from ..graph.primitives import cast
 from ..numpy import sorting
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import axis_of, cut, from_last, integer, take_last, to_last
 from ..tensor import Tensor
 from .spelling import spelled
+
+INT32 = np.dtype(np.int32)
 
 
 def _order(rows: Node, descending: bool) -> Node:
@@ -33,13 +38,13 @@ def _sorted(input: Any, axis: Any, descending: bool, count: int | None = None) -
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), Tensor(0)
+        return wrap(node), Tensor(0, INT32)
     at = axis_of(axis, node.ndim)
     rows = to_last(node, at)
     order = _order(rows, descending)
     if count is not None:
         order = cut(order, order.ndim - 1, 0, count)
-    return wrap(from_last(take_last(rows, order), at)), wrap(from_last(order, at))
+    return wrap(from_last(take_last(rows, order), at)), wrap(cast(from_last(order, at), INT32))
 
 
 @spelled
@@ -59,7 +64,7 @@ def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor
     values : Tensor
         Differentiable.
     positions : Tensor
-        int64; equal elements keep their order.
+        int32; equal elements keep their order.
 
     Raises
     ------
@@ -78,7 +83,7 @@ def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor
 
 @spelled
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
-    """Positions that sort along an axis, as int64; equal elements keep their order."""
+    """Positions that sort along an axis, as int32; equal elements keep their order."""
     return _sorted(input, axis, descending)[1]
 
 
@@ -105,7 +110,7 @@ def topk(
     values : Tensor
         The best first; differentiable.
     positions : Tensor
-        int64.
+        int32.
 
     Raises
     ------
@@ -130,7 +135,8 @@ def topk(
 
 @spelled
 def unique(input: Any) -> tuple[Tensor, Tensor]:
-    """The different elements, sorted, and for each element of the input the position of its value among them.
+    """The different elements in the order in which they first occur, and for each element of the input the position of
+    its value among them.
 
     Parameters
     ----------
@@ -141,7 +147,7 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     values : Tensor
         1-d. Each passes its derivative to the first element that has its value.
     positions : Tensor
-        int64, in the shape of the input.
+        int32, in the shape of the input.
 
     Examples
     --------
@@ -151,5 +157,7 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     ([1, 2, 5], [0, 1, 2, 1])
     """
     node = as_node(input)
-    values, positions = sorting.unique(Tensor._of(node), return_inverse=True)
-    return values, Tensor(positions.reshape(node.shape))
+    values, first, positions = sorting.unique(Tensor._of(node), return_index=True, return_inverse=True)
+    order = sorting.argsort(first)
+    rank = sorting.argsort(order)
+    return values[order], Tensor(rank[positions.reshape(node.shape)], INT32)

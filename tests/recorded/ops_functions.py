@@ -197,7 +197,11 @@ CASES: dict[str, Case] = {
         lambda o, x, y, i: o.scatter_add(x * x, 1, i, y[:, :3] ** 2),
         lambda o, x, y, i: o.tensor_scatter_elements(x * x, i, y[:, :3] ** 2, axis=1, reduction="add"),
     ),
-    "index_add": _both("x updates repeated", lambda o, x, y, i: o.index_add(x * x, 0, i, y * y)),
+    "index_add": _both(
+        "x updates repeated",
+        lambda o, x, y, i: o.index_add(x * x, 0, i, y * y),
+        lambda o, x, y, i: o.index_add(x * x, i, y * y, 0),
+    ),
     "index_fill": _both("x rows", lambda o, x, i: o.index_fill(x * x, 0, i, 2.0)),
     "tensor_scatter_add": _both(
         "x updates repeated",
@@ -230,7 +234,11 @@ CASES: dict[str, Case] = {
     "argsort": _both("ties", lambda o, x: o.argsort(x, dim=0, stable=True), lambda o, x: o.argsort(x, axis=0)),
     "topk": _both("cube", lambda o, x: tuple(o.topk(x * x, 2, dim=1))),
     "topk least": _both("x", lambda o, x: tuple(o.topk(x, 3, largest=False))),
-    "unique": _both("ties", lambda o, x: tuple(o.unique(x, return_inverse=True))[1], lambda o, x: o.unique(x)[1]),
+    "unique": _both(
+        "ties",
+        lambda o, x: tuple(o.unique(x, return_inverse=True))[1],
+        lambda o, x: o.argsort(o.argsort(o.unique(x)[0]))[o.unique(x)[1]],  # ours are not sorted
+    ),
     # ----- Linear algebra -----
     "matmul": _both("cube matrix", lambda o, x, y: o.matmul(x, y)),
     "matmul vector": _both("cube row", lambda o, x, y: o.matmul(x, y)),
