@@ -18,8 +18,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
-SETUP = "import warnings; warnings.simplefilter('error'); warnings.filterwarnings('ignore', module='ipykernel')"
-"""The first cell of a run; what runs the cells warns of things that do not concern them."""
+SETUP = """import warnings; warnings.simplefilter("error")
+for category in (DeprecationWarning, PendingDeprecationWarning):
+    warnings.filterwarnings("ignore", category=category, module="(?!__main__|nbgrad)")"""  # others' own affairs
 PRIVATE = Config({"ConnectionFileMixin": {"transport": "ipc"}})  # with no port that others could connect to
 
 

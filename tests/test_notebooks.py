@@ -62,7 +62,7 @@ def test_notebooks_are_small_and_say_nothing_of_a_machine(path: Path) -> None:
         ("print(1 + 1)", "2\n", None),
         ("print(1 + 1)", "3\n", "print(1 + 1)\n-- prints --\n2\n\n-- but stored is --\n3"),
         ("number = 1\nnumber / 0", "", "number / 0"),
-        ("import warnings\nwarnings.warn('careful', stacklevel=1)", "", "UserWarning: careful"),
+        ("import warnings\nwarnings.warn('old', DeprecationWarning, stacklevel=1)", "", "DeprecationWarning: old"),
     ],
 )
 def test_the_runner_finds_faults(tmp_path: Path, source: str, stored: str, said: str | None) -> None:
