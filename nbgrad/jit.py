@@ -174,8 +174,8 @@ class Jitted:
         for value, (message, error) in zip(found[at:], path.checks, strict=False):
             if not bool(value):
                 raise error(message)
-        for parameter, value in zip(path.written, found[at + len(path.checks) :], strict=True):
-            parameter._hold(value)
+        if path.written:
+            type(path.written[0])._hold_all(path.written, found[at + len(path.checks) :])
         results = iter([_as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
         leaves = [next(results) if leaf is _RESULT else leaf for leaf in path.leaves]
         return optree.tree_unflatten(path.treespec, leaves)

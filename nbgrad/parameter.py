@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,9 @@ class Parameter(Tensor):
     Tensor(shape=[2], dtype=Float32, value= [ 1.60000000e+01,  2.50000000e+01])
     """
 
-    __slots__ = ("_leaf", "_name", "_requires_grad", "_snapshot")
-    _leaf: Node
-    _snapshot: Node
+    __slots__ = ("_held", "_name", "_requires_grad")
+    _held: tuple[Node, Node]
+    """What it is inside of recordings, and outside."""
 
     def __init__(
         self,
@@ -78,29 +79,44 @@ class Parameter(Tensor):
 
     @property
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._snapshot if current_trace() is None else self._leaf
+        return self._held[current_trace() is None]
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._write(node)
 
+    @property
+    def _leaf(self) -> Node:
+        """What it is inside of recordings."""
+        return self._held[0]
+
+    def _prepared(self, value: np.ndarray) -> tuple[Node, Node]:
+        """What it holds for a value that is known."""
+        value = plain(value)
+        leaf, snapshot = placeholder(value.shape, value.dtype, value), constant(value)
+        leaf.owner = weakref.ref(self)
+        leaf.tensor = snapshot.tensor = True
+        return leaf, snapshot
+
     def _hold(self, value: np.ndarray) -> None:
         """Take a value that is known."""
-        value = plain(value)
-        leaf = placeholder(value.shape, value.dtype, value)
-        leaf.owner = weakref.ref(self)
-        leaf.tensor = True
-        self._restore(leaf)
+        self._held = self._prepared(value)
+
+    @staticmethod
+    def _hold_all(parameters: Sequence[Parameter], values: Sequence[np.ndarray]) -> None:
+        """Let Parameters take values, all or none: no signal handler can run between two of them."""
+        held = [parameter._prepared(value) for parameter, value in zip(parameters, values, strict=True)]
+        deque(map(_set_held, parameters, held), maxlen=0)
 
     def _restore(self, leaf: Node) -> None:
         """Be what a leaf says, for instance what the Parameter was before a function that was only recorded."""
         if leaf.owner is None:
-            self._leaf = self._snapshot = leaf
+            self._held = leaf, leaf
             return
         assert leaf.value is not None
         snapshot = constant(leaf.value)
         snapshot.tensor = True
-        self._leaf, self._snapshot = leaf, snapshot
+        self._held = leaf, snapshot
 
     def _write(self, node: Node) -> None:
         """Take the value of a node, which may not be known yet."""
@@ -114,7 +130,7 @@ class Parameter(Tensor):
             trace.written.setdefault(self, self._leaf)
         else:
             evaluate.pending.add(self)
-        self._leaf = self._snapshot = node
+        self._held = node, node
 
     def _noted(self) -> None:
         """Let a recording know that what it records depends on more of this Parameter than its value."""
@@ -260,6 +276,9 @@ class Parameter(Tensor):
         )
 
     __str__ = __repr__
+
+
+_set_held = Parameter.__dict__["_held"].__set__
 
 
 class ParameterTuple(tuple[Parameter, ...]):

@@ -132,7 +132,10 @@ def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
+    """x where it is positive, else alpha * (exp(x / alpha) - 1); an alpha of 0 is an ArgumentError."""
+    if isinstance(alpha, int | float) and alpha == 0:
+        message = "alpha of celu must not be 0, because it divides."
+        raise ArgumentError(message)
     node = inexact(as_node(x))
     rate = _parameter(alpha, node, "alpha")
     return wrap(choose(_positive(node), node, elementwise("expm1", _negative_part(node) / rate) * rate, node))

@@ -352,9 +352,21 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     Returns
     -------
     Tensor
+
+    Raises
+    ------
+    ArgumentError
+        If a probability is negative or greater than 1. NaN gives NaN.
     """
     _check_reduction(reduction)
     p, y = _together("binary_cross_entropy", logits=logits, labels=labels)
+    outside = elementwise("logical_or", elementwise("less", p, 0), elementwise("greater", p, 1))
+    demand(
+        elementwise("logical_not", outside),
+        "binary_cross_entropy takes probabilities, from 0 to 1, but an element is outside. "
+        "binary_cross_entropy_with_logits takes any number.",
+        ArgumentError,
+    )
     loss = -(y * _limited_log(p, "log", p) + (1.0 - y) * _limited_log(1.0 - p, "log1p", -p))
     return _reduced(_weighted(loss, weight), reduction)
 

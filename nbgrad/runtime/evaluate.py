@@ -137,8 +137,8 @@ def finish_pending() -> None:
 
 def _finish(written: list[Any], arrays: list[np.ndarray], count: int) -> list[np.ndarray]:
     """The first arrays; the others become the values of the Parameters that were written to."""
-    for parameter, array in zip(written, arrays[count:], strict=True):
-        parameter._hold(array)
+    if written:
+        type(written[0])._hold_all(written, arrays[count:])
     return arrays[:count]
 
 
