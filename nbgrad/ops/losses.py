@@ -19,6 +19,7 @@ from ..graph.primitives import cast, reduce, reshape
 from ..numpy import special
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import axis_of, demand, inexact, keep, positions, promote, safe_sqrt, scalar
+from ..runtime.evaluate import require
 from ..tensor import Tensor
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -361,12 +362,11 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     _check_reduction(reduction)
     p, y = _together("binary_cross_entropy", logits=logits, labels=labels)
     outside = elementwise("logical_or", elementwise("less", p, 0), elementwise("greater", p, 1))
-    demand(
-        elementwise("logical_not", outside),
+    message = (
         "binary_cross_entropy takes probabilities, from 0 to 1, but an element is outside. "
-        "binary_cross_entropy_with_logits takes any number.",
-        ArgumentError,
+        "binary_cross_entropy_with_logits takes any number."
     )
+    require(elementwise("logical_not", outside), message, ArgumentError)
     loss = -(y * _limited_log(p, "log", p) + (1.0 - y) * _limited_log(1.0 - p, "log1p", -p))
     return _reduced(_weighted(loss, weight), reduction)
 

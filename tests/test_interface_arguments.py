@@ -1,0 +1,33 @@
+"""Arguments outside a function's domain are refused where PyTorch refuses them, and never give a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad import Tensor, nn, ops
+from nbgrad.errors import ArgumentError
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, nb.jit, nb.grad, nb.vmap], ids=["plain", "jit", "grad", "vmap"])
+@pytest.mark.parametrize("bad", [-0.2, 1.5, np.inf])
+def test_binary_cross_entropy_refuses_what_is_no_probability(wrap: Any, bad: float) -> None:
+    loss = wrap(lambda p: ops.binary_cross_entropy(p, Tensor(np.ones(2))))
+    shape = (1, 2) if wrap is nb.vmap else (2,)
+    with pytest.raises(ArgumentError, match="from 0 to 1"):
+        np.asarray(loss(Tensor(np.array([0.5, bad]).reshape(shape))))
+    assert np.isfinite(np.asarray(loss(Tensor(np.array([0.0, 1.0]).reshape(shape))))).all()
+
+
+def test_binary_cross_entropy_of_nan_and_of_nothing() -> None:
+    assert np.isnan(float(nn.BCELoss()(Tensor([np.nan, 0.5]), Tensor([1.0, 1.0]))))
+    assert ops.binary_cross_entropy(Tensor(np.zeros(0)), Tensor(np.zeros(0)), reduction="sum").item() == 0.0
+
+
+@pytest.mark.parametrize("alpha", [0, 0.0, -0.0])
+def test_celu_divides_by_alpha(alpha: float) -> None:
+    with pytest.raises(ArgumentError, match="alpha of celu"):
+        ops.celu(Tensor([-1.0]), alpha)
