@@ -106,9 +106,11 @@ def weight_nodes(weights: Any) -> list[Node]:
     nodes: list[Node] = []
     for weight in weights if isinstance(weights, list | tuple) else [weights]:
         if not isinstance(weight, Tensor) or weight.dtype.kind != "f":
+            kind = f" of dtype {weight._node.dtype}" if isinstance(weight, Tensor) else ""
+            hint = " Give net.trainable_params()." if callable(weight) else ""
             message = (
                 "weights must be a floating-point Parameter or Tensor, or a list or tuple of them, but one is "
-                f"{type(weight).__name__}{f' of dtype {weight._node.dtype}' if isinstance(weight, Tensor) else ''}."
+                f"{type(weight).__name__}{kind}.{hint}"
             )
             raise DtypeError(message)
         if isinstance(weight, Parameter):
@@ -288,6 +290,12 @@ class GradOperation:
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None, grad_position: Positions = 0) -> Callable[..., Any]:
         """The gradient function of `fn`, with respect to `weights` too if `get_by_list` is set."""
+        if isinstance(weights, Tensor | np.ndarray) and not isinstance(weights, Parameter):
+            message = (
+                f"GradOperation makes a gradient function of {name_of(fn)}() and its weights, but got "
+                f"{type(weights).__name__} as weights. Arguments belong to the second call: GradOperation()(fn)(x)."
+            )
+            raise DtypeError(message)
         positions = None if self.get_by_list and not self.get_all else grad_position
         request = Request(
             positions,

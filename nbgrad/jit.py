@@ -52,7 +52,8 @@ class Path:
     """The state, such as `training`, that the Cells taking part (and Parameters that were differentiated with respect
     to) had when the path was recorded."""
     version: int
-    """The version of all Cells for which `cells` is known to hold."""
+    """The version of all Cells for which `cells` is known to hold; -1 if Cells have lists or dicts, which change
+    without notice."""
 
     @property
     def result_count(self) -> int:
@@ -65,7 +66,8 @@ class Path:
             now = CELLS.number
             if any(cell._state() != known for cell, known in self.cells.items()):
                 return False
-            self.version = now
+            if self.version >= 0:
+                self.version = now
         for parameter, node in self.parameters:
             leaf = parameter._leaf
             if leaf.shape != node.shape or leaf.dtype != node.dtype:
@@ -269,7 +271,7 @@ class Jitted:
             parameters,
             [parameter for parameter, _ in written],
             dict(trace.cells),
-            CELLS.number,
+            -1 if any(cell._changes_silently() for cell in trace.cells) else CELLS.number,
         )
 
 

@@ -142,6 +142,10 @@ class Parameter(Tensor):
         """What a compiled function that differentiates with respect to it takes for granted."""
         return self._requires_grad, self._leaf.shape, self._leaf.dtype
 
+    def _changes_silently(self) -> bool:
+        """No: every change is noted."""
+        return False
+
     def _take(self, node: Node) -> None:
         self._write(node)
 

@@ -193,8 +193,8 @@ class Tensor:
         node = self._node
         if node.traced and node.dtype.kind == "f" and is_being_recorded(node):
             message = (
-                f"A Tensor of shape {node.shape} that is being differentiated cannot {how}: the gradient would be cut "
-                f"off without notice. {instead}"
+                f"A Tensor of shape {node.shape} that is being differentiated or compiled cannot {how}: it would be "
+                f"cut off without notice. {instead}"
             )
             raise TracedValueError(message)
 

@@ -225,6 +225,23 @@ def test_compiled_cells_notice_their_mode_and_attributes():
     assert f.trainable_params() == net.trainable_params() and f.first is net.first
 
 
+def test_compiled_cells_notice_their_lists_and_dicts():
+    class Scaled(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.factors, self.options = [2.0, 1.0], {"shift": 0.0}
+
+        def construct(self, x):
+            return x * self.factors[0] + self.options["shift"]
+
+    net = Scaled()
+    f = nb.jit(net)
+    assert f(X).tolist() == [2.0, 4.0]
+    net.factors[0] = 3.0
+    net.options["shift"] = 1.0
+    assert f(X).tolist() == [4.0, 7.0]
+
+
 def test_compiled_cells_without_parameters_notice_their_mode():
     class Mode(nn.Cell):
         def construct(self, x):

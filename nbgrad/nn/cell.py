@@ -36,6 +36,21 @@ class _Outermost(threading.local):
 _outermost = _Outermost()
 
 
+_BOOKS = frozenset(["_params", "_cells", "_with_rule"])
+LONGEST_LIST = 256
+"""Lists and dicts of at most so many elements are compared by value."""
+
+
+def _frozen(value: Any, depth: int = 0) -> Any:
+    """What tells later whether an attribute has changed: numbers, texts and small containers of them by value."""
+    if isinstance(value, _SIMPLE):
+        return type(value), value
+    if type(value) in (list, tuple, dict) and len(value) <= LONGEST_LIST and depth < 3:
+        parts = value.items() if isinstance(value, dict) else value
+        return type(value), [_frozen(part, depth + 1) for part in parts]
+    return _Identity(value)
+
+
 class _Identity:
     """An attribute that is compared by identity: an array, a function."""
 
@@ -211,11 +226,11 @@ class Cell:
 
     def _state(self) -> dict[str, Any]:
         """What a compiled function takes for granted about this Cell, apart from the values of its Parameters."""
-        return {
-            name: value if isinstance(value, _SIMPLE) else _Identity(value)
-            for name, value in self.__dict__.items()
-            if name != "_with_rule"
-        }
+        return {name: _frozen(value) for name, value in self.__dict__.items() if name not in _BOOKS}
+
+    def _changes_silently(self) -> bool:
+        """Whether attributes can change without being assigned to."""
+        return any(type(value) in (list, dict) for name, value in self.__dict__.items() if name not in _BOOKS)
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
         """Register a Parameter under a name.

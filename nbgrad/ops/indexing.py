@@ -168,9 +168,7 @@ def _axis_key(axis: int, index: Any) -> tuple[Any, ...]:
 
 
 @spelled
-def index_add(
-    x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True
-) -> Tensor:
+def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Tensor:
     """The array with slices added at the positions of a 1-d array along an axis; repeated positions add up.
 
     `use_lock` and `check_index_bound` are MindSpore's and have no effect: positions are always checked.
