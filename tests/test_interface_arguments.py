@@ -9,7 +9,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad import Tensor, nn, ops
-from nbgrad.errors import ArgumentError
+from nbgrad.errors import ArgumentError, ShapeError
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, nb.jit, nb.grad, nb.vmap], ids=["plain", "jit", "grad", "vmap"])
@@ -31,3 +31,41 @@ def test_binary_cross_entropy_of_nan_and_of_nothing() -> None:
 def test_celu_divides_by_alpha(alpha: float) -> None:
     with pytest.raises(ArgumentError, match="alpha of celu"):
         ops.celu(Tensor([-1.0]), alpha)
+
+
+COLUMN, ROW = Tensor(np.full((4, 1), 0.5)), Tensor(np.full(4, 0.25))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        nn.SmoothL1Loss(),
+        nn.SmoothL1Loss(beta=0.0),
+        nn.BCELoss(),
+        nn.BCEWithLogitsLoss(),
+        nn.KLDivLoss(),
+        ops.smooth_l1_loss,
+        ops.binary_cross_entropy,
+        ops.binary_cross_entropy_with_logits,
+        ops.kl_div,
+    ],
+)
+def test_losses_do_not_pair_columns_with_rows(loss: Any) -> None:
+    """As in MindSpore: (4, 1) and (4,) would give a mean over 16 pairs."""
+    with pytest.raises(ShapeError, match=r"of one shape.*\(4, 1\).*\(4,\)"):
+        loss(COLUMN, ROW)
+    assert loss(COLUMN[:, 0], ROW).size in (1, 4)
+
+
+@pytest.mark.parametrize("loss", [nn.MSELoss(), nn.L1Loss(), nn.HuberLoss()])
+def test_losses_that_broadcast_in_mindspore_broadcast(loss: Any) -> None:
+    assert float(loss(COLUMN, ROW)) == pytest.approx(float(loss(Tensor(np.full(16, 0.5)), Tensor(np.full(16, 0.25)))))
+
+
+def test_weights_of_losses_do_not_enlarge_them() -> None:
+    with pytest.raises(ShapeError):
+        ops.binary_cross_entropy(ROW, ROW, weight=Tensor(np.ones((4, 1))))
+    with pytest.raises(ShapeError):
+        ops.binary_cross_entropy_with_logits(ROW, ROW, weight=Tensor(np.ones((4, 1))))
+    with pytest.raises(ShapeError):
+        ops.binary_cross_entropy_with_logits(ROW, ROW, pos_weight=Tensor(np.ones((4, 1))))

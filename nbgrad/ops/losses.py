@@ -9,7 +9,7 @@ is the gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, DtypeError, ShapeError
@@ -33,6 +33,25 @@ def _check_reduction(reduction: Any, allowed: Sequence[str] = REDUCTIONS) -> Non
         raise ArgumentError(message)
 
 
+def _alike(name: str, **values: Any) -> list[Node]:
+    """Operands in one floating-point dtype and of one shape, where broadcasting (n, 1) and (n,) would be a mistake.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ.
+    """
+    nodes = _together(name, **values)
+    if len({node.shape for node in nodes}) > 1:
+        message = f"{name} takes arrays of one shape, but got {_shapes(values, nodes)}. Reshape or broadcast one first."
+        raise ShapeError(message)
+    return nodes
+
+
+def _shapes(names: Iterable[str], nodes: Iterable[Node]) -> str:
+    return ", ".join(f"{name} of {node.shape}" for name, node in zip(names, nodes, strict=True))
+
+
 def _together(name: str, **values: Any) -> list[Node]:
     """Operands in one floating-point dtype; their shapes broadcast.
 
@@ -47,8 +66,7 @@ def _together(name: str, **values: Any) -> list[Node]:
         for node in nodes:
             shape = joint_shape(shape, node.shape)
     except ValueError:
-        shapes = ", ".join(f"{what} of {node.shape}" for what, node in zip(values, nodes, strict=True))
-        message = f"The shapes of {name} do not broadcast together: {shapes}."
+        message = f"The shapes of {name} do not broadcast together: {_shapes(values, nodes)}."
         raise ShapeError(message) from None
     return nodes
 
@@ -67,8 +85,19 @@ def _reduced(loss: Node, reduction: str, weight: Node | None = None) -> Tensor:
     return wrap(total / (scalar(loss.size, loss.dtype) if weight is None else _total(weight)))
 
 
-def _weighted(loss: Node, weight: Any) -> Node:
-    return loss if weight is None else loss * cast(as_node(weight), loss.dtype)
+def _weighted(loss: Node, weight: Any, name: str = "weight") -> Node:
+    """Losses times weights, which broadcast to them; ShapeError if they do not."""
+    if weight is None:
+        return loss
+    node = as_node(weight)
+    try:
+        fits = joint_shape(node.shape, loss.shape) == loss.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        message = f"A {name} of shape {node.shape} does not broadcast to losses of shape {loss.shape}."
+        raise ShapeError(message)
+    return loss * cast(node, loss.dtype)
 
 
 def _magnitude(x: Node) -> Node:
@@ -137,9 +166,9 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     Differs from `torch.nn.functional.smooth_l1_loss`: the default reduction is "none", as in MindSpore.
     """
     _check_reduction(reduction)
+    x, y = _alike("smooth_l1_loss", input=input, target=target)
     if beta == 0:
         return l1_loss(input, target, reduction)
-    x, y = _together("smooth_l1_loss", input=input, target=target)
     return _reduced(_huber(x - y, beta, "beta") / scalar(beta, x.dtype), reduction)
 
 
@@ -360,7 +389,7 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
         If a probability is negative or greater than 1. NaN gives NaN.
     """
     _check_reduction(reduction)
-    p, y = _together("binary_cross_entropy", logits=logits, labels=labels)
+    p, y = _alike("binary_cross_entropy", logits=logits, labels=labels)
     outside = elementwise("logical_or", elementwise("less", p, 0), elementwise("greater", p, 1))
     message = (
         "binary_cross_entropy takes probabilities, from 0 to 1, but an element is outside. "
@@ -405,10 +434,8 @@ def binary_cross_entropy_with_logits(
     Tensor(shape=[2], dtype=Float32, value= [ 6.93147182e-01,  1.00000000e+03])
     """
     _check_reduction(reduction)
-    x, y = _together("binary_cross_entropy_with_logits", logits=logits, label=label)
-    positive = y * elementwise("logaddexp", -x, 0)
-    if pos_weight is not None:
-        positive = positive * cast(as_node(pos_weight), x.dtype)
+    x, y = _alike("binary_cross_entropy_with_logits", logits=logits, label=label)
+    positive = _weighted(y * elementwise("logaddexp", -x, 0), pos_weight, "pos_weight")
     loss = positive + (1.0 - y) * elementwise("logaddexp", x, 0)
     return _reduced(_weighted(loss, weight), reduction)
 
@@ -433,7 +460,7 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     Tensor
     """
     _check_reduction(reduction, (*REDUCTIONS, "batchmean"))
-    x, y = _together("kl_div", logits=logits, labels=labels)
+    x, y = _alike("kl_div", logits=logits, labels=labels)
     some = elementwise("greater", y, 0)
     loss = choose(some, y * elementwise("log", choose(some, y, 1, y)), 0, y) - y * x
     if reduction == "batchmean":
