@@ -135,15 +135,45 @@ class Jitted:
             result = self._run(path, dynamic)
             if result is not _MISSED:
                 self._prefer(paths, path)
+                self._shorten(path, args, kwargs)
                 return result
         with self._lock.held():
             path = self._record(leaves, treespec)
             paths.insert(0, path)
             del paths[MOST_PATHS:]
-        simple = path.native and all(type(a) is float or type(a) is np.ndarray for a in args) and not kwargs
-        if simple and path.program is not None:
-            self._fast = path.program.call
+        self._shorten(path, args, kwargs)
         return self._run(path, dynamic)
+
+    def _shorten(self, path: Path, args: Sequence[Any], kwargs: Any) -> None:
+        """Let the next call try this path first, with little or no Python, if its arguments are single arrays."""
+        kinds = tuple([type(value) for value in args])
+        if path.program is None or kwargs or not all(kind in _SINGLE for kind in kinds):
+            return
+        if not path.native:
+            self._fast = functools.partial(self._again, path, kinds)
+        elif Tensor not in kinds:
+            self._fast = path.program.call
+
+    def _again(self, path: Path, kinds: tuple[type, ...], *args: Any) -> Any:
+        """A call that is probably like the last one. Native code compares dtypes and shapes."""
+        if path.version != CELLS.number or len(args) != len(kinds) or current_trace() is not None or config.interpret():
+            return self._general(*args)
+        arrays: list[Any] = []
+        for value, kind in zip(args, kinds, strict=True):
+            if type(value) is not kind:
+                return self._general(*args)
+            if kind is Tensor:
+                node = value._node
+                if node.weak or not node.tensor or node.value is None:
+                    return self._general(*args)
+                value = node.value
+            arrays.append(value)
+        for parameter, _ in path.parameters:
+            arrays.append(parameter._held[0].value)
+        assert path.program is not None
+        found = path.program.call(*arrays)
+        result = _MISSED if found is _MISSED else self._finished(path, found)
+        return self._general(*args) if result is _MISSED else result
 
     def _prefer(self, paths: list[Path], path: Path) -> None:
         if paths[0] is not path:
@@ -168,6 +198,10 @@ class Jitted:
             found = path.program.call(*arrays)
             if path.native:
                 return found
+        return self._finished(path, found)
+
+    def _finished(self, path: Path, found: Sequence[Any]) -> Any:
+        """What the caller gets, after guards, checks and Parameters got theirs; `_MISSED` if it was the wrong path."""
         count = path.result_count
         for value, expected in zip(found[count:], path.guards, strict=False):
             if not np.array_equal(value, expected, equal_nan=True):
@@ -253,7 +287,7 @@ class Jitted:
                 arguments,
                 frozenset(floats),
                 structure,
-                self._general if structure is not None else None,
+                self._general if structure is not None else _missed,
             )
         for node in arguments:
             if node.owner is None:
@@ -277,6 +311,12 @@ class Jitted:
 
 _MISSED = object()
 _RESULT = object()
+_SINGLE = frozenset([Tensor, np.ndarray, float])
+
+
+def _missed(*_: Any) -> Any:
+    """What native code calls when arguments do not fit."""
+    return _MISSED
 
 
 def _dynamic_kind(leaf: Any) -> str | None:

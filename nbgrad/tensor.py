@@ -20,11 +20,13 @@ import numpy as np
 
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from .graph.ir import Node, constant, make
+from .graph.ir import PRIMITIVES, Node, constant, make
 from .graph.trace import is_being_recorded
 from .runtime.evaluate import concrete
+from .tensor_methods import add_methods
 
 FLOAT32 = np.dtype(np.float32)
+_CONSTANT = PRIMITIVES["constant"]
 
 
 @cache
@@ -118,9 +120,11 @@ class Tensor:
     @staticmethod
     def _holding(value: np.ndarray) -> Tensor:
         """The Tensor of a computed result."""
-        node = constant(value)
+        node = Node(_CONSTANT, (), (), value.shape, value.dtype, value)
         node.tensor = True
-        return Tensor._of(node)
+        tensor = object.__new__(Tensor)
+        tensor._node = node
+        return tensor
 
     # ----- What it is -----
 
@@ -508,30 +512,7 @@ class Tensor:
         return self
 
 
-_OPS_METHODS = """
-    add sub subtract mul multiply div divide true_divide floor_divide remainder pow maximum minimum addcmul addcdiv lerp
-    exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square reciprocal sign neg negative absolute sin cos tan asin acos
-    atan atan2 sinh cosh tanh asinh acosh atanh erf erfc floor ceil trunc isnan isinf isfinite clamp where
-    masked_fill masked_select eq ne lt le gt ge equal not_equal less less_equal greater greater_equal logical_and
-    logical_or logical_not logical_xor amax amin norm logsumexp cummax cummin median count_nonzero sigmoid relu softmax
-    log_softmax expand_dims unsqueeze broadcast_to expand expand_as split chunk unbind tile flip roll permute narrow
-    triu tril diag gather gather_elements index_select index_add argwhere topk matmul bmm mm mv inner outer cross det
-    inverse cholesky swapdims moveaxis
-""".split()
-"""Methods that are the functions of `nbgrad.ops` of the same name, with the Tensor as their first argument."""
-
-
-def _ops_method(name: str) -> Callable[..., Any]:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return getattr(import_module(".ops", __package__), name)(self, *args, **kwargs)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As `nbgrad.ops.{name}` of this Tensor."
-    return method
-
-
-for _name in _OPS_METHODS:
-    setattr(Tensor, _name, _ops_method(_name))
+add_methods(Tensor)
 
 
 def tensor(input_data: Any, dtype: Any = None) -> Tensor:
