@@ -510,3 +510,11 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 def test_errors(make: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=re.escape(text)):
         make()
+
+
+def test_no_layer_makes_compiled_functions_look_at_it_anew() -> None:
+    # Lists and dicts can change without notice: with one in an attribute, every call would compare it.
+    p = [nb.Parameter(np.ones(2, np.float32), name="p")]
+    cells = [nn.Dense(2, 2), nn.Conv2d(1, 1, 3), nn.BatchNorm2d(2), nn.LayerNorm([2]), nn.LSTM(2, 2), nn.GRUCell(2, 2)]
+    cells += [nn.MultiheadAttention(2, 1), nn.CrossEntropyLoss(), nn.Adam(p), nn.SGD(p, nn.CosineDecayLR(0.1, 0.2, 3))]
+    assert [cell for cell in cells if cell._changes_silently()] == []

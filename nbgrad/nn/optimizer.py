@@ -219,11 +219,13 @@ class Optimizer(Cell):
         decays = [group.weight_decay for group in groups]
         rate_names = self._set_up("learning_rate", learning_rate, rates, self._rate)
         decay_names = self._set_up("weight_decay", weight_decay, decays, self._checked_decay)
-        self._rate_names = [rate_names[number] for _, number in members]
-        self._decay_names: list[str | None] = [
-            decay_names[number] if groups[number].chosen or self.decays_all or not _is_norm(parameter) else None
-            for parameter, number in members
-        ]
+        self._rate_names = tuple([rate_names[number] for _, number in members])
+        self._decay_names: tuple[str | None, ...] = tuple(
+            [
+                decay_names[number] if groups[number].chosen or self.decays_all or not _is_norm(parameter) else None
+                for parameter, number in members
+            ]
+        )
         self._compiled = jit(self._step)
 
     def _set_up(self, name: str, default: Any, values: Sequence[Any], made: Any) -> list[str]:

@@ -88,7 +88,9 @@ def _nonlinearity(name: Any) -> Kind:
     return KINDS[name]
 
 
-def _weights(cell: Cell, kind: Kind, size: int, hidden: int, has_bias: bool, suffix: str, dtype: Any) -> list[str]:
+def _weights(
+    cell: Cell, kind: Kind, size: int, hidden: int, has_bias: bool, suffix: str, dtype: Any
+) -> tuple[str, ...]:
     """Give a Cell the Parameters of one direction of one layer; their names."""
     rows = kind.gates * hidden
     shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, size), "weight_hh": (rows, hidden)}
@@ -96,7 +98,7 @@ def _weights(cell: Cell, kind: Kind, size: int, hidden: int, has_bias: bool, suf
         shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
     for name, shape in shapes.items():
         setattr(cell, name + suffix, parameter(Uniform(1.0 / math.sqrt(hidden)), shape, dtype))
-    return [name + suffix for name in shapes]
+    return tuple([name + suffix for name in shapes])
 
 
 def _project(x: Node, weight: Node, bias: Node | None) -> Node:
@@ -215,13 +217,13 @@ class _Recurrent(Cell):
         self.batch_first = flag(batch_first, "batch_first")
         self.dropout = part(dropout, "dropout", closed=False)
         self.bidirectional = flag(bidirectional, "bidirectional")
-        names: list[list[str]] = []
+        names: list[tuple[str, ...]] = []
         for layer in range(self.num_layers):
             size = self.input_size if layer == 0 else self.hidden_size * (1 + bidirectional)
             for ending in ("", "_reverse")[: 1 + bidirectional]:
                 suffix = f"_l{layer}{ending}"
                 names.append(_weights(self, self.kind, size, self.hidden_size, has_bias, suffix, dtype))
-        self._names = names
+        self._names = tuple(names)
         # MindSpore lists all weights of one kind before those of the next.
         for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
             for name in [name for name in self._params if name.startswith(kind)]:
