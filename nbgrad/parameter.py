@@ -135,7 +135,7 @@ class Parameter(Tensor):
     def _noted(self) -> None:
         """Let a recording know that what it records depends on more of this Parameter than its value."""
         trace = current_trace()
-        if trace is not None:
+        if trace is not None and trace.guards is not None:
             trace.cells[self] = self._state()
 
     def _state(self) -> Any:

@@ -127,7 +127,8 @@ class Cell:
         trace = current_trace()
         if trace is not None:
             result = self._called(args, kwargs)
-            trace.cells[self] = self._state()
+            if trace.guards is not None:
+                trace.cells[self] = self._state()
             return result
         if _outermost.inside:
             return self._called(args, kwargs)
