@@ -21,6 +21,7 @@ from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import axis_of, demand, inexact, keep, positions, promote, safe_sqrt, scalar
 from ..runtime.evaluate import require
 from ..tensor import Tensor
+from .normalisation import wide
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -79,10 +80,11 @@ def _reduced(loss: Node, reduction: str, weight: Node | None = None) -> Tensor:
     """The losses, their sum, or their mean (their sum divided by the sum of weights that they contain)."""
     if reduction == "none":
         return wrap(loss)
-    total = _total(loss)
     if reduction == "sum":
-        return wrap(total)
-    return wrap(total / (scalar(loss.size, loss.dtype) if weight is None else _total(weight)))
+        return wrap(_total(loss))
+    # A sum of float16, or the number of elements, may be too large for float16 although the mean is not.
+    total = _total(wide(loss))
+    return wrap(cast(total / (scalar(loss.size, total.dtype) if weight is None else _total(wide(weight))), loss.dtype))
 
 
 def _weighted(loss: Node, weight: Any, name: str = "weight") -> Node:
@@ -495,13 +497,14 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
     """
     x, y = _together("cosine_similarity", x1=x1, x2=x2)
     shape = joint_shape(x.shape, y.shape)
+    dtype = x.dtype
+    x, y = wide(broadcast(x, shape)), wide(broadcast(y, shape))
     axis, least = axis_of(dim, len(shape)), scalar(eps, x.dtype)
-    x, y = broadcast(x, shape), broadcast(y, shape)
     lengths: list[Node] = []
     for vector in (x, y):
         length = safe_sqrt(_dot(vector, vector, axis))
         lengths.append(elementwise("select", elementwise("less", length, least), least, length))
-    return wrap(_dot(x, y, axis) / (lengths[0] * lengths[1]))
+    return wrap(cast(_dot(x, y, axis) / (lengths[0] * lengths[1]), dtype))
 
 
 def _hinge(x: Node) -> Node:
@@ -535,12 +538,13 @@ def cosine_embedding_loss(
             f"{x.shape}, {y.shape} and {sign.shape}."
         )
         raise ShapeError(message)
+    dtype, at = x.dtype, x.ndim - 1
+    x, y = wide(x), wide(y)
     # The small number keeps the derivative at zero vectors finite.
     small = scalar(1e-12, x.dtype)
-    at = x.ndim - 1
-    cosine = _dot(x, y, at) / elementwise("sqrt", (_dot(x, x, at) + small) * (_dot(y, y, at) + small))
+    cosine = cast(_dot(x, y, at) / elementwise("sqrt", (_dot(x, x, at) + small) * (_dot(y, y, at) + small)), dtype)
     together = choose(elementwise("equal", sign, 1), 1.0 - cosine, 0, cosine)
-    apart = choose(elementwise("equal", sign, -1), _hinge(cosine - scalar(margin, x.dtype)), 0, cosine)
+    apart = choose(elementwise("equal", sign, -1), _hinge(cosine - scalar(margin, dtype)), 0, cosine)
     return _reduced(together + apart, reduction)
 
 

@@ -22,10 +22,14 @@ from ..tensor import Tensor
 # ----- On nodes -----
 
 
+def wide(node: Node) -> Node:
+    """Floating-point numbers in the dtype to add them in: sums, and numbers of elements, soon overflow float16."""
+    return cast(node, FLOAT32) if node.dtype == FLOAT16 else node
+
+
 def _wide(value: Any) -> Node:
     """An input in the dtype that it is computed in."""
-    node = inexact(as_node(value))
-    return cast(node, FLOAT32) if node.dtype == FLOAT16 else node
+    return wide(inexact(as_node(value)))
 
 
 def _back(node: Node, value: Any) -> Tensor:

@@ -15,13 +15,14 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..graph.ir import INT64, Node, broadcast, constant, extent
-from ..graph.primitives import Pair, Windows, gather, iota, reduce, reshape, unfold, window_argmax
+from ..graph.primitives import Pair, Windows, cast, gather, iota, reduce, reshape, unfold, window_argmax
 from ..numpy.lifting import as_node, wrap
 from ..numpy.linear_algebra import matmul_node
 from ..numpy.operands import inexact, integers, scalar, take_positions
 from ..numpy.shaping import swap
 from ..tensor import Tensor
 from .convolution import Sides, image_node, line_ends, pair, sides, span
+from .normalisation import wide
 
 # ----- Windows -----
 
@@ -230,12 +231,12 @@ def _avg_pool(
         _divisors(size[k], kernel[k], stride[k], padding[k], windows[4][k], bool(count_include_pad)) for k in (0, 1)
     ]
     counts = np.multiply.outer(parts[0], parts[1])
-    total = _window_sums(x, windows)
+    total = _window_sums(wide(x), windows)
     if divisor or not counts.size or (counts == counts.flat[0]).all():
         result = total / scalar(divisor or (int(counts.flat[0]) if counts.size else 1), total.dtype)
     else:
         result = total / constant(counts.astype(total.dtype))
-    return _without_rows(result, batched_input, axes)
+    return _without_rows(cast(result, x.dtype), batched_input, axes)
 
 
 def avg_pool2d(
@@ -326,7 +327,9 @@ def _adaptive_mean(x: Node, axis: int, count: int) -> Node:
     n = x.shape[axis]
     if n % count == 0:
         split = reshape(x, (*x.shape[:axis], count, n // count, *x.shape[axis + 1 :]))
-        return reduce("sum", split, (axis + 1,)) / scalar(n // count, x.dtype) if n != count else x
+        if n == count:
+            return x
+        return cast(reduce("sum", wide(split), (axis + 1,)) / scalar(n // count, wide(x).dtype), x.dtype)
     places, y = np.arange(n), np.arange(count)[:, None]
     inside = (places >= y * n // count) & (places < -(-(y + 1) * n // count))
     weights = constant((inside / inside.sum(axis=1, keepdims=True)).astype(x.dtype))
