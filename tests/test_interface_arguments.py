@@ -13,18 +13,13 @@ from nbgrad.errors import ArgumentError, ShapeError
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, nb.jit, nb.grad, nb.vmap], ids=["plain", "jit", "grad", "vmap"])
-@pytest.mark.parametrize("bad", [-0.2, 1.5, np.inf])
-def test_binary_cross_entropy_refuses_what_is_no_probability(wrap: Any, bad: float) -> None:
-    loss = wrap(lambda p: ops.binary_cross_entropy(p, Tensor(np.ones(2))))
+@pytest.mark.parametrize("bad", [-0.2, -1e-30, 1.5, np.inf, np.nan])
+@pytest.mark.parametrize("label", [0.0, 0.5, 1.0])
+def test_binary_cross_entropy_of_what_is_no_probability_is_no_number(wrap: Any, bad: float, label: float) -> None:
+    loss = wrap(lambda p: ops.binary_cross_entropy(p, Tensor(np.full(2, label))))
     shape = (1, 2) if wrap is nb.vmap else (2,)
-    with pytest.raises(ArgumentError, match="from 0 to 1"):
-        np.asarray(loss(Tensor(np.array([0.5, bad]).reshape(shape))))
+    assert np.isnan(np.asarray(loss(Tensor(np.array([0.5, bad]).reshape(shape))))).any()
     assert np.isfinite(np.asarray(loss(Tensor(np.array([0.0, 1.0]).reshape(shape))))).all()
-
-
-def test_binary_cross_entropy_of_nan_and_of_nothing() -> None:
-    assert np.isnan(float(nn.BCELoss()(Tensor([np.nan, 0.5]), Tensor([1.0, 1.0]))))
-    assert ops.binary_cross_entropy(Tensor(np.zeros(0)), Tensor(np.zeros(0)), reduction="sum").item() == 0.0
 
 
 @pytest.mark.parametrize("alpha", [0, 0.0, -0.0])

@@ -19,7 +19,6 @@ from ..graph.primitives import cast, reduce, reshape
 from ..numpy import special
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import axis_of, demand, inexact, keep, positions, promote, safe_sqrt, scalar
-from ..runtime.evaluate import require
 from ..tensor import Tensor
 from .normalisation import wide
 
@@ -385,19 +384,14 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     -------
     Tensor
 
-    Raises
-    ------
-    ArgumentError
-        If a probability is negative or greater than 1. NaN gives NaN.
+    Notes
+    -----
+    Differs from `torch.nn.functional.binary_cross_entropy`: what is no probability gives NaN instead of an error.
     """
     _check_reduction(reduction)
     p, y = _alike("binary_cross_entropy", logits=logits, labels=labels)
     outside = elementwise("logical_or", elementwise("less", p, 0), elementwise("greater", p, 1))
-    message = (
-        "binary_cross_entropy takes probabilities, from 0 to 1, but an element is outside. "
-        "binary_cross_entropy_with_logits takes any number."
-    )
-    require(elementwise("logical_not", outside), message, ArgumentError)
+    p = p + choose(outside, math.nan, 0, p)
     loss = -(y * _limited_log(p, "log", p) + (1.0 - y) * _limited_log(1.0 - p, "log1p", -p))
     return _reduced(_weighted(loss, weight), reduction)
 
