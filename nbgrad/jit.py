@@ -18,13 +18,14 @@ import optree
 
 from . import config
 from .compiler.locks import ForkSafeLock
-from .errors import DtypeError, NbgradError
+from .errors import DtypeError, NbgradError, TracedValueError
 from .graph.interpret import interpret
 from .graph.ir import Node, placeholder, plain, topological
-from .graph.trace import CELLS, current_trace, recording
+from .graph.trace import CELLS, Trace, current_trace, depends_on, recording
 from .lifting import flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
-from .runtime.evaluate import finish_pending, ready
+from .parameter import Parameter
+from .runtime.evaluate import finish_pending, ready, refuse
 from .runtime.program import Output, Program
 from .tensor import Tensor
 
@@ -250,6 +251,8 @@ class Jitted:
                 written = [(parameter, parameter._leaf) for parameter in trace.written]
                 for parameter, before in trace.written.items():
                     parameter._restore(before)
+                trace.restore_outside()
+        _refuse_lost_writes(self.fn, trace)
         assert trace.guards is not None
         out_leaves, out_spec = flatten(output)
         nodes: list[Node] = []
@@ -272,7 +275,7 @@ class Jitted:
         guards = [node for node, _ in trace.guards]
         checks = [node for node, _, _ in trace.checks]
         outputs = [*nodes, *guards, *checks, *[node for _, node in written]]
-        parameters = _parameters(outputs)
+        parameters = _parameters(outputs, arguments)
         if not tensors and (parameters or any(isinstance(key, Tensor) for key in trace.cells)):
             tensors, kinds = True, ["tensor"] * len(kinds)
         simple = plain and not (guards or checks or tensors or written or parameters or trace.cells)
@@ -314,6 +317,25 @@ _RESULT = object()
 _SINGLE = frozenset([Tensor, np.ndarray, float])
 
 
+def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:
+    """Raise if the recorded function wrote where the compiled one could not."""
+    for tensor, _ in trace.outside.values():
+        message = (
+            f"{name_of(fn)}() writes to a Tensor of shape {tensor.shape} from outside, which only happened while jit "
+            "recorded it. Return the new value, or make the Tensor a Parameter: writes to Parameters are compiled."
+        )
+        raise TracedValueError(message)
+    for cell in trace.cells:
+        for name, value in getattr(cell, "__dict__", {}).items():
+            if type(value) is Tensor and value._node.traced and depends_on(value._node, trace):
+                object.__setattr__(cell, name, None)
+                message = (
+                    f"{type(cell).__name__} assigns a value that jit records to its attribute {name}, which a compiled "
+                    f"call would not do. Make {name} a Parameter (requires_grad=False), or return the value."
+                )
+                raise TracedValueError(message)
+
+
 def _missed(*_: Any) -> Any:
     """What native code calls when arguments do not fit."""
     return _MISSED
@@ -321,6 +343,8 @@ def _missed(*_: Any) -> Any:
 
 def _dynamic_kind(leaf: Any) -> str | None:
     """The kind of a leaf that is a run-time input; None for values that are part of the signature."""
+    if isinstance(leaf, Parameter):
+        return None
     if type(leaf) is float or isinstance(leaf, Tensor):
         return "tensor" if isinstance(leaf, Tensor) else "float"
     if isinstance(leaf, np.ndarray | np.floating | np.integer | np.bool_):
@@ -340,6 +364,7 @@ def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
     dynamic: list[Any] = []
     for leaf in leaves:
         if _dynamic_kind(leaf) is None:
+            # A Parameter stands for itself, whatever its value is.
             try:
                 hash(leaf)
             except TypeError:
@@ -378,13 +403,21 @@ def _as_kind(array: np.ndarray, kind: str) -> Any:
     return array[()] if array.ndim == 0 else array
 
 
-def _parameters(outputs: Sequence[Node]) -> list[tuple[Any, Node]]:
-    """The Parameters that a graph reads, with the node of each."""
+def _parameters(outputs: Sequence[Node], arguments: Sequence[Node]) -> list[tuple[Any, Node]]:
+    """The Parameters that a graph reads, with the node of each.
+
+    Raises
+    ------
+    TracedValueError
+        If it reads what another recording has left behind.
+    """
     found: list[tuple[Any, Node]] = []
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
         if parameter is not None and parameter._leaf is node:
             found.append((parameter, node))
+        elif node.name == "input" and node.value is None and node not in arguments:
+            refuse(node, node)
     return found
 
 
@@ -437,9 +470,10 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Notes
     -----
-    What the function reads from outside (global arrays, closures) is frozen when it is recorded, and side effects
-    happen only then. Parameters are the exception: each call reads their values, and writes those that the function
-    writes. Cells are recorded anew when their mode, Parameters, sub-cells or plain attributes have changed.
+    What the function reads from outside (global arrays, closures, configuration objects, names of Parameters) is frozen
+    when it is recorded, and side effects happen only then. Parameters are the exception: each call reads their values,
+    and writes those that the function writes. Cells are recorded anew when their mode, Parameters, sub-cells or plain
+    attributes have changed.
 
     Examples
     --------

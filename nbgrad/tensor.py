@@ -21,7 +21,7 @@ import numpy as np
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .graph.ir import PRIMITIVES, Node, constant, make
-from .graph.trace import is_being_recorded
+from .graph.trace import CELLS, current_trace, is_being_recorded
 from .runtime.evaluate import concrete
 from .tensor_methods import add_methods
 
@@ -59,10 +59,16 @@ def _unary(ufunc: np.ufunc) -> Callable[[Tensor], Any]:
     return lambda self: _numpy("ufuncs").call(ufunc, self)
 
 
+_SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
+"""MindSpore's and PyTorch's names of NumPy's parameters."""
+
+
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """The method that calls what the table has for a NumPy function."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
         return _numpy("numpy_table").TABLE[function](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = function.__name__
@@ -205,7 +211,7 @@ class Tensor:
     def asnumpy(self) -> np.ndarray:
         """The value as an ndarray that shares the Tensor's data and does not carry gradients.
 
-        While a function is recorded, and for a Parameter, it is a copy.
+        While a function is recorded, for a Parameter and for a slice, it is a copy.
         """
         return _aliasing().share(self)
 
@@ -341,7 +347,12 @@ class Tensor:
             _aliasing().written(self)
 
     def _take(self, node: Node) -> None:
-        """Become another node, and tell nobody."""
+        """Become another node, and tell nobody but the recording."""
+        trace = current_trace()
+        if trace is not None:
+            trace.note_write(self, self._node)
+        else:
+            CELLS.number += 1  # a Cell may hold this Tensor
         self._node = node
 
     __hash__ = object.__hash__
@@ -450,6 +461,8 @@ class Tensor:
         """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         return _numpy("numpy_table").TABLE[np.transpose](self, order)
+
+    permute = transpose
 
     def flatten(self, order: str = "C") -> Tensor:
         """All elements along one axis."""

@@ -16,7 +16,7 @@ NAMES = """
     atan atan2 sinh cosh tanh asinh acosh atanh erf erfc floor ceil trunc isnan isinf isfinite clamp where
     masked_fill masked_select eq ne lt le gt ge equal not_equal less less_equal greater greater_equal logical_and
     logical_or logical_not logical_xor amax amin norm logsumexp cummax cummin median count_nonzero sigmoid relu softmax
-    log_softmax expand_dims unsqueeze broadcast_to expand expand_as split chunk unbind tile flip roll permute narrow
+    log_softmax expand_dims unsqueeze broadcast_to expand expand_as split chunk unbind tile flip roll narrow
     triu tril diag gather gather_elements index_select index_add argwhere topk matmul bmm mm mv inner outer cross det
     inverse cholesky swapdims moveaxis
 """.split()

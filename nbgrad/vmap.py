@@ -12,9 +12,9 @@ from typing import Any
 
 import optree
 
-from .errors import ArgumentError, DtypeError, ShapeError
+from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .graph.batch import batch
-from .graph.ir import Node, placeholder, topological
+from .graph.ir import Node, make, placeholder, topological
 from .graph.primitives import transpose
 from .graph.trace import recording
 from .lifting import Results, flatten, kind_of, name_of, node_of
@@ -89,6 +89,13 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
                 written = [(parameter, parameter._leaf) for parameter in trace.written]
                 for parameter, before in trace.written.items():
                     parameter._restore(before)
+                trace.restore_outside()
+        if trace.outside:
+            message = (
+                f"{name_of(fn)}() writes to a Tensor from outside inside vmap, where the value differs from one mapped "
+                "value to the next. Return it instead."
+            )
+            raise TracedValueError(message)
         _write(written, mapping, fn)
         tensors = any(isinstance(leaf, Tensor) for leaf in leaves)
         return _collect(fn, output, out_axes, mapping, size, tensors)
@@ -119,7 +126,8 @@ def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node],
     if kind == "other":
         return leaf
     if axis is None:
-        return Tensor._of(node_of(leaf)) if kind == "array" else leaf
+        # An alias, which the function may write to: the ndarray stays.
+        return Tensor._of(make("alias", (node_of(leaf),))) if kind == "array" else leaf
     node = node_of(leaf)
     if not -node.ndim <= axis < node.ndim:
         message = (

@@ -306,6 +306,12 @@ def test_a_0d_tensor_is_bound_anew_like_a_numpy_scalar():
     assert n.item() == 1.5
 
 
+def test_spellings_of_mindspore_and_pytorch():
+    x = Tensor(np.arange(24.0, dtype=np.float32).reshape(2, 3, 4))
+    assert x.sum(dim=1, keepdim=True).shape == (2, 1, 4) and x.mean(axis=0, keep_dims=True).shape == (1, 3, 4)
+    assert x.permute(2, 0, 1).shape == x.permute((2, 0, 1)).shape == (4, 2, 3)
+
+
 def test_in_place_operators_bind_the_users_tensors_anew():
     # MindSpore's rule: the recorded case "index-augmented-add-value".
     a = Tensor([1.0, 2.0])

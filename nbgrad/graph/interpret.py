@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import TracedValueError
 from .ir import Node, literal_value, topological
 
 Array = np.ndarray
@@ -331,7 +332,9 @@ def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = 
             if node.name == "literal":
                 values[node] = np.asarray(literal_value(node))
             elif node.name in ("constant", "input"):
-                assert node.value is not None, f"{node} has no value"
+                if node.value is None:
+                    message = "A Tensor that jit or vmap recorded is used after the recording, when it has no value."
+                    raise TracedValueError(message)
                 values[node] = node.value
             else:
                 values[node] = evaluate_node(node, [values[source] for source in node.inputs])

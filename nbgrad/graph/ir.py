@@ -45,6 +45,11 @@ class Primitive:
 _serials = itertools.count()
 
 
+def next_serial() -> int:
+    """A number above those of all nodes made so far, and below those of all later ones."""
+    return next(_serials)
+
+
 class Node:
     """One array value of a graph.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NbgradError
-from .ir import Node, topological
+from .ir import Node, next_serial, topological
 
 
 class Trace:
@@ -23,11 +23,24 @@ class Trace:
     `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
     must hold in every call. `cells` maps Cells (and Parameters) that took part to the state that they had. A recording
     inside another shares all that. `written` maps Parameters to the nodes that they had before the function wrote to
-    them; only `jit` and `vmap`, which undo such writes, collect it. For `vmap`, `mapping` maps each argument to all its
+    them, and `outside` does so for other Tensors that were there before the recording began, at node number `start`;
+    only `jit` and `vmap`, which undo such writes, collect them. For `vmap`, `mapping` maps each argument to all its
     values, of which there are `size`.
     """
 
-    __slots__ = ("arguments", "cells", "checks", "collects", "guards", "mapping", "parent", "size", "written")
+    __slots__ = (
+        "arguments",
+        "cells",
+        "checks",
+        "collects",
+        "guards",
+        "mapping",
+        "outside",
+        "parent",
+        "size",
+        "start",
+        "written",
+    )
 
     def __init__(
         self, parent: Trace | None, arguments: Iterable[Node], jit: bool, mapping: Mapping[Node, Node] | None, size: int
@@ -39,11 +52,30 @@ class Trace:
         self.checks: list[tuple[Node, str, type[NbgradError]]] = []
         self.cells: dict[Any, Any] = {}
         self.written: dict[Any, Node] = {}
+        self.outside: dict[int, tuple[Any, Node]] = {}
+        self.start = next_serial()
         self.collects = jit or mapping is not None
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
+                self.outside, self.start = parent.outside, parent.start
+
+    def note_write(self, tensor: Any, node: Node) -> None:
+        """A Tensor that had this node is written to: note it if it was there before the recording."""
+        if not self.collects or node.value is None or node.serial >= self.start:
+            return
+        trace: Trace | None = self
+        while trace is not None:
+            if node in trace.arguments:
+                return
+            trace = trace.parent
+        self.outside.setdefault(id(tensor), (tensor, node))
+
+    def restore_outside(self) -> None:
+        """Give Tensors from outside back what they were."""
+        for tensor, node in self.outside.values():
+            tensor._node = node
 
     def owns(self, node: Node) -> bool:
         """Whether a node's value depends on the arguments, or for `jit` on Parameters."""
@@ -84,6 +116,11 @@ def depends_on_recording(node: Node) -> bool:
             return True
         trace = trace.parent
     return False
+
+
+def depends_on(node: Node, trace: Trace) -> bool:
+    """Whether a value belongs to a recording, which may be over."""
+    return trace.owns(node)
 
 
 def is_being_recorded(node: Node) -> bool:

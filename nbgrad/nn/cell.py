@@ -18,9 +18,9 @@ import optree
 from ..custom import custom_vjp
 from ..dtype import DType, dtype_of
 from ..errors import ArgumentError, CellError, DtypeError, NameTakenError
-from ..graph.trace import CELLS, current_trace
+from ..graph.trace import CELLS, Trace, current_trace
 from ..lifting import flatten
-from ..parameter import Parameter
+from ..parameter import Parameter, ParameterTuple
 from ..runtime.evaluate import compute, finish_pending
 from ..tensor import Tensor
 
@@ -45,6 +45,8 @@ def _frozen(value: Any, depth: int = 0) -> Any:
     """What tells later whether an attribute has changed: numbers, texts and small containers of them by value."""
     if isinstance(value, _SIMPLE):
         return type(value), value
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        return _Identity(value._node)
     if type(value) in (list, tuple, dict) and len(value) <= LONGEST_LIST and depth < 3:
         parts = value.items() if isinstance(value, dict) else value
         return type(value), [_frozen(part, depth + 1) for part in parts]
@@ -126,10 +128,7 @@ class Cell:
         """Run `construct`; outside of recordings, what the outermost Cell returns is computed at once."""
         trace = current_trace()
         if trace is not None:
-            result = self._called(args, kwargs)
-            if trace.guards is not None:
-                trace.cells[self] = self._state()
-            return result
+            return self._called(args, kwargs) if trace.guards is None else self._recorded(trace, args, kwargs)
         if _outermost.inside:
             return self._called(args, kwargs)
         _outermost.inside = True
@@ -137,6 +136,17 @@ class Cell:
             return _computed(self._called(args, kwargs))
         finally:
             _outermost.inside = False
+
+    def _recorded(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that `jit` records: it depends on the state of the whole tree, whether its Cells are called or not."""
+        if self in trace.cells:
+            return self._called(args, kwargs)
+        for _, cell in self.cells_and_names():
+            trace.cells.setdefault(cell, None)
+        result = self._called(args, kwargs)
+        for _, cell in self.cells_and_names():
+            trace.cells[cell] = cell._state()
+        return result
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._compute_dtype is not None:
@@ -155,13 +165,18 @@ class Cell:
     @contextmanager
     def _cast_parameters(self, dtype: Any) -> Iterator[None]:
         """Let `construct` see this Cell's Parameters in another dtype."""
+
+        def convert(parameter: Parameter) -> Tensor:
+            return parameter.astype(dtype) if parameter.dtype.kind == "f" else parameter
+
         attributes = self.__dict__
-        for name, parameter in self._params.items():
-            attributes[name] = parameter.astype(dtype) if parameter.dtype.kind == "f" else parameter
+        own = {name: value for name, value in attributes.items() if isinstance(value, Parameter | ParameterTuple)}
+        for name, value in own.items():
+            attributes[name] = tuple(map(convert, value)) if isinstance(value, ParameterTuple) else convert(value)
         try:
             yield
         finally:
-            attributes.update(self._params)
+            attributes.update(own)
 
     def _backward(self, *args: Any) -> Any:
         """The Cell's own derivative, whose last two arguments are the output and its cotangent."""
@@ -182,7 +197,12 @@ class Cell:
             object.__setattr__(self, name, value)
             return
         CELLS.number += 1
-        if isinstance(value, Parameter):
+        if isinstance(value, ParameterTuple):
+            known = {id(parameter) for parameter in params.values()}
+            for parameter in value:
+                if id(parameter) not in known:
+                    self._insert_unnamed(parameter, name)
+        elif isinstance(value, Parameter):
             if not value.is_named:
                 value.name = name
             cells.pop(name, None)
@@ -213,6 +233,18 @@ class Cell:
             del cells[name]
         object.__setattr__(self, name, value)
 
+    def _insert_unnamed(self, parameter: Parameter, name: str) -> None:
+        """Register a Parameter of a ParameterTuple, under its own name."""
+        if not parameter.is_named:
+            parameter.name = f"{name}.{len(self._params)}"
+        if parameter.name in self._params:
+            message = (
+                f"{type(self).__name__} has two different Parameters with the name {parameter.name!r}. Give "
+                "each its own name."
+            )
+            raise NameTakenError(message)
+        self._params[parameter.name] = parameter
+
     def __delattr__(self, name: str) -> None:
         self._params.pop(name, None)
         self._cells.pop(name, None)
@@ -221,7 +253,7 @@ class Cell:
 
     def __getattr__(self, name: str) -> Any:
         message = f"{type(self).__name__} has no attribute {name!r}."
-        if name in ("_params", "_cells"):
+        if name in ("_params", "_cells", "_compute_dtype", "_with_rule", "training"):
             message = f"{type(self).__name__}.__init__() must call super().__init__() before it uses the Cell."
         raise CellError(message)
 

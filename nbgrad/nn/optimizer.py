@@ -211,7 +211,8 @@ class Optimizer(Cell):
         _check_members([parameter for parameter, _ in members])
         if order is not None:
             members = _reordered(members, order)
-        self.parameters = ParameterTuple([parameter for parameter, _ in members])
+        # Not registered: the weights, and their names, belong to the net.
+        object.__setattr__(self, "parameters", ParameterTuple([parameter for parameter, _ in members]))
         wide = any(parameter.dtype.itemsize == 8 for parameter in self.parameters)
         self._rate_dtype = np.dtype(np.float64) if wide else FLOAT32
         self.global_step = Parameter(np.zeros(1, np.int32), name="global_step", requires_grad=False)

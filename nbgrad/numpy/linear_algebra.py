@@ -380,6 +380,9 @@ def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 def _vector_norm(x: Node, order: Any, axes: tuple[int, ...]) -> Node:
     """The norm over axes, which stay with extent 1."""
+    if x.dtype == FLOAT16:
+        # Squares of halves overflow long before their root does.
+        return cast(_vector_norm(cast(x, np.dtype(np.float32)), order, axes), FLOAT16)
     if order is None or order == 2:
         total = reduce("sum", elementwise("multiply", x, x), axes)
         result = safe_sqrt(total)

@@ -113,6 +113,8 @@ def _fits(value: int, dtype: Dtype) -> bool:
 
 
 def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -> tuple[Dtype, ...]:
+    if ufunc.__name__ in COMPARISONS and all(kind is int for kind in kinds):
+        kinds = [INT64] * len(kinds)  # NumPy would compare Python's integers as objects
     options: dict[str, Any] = {"casting": casting}
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout

@@ -86,12 +86,10 @@ def concrete(node: Node, reason: str) -> np.ndarray:
 
 def _compute(node: Node) -> np.ndarray:
     if node.value is None:
-        if node.traced and any(n.value is None for n in by_serial([node]) if n.primitive is _INPUT):
-            message = (
-                f"The value of a Tensor of shape {node.shape} is needed while vmap records the function, but there it "
-                "stands for many values at once. Use np.where instead of a branch, or take it out of the function."
-            )
-            raise TracedValueError(message)
+        if node.traced:
+            for source in by_serial([node]):
+                if source.primitive is _INPUT and source.value is None:
+                    refuse(node, source)
         value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
         value.flags.writeable = False
         node.value = value
@@ -100,6 +98,24 @@ def _compute(node: Node) -> np.ndarray:
             node.primitive, node.inputs, node.params = PRIMITIVES["constant"], (), ()
             node.depth, node.traced = 0, False
     return node.value
+
+
+def refuse(node: Node, source: Node) -> None:
+    """Raise for a value that does not exist, because `source` stands for many values or for none any more."""
+    trace = current_trace()
+    while trace is not None:
+        if trace.mapping and source in trace.mapping:
+            message = (
+                f"The value of a Tensor of shape {node.shape} is needed while vmap records the function, but there it "
+                "stands for many values at once. Use np.where instead of a branch, or take it out of the function."
+            )
+            raise TracedValueError(message)
+        trace = trace.parent
+    message = (
+        f"A Tensor of shape {node.shape} that jit or vmap recorded is used after the recording, when it has no value. "
+        "Return it from the function instead of storing it elsewhere."
+    )
+    raise TracedValueError(message)
 
 
 def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
@@ -165,7 +181,9 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
 def ready(leaf: Node) -> np.ndarray:
     """A leaf's array as native code reads it: in C order and aligned."""
     value = leaf.value
-    assert value is not None, leaf
+    if value is None:
+        refuse(leaf, leaf)
+    assert value is not None
     dtype = plain_dtype(leaf.dtype)
     if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype and type(value) is np.ndarray:
         return value

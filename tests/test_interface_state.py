@@ -15,8 +15,6 @@ import nbgrad as nb
 from nbgrad import Parameter, ParameterTuple, Tensor, nn, ops
 from nbgrad.errors import NbgradError, TracedValueError
 
-reported = pytest.mark.xfail(strict=True, reason="reported; delete this mark with the fix")
-
 X = Tensor(np.arange(12.0, dtype=np.float32).reshape(4, 3) / 7 - 0.5)
 
 
@@ -24,7 +22,6 @@ def agree(compiled: Any, plain: Any) -> None:
     np.testing.assert_allclose(compiled(X).asnumpy(), plain(X).asnumpy(), rtol=1e-5, atol=1e-6)
 
 
-@reported
 def test_parameters_of_a_parameter_tuple_belong_to_the_cell() -> None:
     """As in MindSpore: they are found under their names, with the prefix of the Cell's attribute."""
 
@@ -61,7 +58,6 @@ class Loop(nn.Cell):
         return x
 
 
-@reported
 @pytest.mark.parametrize(
     ("container", "change"),
     [
@@ -82,7 +78,6 @@ def test_compiled_cells_notice_changed_containers(container: Any, change: Any) -
     agree(compiled, net)
 
 
-@reported
 def test_compiled_cells_notice_attributes_of_cells_that_are_not_called() -> None:
     class Tied(nn.Cell):
         def __init__(self) -> None:
@@ -102,7 +97,6 @@ def test_compiled_cells_notice_attributes_of_cells_that_are_not_called() -> None
     agree(compiled, net)
 
 
-@reported
 def test_compiled_cells_notice_writes_to_their_tensors() -> None:
     class Masked(nn.Cell):
         def __init__(self) -> None:
@@ -119,7 +113,6 @@ def test_compiled_cells_notice_writes_to_their_tensors() -> None:
     agree(compiled, net)
 
 
-@reported
 def test_a_compiled_cell_with_a_tensor_as_state_is_right_or_refused() -> None:
     class Total(nn.Cell):
         def __init__(self) -> None:
@@ -140,7 +133,6 @@ def test_a_compiled_cell_with_a_tensor_as_state_is_right_or_refused() -> None:
         np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-5)
 
 
-@reported
 @pytest.mark.parametrize("transform", [nb.jit, nb.vmap], ids=["jit", "vmap"])
 def test_tensors_that_a_recorded_function_writes_to_stay_usable(transform: Any) -> None:
     """MindSpore's compiled functions leave the caller's Tensor alone; an error at the write would do as well."""
@@ -155,7 +147,6 @@ def test_tensors_that_a_recorded_function_writes_to_stay_usable(transform: Any) 
     assert (outside + 0).tolist() == [1.0, 2.0, 3.0]
 
 
-@reported
 def test_what_leaks_from_a_recording_says_so() -> None:
     leaked: list[Any] = []
 
@@ -170,20 +161,17 @@ def test_what_leaks_from_a_recording_says_so() -> None:
         nb.grad(lambda x: (x * leaked[0]).sum())(X)
 
 
-@reported
 @pytest.mark.parametrize(("name", "expected"), [("equal", False), ("not_equal", True), ("less", True), ("ge", False)])
 def test_comparing_two_python_numbers(name: str, expected: bool) -> None:
     assert bool(getattr(ops, name)(2, 3)) is expected
 
 
-@reported
 def test_a_parameter_that_is_an_argument_of_a_compiled_function_can_be_written() -> None:
     w = Parameter(Tensor([1.0, 2.0]), name="w")
     nb.jit(lambda p: ops.assign_add(p, Tensor([1.0, 1.0])))(w)
     assert w.value().tolist() == [2.0, 3.0]
 
 
-@reported
 def test_a_parameter_that_is_not_trainable_and_an_argument_of_a_compiled_function() -> None:
     w = Parameter(Tensor([1.0, 2.0, 3.0]), name="w", requires_grad=False)
 
@@ -193,7 +181,6 @@ def test_a_parameter_that_is_not_trainable_and_an_argument_of_a_compiled_functio
     np.testing.assert_array_equal(nb.jit(gradient)(X, w).asnumpy(), gradient(X, w).asnumpy())
 
 
-@reported
 def test_a_cell_without_super_init_says_what_is_missing() -> None:
     class Forgot(nn.Cell):
         def __init__(self) -> None:
@@ -206,6 +193,5 @@ def test_a_cell_without_super_init_says_what_is_missing() -> None:
         Forgot()(X)
 
 
-@reported
 def test_norms_of_float16_do_not_overflow() -> None:
     assert float(ops.norm(Tensor(np.full(4000, 100, np.float16)))) == pytest.approx(100 * np.sqrt(4000), rel=1e-3)
