@@ -57,25 +57,6 @@ def real_number(name: str, value: Any, least: float = 0.0, below: float = math.i
     return float(value)
 
 
-def positive_integer(name: str, value: Any) -> int:
-    """An integer of at least 1; errors as `real_number`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        message = f"{name} must be an integer, but got {value!r:.60} of type {type(value).__name__}."
-        raise DtypeError(message)
-    if value < 1:
-        message = f"{name} must be at least 1, but got {value!r}."
-        raise ArgumentError(message)
-    return int(value)
-
-
-def flag(name: str, value: Any) -> bool:
-    """A bool; DtypeError for anything else."""
-    if not isinstance(value, bool):
-        message = f"{name} must be True or False, but got {value!r:.60} of type {type(value).__name__}."
-        raise DtypeError(message)
-    return value
-
-
 @dataclass
 class _Group:
     """Parameters with their own learning rate or weight decay; None for the optimizer's."""

@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import ArgumentError
 from ..parameter import Parameter
 from ..tensor import Tensor
-from .optimizer import Optimizer, flag, real_number
+from .arguments import flag
+from .optimizer import Optimizer, real_number
 
 
 def _with_momentum(state: Parameter, gradient: Tensor, momentum: float, nesterov: bool) -> Tensor:
@@ -73,7 +74,7 @@ class SGD(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.momentum = real_number("momentum", momentum)
         self.dampening = real_number("dampening", dampening)
-        self.nesterov = flag("nesterov", nesterov)
+        self.nesterov = flag(nesterov, "nesterov")
         if nesterov and (self.momentum == 0 or self.dampening != 0):
             message = (
                 f"nesterov=True needs momentum > 0 and dampening = 0, but got momentum {momentum} and dampening "
@@ -129,7 +130,7 @@ class Momentum(Optimizer):
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.momentum = real_number("momentum", momentum)
-        self.use_nesterov = flag("use_nesterov", use_nesterov)
+        self.use_nesterov = flag(use_nesterov, "use_nesterov")
         self.moments = self.new_state("moments")
 
     def update(self, k: int, weight: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
@@ -166,7 +167,7 @@ class _WithTwoMoments(Optimizer):
         return self.vhat[k].value()
 
     def _set_amsgrad(self, use_amsgrad: bool) -> None:
-        self.use_amsgrad = flag("use_amsgrad", use_amsgrad)
+        self.use_amsgrad = flag(use_amsgrad, "use_amsgrad")
         if use_amsgrad:
             self.vhat = self.new_state("vhat")
 
@@ -217,9 +218,9 @@ class Adam(_WithTwoMoments):
         loss_scale: float = 1.0,
         use_amsgrad: bool = False,
     ) -> None:
-        flag("use_locking", use_locking)
+        flag(use_locking, "use_locking")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.use_nesterov = flag("use_nesterov", use_nesterov)
+        self.use_nesterov = flag(use_nesterov, "use_nesterov")
         self._set_moments(("moment1", "moment2"), beta1, beta2, eps)
         self._set_amsgrad(use_amsgrad)
 
@@ -376,12 +377,12 @@ class RMSProp(Optimizer):
         loss_scale: float = 1.0,
         weight_decay: Any = 0.0,
     ) -> None:
-        flag("use_locking", use_locking)
+        flag(use_locking, "use_locking")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.kept = real_number("decay", decay, below=1.0)
         self.momentum = real_number("momentum", momentum)
         self.epsilon = real_number("epsilon", epsilon, open_end=True)
-        self.centered = flag("centered", centered)
+        self.centered = flag(centered, "centered")
         self.ms = self.new_state("mean_square", 1.0)
         self.moment = self.new_state("moment")
         if centered:
@@ -436,7 +437,7 @@ class Adagrad(Optimizer):
         weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.update_slots = flag("update_slots", update_slots)
+        self.update_slots = flag(update_slots, "update_slots")
         if accum == 0 and not update_slots:
             message = "With update_slots=False the sums stay at accum, which must then be greater than 0."
             raise ArgumentError(message)

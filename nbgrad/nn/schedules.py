@@ -15,8 +15,9 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError
 from ..tensor import Tensor
+from .arguments import flag, positive
 from .cell import Cell
-from .optimizer import flag, positive_integer, real_number
+from .optimizer import real_number
 
 # ----- The formulas: of the time t and the time n that a decay takes -----
 
@@ -52,7 +53,7 @@ def _warm_up(rate: float, t: Any, n: int) -> Any:
 
 def _decay_constants(learning_rate: Any, decay_rate: Any, is_stair: Any) -> tuple[float, float, bool]:
     rate = real_number("learning_rate", learning_rate, open_end=True)
-    return rate, real_number("decay_rate", decay_rate, open_end=True), flag("is_stair", is_stair)
+    return rate, real_number("decay_rate", decay_rate, open_end=True), flag(is_stair, "is_stair")
 
 
 def _cosine_constants(min_lr: Any, max_lr: Any) -> tuple[float, float]:
@@ -68,7 +69,7 @@ def _polynomial_constants(rate: Any, end: Any, power: Any, update: Any, name: st
         real_number("learning_rate", rate, open_end=True),
         real_number("end_learning_rate", end),
         real_number("power", power, open_end=True),
-        flag(name, update),
+        flag(update, name),
     )
 
 
@@ -99,7 +100,7 @@ class _OfSteps(LearningRateSchedule):
         super().__init__()
         self._formula = formula
         self._constants = constants
-        self._steps = positive_integer(name, steps)
+        self._steps = positive(steps, name)
 
     def construct(self, global_step: Any) -> Tensor:
         """The learning rate at a step (counted from 0): float32, in the shape of the step."""
@@ -203,9 +204,9 @@ def _by_epoch(
     name: str = "decay_epoch",
 ) -> list[float]:
     """A formula at the epoch of each step."""
-    steps = np.arange(positive_integer("total_step", total_step))
-    epoch = np.floor(steps / positive_integer("step_per_epoch", step_per_epoch))
-    return formula(*constants, epoch, positive_integer(name, epochs)).tolist()
+    steps = np.arange(positive(total_step, "total_step"))
+    epoch = np.floor(steps / positive(step_per_epoch, "step_per_epoch"))
+    return formula(*constants, epoch, positive(epochs, name)).tolist()
 
 
 def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list[float]:
@@ -248,7 +249,7 @@ def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[flo
         raise ArgumentError(message)
     rates: list[float] = []
     for position, (end, rate) in enumerate(zip(milestone, learning_rates, strict=True)):
-        if positive_integer(f"milestone[{position}]", end) <= len(rates):
+        if positive(end, f"milestone[{position}]") <= len(rates):
             message = f"Milestones must increase, but milestone[{position}] is {end} after {len(rates)}."
             raise ArgumentError(message)
         rates += [real_number(f"learning_rates[{position}]", rate)] * (end - len(rates))
