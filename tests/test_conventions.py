@@ -276,3 +276,17 @@ def test_a_nan_operand_gives_a_nan_derivative(function: Callable[[Any], Any]) ->
     assert np.isnan(nb.grad(function)(NAN)), function
     assert np.isnan(nb.grad(function)(np.array([NAN, 1.0]))[0]), function
     assert not np.isnan(nb.grad(function)(np.array([NAN, 0.5]))[1]), function
+
+
+def test_mixed_second_derivative_of_xlogy_at_zero():
+    # d2/dx dy of x log(y) is 1 / y, at x = 0 too.
+    mixed = nb.grad(nb.grad(lambda x, y: nb.ops.xlogy(x, y), 1), 0)
+    assert mixed(0.0, 2.0) == 0.5 and mixed(3.0, 4.0) == 0.25
+
+
+def test_functions_are_not_hidden_by_modules_of_their_name():
+    np.sum(nb.Tensor([1.0]))  # imports all of NumPy's functions
+    for name in (name for names in nb.numpy.NAMES.values() for name in names.split()):
+        assert callable(getattr(nb.numpy, name)), name
+    for name in (name for names in nb.ops.NAMES.values() for name in names.split()):
+        assert callable(getattr(nb.ops, name)), name

@@ -413,7 +413,10 @@ DERIVATIVES: dict[str, Row] = {
     ),
     "logaddexp": _binary(lambda z, x, y: _share(x, y, 1.0), lambda z, x, y: _share(y, x, 1.0)),
     "logaddexp2": _binary(lambda z, x, y: _share(x, y, _LN2), lambda z, x, y: _share(y, x, _LN2)),
-    "xlogy": _binary(lambda z, x, y: log(y), lambda z, x, y: choose(equal(x, 0.0), 0.0, x / y, x)),
+    "xlogy": _binary(
+        lambda z, x, y: log(y),
+        lambda z, x, y: choose(both(equal(x, 0.0), equal(y, 0.0)), 0.0, x / y, x),
+    ),
     "polygamma": _binary(None, lambda z, n, x: elementwise("polygamma", n + 1.0, x)),
     "sinc_derivative": _binary(None, lambda z, n, x: elementwise("sinc_derivative", n + 1.0, x)),
     "nextafter": _binary(lambda z, x, y: 1.0, None),

@@ -44,7 +44,7 @@ NAMES: dict[str, str] = {
         "matmul dot vdot inner outer tensordot vecdot matvec vecmat kron cross multi_dot matrix_power trace norm"
     ),
     "factorisations": "solve inv inverse solve_triangular cholesky det slogdet",
-    "einsum": "einsum",
+    "subscripts": "einsum",
     "indexing": "take take_along_axis put_along_axis put fill_diagonal",
     "sorting": "sort argsort partition searchsorted nonzero flatnonzero argwhere unique isin",
     "selection": "select choose piecewise interp convolve correlate gradient unwrap polyval",

@@ -18,7 +18,7 @@ from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import FLOAT64, as_node, wrap
-from .operands import deliver, integer
+from .operands import deliver, inexact, integer
 from .promotion import common_dtype, convert
 from .ufuncs import RULES, apply_ufunc
 
@@ -154,9 +154,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
 
 def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x), and 1 at zero; all derivatives are exact at zero as well."""
-    node = as_node(x)
-    if node.dtype.kind != "f":
-        node = cast(node, FLOAT64)
+    node = inexact(as_node(x))
     order = broadcast(literal(0, node.dtype), node.shape)
     return wrap(elementwise("sinc_derivative", order, node))
 

@@ -30,7 +30,7 @@ MODULES = [
     "creation",
     "linear_algebra",
     "factorisations",
-    "einsum",
+    "subscripts",
     "sorting",
     "selection",
 ]

@@ -13,10 +13,10 @@ from ..graph.ir import Node
 from ..graph.primitives import reshape
 from ..numpy import linear_algebra
 from ..numpy.creation import zeros_like
-from ..numpy.einsum import einsum as numpy_einsum
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import array_node, axis_of
 from ..numpy.reductions import reduce_ufunc
+from ..numpy.subscripts import einsum as numpy_einsum
 from ..tensor import Tensor
 from .elementwise import add, mul
 from .spelling import spelled
