@@ -78,3 +78,4 @@ def test_python_numbers_are_weak():
     assert (h * 2.0).dtype == (h + 1).dtype == nb.float16
     assert nb.ops.exp(n).dtype == n.mean().dtype == nb.float32 and (n / n).dtype == nb.float32
     assert (nb.Tensor([True]) + 1).dtype == nb.int64
+    assert (np.ones_like(n) * 0.5).dtype == (np.zeros_like(n[0]) / 3).dtype == nb.float32

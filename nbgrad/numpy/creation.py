@@ -102,7 +102,9 @@ def full(
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any) -> Tensor:
     only("order", order, "K", "C", "F", "A")
     node = as_node(a)
-    return full(node.shape if shape is None else shape, value, node.dtype if dtype is None else dtype, device=device)
+    made = full(node.shape if shape is None else shape, value, node.dtype if dtype is None else dtype, device=device)
+    # Like a user's Tensor also in how it promotes.
+    return Tensor(made) if node.tensor else made
 
 
 def zeros_like(
