@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, ShapeError
+from ..errors import ArgumentError, CellError, DtypeError, ShapeError
 from ..tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -37,8 +37,9 @@ class Initializer:
     """
 
     def values(self, shape: Shape) -> np.ndarray:
-        """The values as float64."""
-        raise NotImplementedError
+        """The values as float64; defined by subclasses."""
+        message = f"{type(self).__name__} has no values method. Define values(self, shape) to say what it draws."
+        raise CellError(message)
 
     def __call__(self, shape: Sequence[int], dtype: Any = np.float32) -> Tensor:
         """A Tensor of initial values."""
