@@ -121,7 +121,8 @@ def test_complete_pivoting_shows_the_rank(rank):
     for (orders,) in (compute([node])[0], interpret([node])[0]):
         rows, columns = np.abs(orders) - 1
         assert sorted(rows) == sorted(columns) == list(range(5))
-        assert np.linalg.matrix_rank(a[np.ix_(rows[:rank], columns[:rank])]) == rank
+        # (Older NumPy has no rank for an empty matrix.)
+        assert rank == 0 or np.linalg.matrix_rank(a[np.ix_(rows[:rank], columns[:rank])]) == rank
         for order, positions in zip(orders, (rows, columns), strict=True):
             assert np.prod(np.sign(order)) == round(np.linalg.det(np.eye(5)[positions]))
 
