@@ -21,8 +21,8 @@ from .compiler.locks import ForkSafeLock
 from .errors import DtypeError, NbgradError, TracedValueError
 from .graph.interpret import interpret
 from .graph.ir import Node, placeholder, plain, topological
-from .graph.trace import CELLS, Trace, current_trace, depends_on, recording
-from .lifting import flatten, kind_of, name_of, node_of
+from .graph.trace import CELLS, Trace, current_trace, recording
+from .lifting import as_kind, flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
 from .parameter import Parameter
 from .runtime.evaluate import finish_pending, ready, refuse
@@ -193,7 +193,7 @@ class Jitted:
         if path.program is None or config.interpret():
             found = [np.array(v) for v in interpret(path.outputs, dict(zip(path.arguments, arrays, strict=True)))]
             if path.native:
-                found = [_as_kind(a, k) for a, k in zip(found, path.kinds, strict=True)]
+                found = [as_kind(a, k) for a, k in zip(found, path.kinds, strict=True)]
                 return optree.tree_unflatten(path.treespec, found)
         else:
             found = path.program.call(*arrays)
@@ -213,7 +213,7 @@ class Jitted:
                 raise error(message)
         if path.written:
             type(path.written[0])._hold_all(path.written, found[at + len(path.checks) :])
-        results = iter([_as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
+        results = iter([as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
         leaves = [next(results) if leaf is _RESULT else leaf for leaf in path.leaves]
         return optree.tree_unflatten(path.treespec, leaves)
 
@@ -248,10 +248,7 @@ class Jitted:
                 output = self.fn(*args, **kwargs)
             finally:
                 # The recorded function writes when it runs.
-                written = [(parameter, parameter._leaf) for parameter in trace.written]
-                for parameter, before in trace.written.items():
-                    parameter._restore(before)
-                trace.restore_outside()
+                written = trace.undo_writes()
         _refuse_lost_writes(self.fn, trace)
         assert trace.guards is not None
         out_leaves, out_spec = flatten(output)
@@ -327,7 +324,7 @@ def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:
         raise TracedValueError(message)
     for cell in trace.cells:
         for name, value in getattr(cell, "__dict__", {}).items():
-            if type(value) is Tensor and value._node.traced and depends_on(value._node, trace):
+            if type(value) is Tensor and value._node.traced and trace.owns(value._node):
                 object.__setattr__(cell, name, None)
                 message = (
                     f"{type(cell).__name__} assigns a value that jit records to its attribute {name}, which a compiled "
@@ -395,12 +392,6 @@ def _ready(value: Any, node: Node) -> Any:
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return np.array(array, order="C", subok=False)
-
-
-def _as_kind(array: np.ndarray, kind: str) -> Any:
-    if kind == "tensor":
-        return Tensor._holding(np.asarray(array))
-    return array[()] if array.ndim == 0 else array
 
 
 def _parameters(outputs: Sequence[Node], arguments: Sequence[Node]) -> list[tuple[Any, Node]]:

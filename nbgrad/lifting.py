@@ -260,13 +260,13 @@ class Results:
             arrays = compute_derived(known, self.sources, self.derive) if self.sources else compute(known)
             given, derived = iter(arrays[: len(known)]), iter(arrays[len(known) :])
             in_order = [next(derived if node is None else given) for node in self.nodes]
-            return [_as_kind(array, kind) for array, kind in zip(in_order, self.kinds, strict=True)]
+            return [as_kind(array, kind) for array, kind in zip(in_order, self.kinds, strict=True)]
         made = iter(self.derive())
         nodes = [next(made) if node is None else node for node in self.nodes]
         lazy = [kind == "tensor" or depends_on_recording(n) for n, kind in zip(nodes, self.kinds, strict=True)]
         values = iter(compute([node for node, later in zip(nodes, lazy, strict=True) if not later]))
         return [
-            Tensor._of(node) if later else _as_kind(next(values), kind)
+            Tensor._of(node) if later else as_kind(next(values), kind)
             for node, kind, later in zip(nodes, self.kinds, lazy, strict=True)
         ]
 
@@ -280,7 +280,8 @@ class Results:
         return [optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
 
 
-def _as_kind(array: np.ndarray, kind: str) -> Any:
+def as_kind(array: np.ndarray, kind: str) -> Any:
+    """A computed result as the caller gets it."""
     if kind == "tensor":
         return Tensor._holding(array)
     return array[()] if kind != "array" and array.ndim == 0 else array

@@ -86,10 +86,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             try:
                 output = fn(*lifted_args, **lifted_kwargs)
             finally:
-                written = [(parameter, parameter._leaf) for parameter in trace.written]
-                for parameter, before in trace.written.items():
-                    parameter._restore(before)
-                trace.restore_outside()
+                written = trace.undo_writes()
         if trace.outside:
             message = (
                 f"{name_of(fn)}() writes to a Tensor from outside inside vmap, where the value differs from one mapped "

@@ -72,10 +72,14 @@ class Trace:
             trace = trace.parent
         self.outside.setdefault(id(tensor), (tensor, node))
 
-    def restore_outside(self) -> None:
-        """Give Tensors from outside back what they were."""
+    def undo_writes(self) -> list[tuple[Any, Node]]:
+        """Give Parameters and outside Tensors back what they were; the Parameters, and what was written to each."""
+        written = [(parameter, parameter._leaf) for parameter in self.written]
+        for parameter, before in self.written.items():
+            parameter._restore(before)
         for tensor, node in self.outside.values():
             tensor._node = node
+        return written
 
     def owns(self, node: Node) -> bool:
         """Whether a node's value depends on the arguments, or for `jit` on Parameters."""
@@ -116,11 +120,6 @@ def depends_on_recording(node: Node) -> bool:
             return True
         trace = trace.parent
     return False
-
-
-def depends_on(node: Node, trace: Trace) -> bool:
-    """Whether a value belongs to a recording, which may be over."""
-    return trace.owns(node)
 
 
 def is_being_recorded(node: Node) -> bool:
