@@ -20,8 +20,9 @@ from .grad import check_flag, check_positions, grad, mirror, split_aux, weight_n
 from .graph.batch import batch
 from .graph.differentiate import jvp as node_jvp
 from .graph.differentiate import vjp as node_vjp
-from .graph.ir import Node, broadcast, elementwise, placeholder
-from .graph.primitives import cast, iota, reshape, transpose
+from .graph.ir import Node, placeholder
+from .graph.primitives import cast, reshape, transpose
+from .graph.products import unit_vectors
 from .graph.trace import recording
 from .lifting import Results, flatten, kind_of, name_of, node_of, output_nodes, prepare, with_zeros
 from .tensor import Tensor
@@ -255,10 +256,7 @@ def hvp(fn: Callable[..., Any], inputs: Any, v: Any) -> Any:
 
 def _basis(node: Node) -> Node:
     """All unit vectors of a node's shape along a leading axis; takes no memory."""
-    n = node.size
-    row = broadcast(reshape(iota(n), (n, 1)), (n, n))
-    column = broadcast(iota(n), (n, n))
-    return reshape(cast(elementwise("equal", row, column), node.dtype), (n, *node.shape))
+    return reshape(unit_vectors(node.size, node.dtype), (node.size, *node.shape))
 
 
 def _jacobian(fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward: bool) -> Callable[..., Any]:

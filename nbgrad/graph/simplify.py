@@ -17,6 +17,7 @@ import numpy as np
 from .interpret import evaluate_node
 from .ir import Node, Shape, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
 from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose
+from .products import contracted_product, contracted_sum
 
 Rule = Callable[[Node], Node | None]
 COMMUTATIVE = frozenset("add multiply maximum minimum logical_and logical_or equal not_equal bitwise_and".split())
@@ -358,7 +359,7 @@ def _reduction(node: Node) -> Node | None:
     if source.name == node.name:
         remaining = [a for a in range(source.inputs[0].ndim) if a not in source.params[0]]
         return reduce(node.name, source.inputs[0], (*source.params[0], *[remaining[a] for a in axes]))
-    return None
+    return contracted_sum(node) if node.name == "sum" else None
 
 
 def reshape_leading(node: Node, ndim: int) -> Node:
@@ -377,7 +378,7 @@ def _matmul(node: Node) -> Node | None:
     if m == 1 and n == 1:
         product = reshape(a, (batch, k)) * reshape(b, (batch, k))
         return reshape(reduce("sum", product, (1,)), (batch, 1, 1))
-    return None
+    return contracted_product(node)
 
 
 RULES: dict[str, Rule] = {
