@@ -118,7 +118,12 @@ class _Emitter:
         used = [position for position, access in enumerate(loop.accesses) if access.buffer >= 0]
         parameters = [f"ptr noalias {'' if p in targets else 'readonly '}%p{p}" for p in used]
         signature = ", ".join([*parameters, "ptr noalias readonly %sizes", "i64 %index", "i64 %low", "i64 %high"])
-        body = [f"define internal void @body({signature}) noinline {{", "entry:", *self.slots, *head]
+        body = [
+            f'define internal void @body({signature}) noinline "prefer-vector-width"="512" {{',
+            "entry:",
+            *self.slots,
+            *head,
+        ]
         body += ["  br label %start", "start:", *self.lines, "}"]
         texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
         return merge(texts) + "\n" + "\n".join([*body, *self.entry(used), "!0 = !{}", ""])

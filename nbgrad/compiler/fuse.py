@@ -21,6 +21,7 @@ import numpy as np
 
 from ..graph.ir import Node, Shape, broadcast, elementwise, literal, literal_value, make, topological
 from ..graph.primitives import iota, pad, reshape
+from .components import take_apart
 from .loops import Access, Loop, Reduction, Store, Value, normalise
 from .views import View, contiguous_strides, view_through
 
@@ -72,12 +73,13 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Use:
-    """One use of a node: by which kernel, whether at the same point of the same loop, and whether that loop may
-    compute the node again instead of reading it."""
+    """One use of a node: by which kernel, whether at the same point of the same loop, whether that loop may compute the
+    node again instead of reading it, and whether it needs an array (a piece of a concatenation is written into it)."""
 
     group: int
     direct: bool
     repeatable: bool
+    stored: bool = True
 
 
 def fuse(outputs: Sequence[Node]) -> Fused:
@@ -99,11 +101,14 @@ def domain_of(node: Node) -> Shape:
 class _Fuser:
     def __init__(self, outputs: Sequence[Node]) -> None:
         self.views: dict[Node, tuple[Node, View]] = {}
+        outputs = take_apart(outputs)
+        self.assembled = _assembled(outputs)
         self.outputs = self._lower(outputs)
         self.order = topological(self.outputs)
         self.groups: list[_Group] = []
         self.stored: set[Node] = set(self.outputs)
         self.free: set[Node] = set()
+        self.written: dict[Node, list[tuple[Node, int]]] = {}
 
     def run(self) -> Fused:
         self._group()
@@ -124,7 +129,8 @@ class _Fuser:
     def _lower(self, outputs: Sequence[Node]) -> list[Node]:
         new: dict[Node, Node] = {}
         for node in topological(outputs):
-            new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]))
+            stored = node in self.assembled or len(node.inputs) > MOST_PIECES
+            new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]), stored)
         result: list[Node] = []
         for node in outputs:
             lowered = new[node]
@@ -152,10 +158,10 @@ class _Fuser:
             self.views[node] = (node, view)
         return node
 
-    def _lowered(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+    def _lowered(self, node: Node, inputs: tuple[Node, ...], stored: bool) -> Node:
         if inputs != node.inputs:
             node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
-        if node.name == "concatenate" and len(inputs) <= MOST_PIECES:
+        if node.name == "concatenate" and not stored:
             return self._chosen(node)
         if node.name == "gather":
             node = Node(node.primitive, (self._buffer(inputs[0], 1), inputs[1]), node.params, node.shape, node.dtype)
@@ -216,7 +222,7 @@ class _Fuser:
                 continue
             place = self._choose(node, uses.get(node, []), by_domain)
             self.groups[place].add(node)
-            if any(use.group != place or not use.direct for use in uses.get(node, [])):
+            if any(use.stored and (use.group != place or not use.direct) for use in uses.get(node, [])):
                 self.stored.add(node)
             domain = domain_of(node)
             for position, operand in enumerate(node.inputs):
@@ -230,7 +236,11 @@ class _Fuser:
                     and domain_of(source) == domain
                     and view.is_contiguous
                 )
-                uses.setdefault(source, []).append(_Use(place, direct, in_loop and not view.is_masked and domain != ()))
+                written = node.name == "concatenate" and self._is_written(source, view)
+                if written:
+                    self.written.setdefault(source, []).append((node, position))
+                repeatable = in_loop and not view.is_masked and domain != ()
+                uses.setdefault(source, []).append(_Use(place, direct, repeatable, not written))
 
     def _backwards(self) -> Iterator[Node]:
         """The computed nodes, each after all its consumers; small domains first.
@@ -319,6 +329,8 @@ class _Fuser:
                 builder.value_of[node] = builder.apply(node, positions)
             if node in self.stored:
                 builder.store(node)
+            for whole, position in self.written.get(node, ()):
+                builder.store_at(whole, builder.value_of[node], _piece_view(whole, position))
         return builder.finish()
 
     def _operand(self, builder: _LoopBuilder, inside: set[Node], operand: Node) -> int:
@@ -335,20 +347,25 @@ class _Fuser:
         return builder.read(source, squeezed.broadcast(builder.domain))
 
     def _assemble(self, node: Node) -> list[Loop]:
-        """A concatenation of many pieces: one copy into the buffer for each."""
-        axis = node.params[0]
-        strides = contiguous_strides(node.shape)
-        start = 0
+        """A concatenation: one copy for each piece that no loop writes into it."""
         loops: list[Loop] = []
-        for piece in node.inputs:
-            target = View(piece.shape, strides, start * strides[axis], (None,) * node.ndim).squeeze()
-            assert target is not None
+        for position, piece in enumerate(node.inputs):
+            if (node, position) in self.written.get(self.views[piece][0], ()):
+                continue
+            target = _piece_view(node, position)
             builder = _LoopBuilder(target.shape)
             value = self._operand(builder, set(), piece)
             builder.store_at(node, value, target)
             loops.append(builder.finish())
-            start += piece.shape[axis]
         return loops
+
+    def _is_written(self, source: Node, view: View) -> bool:
+        """Whether the loop that computes a piece of a concatenation can write it where it belongs."""
+        return (
+            source.primitive.kind == "elementwise"
+            and view.is_contiguous
+            and tuple([n for n in view.shape if n != 1]) == domain_of(source)
+        )
 
 
 class _LoopBuilder:
@@ -446,6 +463,36 @@ class _LoopBuilder:
                 tuple(self.targets),
             )
         )
+
+
+def _assembled(outputs: Sequence[Node]) -> set[Node]:
+    """The concatenations that are needed as arrays in memory, directly or through other movements."""
+    result: set[Node] = set()
+    stack = [node for node in outputs]
+    for node in topological(outputs):
+        if node.primitive.kind == "special":
+            stack.extend(node.inputs)
+        elif node.name == "gather":
+            stack.append(node.inputs[0])
+    while stack:
+        node = stack.pop()
+        if node.primitive.kind != "movement" or node in result:
+            continue
+        if node.name == "concatenate":
+            result.add(node)
+        stack.extend(node.inputs)
+    return result
+
+
+def _piece_view(whole: Node, position: int) -> View:
+    """Where a piece of a concatenation lies in it."""
+    axis = whole.params[0]
+    strides = contiguous_strides(whole.shape)
+    start = sum(piece.shape[axis] for piece in whole.inputs[:position])
+    shape = whole.inputs[position].shape
+    view = View(shape, strides, start * strides[axis], (None,) * whole.ndim).squeeze()
+    assert view is not None
+    return view
 
 
 def matrix_layout(view: View) -> tuple[bool, int] | None:
