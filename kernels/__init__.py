@@ -18,6 +18,7 @@ from . import (
     logarithm,
     power,
     random,
+    reciprocal_root,
     rounding,
     sinc,
     single,
@@ -69,6 +70,7 @@ SCALARS = {
     },
     # Roots, exponentials and logarithms.
     "sqrt": {"float": arithmetic.sqrt},
+    "rsqrt": {"float64": reciprocal_root.rsqrt, "float32": reciprocal_root.rsqrt_float32},
     "cbrt": {"float64": power.cbrt, "float32": widened.cbrt},
     "exp": {"float64": exponential.exp, "float32": single.exp},
     "exp2": {"float64": exponential.exp2, "float32": widened.exp2},

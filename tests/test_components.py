@@ -1,4 +1,4 @@
-"""Short trailing axes taken apart: functions of points in space agree with NumPy and become one loop over the points."""
+"""Short trailing axes taken apart: functions of points agree with NumPy and become one loop over the points."""
 
 from __future__ import annotations
 

@@ -87,6 +87,7 @@ UNARY = {
     "arccosh": (mpmath.acosh, 1.5, (uniform(1, 3), near(1.0), positive(0, 308))),
     "arctanh": (mpmath.atanh, 1.5, (uniform(-1, 1), near(1.0, -1.0), magnitudes(-300, 0))),
     "sqrt": (mpmath.sqrt, 0.5001, (positive(-320, 308),)),
+    "rsqrt": (lambda x: 1 / mpmath.sqrt(x) if x else mpmath.inf, 1.0, (positive(-323, 308),)),
     "cbrt": (lambda x: mpmath.sign(x) * mpmath.root(abs(x), 3), 0.8, (uniform(-9, 9), magnitudes(-320, 308))),
     "erf": (mpmath.erf, 1.5, (uniform(-1.5, 1.5), uniform(-6, 6), magnitudes(-300, 0), near(1.0))),
     "erfc": (mpmath.erfc, 3.2, (uniform(-1.5, 1.5), uniform(-6, 26), magnitudes(-300, 0), near(1.0))),

@@ -95,6 +95,7 @@ SCALARS: dict[str, Scalar] = {
     },
     **{name: Scalar(getattr(np, name), (POSITIVE,)) for name in "log log2 log10 sqrt".split()},
     **{name: Scalar(getattr(np, name), (UNIT,)) for name in "arcsin arccos arctanh tan log1p".split()},
+    "rsqrt": Scalar(lambda x: 1 / np.sqrt(x), (POSITIVE,)),
     "cbrt": Scalar(np.cbrt, (POSITIVE,), step="real"),
     "arctan": Scalar(np.arctan, (ANYWHERE,)),
     "arccosh": Scalar(np.arccosh, ((1.2, 4.0),)),

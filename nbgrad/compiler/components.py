@@ -25,6 +25,8 @@ LONGEST_OF_PARTS = 16
 PLACING = frozenset(["add", "gather"])
 FEWEST_POINTS = 32
 MOST_AXES = 3
+REPEATS = 8
+"""A part that is read this many times is first copied to contiguous memory."""
 SAME = frozenset(["alias", "custom", "stop_gradient"])
 """Primitives whose value is their first input."""
 COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
@@ -151,6 +153,7 @@ class _Splitter:
         self.regions = regions
         self.state: dict[Node, Node | _Parts] = {}
         self.views: dict[tuple[Node, int, int], Node] = {}
+        self.copies: dict[Node, Node] = {}
         self.zeros: dict[tuple[Shape, int], Node] = {}
 
     def run(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
@@ -191,6 +194,13 @@ class _Splitter:
             self.views[key] = self.view(state, axis, position)
         return self.views[key]
 
+    def close(self, node: Node, axis: int, position: int) -> Node:
+        """A part in contiguous memory: what is read many times should not be read in strides."""
+        part = self.part(node, axis, position)
+        if isinstance(self.state[node], _Parts) or part.primitive.kind != "movement":
+            return part
+        return self.copies.setdefault(part, make("alias", (part,)))
+
     def view(self, node: Node, axis: int, position: int) -> Node:
         if node.name == "iota":
             return literal(position, node.dtype)
@@ -223,6 +233,8 @@ class _Splitter:
                     if theirs >= 0:
                         plain = reshape(plain, without(source.shape, theirs))
                     return [broadcast(plain, shape)] * len(positions)
+                if node.size >= REPEATS * source.size:
+                    return [broadcast(self.close(source, theirs, k), shape) for k in positions]
                 return [broadcast(self.part(source, theirs, k), shape) for k in positions]
             case "reshape":
                 theirs = next((a for a in range(source.ndim - 1, -1, -1) if source.shape[a] != 1), None)

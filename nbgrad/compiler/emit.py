@@ -285,7 +285,8 @@ class _Emitter:
             case "c":
                 return index
             case _:
-                return self.let(f"mul nsw i64 {index}, %a{position}.s{self.last}")
+                # Frozen, or LLVM would vectorise the loop for a stride of 1 only, which is another kernel's.
+                return self.let(f"freeze i64 {self.let(f'mul nsw i64 {index}, %a{position}.s{self.last}')}")
 
     def address(self, position: int, index: str) -> str:
         access = self.loop.accesses[position]

@@ -468,7 +468,7 @@ class _LoopBuilder:
 def _assembled(outputs: Sequence[Node]) -> set[Node]:
     """The concatenations that are needed as arrays in memory, directly or through other movements."""
     result: set[Node] = set()
-    stack = [node for node in outputs]
+    stack = list(outputs)
     for node in topological(outputs):
         if node.primitive.kind == "special":
             stack.extend(node.inputs)

@@ -356,6 +356,7 @@ DERIVATIVES: dict[str, Row] = {
     "log10": _unary(lambda z, x: (1.0 / _LN10) / x),
     "log1p": _unary(lambda z, x: 1.0 / (x + 1.0)),
     "sqrt": _unary(lambda z, x: 0.5 / z),
+    "rsqrt": _unary(lambda z, x: -0.5 * (z * (z * z))),
     "cbrt": _unary(lambda z, x: 1.0 / (3.0 * z * z)),
     "sin": _unary(lambda z, x: cos(x)),
     "cos": _unary(lambda z, x: -sin(x)),

@@ -248,6 +248,7 @@ RULES: dict[str, Rule] = {
             "arccosh arctanh"
         ).split()
     },
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     **{name: _special(name) for name in "erf erfc gammaln digamma expit logit xlogy".split()},
     **{
         name: getattr(np, name)

@@ -16,7 +16,7 @@ import numpy as np
 from .ir import BOOL, INT64, PRIMITIVES, Node, Params, Primitive, Shape, ShapeRule, make
 
 FLOAT_UNARY = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh "
+    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh "
     "arctanh erf erfc gammaln digamma expit logit"
 ).split()
 ANY_UNARY = "negative absolute sign floor ceil rint trunc invert".split()
