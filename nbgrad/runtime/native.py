@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from ..compiler import cpu
-from ..compiler.interrupts import interrupt_later
 from ..compiler.locks import ForkSafeLock
 from ..compiler.scalars import kernel_module, lower
 from . import threads
@@ -267,7 +266,7 @@ def finish(state: int, results: int, failed: int, context: int) -> int:
 # ----- Compiling -----
 
 
-def _register() -> None:
+def register() -> None:
     """Give the instructions their meaning to Numba."""
     from llvmlite import ir
     from numba import types
@@ -312,9 +311,7 @@ def _register() -> None:
 
 def _ir(function: Any, arguments: int) -> str:
     """IR with an external function `name` on words."""
-    with interrupt_later():
-        _register()
-    text = lower(function, ["int64"] * arguments, "int64", "native")
+    text = lower(function, ["int64"] * arguments, "int64", "native", register)
     parameters = ", ".join(f"i64 %a{k}" for k in range(arguments))
     outside = f"define i64 @exported({parameters}) {{\n  %r = call i64 @native({parameters})\n  ret i64 %r\n}}\n"
     return text + outside
@@ -323,6 +320,10 @@ def _ir(function: Any, arguments: int) -> str:
 def _address(function: Any, arguments: int) -> int:
     key = f"native {function.__name__} {_source_digest()}"
     return cpu.function_address(key, "exported", lambda: _ir(function, arguments))
+
+
+FUNCTIONS = {entry: 3, worker: 1}
+"""What is called from outside, with the number of words that it takes."""
 
 
 @cache

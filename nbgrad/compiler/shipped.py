@@ -1,0 +1,121 @@
+"""IR that comes with the package: the scalar and special kernels as Numba compiled them once, in the file shipped.ll.
+
+In: the name of a function. Out: its IR text, if the file has it and it is not out of date. Called by scalars.py and
+lowering.py, which compile with Numba what is not found here. Written by `python -m nbgrad.precompile`.
+
+The file is text. Each function is a section with a line `;; name module` above it, where `module` is the file of
+kernels that it comes from. Lines `; digest module hex` at the top say what each of these files was when the IR was
+made: the function counts only as long as the file, the files that it imports, and the code that lowers it are still
+the same. The IR depends neither on the machine nor on Python's version; it can be read by the LLVM that wrote it and
+later ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from .cache import kernels_folder
+
+HERE = Path(__file__).resolve().parent
+FILE = HERE / "shipped.ll"
+KERNELS = "nbgrad.kernels."
+LOWERING = ("lowering.py", "conversions.py")
+"""Files of this folder that decide what the IR looks like."""
+
+
+def scalar_name(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> str:
+    """The symbol of a primitive's IR function, which is the name of its section too."""
+    return ".".join(["nbgrad", name, *[dtype.name for dtype in dtypes], result.name])
+
+
+def function_name(function: Callable[..., Any], arguments: Sequence[str], result: str) -> str:
+    """The name of the section of a function that is no primitive on scalars."""
+    return f"{function.__module__}.{function.__qualname__}({','.join(arguments)}){result}"
+
+
+def find(name: str) -> str | None:
+    """The IR of a function; None if it is not in the file, or not what the sources say now."""
+    text = _text()
+    start = text.find(f"\n;; {name} ")
+    if start < 0:
+        return None
+    first = text.index("\n", start + 1)
+    module = text[start + 1 : first].split()[2]
+    if not _current(module):
+        return None
+    return text[first + 1 : text.index("\n;; ", first) + 1]
+
+
+@cache
+def _text() -> str:
+    """The file; empty if there is none for this LLVM."""
+    try:
+        text = FILE.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    version = re.search(r"^; llvm (\d+)$", text, re.MULTILINE)
+    known = version is not None and int(version[1]) <= llvm.llvm_version_info[0]
+    return text if known and text.endswith("\n;; end\n") else ""
+
+
+@cache
+def _current(module: str) -> bool:
+    try:
+        return f"\n; digest {module} {digest(module)}\n" in _text()
+    except OSError:
+        return False
+
+
+def forget() -> None:
+    """Read the file and the sources anew."""
+    for cached in (_text, _current, digest):
+        cached.cache_clear()
+
+
+def stale() -> list[str]:
+    """The modules whose IR in the file is out of date; ["shipped.ll"] if there is no such file for this LLVM."""
+    modules = re.findall(r"^; digest (\S+) ", _text(), re.MULTILINE)
+    return [module for module in modules if not _current(module)] if modules else [FILE.name]
+
+
+@cache
+def digest(module: str) -> str:
+    """What the IR of a module's functions is made from: its source, that of kernels it imports, and of the lowering.
+
+    Line endings do not count.
+    """
+    total = hashlib.sha256()
+    for path in [*[HERE / name for name in LOWERING], *_sources(module)]:
+        total.update(path.name.encode() + b"\0")
+        total.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return total.hexdigest()[:32]
+
+
+def _sources(module: str) -> list[Path]:
+    """A module's file, and those of the kernels that it needs, in order of their names."""
+    folder = kernels_folder()
+    found: set[Path] = set()
+    own = folder / f"{module.removeprefix(KERNELS)}.py"
+    if not module.startswith(KERNELS):
+        own = HERE.parents[1].joinpath(*module.split(".")).with_suffix(".py")
+        found.add(own)
+    # The table of scalar kernels says which function a primitive is.
+    todo = [folder / "__init__.py", folder / "intrinsics.py", *([own] if own not in found else [])]
+    while todo:
+        path = todo.pop()
+        if path in found:
+            continue
+        found.add(path)
+        if path.name != "__init__.py":
+            imported = re.findall(r"^from \.(\w*) import ([\w, ]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+            names = [name for source, names in imported for name in ([source] if source else names.split(","))]
+            todo += [folder / f"{name.split()[0]}.py" for name in names]
+    return sorted(found)

@@ -1,0 +1,115 @@
+"""Writes the file of IR that comes with the package: `python -m nbgrad.precompile`.
+
+In: the kernels' sources. Out: nbgrad/compiler/shipped.ll. To be run after every change of kernels/, of
+runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. It takes minutes. Without a
+current file everything works, but the first gradient of an installation needs Numba.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from .compiler import shipped
+from .compiler.lowering import kernel_module, lower, scalar_text
+from .graph.ir import make, placeholder
+from .graph.primitives import PRIMITIVES
+from .runtime import native
+
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+"""What scalar kernels compute with; float16 is computed in float32."""
+NUMBERS = "int32 int64 float32 float64".split()
+FLOATS = "float32 float64".split()
+SPECIAL = {
+    "scan.recurrence": ("* * *", NUMBERS),
+    "scan.running_maximum": ("* *", NUMBERS),
+    "scan.running_minimum": ("* *", NUMBERS),
+    "scatter.scatter_add": ("int64 * *", NUMBERS),
+    "scatter.scatter_last": ("int64 int64", ["int64"]),
+    "sort.argsort": ("* int64 int64", NUMBERS),
+    "windows.unfold": ("* *", FLOATS),
+    "windows.fold": ("* *", FLOATS),
+    "windows.window_argmax": ("* int64", FLOATS),
+    "linalg.lu": ("* int64 *", FLOATS),
+    "linalg.cholesky": ("* int64 *", FLOATS),
+    "linalg.triangular_solve": ("* * *", FLOATS),
+    "linalg.complete_pivots": ("* * int64", FLOATS),
+}
+"""Special kernels: the dtypes of their arrays, where * stands for each of a list."""
+NEUTRAL = {
+    "NUMBA_CPU_NAME": "generic",
+    "NUMBA_CPU_FEATURES": "",
+    "NUMBA_LOOP_VECTORIZE": "0",
+    "NUMBA_SLP_VECTORIZE": "0",
+    "NUMBA_DISABLE_JIT": "0",
+    "NUMBA_DEBUGINFO": "0",
+    "NUMBA_OPT": "3",
+}
+"""Settings under which Numba compiles for no machine in particular."""
+
+
+def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
+    """Every function of the file: its name, its module, and what makes its IR."""
+    kernels = kernel_module()
+    for name in [name for name in kernels.SCALARS if name in PRIMITIVES]:
+        for dtype in map(np.dtype, DTYPES):
+            try:
+                kernel = kernels.scalar_kernel(name, dtype.name)
+            except KeyError:
+                continue
+            dtypes = [dtype] * kernel.__code__.co_argcount
+            if name == "select":
+                dtypes[0] = np.dtype(np.bool_)
+            result = make(name, tuple([placeholder((), d) for d in dtypes])).dtype
+            symbol = shipped.scalar_name(name, dtypes, result)
+            yield symbol, kernel.__module__, partial(scalar_text, name, dtypes, result, symbol)
+    for place, (pattern, names) in SPECIAL.items():
+        module, _, name = place.partition(".")
+        function = getattr(kernel_module(module), name)
+        for dtype in names:
+            arrays = [f"*{dtype if part == '*' else part}" for part in pattern.split()]
+            arguments = [*arrays, "*int64", "int64", "int64"]
+            section = shipped.function_name(function, arguments, "int64")
+            yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
+    for function, count in native.FUNCTIONS.items():
+        arguments = ["int64"] * count
+        section = shipped.function_name(function, arguments, "int64")
+        text = partial(lower, function, arguments, "int64", "native", native.register)
+        yield section, function.__module__, text
+
+
+def write() -> int:
+    """Compile everything and write the file; returns the number of functions."""
+    shipped.FILE.unlink(missing_ok=True)
+    shipped.forget()
+    found = [(name, module, make_ir()) for name, module, make_ir in functions()]
+    modules = sorted({module for _, module, _ in found})
+    lines = [
+        "; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.",
+        f"; llvm {llvm.llvm_version_info[0]}",
+        *[f"; digest {module} {shipped.digest(module)}" for module in modules],
+    ]
+    lines += [f";; {name} {module}\n{text.strip()}" for name, module, text in found]
+    temporary = shipped.FILE.with_suffix(".new")
+    temporary.write_text("\n".join([*lines, ";; end", ""]), encoding="ascii", newline="\n")
+    os.replace(temporary, shipped.FILE)
+    shipped.forget()
+    return len(found)
+
+
+def main() -> None:
+    """Write the file in a process of its own, in which Numba has the settings that it needs."""
+    if any(os.environ.get(name) != value for name, value in NEUTRAL.items()):
+        os.execve(sys.executable, [sys.executable, "-m", "nbgrad.precompile"], {**os.environ, **NEUTRAL})
+    count = write()
+    size = shipped.FILE.stat().st_size
+    sys.stdout.write(f"{shipped.FILE}: {count} functions, {size // 1024} KiB\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The IR that comes with the package: complete, current, the same for every CPU, and enough to do without Numba."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nbgrad import precompile
+from nbgrad.compiler import scalars, shipped
+from nbgrad.compiler.lowering import kernel_module
+
+TEXT = shipped.FILE.read_text(encoding="ascii")
+SECTIONS = re.findall(r"^;; (\S+) ", TEXT, re.MULTILINE)
+AGAIN = "Run `python -m nbgrad.precompile` (it takes a minute) and commit nbgrad/compiler/shipped.ll."
+
+
+def test_the_file_is_current() -> None:
+    assert not shipped.stale(), f"The IR that comes with the package is older than its sources. {AGAIN}"
+
+
+def test_the_file_is_complete() -> None:
+    """Nothing is missing, and nothing is left of kernels that are no more."""
+    assert sorted(SECTIONS) == sorted(name for name, _, _ in precompile.functions()), AGAIN
+
+
+def test_what_is_found_is_the_function_that_was_asked_for() -> None:
+    for name in SECTIONS:
+        text = shipped.find(name)
+        assert text is not None, name
+        symbol = name if name in text else "native" if ".native." in name else "special"
+        assert len(re.findall(rf"^define internal [^@]*@{re.escape(symbol)}\(", text, re.MULTILINE)) == 1, name
+        assert ";;" not in text
+
+
+@pytest.mark.parametrize("name", ["nbgrad.no.float64.float64", "nbgrad.exp", "", "end"])
+def test_what_is_not_there_is_not_found(name: str) -> None:
+    assert shipped.find(name) is None
+
+
+@pytest.mark.parametrize("trace", [r"<\d+ x ", r"target", r"avx|sse|neon", r"0x7f[0-9a-f]{10}\b", "numba_", "NRT_"])
+def test_the_ir_is_for_no_machine_in_particular(trace: str) -> None:
+    assert not re.search(trace, TEXT)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "; llvm 999\n" + TEXT, TEXT[: len(TEXT) // 2], re.sub("digest (.*) .{32}", r"digest \1 0", TEXT)]
+)
+def test_a_file_that_does_not_fit_is_ignored(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing, of a later LLVM, cut off, or of other sources."""
+    path = tmp_path / "shipped.ll"
+    if text:
+        path.write_text(text, encoding="ascii")
+    monkeypatch.setattr(shipped, "FILE", path)
+    shipped.forget()
+    try:
+        assert shipped.find("nbgrad.exp.float64.float64") is None
+        assert shipped.stale()
+    finally:
+        monkeypatch.undo()
+        shipped.forget()
+
+
+def test_a_digest_sees_what_a_kernel_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in Path(str(kernel_module().__file__)).parent.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(shipped, "kernels_folder", lambda: tmp_path)
+    modules = [f"nbgrad.kernels.{name}" for name in ("error_function", "exponential", "rounding", "windows")]
+
+    def changed_by(name: str) -> list[bool]:
+        before = []
+        for text in (b"", b"\n# changed\n"):
+            with open(tmp_path / name, "ab") as file:
+                file.write(text)
+            shipped.forget()
+            before.append([shipped.digest(module) for module in modules])
+        return [a != b for a, b in zip(*before, strict=True)]
+
+    try:
+        # error_function.py uses exponential.py; every kernel may use bits.py.
+        assert changed_by("exponential.py") == [True, True, False, False]
+        assert changed_by("rounding.py") == [False, False, True, False]
+        assert changed_by("bits.py") == [True] * 4
+        assert changed_by("intrinsics.py") == [True] * 4
+        assert changed_by("random.py") == [False] * 4
+    finally:
+        monkeypatch.undo()
+        shipped.forget()
+
+
+ORDINARY = {
+    "elementwise": "nb.grad(lambda x: np.sum(np.exp(x) * np.sin(x) ** 2.5 + np.where(x > 0, x, 0)))(np.ones(3))",
+    "float32": "nb.grad(lambda x: np.sum(np.tanh(x)))(np.ones(3, np.float32))",
+    "float16": "nb.grad(lambda x: np.sum(np.tanh(x)))(np.ones(3, np.float16))",
+    "product": "nb.grad(lambda x: np.sum(x @ x.T))(np.ones((3, 4)))",
+    "indexing": "nb.grad(lambda x: np.sum(x[np.array([0, 0, 2])] ** 2))(np.ones(3))",
+    "sort": "nb.grad(lambda x: np.sum(np.sort(x) * np.arange(3.0)))(np.ones(3))",
+    "cumsum": "nb.grad(lambda x: np.sum(np.cumsum(x) ** 2))(np.ones(3))",
+    "convolution": "nb.grad(lambda x: nb.ops.conv2d(nb.Tensor(x), x[:, :, :1, :1]).sum())(np.ones((1, 1, 3, 3)))",
+    "solve": "nb.grad(lambda x: np.sum(np.linalg.solve(x, np.ones(3))))(np.eye(3))",
+    "integers": "nb.vmap(lambda x: x * 3 // 2 + (x & 1))(np.arange(3))",
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_the_first_gradient_of_an_installation_needs_no_numba(name: str, tmp_path: Path) -> None:
+    script = f"import sys, json, numpy as np, nbgrad as nb\n{ORDINARY[name]}\n"
+    script += "print(json.dumps([nb.counters['numba_compiles'], nb.counters['compiled'], 'numba' in sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        env={**os.environ, "NBGRAD_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    numba, compiled, imported = json.loads(done.stdout)
+    assert (numba, imported) == (0, False) and compiled > 0
+
+
+def test_scalar_ir_takes_what_is_shipped() -> None:
+    import numpy as np
+
+    double = np.dtype(np.float64)
+    symbol, text = scalars.scalar_ir("exp", [double], double)
+    assert symbol in SECTIONS and text == shipped.find(symbol)
