@@ -19,7 +19,7 @@ from ..compiler import cpu
 from ..compiler.emit import emit
 from ..compiler.fuse import Special, fuse
 from ..compiler.loops import Loop
-from ..compiler.special import special_address, special_sizes
+from ..compiler.special import shared_by_threads, special_address, special_sizes
 from ..graph.ir import Node, literal_value, plain_dtype
 from ..graph.simplify import simplify
 from . import native
@@ -175,7 +175,8 @@ class Program:
                 for combining in combining_loops(step.kernel):
                     loop_address(combining)
             sizes = self._array(step_sizes(step))
-            table += [kernel_address(step.kernel), len(step.places), step.chunks, int(step.parallel)]
+            parallel = step.parallel or (isinstance(step.kernel, Special) and shared_by_threads(step.kernel))
+            table += [kernel_address(step.kernel), len(step.places), step.chunks, int(parallel)]
             table.append(sizes.ctypes.data)
             for place in step.places:
                 table += [place.base, place.offset]

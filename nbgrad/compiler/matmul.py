@@ -1,0 +1,330 @@
+"""Matrix products: calls of the BLAS that SciPy provides, cut into pieces that threads can share.
+
+In: the `Special` of a matrix product. Out: its native code, the integers that it is called with, and how many pieces it
+has. Called by special.py and by the runtime. BLAS has threads of its own, which spin when they wait and so take the
+cores from ours, and whose number changes the last digits of a product. So they are put to rest while a product runs,
+and the pieces of a large product are shared by our threads. The pieces follow from the shapes alone: the digits of a
+result do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from ..graph.ir import Node
+from .fuse import Special, matrix_layout
+
+PRODUCTS_PER_MICROSECOND = 30_000
+"""Multiplications of float64 that BLAS does on one core; of float32 twice as many."""
+BYTES_PER_MICROSECOND = 30_000
+"""What a product of a matrix and a vector reads."""
+SHARED_MICROSECONDS = 300
+"""Shorter products are done in one piece: cutting costs some percent, and waking a thread up to 70 microseconds."""
+PIECE_MICROSECONDS = 4000
+"""The length of pieces of long products. Short pieces are slow, as BLAS copies what it reads for each of them."""
+MOST_PIECES = 64
+LEAST_ROWS = 64
+"""Pieces have at least so many rows, and as many columns if the rows do not suffice."""
+
+
+class Pieces(NamedTuple):
+    """How a product is cut: matrices, pieces down and across each, and the rows and columns of a piece."""
+
+    matrices: int
+    down: int
+    across: int
+    rows: int
+    columns: int
+
+    @property
+    def total(self) -> int:
+        """All pieces."""
+        return self.matrices * self.down * self.across
+
+
+def microseconds(node: Node) -> float:
+    """About how long one core takes for a product."""
+    batch, m, n = node.shape
+    k = node.inputs[0].shape[2]
+    size = node.dtype.itemsize
+    one = m * n * k * size / 8 / PRODUCTS_PER_MICROSECOND + (m * k + k * n + m * n) * size / BYTES_PER_MICROSECOND
+    return batch * (one + 0.02)
+
+
+def pieces(node: Node) -> Pieces:
+    """How a product is cut; the last piece down and across may be smaller."""
+    batch, m, n = node.shape
+    time = microseconds(node)
+    if time < SHARED_MICROSECONDS:
+        return Pieces(batch, 1, 1, m, n)
+    wanted = -(-min(MOST_PIECES, max(2, round(time / PIECE_MICROSECONDS))) // batch)
+    rows, columns = m, n
+    down = min(wanted, max(1, m // LEAST_ROWS))
+    if down > 1:
+        rows = _rounded(m, down)
+    across = min(-(-wanted // down), max(1, n // LEAST_ROWS))
+    if across > 1:
+        columns = _rounded(n, across)
+    return Pieces(batch, -(-m // rows), -(-n // columns), rows, columns)
+
+
+def _rounded(extent: int, count: int) -> int:
+    """The length of `count` pieces: a multiple of 16, which is at least one line of the cache."""
+    return math.ceil(extent / count / 16) * 16
+
+
+def shared(node: Node) -> bool:
+    """Whether threads share a product."""
+    return pieces(node).total > 1 and microseconds(node) >= SHARED_MICROSECONDS
+
+
+def matmul_sizes(kernel: Special) -> list[int]:
+    """The integers in the order of `_SIZES`."""
+    node = kernel.node
+    batch, m, n = node.shape
+    cut = pieces(node)
+    layouts = []
+    for view in kernel.views:
+        layout = matrix_layout(view)
+        assert layout is not None
+        layouts.append(layout)
+    (ta, lda), (tb, ldb) = layouts
+    letters = [ord("T" if transposed else "N") for transposed in (ta, tb)]
+    small = microseconds(node) < 0.1 * batch or not _guard()[SET]
+    guard = 0 if small else _guard().ctypes.data
+    return [
+        *[library_address("gemm", node.dtype.name), guard, m, n, node.inputs[0].shape[2]],
+        *[letters[0], lda, kernel.views[0].strides[0], 1 if ta else lda],
+        *[letters[1], ldb, kernel.views[1].strides[0], ldb if tb else 1],
+        *[m * n, cut.rows, cut.columns, cut.across, cut.down * cut.across],
+    ]
+
+
+_SIZES = "function guard m n k ta lda da sa tb ldb db sb dc rows columns across each".split()
+"""For both operands: letter, leading dimension, distance of matrices, distance of rows (of b: columns)."""
+
+
+# ----- The threads of BLAS -----
+
+LOCK, COUNT, HELD, GET, SET, GUARD_LENGTH = range(6)
+"""A guard: a lock, how many products are running, the number of threads before, and BLAS's functions for it."""
+
+
+@cache
+def _guard() -> np.ndarray:
+    """What native code needs to hold BLAS to one thread; all zeros if this BLAS is not OpenBLAS."""
+    guard = np.zeros(GUARD_LENGTH, np.int64)
+    source = _exported("cython_blas").__file__
+    assert source is not None
+    library = ctypes.CDLL(source)
+    for prefix in ("scipy_openblas", "openblas"):
+        for suffix in ("", "64_"):
+            if hasattr(library, f"{prefix}_set_num_threads{suffix}"):
+                for slot, name in ((GET, "get"), (SET, "set")):
+                    function = getattr(library, f"{prefix}_{name}_num_threads{suffix}")
+                    guard[slot] = ctypes.cast(function, ctypes.c_void_p).value or 0
+                if hasattr(os, "register_at_fork"):
+                    os.register_at_fork(after_in_child=_released(guard))
+                return guard
+    return guard
+
+
+def _released(guard: np.ndarray) -> Callable[[], None]:
+    """Frees a guard in a forked child, where the threads that held it do not exist."""
+    resize = ctypes.CFUNCTYPE(None, ctypes.c_int)(int(guard[SET]))
+
+    def release() -> None:
+        if guard[COUNT]:
+            resize(int(guard[HELD]))
+        guard[LOCK] = guard[COUNT] = 0
+
+    return release
+
+
+_GUARD_IR = """
+define internal void @lock(ptr %guard) {
+entry:
+  br label %spin
+spin:
+  %both = cmpxchg ptr %guard, i64 0, i64 1 acquire monotonic
+  %done = extractvalue { i64, i1 } %both, 1
+  br i1 %done, label %out, label %spin
+out:
+  ret void
+}
+define internal void @resize(ptr %guard, i64 %threads) {
+  %at = getelementptr i64, ptr %guard, i64 4
+  %address = load i64, ptr %at
+  %function = inttoptr i64 %address to ptr
+  %short = trunc i64 %threads to i32
+  call void %function(i32 %short)
+  ret void
+}
+define internal void @hold(i64 %address) {
+  %guard = inttoptr i64 %address to ptr
+  %count.at = getelementptr i64, ptr %guard, i64 1
+  %held.at = getelementptr i64, ptr %guard, i64 2
+  %get.at = getelementptr i64, ptr %guard, i64 3
+  call void @lock(ptr %guard)
+  %count = load i64, ptr %count.at
+  %more = add i64 %count, 1
+  store i64 %more, ptr %count.at
+  %first = icmp eq i64 %count, 0
+  br i1 %first, label %change, label %out
+change:
+  %get.address = load i64, ptr %get.at
+  %get = inttoptr i64 %get.address to ptr
+  %threads = call i32 %get()
+  %wide = sext i32 %threads to i64
+  store i64 %wide, ptr %held.at
+  %several = icmp sgt i64 %wide, 1
+  br i1 %several, label %set, label %out
+set:
+  call void @resize(ptr %guard, i64 1)
+  br label %out
+out:
+  store atomic i64 0, ptr %guard release, align 8
+  ret void
+}
+define internal void @release(i64 %address) {
+  %guard = inttoptr i64 %address to ptr
+  %count.at = getelementptr i64, ptr %guard, i64 1
+  %held.at = getelementptr i64, ptr %guard, i64 2
+  call void @lock(ptr %guard)
+  %count = load i64, ptr %count.at
+  %less = sub i64 %count, 1
+  store i64 %less, ptr %count.at
+  %threads = load i64, ptr %held.at
+  %last = icmp eq i64 %less, 0
+  %several = icmp sgt i64 %threads, 1
+  %change = and i1 %last, %several
+  br i1 %change, label %set, label %out
+set:
+  call void @resize(ptr %guard, i64 %threads)
+  br label %out
+out:
+  store atomic i64 0, ptr %guard release, align 8
+  ret void
+}
+"""
+
+
+# ----- Native code -----
+
+
+def matmul_ir(dtype: str) -> str:
+    """IR that calls gemm once per piece. Row-major C = A B is column-major C' = B' A', which is what BLAS computes."""
+    kind = {"float64": "double", "float32": "float"}[dtype]
+    lines = [_GUARD_IR, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {", "entry:"]
+    for position, name in enumerate(_SIZES):
+        lines.append(f"  %{name}.at = getelementptr i64, ptr %sizes, i64 {position}")
+        lines.append(f"  %{name} = load i64, ptr %{name}.at")
+    lines += [f"  %{name}.slot = alloca i32" for name in ("m", "n")]
+    for name, width in (("k", 32), ("lda", 32), ("ldb", 32), ("ldc", 32), ("ta", 8), ("tb", 8)):
+        lines.append(f"  %{name}.slot = alloca i{width}")
+        lines.append(f"  %{name}.short = trunc i64 %{'n' if name == 'ldc' else name} to i{width}")
+        lines.append(f"  store i{width} %{name}.short, ptr %{name}.slot")
+    for name, value in (("alpha", "1.0"), ("beta", "0.0")):
+        lines.append(f"  %{name} = alloca {kind}")
+        lines.append(f"  store {kind} {value}, ptr %{name}")
+    for position, name in enumerate("abc"):
+        lines.append(f"  %{name}.from = getelementptr ptr, ptr %pointers, i64 {position}")
+        lines.append(f"  %{name} = load ptr, ptr %{name}.from")
+    lines += [
+        "  %gemm = inttoptr i64 %function to ptr",
+        "  %guarded = icmp ne i64 %guard, 0",
+        "  br i1 %guarded, label %hold, label %start",
+        "hold:",
+        "  call void @hold(i64 %guard)",
+        "  br label %start",
+        "start:",
+        "  br label %test",
+        "test:",
+        "  %piece = phi i64 [ %begin, %start ], [ %next, %body ]",
+        "  %more = icmp slt i64 %piece, %end",
+        "  br i1 %more, label %body, label %last",
+        "body:",
+        "  %matrix = udiv i64 %piece, %each",
+        "  %inside = urem i64 %piece, %each",
+    ]
+    for name, operation, length, extent in (("row", "udiv", "rows", "m"), ("column", "urem", "columns", "n")):
+        lines += [
+            f"  %{name}.number = {operation} i64 %inside, %across",
+            f"  %{name} = mul i64 %{name}.number, %{length}",
+            f"  %{name}.rest = sub i64 %{extent}, %{name}",
+            f"  %{name}.short = icmp slt i64 %{name}.rest, %{length}",
+            f"  %{name}.extent = select i1 %{name}.short, i64 %{name}.rest, i64 %{length}",
+            f"  %{name}.32 = trunc i64 %{name}.extent to i32",
+            f"  store i32 %{name}.32, ptr %{extent}.slot",
+        ]
+    lines += ["  %a.in = mul i64 %row, %sa", "  %b.in = mul i64 %column, %sb"]
+    lines += ["  %c.row = mul i64 %row, %n", "  %c.in = add i64 %c.row, %column"]
+    for name in "abc":
+        lines.append(f"  %{name}.first = mul i64 %matrix, %d{name}")
+        lines.append(f"  %{name}.offset = add i64 %{name}.first, %{name}.in")
+        lines.append(f"  %{name}.piece = getelementptr {kind}, ptr %{name}, i64 %{name}.offset")
+    arguments = (
+        "ptr %tb.slot, ptr %ta.slot, ptr %n.slot, ptr %m.slot, ptr %k.slot, ptr %alpha, ptr %b.piece, ptr %ldb.slot, "
+        "ptr %a.piece, ptr %lda.slot, ptr %beta, ptr %c.piece, ptr %ldc.slot"
+    )
+    lines += [
+        f"  call void %gemm({arguments})",
+        "  %next = add i64 %piece, 1",
+        "  br label %test",
+        "last:",
+        "  br i1 %guarded, label %free, label %done",
+        "free:",
+        "  call void @release(i64 %guard)",
+        "  br label %done",
+        "done:",
+        "  ret void",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+# ----- BLAS and LAPACK -----
+
+
+@cache
+def library_address(routine: str, dtype: str) -> int:
+    """The address of a routine of BLAS or LAPACK, from the pointers that SciPy exports for compiled code."""
+    capsules = _exported("cython_blas" if routine in ("gemm", "trsm") else "cython_lapack").__pyx_capi__
+    capsule = capsules[{"float64": "d", "float32": "s"}[dtype] + routine]
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get(capsule, name(capsule)))
+
+
+@cache
+def _exported(module_name: str) -> ModuleType:
+    """A table of pointers of SciPy's. Loaded from its file, because importing scipy.linalg takes a quarter second."""
+    import importlib
+
+    scipy = PathFinder.find_spec("scipy")
+    for folder in (scipy.submodule_search_locations or []) if scipy is not None else []:
+        for path in sorted((Path(folder) / "linalg").glob(f"{module_name}.*")):
+            if path.suffix in (".so", ".pyd"):
+                spec = spec_from_file_location(f"scipy.linalg.{module_name}", path)
+                if spec is not None and spec.loader is not None:
+                    try:
+                        module = module_from_spec(spec)
+                        spec.loader.exec_module(module)
+                    except ImportError:
+                        break
+                    return module
+    return importlib.import_module(f"scipy.linalg.{module_name}")
