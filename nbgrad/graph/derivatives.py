@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .ir import INT64, Node, Shape, broadcast, elementwise, extent, literal, make, zeros
 from .primitives import (
@@ -48,9 +47,10 @@ Transpose = Callable[[Node, Node], Node]
 
 @dataclass(frozen=True)
 class Partials:
-    """Partial derivatives of an elementwise primitive."""
+    """Partial derivatives of an elementwise primitive; if there is a `divisor`, times that, which they share."""
 
     partials: tuple[Partial | None, ...]
+    divisor: Callable[..., Node] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class NoDerivative:
 Row = Partials | Linear | Multilinear | Tangent | NoDerivative
 
 
-def _unary(partial: Partial) -> Partials:
-    return Partials((partial,))
+def _unary(partial: Partial, over: Callable[..., Node] | None = None) -> Partials:
+    return Partials((partial,), over)
 
 
 def _binary(first: Partial | None, second: Partial | None) -> Partials:
@@ -351,31 +351,31 @@ DERIVATIVES: dict[str, Row] = {
     "exp": _unary(lambda z, x: z),
     "exp2": _unary(lambda z, x: z * _LN2),
     "expm1": _unary(lambda z, x: z + 1.0),
-    "log": _unary(lambda z, x: 1.0 / x),
-    "log2": _unary(lambda z, x: (1.0 / _LN2) / x),
-    "log10": _unary(lambda z, x: (1.0 / _LN10) / x),
-    "log1p": _unary(lambda z, x: 1.0 / (x + 1.0)),
-    "sqrt": _unary(lambda z, x: 0.5 / z),
+    "log": _unary(lambda z, x: 1.0, over=lambda z, x: x),
+    "log2": _unary(lambda z, x: 1.0 / _LN2, over=lambda z, x: x),
+    "log10": _unary(lambda z, x: 1.0 / _LN10, over=lambda z, x: x),
+    "log1p": _unary(lambda z, x: 1.0, over=lambda z, x: x + 1.0),
+    "sqrt": _unary(lambda z, x: 0.5, over=lambda z, x: z),
     "rsqrt": _unary(lambda z, x: -0.5 * (z * (z * z))),
-    "cbrt": _unary(lambda z, x: 1.0 / (3.0 * z * z)),
+    "cbrt": _unary(lambda z, x: 1.0, over=lambda z, x: 3.0 * z * z),
     "sin": _unary(lambda z, x: cos(x)),
     "cos": _unary(lambda z, x: -sin(x)),
     "tan": _unary(lambda z, x: z * z + 1.0),
-    "arcsin": _unary(lambda z, x: 1.0 / sqrt((1.0 - x) * (1.0 + x))),
-    "arccos": _unary(lambda z, x: -1.0 / sqrt((1.0 - x) * (1.0 + x))),
-    "arctan": _unary(lambda z, x: 1.0 / (x * x + 1.0)),
+    "arcsin": _unary(lambda z, x: 1.0, over=lambda z, x: sqrt((1.0 - x) * (1.0 + x))),
+    "arccos": _unary(lambda z, x: -1.0, over=lambda z, x: sqrt((1.0 - x) * (1.0 + x))),
+    "arctan": _unary(lambda z, x: 1.0, over=lambda z, x: x * x + 1.0),
     "sinh": _unary(lambda z, x: cosh(x)),
     "cosh": _unary(lambda z, x: sinh(x)),
     "tanh": _unary(lambda z, x: (1.0 - z) * (1.0 + z)),
-    "arcsinh": _unary(lambda z, x: 1.0 / hypot(x, 1.0)),
-    "arccosh": _unary(lambda z, x: 1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))),
-    "arctanh": _unary(lambda z, x: 1.0 / ((1.0 - x) * (1.0 + x))),
+    "arcsinh": _unary(lambda z, x: 1.0, over=lambda z, x: hypot(x, 1.0)),
+    "arccosh": _unary(lambda z, x: 1.0, over=lambda z, x: sqrt(x - 1.0) * sqrt(x + 1.0)),
+    "arctanh": _unary(lambda z, x: 1.0, over=lambda z, x: (1.0 - x) * (1.0 + x)),
     "erf": _unary(lambda z, x: (2.0 / math.sqrt(math.pi)) * exp(-(x * x))),
     "erfc": _unary(lambda z, x: (-2.0 / math.sqrt(math.pi)) * exp(-(x * x))),
     "gammaln": _unary(lambda z, x: elementwise("digamma", x)),
     "digamma": _unary(lambda z, x: elementwise("polygamma", zeros(x.shape, x.dtype) + 1.0, x)),
     "expit": _unary(lambda z, x: z * (1.0 - z)),
-    "logit": _unary(lambda z, x: 1.0 / (x * (1.0 - x))),
+    "logit": _unary(lambda z, x: 1.0, over=lambda z, x: x * (1.0 - x)),
     "negative": _unary(lambda z, x: -1.0),
     "absolute": _unary(lambda z, x: sign(x)),
     "sign": _constant,
@@ -388,7 +388,7 @@ DERIVATIVES: dict[str, Row] = {
     "add": _binary(lambda z, x, y: 1.0, lambda z, x, y: 1.0),
     "subtract": _binary(lambda z, x, y: 1.0, lambda z, x, y: -1.0),
     "multiply": _binary(lambda z, x, y: y, lambda z, x, y: x),
-    "divide": _binary(lambda z, x, y: 1.0 / y, lambda z, x, y: -z / y),
+    "divide": Partials((lambda z, x, y: 1.0, lambda z, x, y: -z), lambda z, x, y: y),
     "power": _binary(
         lambda z, x, y: choose(both(equal(x, 0.0), equal(y, 0.0)), 0.0, y * power(x, y - 1.0), x),
         lambda z, x, y: choose(both(equal(x, 0.0), greater_equal(y, 0.0)), 0.0, z * log(x), x),
@@ -476,9 +476,3 @@ def linear_in(row: Row, node: Node) -> Sequence[Transpose | None]:
     if isinstance(row, Multilinear | Tangent):
         return row.transposes
     return ()
-
-
-def partial_of(row: Partials, position: int, node: Node) -> Any:
-    """The partial derivative of an elementwise node by one operand: a node, a number, or None for zero."""
-    partial = row.partials[position]
-    return None if partial is None else partial(node, *node.inputs)

@@ -13,22 +13,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .collection import NoCollection
 from .derivatives import (
     DERIVATIVES,
     Linear,
     Multilinear,
     NoDerivative,
     Partials,
+    Row,
     Tangent,
     Transpose,
     linear_in,
-    partial_of,
 )
-from .ir import Node, elementwise, literal_value, make, placeholder, topological, zeros
+from .ir import PRIMITIVES, Node, Primitive, elementwise, literal_value, make, placeholder, topological, zeros
+from .pieces import Box, assembled, box_of
 from .primitives import cast
 
-INDEX_MAPS = frozenset(["reshape", "transpose", "slice", "pad", "concatenate", "sum", "scatter_add"])
+ALIAS, BROADCAST, CAST, CUSTOM, GATHER, LITERAL, SELECT, SLICE = (
+    PRIMITIVES[name] for name in "alias broadcast cast custom gather literal select slice".split()
+)
+INDEX_MAPS = frozenset(
+    PRIMITIVES[name] for name in ("reshape", "transpose", "slice", "pad", "concatenate", "sum", "scatter_add")
+)
 """Linear primitives whose transposes only move elements, so that they move masks too."""
+ROWS: dict[Primitive, Row] = {PRIMITIVES[name]: row for name, row in DERIVATIVES.items()}
+CUT = frozenset(p for p, row in ROWS.items() if isinstance(row, NoDerivative) and p is not CUSTOM)
+"""Primitives through which no derivative passes."""
 
 
 def differentiable(node: Node) -> bool:
@@ -43,25 +53,25 @@ def active_nodes(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     for node in topological(outputs):
         if node in active:
             order.append(node)
-        elif (
-            differentiable(node)
-            and any(source in active for source in node.inputs)
-            and (node.name == "custom" or not isinstance(DERIVATIVES[node.name], NoDerivative))
-        ):
-            active.add(node)
-            order.append(node)
+            continue
+        for source in node.inputs:
+            if source in active:
+                if node.primitive not in CUT and node.dtype.kind == "f":
+                    active.add(node)
+                    order.append(node)
+                break
     return order
 
 
 def _is_zero_branch(node: Node) -> bool:
     """Whether a node is a literal zero, possibly broadcast."""
-    while node.name == "broadcast":
+    while node.primitive is BROADCAST:
         node = node.inputs[0]
-    return node.name == "literal" and literal_value(node) == 0
+    return node.primitive is LITERAL and literal_value(node) == 0
 
 
 def _masked(node: Node) -> bool:
-    return node.name == "select" and _is_zero_branch(node.inputs[2])
+    return node.primitive is SELECT and _is_zero_branch(node.inputs[2])
 
 
 def scale(g: Node, partial: Node | float | None) -> Node | None:
@@ -70,7 +80,7 @@ def scale(g: Node, partial: Node | float | None) -> Node | None:
         return None
     if not isinstance(partial, Node) and partial == 1.0:
         return g
-    if _masked(g):
+    if g.primitive is SELECT and _masked(g):
         condition, inner, zero = g.inputs
         return elementwise("select", condition, _product(inner, partial), zero)
     return _product(g, partial)
@@ -80,24 +90,36 @@ def _product(g: Node, partial: Node | float) -> Node:
     return -g if not isinstance(partial, Node) and partial == -1.0 else g * partial
 
 
+def quotient(g: Node, divisor: Node) -> Node:
+    """A tangent or cotangent divided by what partial derivatives share; a masked one stays masked.
+
+    A divisor that is repeated along an axis is inverted before it is repeated.
+    """
+    if g.primitive is SELECT and _masked(g):
+        condition, inner, zero = g.inputs
+        return elementwise("select", condition, quotient(inner, divisor), zero)
+    return g * (1.0 / divisor) if divisor.primitive is BROADCAST else g / divisor
+
+
 def transposed(rule: Transpose, g: Node, node: Node) -> Node:
     """A linear primitive's transpose applied to a cotangent; the mask of a masked one moves with it."""
-    if not _masked(g):
+    if g.primitive is not SELECT or not _masked(g):
         return rule(g, node)
     condition, inner, zero = g.inputs
-    if node.name == "select":
+    primitive = node.primitive
+    if primitive is SELECT:
         # The rule masks once more: join the masks, so that what it zeroes stays zero.
         outer = rule(g, node)
         both = elementwise("logical_and", outer.inputs[0], condition)
         return elementwise("select", both, inner, zero)
-    if node.name in ("alias", "cast"):
+    if primitive is ALIAS or primitive is CAST:
         mask = condition
-    elif node.name in INDEX_MAPS:
+    elif primitive in INDEX_MAPS:
         mask = rule(condition, node)
-    elif node.name == "broadcast":
+    elif primitive is BROADCAST:
         # The transpose is a sum, which for booleans is whether any of them is true.
         mask, inner = rule(condition, node), g
-    elif node.name == "gather":
+    elif primitive is GATHER:
         mask, inner = elementwise("greater", rule(cast(condition, g.dtype), node), 0), g
     else:
         return rule(g, node)
@@ -107,46 +129,90 @@ def transposed(rule: Transpose, g: Node, node: Node) -> Node:
 
 def accumulate_cotangent(a: Node, b: Node) -> Node:
     """The sum of two cotangents; masks that both have are joined."""
-    if _masked(a) and _masked(b):
+    if a.primitive is SELECT and b.primitive is SELECT and _masked(a) and _masked(b):
         mask = a.inputs[0] if a.inputs[0] is b.inputs[0] else elementwise("logical_or", a.inputs[0], b.inputs[0])
         return elementwise("select", mask, a + b, a.inputs[2])
     return a + b
 
 
+class _Cotangents:
+    """What has arrived at each node: a sum, and for what slices of it sent back, a sum for each part."""
+
+    def __init__(self) -> None:
+        self.whole: dict[Node, Node] = {}
+        self.parts: dict[Node, dict[Box, Node]] = {}
+
+    def add(self, node: Node, g: Node) -> None:
+        """One more cotangent of a node."""
+        known = self.whole.get(node)
+        self.whole[node] = g if known is None else accumulate_cotangent(known, g)
+
+    def add_part(self, node: Node, box: Box, g: Node) -> None:
+        """One more cotangent of a part of a node."""
+        parts = self.parts.setdefault(node, {})
+        parts[box] = accumulate_cotangent(parts[box], g) if box in parts else g
+
+    def take(self, node: Node) -> Node | None:
+        """All that has arrived at a node."""
+        whole = self.whole.pop(node, None)
+        parts = self.parts.pop(node, None)
+        if parts is None:
+            return whole
+        g = assembled(parts, node.shape, lambda a, b: a + b)
+        if all(_masked(part) for part in parts.values()):
+            masks = {box: part.inputs[0] for box, part in parts.items()}
+            mask = assembled(masks, node.shape, lambda a, b: elementwise("logical_or", a, b))
+            g = elementwise("select", mask, g, zeros(g.shape, g.dtype))
+        return g if whole is None else accumulate_cotangent(whole, g)
+
+
 def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
     """Reverse mode: the cotangents of `wrt`, given those of the outputs."""
-    order = active_nodes(outputs, wrt)
-    active = set(order)
-    wanted = set(wrt)
-    total: dict[Node, Node] = {}
+    with NoCollection():
+        order = active_nodes(outputs, wrt)
+        active = set(order)
+        wanted = set(wrt)
+        total = _Cotangents()
+        for node, g in zip(outputs, cotangents, strict=True):
+            if node in active and g is not None:
+                total.add(node, g)
+        for node in reversed(order):
+            if node in wanted:
+                continue
+            g = total.take(node)
+            if g is None:
+                continue
+            if node.primitive is SLICE:
+                source = node.inputs[0]
+                box = box_of(node.params[0])
+                if box is not None:
+                    if source in active:
+                        total.add_part(source, box, g)
+                    continue
+            _send_back(node, g, active, wanted, total)
+        found = {node: total.take(node) for node in wanted}
+        return [found[node] for node in wrt]
 
-    def add(node: Node, g: Node | None) -> None:
-        if g is not None:
-            total[node] = accumulate_cotangent(total[node], g) if node in total else g
 
-    for node, g in zip(outputs, cotangents, strict=True):
-        if node in active:
-            add(node, g)
-    for node in reversed(order):
-        if node in wanted or node not in total:
-            continue
-        g = total.pop(node)
-        for source, contribution in _operand_cotangents(node, g, active, wanted):
-            add(source, contribution)
-    return [total.get(node) for node in wrt]
-
-
-def _operand_cotangents(node: Node, g: Node, active: set[Node], wanted: set[Node]) -> list[tuple[Node, Node | None]]:
-    if node.name == "custom":
+def _send_back(node: Node, g: Node, active: set[Node], wanted: set[Node], total: _Cotangents) -> None:
+    """Add what a node's cotangent means for its operands to theirs."""
+    if node.primitive is CUSTOM:
         results = node.params[0].cotangents(g, node)
-        return [(s, r) for s, r in zip(node.inputs[1:], results, strict=True) if s in active]
-    row = DERIVATIVES[node.name]
+        for source, result in zip(node.inputs[1:], results, strict=True):
+            if result is not None and source in active:
+                total.add(source, result)
+        return
+    row = ROWS[node.primitive]
     if isinstance(row, Partials):
-        return [
-            (source, scale(g, partial_of(row, position, node)))
-            for position, source in enumerate(node.inputs)
-            if source in active
-        ]
+        inputs = node.inputs
+        if row.divisor is not None:
+            g = quotient(g, row.divisor(node, *inputs))
+        for source, partial in zip(inputs, row.partials, strict=True):
+            if partial is not None and source in active:
+                found = scale(g, partial(node, *inputs))
+                if found is not None:
+                    total.add(source, found)
+        return
     rules = linear_in(row, node)
     if isinstance(row, Tangent) and any(
         source in active and (position >= len(rules) or rules[position] is None)
@@ -156,14 +222,14 @@ def _operand_cotangents(node: Node, g: Node, active: set[Node], wanted: set[Node
         sources = [source for source in dict.fromkeys(node.inputs) if source in active]
         stand_ins = {source: placeholder(source.shape, source.dtype) for source in sources}
         tangent = row.rule(node, [stand_ins.get(source) for source in node.inputs])
-        return list(zip(sources, vjp([tangent], [g], list(stand_ins.values())), strict=True))
-    contributions: list[tuple[Node, Node | None]] = []
+        for source, found in zip(sources, vjp([tangent], [g], list(stand_ins.values())), strict=True):
+            if found is not None:
+                total.add(source, found)
+        return
     for source, rule in zip(node.inputs, rules, strict=True):
         if source in active and rule is not None:
             # A mask is of use only where the cotangent goes on.
-            found = rule(g, node) if source in wanted else transposed(rule, g, node)
-            contributions.append((source, found))
-    return contributions
+            total.add(source, rule(g, node) if source in wanted else transposed(rule, g, node))
 
 
 def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None]) -> list[Node | None]:
@@ -173,21 +239,22 @@ def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | 
     for node, t in zip(wrt, tangents, strict=True):
         if t is not None and differentiable(node):
             tangent[node] = t
-    for node in active_nodes(outputs, wrt):
-        if node in wanted:
-            continue
-        operands = [tangent.get(source) for source in node.inputs]
-        if any(t is not None for t in operands):
-            result = _output_tangent(node, operands)
-            if result is not None:
-                tangent[node] = result
+    with NoCollection():
+        for node in active_nodes(outputs, wrt):
+            if node in wanted:
+                continue
+            operands = [tangent.get(source) for source in node.inputs]
+            if any(t is not None for t in operands):
+                result = _output_tangent(node, operands)
+                if result is not None:
+                    tangent[node] = result
     return [tangent.get(node) for node in outputs]
 
 
 def _output_tangent(node: Node, operands: list[Node | None]) -> Node | None:
-    if node.name == "custom":
+    if node.primitive is CUSTOM:
         return _custom_tangent(node, operands)
-    row = DERIVATIVES[node.name]
+    row = ROWS[node.primitive]
     if isinstance(row, Tangent):
         return row.rule(node, operands)
     if isinstance(row, Linear):
@@ -208,9 +275,12 @@ def _output_tangent(node: Node, operands: list[Node | None]) -> Node | None:
             term: Node | None = make(node.name, inputs, node.params)
         else:
             assert isinstance(row, Partials), node
-            term = scale(t, partial_of(row, position, node))
+            partial = row.partials[position]
+            term = None if partial is None else scale(t, partial(node, *node.inputs))
         if term is not None:
             total = term if total is None else accumulate_cotangent(total, term)
+    if total is not None and isinstance(row, Partials) and row.divisor is not None:
+        return quotient(total, row.divisor(node, *node.inputs))
     return total
 
 

@@ -28,15 +28,16 @@ class Primitive:
     """One row of the closed set of operations: its name, its kind and its shape rule.
 
     `kind` is "source" (no inputs), "elementwise" (all shapes equal), "movement" (an index map), "reduction" or
-    "special" (a kernel of its own).
+    "special" (a kernel of its own). `boolean` marks elementwise primitives whose result is always boolean.
     """
 
-    __slots__ = ("kind", "name", "shape_rule")
+    __slots__ = ("boolean", "kind", "name", "shape_rule")
 
-    def __init__(self, name: str, kind: str, shape_rule: ShapeRule) -> None:
+    def __init__(self, name: str, kind: str, shape_rule: ShapeRule, boolean: bool = False) -> None:
         self.name = name
         self.kind = kind
         self.shape_rule = shape_rule
+        self.boolean = boolean
 
     def __repr__(self) -> str:
         return self.name
@@ -131,31 +132,31 @@ class Node:
         return f"{self.name}:{self.dtype}{list(self.shape)}"
 
     def __add__(self, other: Node | Number) -> Node:
-        return elementwise("add", self, other)
+        return apply(PRIMITIVES["add"], self, other)
 
     def __radd__(self, other: Number) -> Node:
         return elementwise("add", other, self)
 
     def __sub__(self, other: Node | Number) -> Node:
-        return elementwise("subtract", self, other)
+        return apply(PRIMITIVES["subtract"], self, other)
 
     def __rsub__(self, other: Number) -> Node:
         return elementwise("subtract", other, self)
 
     def __mul__(self, other: Node | Number) -> Node:
-        return elementwise("multiply", self, other)
+        return apply(PRIMITIVES["multiply"], self, other)
 
     def __rmul__(self, other: Number) -> Node:
         return elementwise("multiply", other, self)
 
     def __truediv__(self, other: Node | Number) -> Node:
-        return elementwise("divide", self, other)
+        return apply(PRIMITIVES["divide"], self, other)
 
     def __rtruediv__(self, other: Number) -> Node:
         return elementwise("divide", other, self)
 
     def __neg__(self) -> Node:
-        return elementwise("negative", self)
+        return Node(PRIMITIVES["negative"], (self,), (), self.shape, self.dtype)
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -262,22 +263,53 @@ def joint_shape(a: Shape, b: Shape) -> Shape:
     return tuple(shape)
 
 
+_repeated: dict[tuple[Node, Shape], Node] = {}
+"""Literals in the shapes that they were repeated to; a memo of small objects."""
+
+
+def filled(value: Number, dtype: np.dtype[Any], shape: Shape) -> Node:
+    """A literal number everywhere."""
+    node = literal(value, dtype)
+    if not shape:
+        return node
+    if not value or value != value:
+        return make("broadcast", (node,), (shape,))
+    known = _repeated.get((node, shape))
+    if known is None:
+        if len(_repeated) > 10_000:
+            _repeated.clear()
+        known = _repeated[node, shape] = make("broadcast", (node,), (shape,))
+    return known
+
+
+def apply(primitive: Primitive, left: Node, right: Node | Number) -> Node:
+    """An elementwise primitive of two operands; as `elementwise`, which it is a shortcut of."""
+    shape = left.shape
+    if not isinstance(right, Node):
+        right = filled(right, left.dtype, shape)
+    elif right.shape != shape:
+        return elementwise(primitive.name, left, right)
+    return Node(primitive, (left, right), (), shape, BOOL if primitive.boolean else right.dtype)
+
+
 def elementwise(name: str, *operands: Node | Number) -> Node:
     """Apply an elementwise primitive; shapes broadcast, numbers take the dtype of the last node operand."""
+    primitive = PRIMITIVES[name]
+    shape: Shape = ()
     dtype = None
-    for operand in reversed(operands):
+    for operand in operands:
         if isinstance(operand, Node):
             dtype = operand.dtype
-            break
+            if operand.shape != shape:
+                shape = joint_shape(shape, operand.shape)
     assert dtype is not None, name
-    nodes = [operand if isinstance(operand, Node) else literal(operand, dtype) for operand in operands]
-    shape = nodes[0].shape
-    for node in nodes:
-        if node.shape != shape:
-            for other in nodes[1:]:
-                shape = joint_shape(shape, other.shape)
-            return make(name, tuple([broadcast(node, shape) for node in nodes]))
-    return make(name, tuple(nodes))
+    nodes: list[Node] = []
+    for operand in operands:
+        if not isinstance(operand, Node):
+            nodes.append(filled(operand, dtype, shape))
+        else:
+            nodes.append(operand if operand.shape == shape else make("broadcast", (operand,), (shape,)))
+    return Node(primitive, tuple(nodes), (), shape, BOOL if primitive.boolean else nodes[-1].dtype)
 
 
 def zeros(shape: Shape, dtype: np.dtype[Any]) -> Node:

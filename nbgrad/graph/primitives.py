@@ -16,8 +16,8 @@ import numpy as np
 from .ir import BOOL, INT64, PRIMITIVES, Node, Params, Primitive, Shape, ShapeRule, make
 
 FLOAT_UNARY = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh "
-    "arctanh erf erfc gammaln digamma expit logit"
+    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
+    "arccosh arctanh erf erfc gammaln digamma expit logit"
 ).split()
 ANY_UNARY = "negative absolute sign floor ceil rint trunc invert".split()
 BINARY = (
@@ -154,7 +154,7 @@ def _given(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]
 
 def _table(kind: str, rule: ShapeRule, names: Sequence[str]) -> None:
     for name in names:
-        PRIMITIVES[name] = Primitive(name, kind, rule)
+        PRIMITIVES[name] = Primitive(name, kind, rule, boolean=rule is _compare)
 
 
 # ----- Sources -----

@@ -14,100 +14,184 @@ from typing import Any
 
 import numpy as np
 
+from .collection import NoCollection
 from .interpret import evaluate_node
-from .ir import Node, Shape, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
+from .ir import (
+    PRIMITIVES,
+    Node,
+    Shape,
+    broadcast,
+    elementwise,
+    extent,
+    joint_shape,
+    literal,
+    literal_value,
+    make,
+    topological,
+    zeros,
+)
 from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose
 from .products import contracted_product, contracted_sum
 
 Rule = Callable[[Node], Node | None]
-COMMUTATIVE = frozenset("add multiply maximum minimum logical_and logical_or equal not_equal bitwise_and".split())
+COMMUTATIVE = frozenset(
+    PRIMITIVES[name]
+    for name in "add multiply maximum minimum logical_and logical_or equal not_equal bitwise_and".split()
+)
+INPUT, CONSTANT, LITERAL, BROADCAST, RESHAPE, PAD, JOIN, SLICE, TRANSPOSE = (
+    PRIMITIVES[name] for name in "input constant literal broadcast reshape pad concatenate slice transpose".split()
+)
+ALIAS, CUSTOM, GATHER, SCATTER_LAST, NEGATIVE, SELECT, LOGICAL_NOT, MATMUL, SQRT = (
+    PRIMITIVES[name] for name in "alias custom gather scatter_last negative select logical_not matmul sqrt".split()
+)
+FLOAT16 = np.dtype(np.float16)
 
 
 def simplify(outputs: Sequence[Node]) -> list[Node]:
     """The simplified outputs, in order."""
-    simple = _Simplifier({}).run(outputs)
-    turned = _turned_products(simple)
-    return _Simplifier(turned).run(simple) if turned else simple
+    with NoCollection():
+        walk = _Simplifier({})
+        simple = walk.run(outputs)
+        turned = _turned_products(simple) if walk.transposes else {}
+        return _Simplifier(turned).run(simple) if turned else simple
 
 
 def uniform_source(node: Node) -> Node | None:
     """The 0-d node that a node repeats everywhere, or None."""
-    while node.name == "broadcast" and node.inputs[0].size == 1:
+    while node.primitive is BROADCAST and node.inputs[0].size == 1:
         node = node.inputs[0]
-        if node.name == "reshape":
+        if node.primitive is RESHAPE:
             node = node.inputs[0]
-    return node if node.ndim == 0 else None
+    return None if node.shape else node
 
 
 def literal_of(node: Node) -> Any:
     """The number that a node is everywhere, or None."""
+    if node.shape and node.primitive is not BROADCAST:
+        return None
     source = uniform_source(node)
-    return literal_value(source) if source is not None and source.name == "literal" else None
+    return literal_value(source) if source is not None and source.primitive is LITERAL else None
 
 
 class _Simplifier:
+    """One walk: `number` has the canonical nodes, in the order of their making, `known` what is canonical for each
+    combination of primitive, parameters and canonical inputs."""
+
     def __init__(self, replaced: dict[Node, Node]) -> None:
         self.replaced = replaced
         self.known: dict[tuple[Any, ...], Node] = {}
         self.number: dict[Node, int] = {}
+        self.transposes = False
+        """Whether there were any."""
 
     def run(self, outputs: Sequence[Node]) -> list[Node]:
         new: dict[Node, Node] = {}
+        replaced, intern = self.replaced, self.intern
         for node in topological(outputs):
-            better = self.replaced.get(node, node)
-            for part in topological_until(better, new):
-                new[part] = self.intern(part, tuple([new[source] for source in part.inputs]))
-            new[node] = new[better]
+            if node in replaced:
+                better = replaced[node]
+                for part in topological_until(better, new):
+                    new[part] = intern(part, tuple([new[source] for source in part.inputs]))
+                new[node] = new[better]
+            else:
+                new[node] = intern(node, tuple([new[source] for source in node.inputs]))
         return [new[node] for node in outputs]
 
     def intern(self, node: Node, inputs: tuple[Node, ...]) -> Node:
         """The canonical node for `node` with simplified inputs."""
-        if node.name in ("input", "constant"):
-            self.number.setdefault(node, len(self.number))
-            return node
+        primitive, number = node.primitive, self.number
+        if not inputs:
+            if primitive is INPUT or primitive is CONSTANT:
+                number.setdefault(node, len(number))
+                return node
+            key = (primitive, node.params, node.dtype.num)
+        else:
+            # The dtype follows from the rest.
+            key = (primitive, node.params, inputs)
+        found = self.known.get(key)
+        if found is not None:
+            return found
         if inputs != node.inputs:
-            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+            node = Node(primitive, inputs, node.params, node.shape, node.dtype)
         better = self.rewrite(node)
         if better is not None:
             # A rule's result is new graph over canonical nodes: make that canonical too.
-            new: dict[Node, Node] = {}
-            for part in topological_until(better, self.number):
-                new[part] = self.intern(part, tuple([new.get(source, source) for source in part.inputs]))
-            return new.get(better, better)
-        if node.name in COMMUTATIVE and self.number[inputs[1]] < self.number[inputs[0]]:
+            if better not in number:
+                new: dict[Node, Node] = {}
+                for part in topological_until(better, number):
+                    new[part] = self.intern(part, tuple([new.get(source, source) for source in part.inputs]))
+                better = new[better]
+            self.known[key] = better
+            return better
+        if primitive in COMMUTATIVE and number[inputs[1]] < number[inputs[0]]:
             inputs = (inputs[1], inputs[0])
-            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
-        key = (node.name, node.params, node.dtype.num, *[self.number[source] for source in inputs])
-        found = self.known.setdefault(key, node)
-        if found is node:
-            self.number[node] = len(self.number)
-        return found
+            turned = (primitive, node.params, inputs)
+            found = self.known.get(turned)
+            if found is not None:
+                self.known[key] = found
+                return found
+            node = Node(primitive, inputs, node.params, node.shape, node.dtype)
+            self.known[turned] = node
+        if primitive is TRANSPOSE:
+            self.transposes = True
+        self.known[key] = node
+        number[node] = len(number)
+        return node
 
     def rewrite(self, node: Node) -> Node | None:
         """A simpler node of the same value, or None."""
-        kind = node.primitive.kind
-        if node.size == 0 and kind != "source":
+        primitive = node.primitive
+        kind = primitive.kind
+        if 0 in node.shape and kind != "source":
             return zeros(node.shape, node.dtype) if not _is_zeros(node) else None
-        if kind == "elementwise" and node.name not in ("gather", "custom"):
-            sources = [uniform_source(source) for source in node.inputs]
-            if node.inputs and all(source is not None for source in sources):
-                scalars = tuple([source for source in sources if source is not None])
-                if all(source.name == "literal" for source in scalars) and node.name != "alias":
-                    value = _fold(node, scalars)
-                    if value is not None:
-                        return broadcast(value, node.shape)
-                if node.ndim:
-                    return broadcast(make(node.name, scalars, node.params), node.shape)
-        elif kind == "movement" and node.name not in ("pad", "concatenate"):
-            source = uniform_source(node.inputs[0])
-            if source is not None and not (node.name == "broadcast" and node.inputs[0] is source):
-                return broadcast(source, node.shape)
-        if kind == "special" and node.name != "scatter_last" and any(s.dtype == np.float16 for s in node.inputs):
+        if kind == "elementwise":
+            for source in node.inputs:
+                if source.shape and source.primitive is not BROADCAST:
+                    break
+            else:
+                repeated = _repeated(node)
+                if repeated is not None:
+                    return repeated
+        elif kind == "movement":
+            source = node.inputs[0]
+            if (source.primitive is BROADCAST or not source.shape) and primitive is not PAD and primitive is not JOIN:
+                only = uniform_source(source)
+                if only is not None and not (primitive is BROADCAST and source is only):
+                    return broadcast(only, node.shape)
+        elif kind == "special" and primitive is not SCATTER_LAST and any(s.dtype == FLOAT16 for s in node.inputs):
             # Special kernels have no float16 version; float32 holds every float16.
-            wide = [cast(s, np.dtype(np.float32)) if s.dtype == np.float16 else s for s in node.inputs]
+            wide = [cast(s, np.dtype(np.float32)) if s.dtype == FLOAT16 else s for s in node.inputs]
             return cast(make(node.name, tuple(wide), node.params), node.dtype)
-        rule = RULES.get(node.name)
+        rule = _RULES.get(primitive)
         return rule(node) if rule is not None else None
+
+
+def _repeated(node: Node) -> Node | None:
+    """An elementwise node whose operands are all repeated along an axis: computed once, then repeated."""
+    if node.primitive is GATHER or node.primitive is CUSTOM:
+        return None
+    sources = [uniform_source(source) for source in node.inputs]
+    scalars = tuple([source for source in sources if source is not None])
+    if len(scalars) == len(sources):
+        if node.primitive is not ALIAS and all(source.primitive is LITERAL for source in scalars):
+            value = _fold(node, scalars)
+            if value is not None:
+                return broadcast(value, node.shape)
+        return broadcast(make(node.name, scalars, node.params), node.shape) if node.shape else None
+    shape: Shape = ()
+    for source in node.inputs:
+        shape = joint_shape(shape, source.inputs[0].shape)
+    while shape and shape[0] == 1:
+        shape = shape[1:]
+    if math.prod(shape) == node.size:
+        return None
+    parts: list[Node] = []
+    for source in node.inputs:
+        part = source.inputs[0]
+        # A shape that was longer had extents of 1 in front.
+        part = reshape(part, part.shape[part.ndim - len(shape) :]) if part.ndim > len(shape) else part
+        parts.append(broadcast(part, shape))
+    return broadcast(make(node.name, tuple(parts), node.params), node.shape)
 
 
 def topological_until(node: Node, stop: Mapping[Node, Any]) -> list[Node]:
@@ -135,9 +219,7 @@ def _turned_products(outputs: Sequence[Node]) -> dict[Node, Node]:
     transposed, `x @ w.T`, is such a result.
     """
     order = topological(outputs)
-    transposes = [node for node in order if node.name == "transpose"]
-    if not transposes:
-        return {}
+    transposes = [node for node in order if node.primitive is TRANSPOSE]
     uses: dict[Node, int] = dict.fromkeys(outputs, 1)
     for node in order:
         for source in node.inputs:
@@ -145,9 +227,9 @@ def _turned_products(outputs: Sequence[Node]) -> dict[Node, Node]:
     turned: dict[Node, Node] = {}
     for node in transposes:
         product, axes = node.inputs[0], (0, 2, 1)
-        if product.name == "reshape" and uses[product] == 1 and product.inputs[0].shape == (1, *product.shape):
+        if product.primitive is RESHAPE and uses[product] == 1 and product.inputs[0].shape == (1, *product.shape):
             product, axes = product.inputs[0], (1, 0)
-        if product.name == "matmul" and uses[product] == 1 and node.params[0] == axes:
+        if product.primitive is MATMUL and uses[product] == 1 and node.params[0] == axes:
             a, b = product.inputs
             swapped = make("matmul", (transpose(b, (0, 2, 1)), transpose(a, (0, 2, 1))))
             turned[node] = reshape(swapped, node.shape)
@@ -155,7 +237,7 @@ def _turned_products(outputs: Sequence[Node]) -> dict[Node, Node]:
 
 
 def _is_zeros(node: Node) -> bool:
-    return node.name == "broadcast" and node.inputs[0].name == "literal"
+    return node.primitive is BROADCAST and node.inputs[0].primitive is LITERAL
 
 
 def _fold(node: Node, scalars: Sequence[Node]) -> Node | None:
@@ -178,21 +260,31 @@ def _cast(node: Node) -> Node | None:
 
 def _negative(node: Node) -> Node | None:
     source = node.inputs[0]
-    return source.inputs[0] if source.name == "negative" else None
+    return source.inputs[0] if source.primitive is NEGATIVE else None
 
 
 def _add(node: Node) -> Node | None:
     x, y = node.inputs
-    if y.name == "negative":
+    if y.primitive is NEGATIVE:
         return x - y.inputs[0]
-    if x.name == "negative":
+    if x.primitive is NEGATIVE:
         return y - x.inputs[0]
+    for a, b in ((x, y), (y, x)):
+        # Adding minus zero changes nothing; adding zero would turn a minus zero to zero.
+        value = literal_of(b)
+        if (
+            value is not None
+            and value == 0
+            and node.dtype.kind != "b"
+            and (node.dtype.kind != "f" or np.signbit(value))
+        ):
+            return a
     return None
 
 
 def _subtract(node: Node) -> Node | None:
     x, y = node.inputs
-    if y.name == "negative":
+    if y.primitive is NEGATIVE:
         return x + y.inputs[0]
     value = literal_of(y)
     return x if value is not None and value == 0 and not np.signbit(value) else None
@@ -200,6 +292,9 @@ def _subtract(node: Node) -> Node | None:
 
 def _multiply(node: Node) -> Node | None:
     for x, y in (node.inputs, node.inputs[::-1]):
+        if y.primitive is NEGATIVE:
+            # Outside, it may meet a sum or another one.
+            return -(x * y.inputs[0])
         value = literal_of(y)
         if value is not None and node.dtype.kind != "b":
             if value == 1:
@@ -211,6 +306,19 @@ def _multiply(node: Node) -> Node | None:
 
 def _divide(node: Node) -> Node | None:
     x, y = node.inputs
+    root, movements = y, []
+    while root.primitive is BROADCAST or root.primitive is RESHAPE:
+        movements.append(root)
+        root = root.inputs[0]
+    if root.primitive is SQRT and node.dtype != FLOAT16:
+        # No quotient by a root, which is never small, overflows or underflows where the product does not.
+        (square,) = root.inputs
+        inverse = elementwise("rsqrt", square)
+        for movement in reversed(movements):
+            inverse = Node(movement.primitive, (inverse,), movement.params, movement.shape, movement.dtype)
+        return x * inverse
+    if x.primitive is NEGATIVE:
+        return -(x.inputs[0] / y)
     value = literal_of(y)
     if value is None or value == 0 or not np.isfinite(value):
         return None
@@ -246,16 +354,16 @@ def _select(node: Node) -> Node | None:
     value = literal_of(condition)
     if value is not None:
         return x if value else y
-    if x.name == "select" and x.inputs[0] is condition:
+    if x.primitive is SELECT and x.inputs[0] is condition:
         return elementwise("select", condition, x.inputs[1], y)
-    if y.name == "select" and y.inputs[0] is condition:
+    if y.primitive is SELECT and y.inputs[0] is condition:
         return elementwise("select", condition, x, y.inputs[2])
     return None
 
 
 def _logical_not(node: Node) -> Node | None:
     source = node.inputs[0]
-    return source.inputs[0] if source.name == "logical_not" and source.inputs[0].dtype.kind == "b" else None
+    return source.inputs[0] if source.primitive is LOGICAL_NOT and source.inputs[0].dtype.kind == "b" else None
 
 
 # ----- Movement -----
@@ -265,7 +373,7 @@ def _reshape(node: Node) -> Node | None:
     source = node.inputs[0]
     if source.shape == node.shape:
         return source
-    return reshape(source.inputs[0], node.shape) if source.name == "reshape" else None
+    return reshape(source.inputs[0], node.shape) if source.primitive is RESHAPE else None
 
 
 def _transpose(node: Node) -> Node | None:
@@ -273,7 +381,7 @@ def _transpose(node: Node) -> Node | None:
     axes: tuple[int, ...] = node.params[0]
     if axes == tuple(range(node.ndim)):
         return source
-    if source.name == "transpose":
+    if source.primitive is TRANSPOSE:
         return transpose(source.inputs[0], tuple([source.params[0][a] for a in axes]))
     moved = [a for a in axes if source.shape[a] != 1]
     return reshape(source, node.shape) if moved == sorted(moved) else None
@@ -283,9 +391,9 @@ def _broadcast(node: Node) -> Node | None:
     source = node.inputs[0]
     if source.shape == node.shape:
         return source
-    if source.name == "broadcast":
+    if source.primitive is BROADCAST:
         return broadcast(source.inputs[0], node.shape)
-    if source.name == "reshape" and source.inputs[0].shape == source.shape[source.ndim - source.inputs[0].ndim :]:
+    if source.primitive is RESHAPE and source.inputs[0].shape == source.shape[source.ndim - source.inputs[0].ndim :]:
         return broadcast(source.inputs[0], node.shape)
     return None
 
@@ -295,17 +403,17 @@ def _slice(node: Node) -> Node | None:
     ranges = node.params[0]
     if all(r == (0, n, 1) for r, n in zip(ranges, source.shape, strict=True)):
         return source
-    if source.name == "slice":
+    if source.primitive is SLICE:
         inner = source.params[0]
         both = [(s0 + s * t0, n, t * t0) for (s0, _, t0), (s, n, t) in zip(inner, ranges, strict=True)]
         return slice_axes(source.inputs[0], both)
-    if source.name == "pad" and all(
+    if source.primitive is PAD and all(
         start >= lo and start + (n - 1) * step < lo + extent and start + (n - 1) * step >= lo and start < lo + extent
         for (start, n, step), (lo, _), extent in zip(ranges, source.params[0], source.inputs[0].shape, strict=True)
     ):
         moved = [(start - lo, n, step) for (start, n, step), (lo, _) in zip(ranges, source.params[0], strict=True)]
         return slice_axes(source.inputs[0], moved)
-    if source.name == "concatenate":
+    if source.primitive is JOIN:
         axis = source.params[0]
         start, n, step = ranges[axis]
         low, high = min(start, start + (n - 1) * step), max(start, start + (n - 1) * step)
@@ -321,11 +429,32 @@ def _concatenate(node: Node) -> Node | None:
     axis = node.params[0]
     pieces: list[Node] = []
     for piece in node.inputs:
-        if piece.name == "concatenate" and piece.params[0] == axis:
+        if piece.primitive is JOIN and piece.params[0] == axis:
             pieces.extend(piece.inputs)
         elif piece.shape[axis]:
             pieces.append(piece)
-    return concatenate(pieces, axis) if tuple(pieces) != node.inputs else None
+    merged = [pieces[0]]
+    for piece in pieces[1:]:
+        both = _neighbours(merged[-1], piece, axis)
+        if both is None:
+            merged.append(piece)
+        else:
+            merged[-1] = both
+    return concatenate(merged, axis) if tuple(merged) != node.inputs else None
+
+
+def _neighbours(first: Node, second: Node, axis: int) -> Node | None:
+    """One slice for two of the same array, if the second starts where the first ends."""
+    if first.primitive is not SLICE or second.primitive is not SLICE or first.inputs != second.inputs:
+        return None
+    mine, theirs = list(first.params[0]), list(second.params[0])
+    start, count, step = mine[axis]
+    following, more, pace = theirs[axis]
+    theirs[axis] = (following - count * step, count, pace)
+    if theirs != mine:
+        return None
+    mine[axis] = (start, count + more, step)
+    return slice_axes(first.inputs[0], mine)
 
 
 # ----- Reductions and special kernels -----
@@ -343,7 +472,7 @@ def _reduction(node: Node) -> Node | None:
         kept = tuple([n for axis, n in enumerate(source.shape) if axis not in trivial])
         moved = [axis - sum(t < axis for t in trivial) for axis in axes if axis not in trivial]
         return reduce(node.name, reshape(source, kept), moved)
-    if source.name == "broadcast":
+    if source.primitive is BROADCAST:
         inner = source.inputs[0]
         extra = source.ndim - inner.ndim
         stretched = [a for a in axes if a < extra or (inner.shape[a - extra] == 1)]
@@ -405,3 +534,5 @@ RULES: dict[str, Rule] = {
     "min": _reduction,
     "matmul": _matmul,
 }
+
+_RULES = {PRIMITIVES[name]: rule for name, rule in RULES.items()}
