@@ -7,7 +7,11 @@ import nbgrad as nb
 from . import tasks
 
 
-class SmallCalls:
+def rosenbrock(x):
+    return tasks.rosenbrock(np, x)
+
+
+class Compiled:
     """Value and gradient of Rosenbrock's function, compiled, ndarrays in and out."""
 
     params = (3, 10, 100, 1000)
@@ -15,19 +19,34 @@ class SmallCalls:
 
     def setup(self, n):
         self.x = np.linspace(0.0, 1.0, n)
-        self.function = nb.jit(nb.value_and_grad(tasks.rosenbrock(np)))
+        self.function = nb.jit(nb.value_and_grad(rosenbrock))
         self.function(self.x)
 
     def time_call(self, n):
         self.function(self.x)
 
 
-class RecordedCalls:
+class ManyArguments:
+    """The same cost by the number of arrays that go in and come out."""
+
+    params = (1, 4, 16)
+    param_names = ("arrays",)
+
+    def setup(self, arrays):
+        self.inputs = [np.full(8, float(k + 1)) for k in range(arrays)]
+        self.function = nb.jit(nb.grad(lambda *a: sum(np.sum(x * x) for x in a), tuple(range(arrays))))
+        self.function(*self.inputs)
+
+    def time_call(self, arrays):
+        self.function(*self.inputs)
+
+
+class Recorded:
     """The same without jit: recorded, differentiated and looked up at every call."""
 
     def setup(self):
         self.x = np.linspace(0.0, 1.0, 10)
-        self.function = nb.value_and_grad(tasks.rosenbrock(np))
+        self.function = nb.value_and_grad(rosenbrock)
         self.function(self.x)
 
     def time_call(self):

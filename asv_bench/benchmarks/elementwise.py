@@ -1,0 +1,51 @@
+"""Elementwise work on large arrays: how near fused loops come to the limits of arithmetic and of memory."""
+
+import numpy as np
+
+import nbgrad as nb
+
+from . import measured, tasks
+from .tasks import TASKS
+
+
+class Tasks(measured.Measured):
+    """Transcendental functions, greeks, and quotients of polynomials."""
+
+    params = ("fused", "options", "density")
+
+
+class Functions:
+    """One function of an array: its values."""
+
+    params = (
+        ("exp", "expm1", "log", "log1p", "sin", "tan", "tanh", "arctan", "sqrt", "erf"),
+        ("float32", "float64"),
+    )
+    param_names = ("function", "dtype")
+
+    def setup(self, function, dtype):
+        scalar = getattr(np, function, None) or getattr(nb.ops, function)
+        self.x = np.random.default_rng(0).uniform(0.1, 3.0, 100_000).astype(dtype)
+        self.function = nb.jit(lambda x: scalar(x))
+        self.function(self.x)
+
+    def time_100_000_values(self, function, dtype):
+        self.function(self.x)
+
+
+class Fusion:
+    """What is left of a long expression: kernels over arrays, and arrays between them."""
+
+    def setup(self):
+        self.inputs = tasks.pair(100_000)
+        self.function = nb.jit(nb.value_and_grad(lambda x, y: TASKS["fused"].function(np, x, y), (0, 1)))
+        self.function(*self.inputs)
+
+    def track_kernels(self):
+        """The partial sums of the chunks are combined by one more, which is small and not counted."""
+        return sum(step.kernel.shape[0] >= 100_000 for step in self.function.paths()[0].plan.steps)
+
+    def track_intermediate_bytes(self):
+        return self.function.paths()[0].plan.arena_bytes
+
+    track_kernels.unit, track_intermediate_bytes.unit = "kernels", "bytes"
