@@ -6,7 +6,7 @@ Manual for the Elementary Functions"): x = n log 2 + r with |r| <= log(2) / 2, a
 interpolation in 60 digits), and a scaling by 2**n in two steps, so that subnormal results round once.
 """
 
-from .bits import float64_to_int64, fma, int64_to_float64
+from .bits import float64_to_int64, fma, int64_to_float64, muladd
 
 LOG2_E = 1.4426950408889634
 # log 2 in two parts; n * LN2_HIGH is exact for |n| < 2**20.
@@ -23,13 +23,13 @@ EXPONENT_ROUNDER = 6755399441056767.0
 def exp_tail(r):
     """(exp(r) - 1 - r) / r**2 for |r| <= 0.347; error 2**-53."""
     square = r * r
-    p01 = fma(r, 0.1666666666666667, 0.5000000000000001)
-    p23 = fma(r, 0.008333333333326082, 0.04166666666662382)
-    p45 = fma(r, 0.00019841269875003973, 0.0013888888917368964)
-    p67 = fma(r, 2.7557255168123062e-06, 2.4801521055364205e-05)
-    p89 = fma(r, 2.5105313423078524e-08, 2.76202026313159e-07)
-    high = fma(square * square, p89, fma(square, p67, p45))
-    return fma(square * square, high, fma(square, p23, p01))
+    p01 = muladd(r, 0.1666666666666667, 0.5000000000000001)
+    p23 = muladd(r, 0.008333333333326082, 0.04166666666662382)
+    p45 = muladd(r, 0.00019841269875003973, 0.0013888888917368964)
+    p67 = muladd(r, 2.7557255168123062e-06, 2.4801521055364205e-05)
+    p89 = muladd(r, 2.5105313423078524e-08, 2.76202026313159e-07)
+    high = muladd(square * square, p89, muladd(square, p67, p45))
+    return muladd(square * square, high, muladd(square, p23, p01))
 
 
 def power_of_two(n):
@@ -39,7 +39,7 @@ def power_of_two(n):
 
 def times_power_of_two(y, n):
     """y * 2**n for a whole |n| up to 2000, rounded once also where the result is subnormal."""
-    shifted = fma(n, 0.5, EXPONENT_ROUNDER)
+    shifted = muladd(n, 0.5, EXPONENT_ROUNDER)
     rest = n - (shifted - EXPONENT_ROUNDER)
     return y * int64_to_float64(float64_to_int64(shifted) << 52) * power_of_two(rest)
 
@@ -48,21 +48,9 @@ def exp(x):
     """e**x: 1.0 ULP on the whole line."""
     x = max(x, -746.0)
     x = min(x, 710.0)
-    n = fma(x, LOG2_E, ROUNDER) - ROUNDER
-    r = fma(n, -LN2_LOW, fma(n, -LN2_HIGH, x))
-    return times_power_of_two(fma(r * r, exp_tail(r), r) + 1.0, n)
-
-
-def exp_pair(x, low):
-    """e**(x + low) for |low| at most an ULP of x, |x| < 2000: 0.9 ULP."""
-    x = -746.0 if x < -746.0 else x
-    x = 710.0 if x > 710.0 else x
-    n = fma(x, LOG2_E, ROUNDER) - ROUNDER
-    high = fma(n, -LN2_HIGH, x)
-    first = high + low
-    r = fma(n, -LN2_LOW, first)
-    rest = fma(n, -LN2_LOW, first - r) + ((high - first) + low)
-    return times_power_of_two(fma(r * r, exp_tail(r), rest) + r + 1.0, n)
+    n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
+    r = muladd(n, -LN2_LOW, muladd(n, -LN2_HIGH, x))
+    return times_power_of_two(muladd(r * r, exp_tail(r), r) + 1.0, n)
 
 
 def exp2(x):
@@ -73,27 +61,44 @@ def exp2(x):
     fraction = x - n
     r = fraction * LN2
     rest = fma(fraction, LN2, -r) + fraction * LN2_REST
-    return times_power_of_two(fma(r * r, exp_tail(r), rest) + r + 1.0, n)
+    return times_power_of_two(muladd(r * r, exp_tail(r), rest) + r + 1.0, n)
 
 
 def expm1(x):
     """e**x - 1: 1.3 ULP on the whole line."""
     bounded = max(x, -40.0)
     bounded = min(bounded, 710.0)
-    n = fma(bounded, LOG2_E, ROUNDER) - ROUNDER
-    high = fma(n, -LN2_HIGH, bounded)
-    r = fma(n, -LN2_LOW, high)
-    rest = fma(n, -LN2_LOW, high - r)
+    n = muladd(bounded, LOG2_E, ROUNDER) - ROUNDER
+    high = muladd(n, -LN2_HIGH, bounded)
+    r = muladd(n, -LN2_LOW, high)
+    rest = muladd(n, -LN2_LOW, high - r)
     # Half of 2**n, since 2**n overflows before the result does.
     half = power_of_two(n - 1.0)
-    tail = fma(r * r, exp_tail(r), rest)
-    base = fma(half, r, half - 0.5)
-    lost = fma(half, r, (half - 0.5) - base)
-    result = 2.0 * (base + fma(half, tail, lost))
+    tail = muladd(r * r, exp_tail(r), rest)
+    base = muladd(half, r, half - 0.5)
+    lost = muladd(half, r, (half - 0.5) - base)
+    result = 2.0 * (base + muladd(half, tail, lost))
     return x if abs(x) < 1e-16 else result
 
 
+def exp_parts(x):
+    """(y, rest, n) with e**x = (y + rest) * 2**n, error 2**-54, for -746 <= x <= 710."""
+    n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
+    high = muladd(n, -LN2_HIGH, x)
+    r = muladd(n, -LN2_LOW, high)
+    more = muladd(r * r, exp_tail(r), muladd(n, -LN2_LOW, high - r))
+    y = 1.0 + r
+    rest = (1.0 - y) + r
+    total = y + more
+    return total, ((y - total) + more) + rest, n
+
+
 def expit(x):
-    """1 / (1 + e**-x): 1.8 ULP on the whole line."""
+    """1 / (1 + e**-x): 1.6 ULP on the whole line."""
     shrunk = exp(-abs(x))
-    return (1.0 if x >= 0.0 else shrunk) / (1.0 + shrunk)
+    total = 1.0 + shrunk
+    lost = (1.0 - total) + shrunk
+    above = 1.0 if x >= 0.0 else shrunk
+    inverse = 1.0 / total
+    ratio = above * inverse
+    return muladd(muladd(-ratio, lost, fma(-ratio, total, above)), inverse, ratio)

@@ -8,30 +8,30 @@ cosh(x) = b (1 + c) + a s, where a and b are (2**n -+ 2**-n) / 2.  The leading p
 
 import math
 
-from .bits import fma, square_root, with_sign
-from .exponential import LN2_HIGH, LN2_LOW, LOG2_E, ROUNDER, power_of_two
+from .bits import fma, muladd, square_root, with_sign
+from .exponential import LN2_HIGH, LN2_LOW, LOG2_E, ROUNDER, exp_tail, power_of_two
 from .logarithm import log_of_sum
 
 
 def parts(a):
     """(a, b, r, s - r, c) of the module's formulas divided by 2, for 0 <= x < 710.7."""
-    n = fma(a, LOG2_E, ROUNDER) - ROUNDER
-    high = fma(n, -LN2_HIGH, a)
-    r = fma(n, -LN2_LOW, high)
-    rest = fma(n, -LN2_LOW, high - r)
+    n = muladd(a, LOG2_E, ROUNDER) - ROUNDER
+    high = muladd(n, -LN2_HIGH, a)
+    r = muladd(n, -LN2_LOW, high)
+    rest = muladd(n, -LN2_LOW, high - r)
     grown = power_of_two(n - 2.0)
     shrunk = power_of_two(-n - 2.0) if n < 100.0 else 0.0
     z = r * r
-    p = fma(z, 2.5100473199074727e-08, 2.7557268275236702e-06)
-    p = fma(z, p, 0.00019841269863172812)
-    p = fma(z, p, 0.008333333333330037)
-    p = fma(z, p, 0.16666666666666669)
-    q = fma(z, 2.0911299199227972e-09, 2.7557282837757543e-07)
-    q = fma(z, q, 2.4801587317229506e-05)
-    q = fma(z, q, 0.0013888888888886535)
-    q = fma(z, q, 0.041666666666666664)
-    c = fma(z, fma(z, q, 0.5), r * rest)
-    return grown - shrunk, grown + shrunk, r, fma(z * r, p, rest), c
+    p = muladd(z, 2.5100473199074727e-08, 2.7557268275236702e-06)
+    p = muladd(z, p, 0.00019841269863172812)
+    p = muladd(z, p, 0.008333333333330037)
+    p = muladd(z, p, 0.16666666666666669)
+    q = muladd(z, 2.0911299199227972e-09, 2.7557282837757543e-07)
+    q = muladd(z, q, 2.4801587317229506e-05)
+    q = muladd(z, q, 0.0013888888888886535)
+    q = muladd(z, q, 0.041666666666666664)
+    c = muladd(z, muladd(z, q, 0.5), r * rest)
+    return grown - shrunk, grown + shrunk, r, muladd(z * r, p, rest), c
 
 
 def sinh(x):
@@ -41,7 +41,7 @@ def sinh(x):
     difference, total, r, tail, c = parts(bounded)
     base = fma(total, r, difference)
     lost = fma(total, r, difference - base)
-    result = 2.0 * (base + (lost + fma(difference, c, total * tail)))
+    result = 2.0 * (base + (lost + muladd(difference, c, total * tail)))
     return with_sign(result if a > 1e-100 else a, x)
 
 
@@ -52,27 +52,29 @@ def cosh(x):
     difference, total, r, tail, c = parts(a)
     base = fma(difference, r, total)
     lost = fma(difference, r, total - base)
-    return 2.0 * (base + (lost + fma(total, c, difference * tail)))
+    return 2.0 * (base + (lost + muladd(total, c, difference * tail)))
 
 
 def tanh(x):
-    """The hyperbolic tangent: 1.9 ULP on the whole line; a quotient of pairs."""
-    a = abs(x)
-    bounded = min(a, 22.0)
-    difference, total, r, tail, c = parts(bounded)
-    base = fma(total, r, difference)
-    rest = fma(total, r, difference - base) + fma(difference, c, total * tail)
-    above = base + rest
-    above_rest = (base - above) + rest
-    base = fma(difference, r, total)
-    rest = fma(difference, r, total - base) + fma(total, c, difference * tail)
-    below = base + rest
-    below_rest = (base - below) + rest
+    """The hyperbolic tangent: 1.1 ULP on the whole line; E / (E + 2) with E = e**(2 |x|) - 1 as a pair."""
+    a = 2.0 * abs(x)
+    a = min(a, 44.0)
+    n = muladd(a, LOG2_E, ROUNDER) - ROUNDER
+    high = muladd(n, -LN2_HIGH, a)
+    r = muladd(n, -LN2_LOW, high)
+    rest = muladd(n, -LN2_LOW, high - r)
+    grown = power_of_two(n)
+    base = muladd(grown, r, grown - 1.0)
+    lost = muladd(grown, r, (grown - 1.0) - base)
+    lost = muladd(grown, muladd(r * r, exp_tail(r), rest), lost)
+    above = base + lost
+    above_rest = (base - above) + lost
+    below = above + 2.0
+    below_rest = (2.0 - below) + above + above_rest
     inverse = 1.0 / below
     ratio = above * inverse
-    error = fma(-ratio, below, above) + fma(-ratio, below_rest, above_rest)
-    result = fma(error, inverse, ratio)
-    return with_sign(result if a > 1e-100 else a, x)
+    error = muladd(-ratio, below_rest, fma(-ratio, below, above)) + above_rest
+    return with_sign(muladd(error, inverse, ratio), x)
 
 
 def arcsinh(x):
@@ -111,7 +113,7 @@ def arccosh(x):
     product = less * more
     product_rest = fma(less, more, -product) + less * more_rest
     root = square_root(product)
-    root_rest = (fma(-root, root, product) + product_rest) * 0.5 / root if root > 0.0 else 0.0
+    root_rest = (fma(-root, root, product) + product_rest) * 0.5 / (root + 1e-300)
     high = bounded + root
     low = ((bounded - high) + root) + root_rest
     result = log_of_sum(2.0 * x if huge & (x < 1e300) else (x if huge else high), 0.0 if huge else low)
@@ -127,9 +129,11 @@ def arctanh(x):
     above_rest = a - (above - 1.0)
     below = 1.0 - a
     below_rest = (1.0 - below) - a
-    ratio = above / below if below > 0.0 else 1.0
-    error = fma(-ratio, below, above) + fma(-ratio, below_rest, above_rest)
-    result = 0.5 * log_of_sum(ratio, error / below if below > 0.0 else 0.0)
+    below = below if below > 0.0 else 1.0
+    inverse = 1.0 / below
+    ratio = above * inverse
+    error = fma(-ratio, below, above) + muladd(-ratio, below_rest, above_rest)
+    result = 0.5 * log_of_sum(ratio, error * inverse)
     result = a if a < 1e-8 else result
     result = math.inf if a == 1.0 else result
     return with_sign(result if a <= 1.0 else math.nan, x)

@@ -128,6 +128,7 @@ INTRINSICS = {
     bits.float32_to_int32: _bit_cast(types.float32, types.int32),
     bits.int32_to_float32: _bit_cast(types.int32, types.float32),
     bits.fma: _llvm_function("fma", 3),
+    bits.muladd: _llvm_function("fmuladd", 3),
     bits.round_down: _llvm_function("floor", 1),
     bits.round_up: _llvm_function("ceil", 1),
     bits.round_to_zero: _llvm_function("trunc", 1),

@@ -8,8 +8,8 @@ the polynomial R comes from Chebyshev interpolation in 60 digits.
 
 import math
 
-from .bits import float64_to_int64, fma, int64_to_float64
-from .exponential import LN2, LN2_HIGH, LN2_LOW, exp, exp2
+from .bits import float64_to_int64, fma, int64_to_float64, muladd
+from .exponential import LN2_HIGH, LN2_LOW, exp, exp2
 
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 EXPONENT_MASK = -0x10000000000000
@@ -39,11 +39,11 @@ def log_tail(f):
     s = f / (2.0 + f)
     z = s * s
     square = z * z
-    p01 = fma(z, 0.3999999999989839, 0.666666666666667)
-    p23 = fma(z, 0.2222221106056441, 0.2857142862645262)
-    p456 = fma(square, 0.14618452072714802, fma(z, 0.15331554743280912, 0.18182894320084278))
-    p = fma(square, fma(square, p456, p23), p01)
-    return s * fma(z, p, 0.5 * f * f)
+    p01 = muladd(z, 0.3999999999989839, 0.666666666666667)
+    p23 = muladd(z, 0.2222221106056441, 0.2857142862645262)
+    p456 = muladd(square, 0.14618452072714802, muladd(z, 0.15331554743280912, 0.18182894320084278))
+    p = muladd(square, muladd(square, p456, p23), p01)
+    return s * muladd(z, p, 0.5 * f * f)
 
 
 def log_special(x, result):
@@ -59,19 +59,33 @@ def log(x):
     k, m = split(x)
     f = m - 1.0
     square = 0.5 * f * f
-    low = fma(k, LN2_LOW, log_tail(f))
-    return log_special(x, fma(k, LN2_HIGH, f - (square - low)))
+    low = muladd(k, LN2_LOW, log_tail(f))
+    return log_special(x, muladd(k, LN2_HIGH, f - (square - low)))
+
+
+def fraction_parts(m):
+    """log(m) as the sum of two floats with an error of 2**-57, for m from sqrt(1/2) to sqrt(2)."""
+    f = m - 1.0
+    square = 0.5 * f * f
+    high = f - square
+    return high, ((f - high) - square) + fma(-0.5 * f, f, square) + log_tail(f)
+
+
+def log_parts(x):
+    """log(x) as the sum of two floats, for finite positive x."""
+    k, m = split(x)
+    high, low = fraction_parts(m)
+    base = k * LN2_HIGH
+    total = base + high
+    return total, ((base - total) + high) + muladd(k, LN2_LOW, low)
 
 
 def log_scaled(x, inverse, inverse_rest, unit, unit_rest):
     """log(x) times a constant (given in two parts), where 2 has the logarithm `unit` (given in two parts)."""
     k, m = split(x)
-    f = m - 1.0
-    square = 0.5 * f * f
-    high = f - square
-    low = ((f - high) - square) + fma(-0.5 * f, f, square) + log_tail(f)
+    high, low = fraction_parts(m)
     product = high * inverse
-    product_low = fma(high, inverse, -product) + fma(low, inverse, high * inverse_rest)
+    product_low = fma(high, inverse, -product) + muladd(low, inverse, high * inverse_rest)
     base = k * unit
     base_low = fma(k, unit, -base) + k * unit_rest
     total = base + product
@@ -102,8 +116,8 @@ def log_of_sum(total, lost):
     f = high + lost
     rest = (high - f) + lost
     square = 0.5 * f * f
-    low = fma(k, LN2_LOW, log_tail(f)) + fma(-f, rest, rest)
-    return fma(k, LN2_HIGH, f - (square - low))
+    low = muladd(k, LN2_LOW, log_tail(f)) + muladd(-f, rest, rest)
+    return muladd(k, LN2_HIGH, f - (square - low))
 
 
 def log1p(x):
@@ -116,35 +130,52 @@ def log1p(x):
     return x if abs(x) < 1e-16 else result
 
 
+def log_of_one_plus(e):
+    """log(1 + e): 0.9 ULP for 0 <= e <= 1."""
+    # (1 + e) / 2 where that is closer to 1.
+    halved = e > 0.4142135623730951
+    f = muladd(0.5, e, -0.5) if halved else e
+    square = 0.5 * f * f
+    low = (LN2_LOW if halved else 0.0) + log_tail(f)
+    return (LN2_HIGH if halved else 0.0) + (f - (square - low))
+
+
 def logaddexp(x, y):
-    """log(e**x + e**y) without overflow: 2 ULP of the larger operand."""
+    """log(e**x + e**y) without overflow: 2 ULP of the larger operand, 1.9 ULP where the result is larger still."""
     gap = x - y
     larger = x if gap > 0.0 else y
-    result = larger + log1p(exp(-abs(gap)))
-    return x + LN2 if x == y else (gap if math.isnan(gap) else result)
+    result = larger + log_of_one_plus(exp(-abs(gap)))
+    # Equal infinities, or NaN.
+    return (x if x == y else gap) if math.isnan(gap) else result
 
 
 def logaddexp2(x, y):
     """log2(2**x + 2**y) without overflow: 2 ULP of the larger operand."""
     gap = x - y
     larger = x if gap > 0.0 else y
-    result = larger + INVERSE_LN2 * log1p(exp2(-abs(gap)))
-    return x + 1.0 if x == y else (gap if math.isnan(gap) else result)
+    result = larger + INVERSE_LN2 * log_of_one_plus(exp2(-abs(gap)))
+    result = x + 1.0 if gap == 0.0 else result
+    return (x if x == y else gap) if math.isnan(gap) else result
 
 
 def logit(x):
-    """log(x / (1 - x)): 1.5 ULP; infinite at 0 and 1, NaN outside."""
+    """log(x / (1 - x)): 1.2 ULP; infinite at 0 and 1, NaN outside."""
+    # Below 1e-300 the logarithm is that of x; 2**100 x is not subnormal.
+    tiny = x < 1e-300
     below = 1.0 - x
     below_rest = (1.0 - below) - x
-    inside = (x > 1e-300) & (below > 0.0)
-    ratio = x / below if inside else 1.0
-    error = fma(-ratio, below, x) - ratio * below_rest
-    result = log_of_sum(ratio, error / below if inside else 0.0)
-    result = result if inside else log(x)
+    safe = below if below > 0.0 else 1.0
+    inverse = 1.0 / safe
+    above = x * 1.2676506002282294e30 if tiny else x
+    ratio = above * inverse
+    error = muladd(-ratio, below_rest, fma(-ratio, safe, above)) * inverse
+    result = log_of_sum(ratio, error) - (69.31471805599453 if tiny else 0.0)
     result = math.inf if x == 1.0 else result
-    return result if x <= 1.0 else math.nan
+    result = -math.inf if x == 0.0 else result
+    return result if (x >= 0.0) & (x <= 1.0) else math.nan
 
 
 def xlogy(x, y):
-    """x log(y), and 0 where x is 0 (unless y is NaN): 1.5 ULP."""
-    return 0.0 if (x == 0.0) & (not math.isnan(y)) else x * log(y)
+    """x log(y), and 0 where x is 0 (unless y is NaN): 1.8 ULP."""
+    product = x * log(y)
+    return 0.0 if (x == 0.0) & (not math.isnan(y)) else product

@@ -14,6 +14,7 @@ from .bits import (
     float32_to_int32,
     fma,
     int32_to_float32,
+    muladd,
     rare_cos,
     rare_sin,
     with_sign,
@@ -45,10 +46,10 @@ TINY = f32(1e-9)
 
 def exp_tail(r):
     """(exp(r) - 1 - r) / r**2 for |r| <= 0.347."""
-    p = fma(r, f32(0.0013933734), f32(0.008363236))
-    p = fma(r, p, f32(0.041666463))
-    p = fma(r, p, f32(0.16666576))
-    return fma(r, p, HALF)
+    p = muladd(r, f32(0.0013933734), f32(0.008363236))
+    p = muladd(r, p, f32(0.041666463))
+    p = muladd(r, p, f32(0.16666576))
+    return muladd(r, p, HALF)
 
 
 def power_of_two(n):
@@ -60,10 +61,10 @@ def exp(x):
     """e**x: 1.1 ULP on the whole line."""
     x = f32(-104.5) if x < f32(-104.5) else x
     x = f32(89.0) if x > f32(89.0) else x
-    n = fma(x, LOG2_E, ROUNDER) - ROUNDER
-    r = fma(n, -LN2_LOW, fma(n, -LN2_HIGH, x))
-    y = fma(r * r, exp_tail(r), r) + ONE
-    shifted = fma(n, HALF, EXPONENT_ROUNDER)
+    n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
+    r = muladd(n, -LN2_LOW, muladd(n, -LN2_HIGH, x))
+    y = muladd(r * r, exp_tail(r), r) + ONE
+    shifted = muladd(n, HALF, EXPONENT_ROUNDER)
     rest = n - (shifted - EXPONENT_ROUNDER)
     return y * int32_to_float32(float32_to_int32(shifted) << 23) * power_of_two(rest)
 
@@ -72,31 +73,36 @@ def expm1(x):
     """e**x - 1: 1.5 ULP on the whole line."""
     bounded = f32(-20.0) if x < f32(-20.0) else x
     bounded = f32(89.0) if bounded > f32(89.0) else bounded
-    n = fma(bounded, LOG2_E, ROUNDER) - ROUNDER
-    high = fma(n, -LN2_HIGH, bounded)
-    r = fma(n, -LN2_LOW, high)
-    rest = fma(n, -LN2_LOW, high - r)
+    n = muladd(bounded, LOG2_E, ROUNDER) - ROUNDER
+    high = muladd(n, -LN2_HIGH, bounded)
+    r = muladd(n, -LN2_LOW, high)
+    rest = muladd(n, -LN2_LOW, high - r)
     half = power_of_two(n - ONE)
-    tail = fma(r * r, exp_tail(r), rest)
-    base = fma(half, r, half - HALF)
-    lost = fma(half, r, (half - HALF) - base)
-    result = TWO * (base + fma(half, tail, lost))
+    tail = muladd(r * r, exp_tail(r), rest)
+    base = muladd(half, r, half - HALF)
+    lost = muladd(half, r, (half - HALF) - base)
+    result = TWO * (base + muladd(half, tail, lost))
     return x if abs(x) < TINY else result
 
 
 def expit(x):
-    """1 / (1 + e**-x): 2.3 ULP on the whole line."""
+    """1 / (1 + e**-x): 1.6 ULP on the whole line."""
     shrunk = exp(-abs(x))
-    return (ONE if x >= ZERO else shrunk) / (ONE + shrunk)
+    total = ONE + shrunk
+    lost = (ONE - total) + shrunk
+    above = ONE if x >= ZERO else shrunk
+    inverse = ONE / total
+    ratio = above * inverse
+    return muladd(muladd(-ratio, lost, fma(-ratio, total, above)), inverse, ratio)
 
 
 def log_tail(f):
     """s (f**2/2 + R): log(1 + f) is f - (f**2/2 - this); f from -0.293 to 0.415."""
     s = f / (TWO + f)
     z = s * s
-    p = fma(z, f32(0.29582036), f32(0.39988726))
-    p = fma(z, p, f32(0.66666687))
-    return s * fma(z, p, HALF * f * f)
+    p = muladd(z, f32(0.29582036), f32(0.39988726))
+    p = muladd(z, p, f32(0.66666687))
+    return s * muladd(z, p, HALF * f * f)
 
 
 def log_special(x, result):
@@ -116,8 +122,8 @@ def log(x):
     k = k - f32(25.0) if tiny else k
     f = int32_to_float32(i - shift) - ONE
     square = HALF * f * f
-    low = fma(k, LN2_LOW, log_tail(f))
-    return log_special(x, fma(k, LN2_HIGH, f - (square - low)))
+    low = muladd(k, LN2_LOW, log_tail(f))
+    return log_special(x, muladd(k, LN2_HIGH, f - (square - low)))
 
 
 def log1p(x):
@@ -134,39 +140,39 @@ def log1p(x):
     f = high + lost
     rest = (high - f) + lost
     square = HALF * f * f
-    low = fma(k, LN2_LOW, log_tail(f)) + fma(-f, rest, rest)
-    result = log_special(total, fma(k, LN2_HIGH, f - (square - low)))
+    low = muladd(k, LN2_LOW, log_tail(f)) + muladd(-f, rest, rest)
+    result = log_special(total, muladd(k, LN2_HIGH, f - (square - low)))
     return x if abs(x) < TINY else result
 
 
 def reduce_angle(x):
     """(quadrant bits, r, low) with x = n pi / 2 + r + low, |r| <= 0.79; the bits end in those of n."""
-    shifted = fma(x, TWO_OVER_PI, ROUNDER)
+    shifted = muladd(x, TWO_OVER_PI, ROUNDER)
     n = shifted - ROUNDER
     first = fma(-n, HALF_PI, x)
     second = n * HALF_PI_SECOND
     r = first - second
     low = ((first - r) - second) - fma(n, HALF_PI_SECOND, -second)
-    return float32_to_int32(shifted), r, fma(-n, HALF_PI_THIRD, low)
+    return float32_to_int32(shifted), r, muladd(-n, HALF_PI_THIRD, low)
 
 
 def sine_part(r, low):
     """sin(r + low) - r."""
     z = r * r
-    p = fma(z, f32(-0.00019582892), f32(0.008332725))
-    p = fma(z, p, f32(-0.16666664))
-    return fma(z * r, p, fma(-HALF * z, low, low))
+    p = muladd(z, f32(-0.00019582892), f32(0.008332725))
+    p = muladd(z, p, f32(-0.16666664))
+    return muladd(z * r, p, muladd(-HALF * z, low, low))
 
 
 def cosine_part(r, low):
     """(h, c) with cos(r + low) = h + c."""
     z = r * r
-    p = fma(z, f32(2.4542922e-05), f32(-0.0013888279))
-    p = fma(z, p, f32(0.041666664))
+    p = muladd(z, f32(2.4542922e-05), f32(-0.0013888279))
+    p = muladd(z, p, f32(0.041666664))
     half = HALF * z
     high = ONE - half
     lost = (ONE - high) - half
-    return high, lost + fma(z * z, p, fma(-HALF * r, r, half) - r * low)
+    return high, lost + muladd(z * z, p, fma(-HALF * r, r, half) - r * low)
 
 
 def sin(x):
@@ -198,11 +204,11 @@ def tanh(x):
     bounded = f32(10.0) if a > f32(10.0) else a
     large = ONE - TWO / (exp(TWO * bounded) + ONE)
     z = x * x
-    p = fma(z, f32(-0.0060536973), f32(0.020968188))
-    p = fma(z, p, f32(-0.05384499))
-    p = fma(z, p, f32(0.13332734))
-    p = fma(z, p, f32(-0.33333328))
-    return with_sign(fma(z * a, p, a) if a < f32(0.625) else large, x)
+    p = muladd(z, f32(-0.0060536973), f32(0.020968188))
+    p = muladd(z, p, f32(-0.05384499))
+    p = muladd(z, p, f32(0.13332734))
+    p = muladd(z, p, f32(-0.33333328))
+    return with_sign(muladd(z * a, p, a) if a < f32(0.625) else large, x)
 
 
 def erf(x):
@@ -210,16 +216,16 @@ def erf(x):
     a = abs(x)
     bounded = f32(4.0) if a > f32(4.0) else a
     t = (bounded - f32(1.5)) / (bounded + f32(1.5))
-    p = fma(t, f32(-0.0088700345), f32(-0.008343832))
-    p = fma(t, p, f32(0.04774179))
-    p = fma(t, p, f32(0.07563086))
-    p = fma(t, p, f32(-0.50784963))
-    p = fma(t, p, f32(0.9647562))
+    p = muladd(t, f32(-0.0088700345), f32(-0.008343832))
+    p = muladd(t, p, f32(0.04774179))
+    p = muladd(t, p, f32(0.07563086))
+    p = muladd(t, p, f32(-0.50784963))
+    p = muladd(t, p, f32(0.9647562))
     large = ONE - exp(-bounded * bounded) * p / (bounded + f32(1.5))
     z = x * x
-    q = fma(z, f32(-0.00056518236), f32(0.004922764))
-    q = fma(z, q, f32(-0.026715985))
-    q = fma(z, q, f32(0.11280352))
-    q = fma(z, q, f32(-0.3761235))
-    q = fma(z, q, f32(0.12837912))
-    return fma(x, q, x) if a < ONE else with_sign(large, x)
+    q = muladd(z, f32(-0.00056518236), f32(0.004922764))
+    q = muladd(z, q, f32(-0.026715985))
+    q = muladd(z, q, f32(0.11280352))
+    q = muladd(z, q, f32(-0.3761235))
+    q = muladd(z, q, f32(0.12837912))
+    return muladd(x, q, x) if a < ONE else with_sign(large, x)

@@ -11,6 +11,7 @@ from .bits import (
     float64_to_int64,
     fma,
     int64_to_float64,
+    muladd,
     rare_cos,
     rare_sin,
     rare_tan,
@@ -27,39 +28,39 @@ LARGEST_REDUCED = 1073741824.0
 
 def reduce_angle(x):
     """(quadrant bits, r, low) with x = n pi / 2 + r + low, |r| <= 0.79; the bits end in those of n."""
-    shifted = fma(x, TWO_OVER_PI, ROUNDER)
+    shifted = muladd(x, TWO_OVER_PI, ROUNDER)
     n = shifted - ROUNDER
     # Exact: a multiple of 2**-53 below 1.
     first = fma(-n, HALF_PI, x)
     second = n * HALF_PI_SECOND
     r = first - second
     low = ((first - r) - second) - fma(n, HALF_PI_SECOND, -second)
-    return float64_to_int64(shifted), r, fma(-n, HALF_PI_THIRD, low)
+    return float64_to_int64(shifted), r, muladd(-n, HALF_PI_THIRD, low)
 
 
 def sine_part(r, low):
     """sin(r + low) - r."""
     z = r * r
-    p = fma(z, 1.5915316089588854e-10, -2.5051092417084502e-08)
-    p = fma(z, p, 2.7557315911537272e-06)
-    p = fma(z, p, -0.0001984126983638678)
-    p = fma(z, p, 0.0083333333333307)
-    p = fma(z, p, -0.16666666666666666)
-    return fma(z * r, p, fma(-0.5 * z, low, low))
+    p = muladd(z, 1.5915316089588854e-10, -2.5051092417084502e-08)
+    p = muladd(z, p, 2.7557315911537272e-06)
+    p = muladd(z, p, -0.0001984126983638678)
+    p = muladd(z, p, 0.0083333333333307)
+    p = muladd(z, p, -0.16666666666666666)
+    return muladd(z * r, p, muladd(-0.5 * z, low, low))
 
 
 def cosine_part(r, low):
     """(h, c) with cos(r + low) = h + c, |c| at most half an ULP of 1 plus r**4 / 24."""
     z = r * r
-    p = fma(z, -1.1380872011237785e-11, 2.0876121595015522e-09)
-    p = fma(z, p, -2.755731715219148e-07)
-    p = fma(z, p, 2.4801587298533006e-05)
-    p = fma(z, p, -0.0013888888888887241)
-    p = fma(z, p, 0.041666666666666664)
+    p = muladd(z, -1.1380872011237785e-11, 2.0876121595015522e-09)
+    p = muladd(z, p, -2.755731715219148e-07)
+    p = muladd(z, p, 2.4801587298533006e-05)
+    p = muladd(z, p, -0.0013888888888887241)
+    p = muladd(z, p, 0.041666666666666664)
     half = 0.5 * z
     high = 1.0 - half
     lost = (1.0 - high) - half
-    return high, lost + fma(z * z, p, fma(-0.5 * r, r, half) - r * low)
+    return high, lost + muladd(z * z, p, fma(-0.5 * r, r, half) - r * low)
 
 
 def sin(x):
@@ -101,8 +102,8 @@ def tan(x):
     below_rest = sine_rest if odd else cosine_rest
     inverse = 1.0 / below
     ratio = above * inverse
-    error = fma(-ratio, below, above) + fma(-ratio, below_rest, above_rest)
-    result = fma(error, inverse, ratio)
+    error = fma(-ratio, below, above) + muladd(-ratio, below_rest, above_rest)
+    result = muladd(error, inverse, ratio)
     result = x if abs(x) < 1e-300 else result
     if not abs(x) <= LARGEST_REDUCED:
         result = rare_tan(x)

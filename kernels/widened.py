@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from . import error_function, exponential, hyperbolic, inverse_trigonometric, logarithm, trigonometric
+from . import error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, trigonometric
 from . import power as powers
 from .bits import square_root
 
@@ -32,6 +32,8 @@ arccosh_wide = hyperbolic.arccosh
 arctanh_wide = hyperbolic.arctanh
 erfc_wide = error_function.erfc
 cbrt_wide = powers.cbrt
+gammaln_wide = gamma.gammaln
+digamma_wide = gamma.digamma
 power_special = powers.power_special
 
 
@@ -105,6 +107,16 @@ def erfc(x):
     return erfc_wide(np.float64(x))
 
 
+def gammaln(x):
+    """log|Gamma(x)|."""
+    return gammaln_wide(np.float64(x))
+
+
+def digamma(x):
+    """The logarithmic derivative of Gamma."""
+    return digamma_wide(np.float64(x))
+
+
 def cbrt(x):
     """The cube root."""
     return cbrt_wide(np.float64(x))
@@ -137,10 +149,12 @@ def power(x, y):
     """x**y; a plain float64 logarithm is precise enough for a float32 result."""
     x = np.float64(x)
     y = np.float64(y)
-    a = abs(x)
-    return power_special(x, y, exp_wide(y * log_wide(a)))
+    # A finite exponent, so that (-1)**inf is 1.
+    bounded = min(max(y, -1e300), 1e300)
+    return power_special(x, y, exp_wide(bounded * log_wide(abs(x))))
 
 
 def xlogy(x, y):
     """x log(y), and 0 where x is 0 (unless y is NaN)."""
-    return 0.0 if (x == 0.0) & (not math.isnan(y)) else np.float64(x) * log_wide(np.float64(y))
+    product = np.float64(x) * log_wide(np.float64(y))
+    return 0.0 if (x == 0.0) & (not math.isnan(y)) else product

