@@ -70,12 +70,18 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
         show_graph(program.graph),
         "",
     ]
-    for position, step in enumerate(program.plan.steps):
-        bytes_, work = _cost(step)
-        share = f"{step.chunks} chunks{', parallel' if step.parallel else ''}" if step.chunks > 1 else "1 chunk"
-        lines.append(f"kernel {position}: {share}, {work:,} flops, {bytes_:,} bytes")
-        lines.append(_kernel(step, program))
-        lines.append("")
+    position = 0
+    for group in program.plan.groups:
+        share = f"{group.chunks} chunks{', parallel' if group.parallel else ''}" if group.chunks > 1 else "1 chunk"
+        if len(group.steps) > 1:
+            last = position + len(group.steps) - 1
+            lines.append(f"kernels {position} to {last} go through their rows together, chunk by chunk:")
+        for step in group.steps:
+            bytes_, work = _cost(step)
+            lines.append(f"kernel {position}: {share}, {work:,} flops, {bytes_:,} bytes")
+            lines.append(_kernel(step, program))
+            lines.append("")
+            position += 1
     lines.append(_memory(program))
     return "\n".join(lines)
 

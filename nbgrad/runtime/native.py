@@ -55,8 +55,14 @@ BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADE
 ) = range(22)
 LARGEST_SHARED = 1 << 28
 """Programs that need more memory than this give it back after each call."""
-STEP_HEAD = 5
-"""Words of a step before its places: function, number of places, chunks, parallel, sizes."""
+GROUP_HEAD = 4
+"""Words of a group before its steps: number of steps, chunks, parallel, words of all its steps."""
+STEP_HEAD = 3
+"""Words of a step before its places: function, number of places, sizes."""
+PLACE = 4
+"""Words of a place: base, offset, bytes down for each chunk, bytes up for each thread."""
+GROUP_DATA = 7
+"""Words that tell threads what to do, ahead of each thread's pointers."""
 
 
 # ----- Instructions -----
@@ -88,39 +94,56 @@ def invoke(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int
 
 
 def worker(data: int) -> int:
-    """One thread's share of a parallel step."""
-    function, pointers, sizes, chunks = load(data), load(data + 8), load(data + 16), load(data + 24)
-    thread = invoke(load(data + 32), 0, 0, 0, 0, 0, 0, 0, 0) & 0xFFFFFFFF
-    count = invoke(load(data + 40), 0, 0, 0, 0, 0, 0, 0, 0) & 0xFFFFFFFF
+    """One thread's share of a group of steps."""
+    thread = invoke(load(data + 40), 0, 0, 0, 0, 0, 0, 0, 0) & 0xFFFFFFFF
+    count = invoke(load(data + 48), 0, 0, 0, 0, 0, 0, 0, 0) & 0xFFFFFFFF
+    chunks = load(data + 16)
     begin, end = chunks * thread // count, chunks * (thread + 1) // count
     if begin < end:
-        invoke(function, pointers, sizes, begin, end, 0, 0, 0, 0)
+        pointers = data + 8 * GROUP_DATA + 8 * thread * load(data + 32)
+        run_group(load(data), load(data + 8), load(data + 24), pointers, begin, end, thread)
+    return 0
+
+
+def run_group(at: int, steps: int, bases: int, pointers: int, begin: int, end: int, thread: int) -> int:
+    """Chunks `begin` to `end` of a group: all of them with its one step, or one by one with all its steps."""
+    chunk = begin
+    first = at
+    while chunk < end:
+        after = end if steps == 1 else chunk + 1
+        at = first
+        for _ in range(steps):
+            function, count, sizes = load(at), load(at + 8), load(at + 16)
+            at += 8 * STEP_HEAD
+            for k in range(count):
+                moved = thread * load(at + 24) - chunk * load(at + 16)
+                store(pointers + 8 * k, load(bases + 8 * load(at)) + load(at + 8) + moved)
+                at += 8 * PLACE
+            invoke(function, pointers, sizes, chunk, after, 0, 0, 0, 0)
+        chunk = after
     return 0
 
 
 def run(table: int, bases: int, scratch: int, context: int) -> int:
     """Run the steps of a program."""
-    steps = load(table)
-    at = table + 8
-    for _ in range(steps):
-        function, count, chunks = load(at), load(at + 8), load(at + 16)
-        parallel, sizes = load(at + 24), load(at + 32)
-        at += 8 * STEP_HEAD
-        for k in range(count):
-            store(scratch + 8 * k, load(bases + 8 * load(at)) + load(at + 8))
-            at += 16
+    groups, slots, width = load(table), load(table + 8), load(table + 16)
+    at = table + 24
+    for _ in range(groups):
+        steps, chunks, parallel, words = load(at), load(at + 8), load(at + 16), load(at + 24)
+        at += 8 * GROUP_HEAD
         if parallel != 0 and load(context + 8 * THREADS) > 1:
-            data = scratch + 8 * count
-            store(data, function)
-            store(data + 8, scratch)
-            store(data + 16, sizes)
-            store(data + 24, chunks)
-            store(data + 32, load(context + 8 * OMP_THREAD))
-            store(data + 40, load(context + 8 * OMP_COUNT))
-            wanted = min(chunks, load(context + 8 * THREADS))
-            invoke(load(context + 8 * OMP_PARALLEL), load(context + 8 * WORKER), data, wanted, 0, 0, 0, 0, 0)
+            store(scratch, at)
+            store(scratch + 8, steps)
+            store(scratch + 16, chunks)
+            store(scratch + 24, bases)
+            store(scratch + 32, width)
+            store(scratch + 40, load(context + 8 * OMP_THREAD))
+            store(scratch + 48, load(context + 8 * OMP_COUNT))
+            wanted = min(chunks, load(context + 8 * THREADS), slots)
+            invoke(load(context + 8 * OMP_PARALLEL), load(context + 8 * WORKER), scratch, wanted, 0, 0, 0, 0, 0)
         else:
-            invoke(function, scratch, sizes, 0, chunks, 0, 0, 0, 0)
+            run_group(at, steps, bases, scratch, 0, chunks, 0)
+        at += 8 * words
     return 0
 
 

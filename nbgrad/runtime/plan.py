@@ -1,23 +1,26 @@
 """Planning: where every array of a program lives.
 
-In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: steps in order, each with its kernel,
-its chunks and a place for every access, and the size of the one arena that all intermediates share. Two arrays share
-memory if they do not live at the same time. Called by program.py. Nothing here touches memory or machine code.
+In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: groups of steps in order, each step with
+its kernel, its chunks and a place for every access, and the size of the one arena that all intermediates share. Two
+arrays share memory if they do not live at the same time. Kernels that go through their rows together (stages.py) are
+one group; what only lives within it takes the memory of one block of rows for each thread. Called by program.py.
+Nothing here touches memory or machine code.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
 from ..compiler.loops import Access, Loop, Reduction, Value, normalise
-from ..compiler.special import rows_of, workspace_bytes
+from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
 from ..compiler.views import View, contiguous_strides
 from ..graph.ir import Node
+from .stages import Stage, make_stages, row_span
 
 ALIGNMENT = 64
 PARALLEL_WORK = 6_000_000
@@ -29,10 +32,16 @@ SPECIAL_WORK = 8
 
 @dataclass(frozen=True)
 class Place:
-    """A position in memory: a base (0 is the arena, then arguments, constants, outputs) and an offset in bytes."""
+    """A position in memory: a base (0 is the arena, then arguments, constants, outputs) and an offset in bytes.
+
+    An array of which only a block of rows exists lies `shift` bytes lower for each block and `apart` bytes higher for
+    each thread.
+    """
 
     base: int
     offset: int
+    shift: int = 0
+    apart: int = 0
 
 
 @dataclass
@@ -44,14 +53,23 @@ class Step:
     chunks: int
     step: int
     apart: tuple[int, ...] = ()
+
+
+@dataclass
+class Group:
+    """Steps that run together, chunk by chunk; a single step does all its chunks in one call."""
+
+    steps: list[Step]
+    chunks: int
     parallel: bool = False
 
 
 @dataclass
 class Plan:
-    """All calls in order and the memory they need."""
+    """All calls in order and the memory they need; `slots` is how many threads the arena has room for."""
 
-    steps: list[Step]
+    groups: list[Group]
+    slots: int
     arena_bytes: int
     bases: list[Node]
     places: dict[Node, Place]
@@ -60,10 +78,17 @@ class Plan:
     unshared_bytes: int = 0
     elements: int = 0
 
+    @property
+    def steps(self) -> list[Step]:
+        """All kernel calls."""
+        return [step for group in self.groups for step in group.steps]
+
     def where(self, node: Node) -> str:
         """Where an array lives, in words."""
         place = self.places[node]
         outputs = 2 + len(self.bases)
+        if place.shift:
+            return f"arena[{place.offset}:{place.offset + place.shift}] (a block of rows for each thread)"
         if place.base == 0:
             return f"arena[{place.offset}:{place.offset + nbytes(node)}]"
         if place.base < outputs - 1:
@@ -111,7 +136,7 @@ def nbytes(node: Node) -> int:
     return node.size * node.dtype.itemsize
 
 
-def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node]) -> Plan:
+def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int = 1) -> Plan:
     """Place every array.
 
     Parameters
@@ -119,12 +144,14 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node]) -> 
     fused : Fused
     arguments, constants : sequences of nodes
         Leaves whose arrays are given at each call, and once.
+    slots : int
+        The most threads that will share a group of steps.
 
     Returns
     -------
     Plan
     """
-    return _Planner(fused, arguments, constants).run()
+    return _Planner(fused, arguments, constants, slots).run()
 
 
 def _work(loop: Loop) -> float:
@@ -172,8 +199,9 @@ def combining_loops(loop: Loop) -> list[Loop]:
 
 
 class _Planner:
-    def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node]) -> None:
-        self.fused = fused
+    def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int) -> None:
+        self.slots = slots
+        self.stages = make_stages(fused.steps)
         literals = [n for s in fused.steps for n in reads_and_writes(s)[0] if n.name == "literal"]
         self.literals = list(dict.fromkeys(literals))
         self.bases = [*arguments, *constants]
@@ -186,76 +214,125 @@ class _Planner:
         for position, node in enumerate(fused.outputs):
             self.places[node] = Place(pool + 1 + position, 0)
         self.arena = _Arena()
-        self.steps: list[Step] = []
+        self.groups: list[Group] = []
 
     def run(self) -> Plan:
         first: dict[Node, int] = {}
         last: dict[Node, int] = {}
-        for position, kernel in enumerate(self.fused.steps):
-            reads, writes = reads_and_writes(kernel)
-            for node in (*reads, *writes):
-                first.setdefault(node, position)
-                last[node] = position
+        for position, stage in enumerate(self.stages):
+            for kernel in stage.kernels:
+                reads, writes = reads_and_writes(kernel)
+                for node in (*reads, *writes):
+                    first.setdefault(node, position)
+                    last[node] = position
         held: dict[Node, tuple[int, int]] = {}
         ending: dict[int, list[Node]] = {}
         for node, position in last.items():
             ending.setdefault(position, []).append(node)
-        for position, kernel in enumerate(self.fused.steps):
-            for node in reads_and_writes(kernel)[1]:
+        for position, stage in enumerate(self.stages):
+            written = [node for kernel in stage.kernels for node in reads_and_writes(kernel)[1]]
+            fresh = [node for node in dict.fromkeys(written) if node not in self.places]
+            within = {node for node in fresh if first[node] == last[node]}
+            block = self._blocks(stage, within) if stage.rows else None
+            for node in fresh:
                 if node not in self.places:
                     held[node] = self.arena.take(nbytes(node))
                     self.places[node] = Place(0, held[node][0])
-            if isinstance(kernel, Loop):
-                self._loop(kernel)
+            if isinstance(stage.kernels[0], Special):
+                self._special(stage.kernels[0])
             else:
-                self._special(kernel)
+                self._loops(stage)
             for node in ending.get(position, []):
                 if node in held:
                     self.arena.give(*held.pop(node))
-        elements = sum(int(np.prod(s.kernel.shape)) for s in self.steps if isinstance(s.kernel, Loop))
+            if block is not None:
+                self.arena.give(*block)
+        steps = [step for group in self.groups for step in group.steps]
+        elements = sum(int(np.prod(s.kernel.shape)) for s in steps if isinstance(s.kernel, Loop))
         lifetimes = {node: (first[node], last[node]) for node in first if self.places[node].base == 0}
         return Plan(
-            self.steps, self.arena.end, self.bases, self.places, self.literals, lifetimes, self.arena.total, elements
+            self.groups,
+            self.slots,
+            self.arena.end,
+            self.bases,
+            self.places,
+            self.literals,
+            lifetimes,
+            self.arena.total,
+            elements,
         )
+
+    def _blocks(self, stage: Stage, within: set[Node]) -> tuple[int, int] | None:
+        """Place what lives within a stage in memory for one block of rows, for each thread."""
+        sizes: dict[Node, int] = {}
+        for kernel in stage.kernels:
+            assert isinstance(kernel, Loop)
+            sums = {r.access for r in kernel.reductions if r.axes[0]}
+            for position, access in enumerate(kernel.accesses):
+                node = kernel.buffers[access.buffer] if access.buffer >= 0 else None
+                if node is not None and node in within and position not in sums:
+                    step = row_span(kernel, access, stage.factor(kernel))[0]
+                    sizes[node] = step * stage.block * node.dtype.itemsize
+                elif node is not None and position in sums:
+                    within.discard(node)
+        sizes = {node: size for node, size in sizes.items() if node in within}
+        if not sizes:
+            return None
+        starts: dict[Node, int] = {}
+        total = 0
+        for node, size in sizes.items():
+            starts[node] = total
+            total += -(-size // ALIGNMENT) * ALIGNMENT
+        block = self.arena.take(total * self.slots)
+        for node, start in starts.items():
+            self.places[node] = Place(0, block[0] + start, sizes[node], total)
+        return block
 
     def _access_place(self, node: Node, view: View) -> Place:
         place = self.places[node]
-        return Place(place.base, place.offset + view.offset * node.dtype.itemsize)
+        return replace(place, offset=place.offset + view.offset * node.dtype.itemsize)
 
-    def _loop(self, loop: Loop) -> None:
-        if 0 in loop.shape:
-            return
-        chunks, step = loop.chunks
-        temporary: dict[int, tuple[Place, tuple[int, int]]] = {}
-        apart = [0] * len(loop.reductions)
-        if chunks > 1:
-            for position, reduction in enumerate(loop.reductions):
-                if reduction.axes[0]:
-                    node = loop.buffers[loop.accesses[reduction.access].buffer]
-                    block = self.arena.take(chunks * nbytes(node))
-                    temporary[reduction.access] = (Place(0, block[0]), block)
-                    apart[position] = node.size
-        places: list[Place] = []
-        for position, access in enumerate(loop.accesses):
-            if access.buffer < 0:
+    def _loops(self, stage: Stage) -> None:
+        """The steps of a stage, and those that combine what its chunks have summed."""
+        steps: list[Step] = []
+        after: list[Group] = []
+        held: list[tuple[int, int]] = []
+        work = 0.0
+        chunks = 1
+        for kernel in stage.kernels:
+            assert isinstance(kernel, Loop)
+            if 0 in kernel.shape:
                 continue
-            if position in temporary:
-                places.append(temporary[position][0])
+            work += _work(kernel)
+            if stage.rows:
+                chunks, step = -(-stage.rows // stage.block), stage.block * stage.factor(kernel)
             else:
-                places.append(self._access_place(loop.buffers[access.buffer], access.view))
-        parallel = chunks > 1 and _work(loop) >= PARALLEL_WORK
-        self.steps.append(Step(loop, places, chunks, step, tuple(apart), parallel))
-        for reduction in loop.reductions:
-            if reduction.access in temporary:
-                place, block = temporary[reduction.access]
-                self._combine(loop, reduction, place, chunks)
-                self.arena.give(*block)
-
-    def _combine(self, loop: Loop, reduction: Reduction, place: Place, chunks: int) -> None:
-        """Reduce the results of the chunks to one."""
-        node = loop.buffers[loop.accesses[reduction.access].buffer]
-        combine = combining_loop(node, reduction.kind, chunks)
-        self.steps.append(Step(combine, [place, self.places[node]], 1, combine.shape[0], (0,)))
+                chunks, step = kernel.chunks
+            temporary: dict[int, Place] = {}
+            apart = [0] * len(kernel.reductions)
+            for position, reduction in enumerate(kernel.reductions):
+                if chunks > 1 and reduction.axes[0]:
+                    node = kernel.buffers[kernel.accesses[reduction.access].buffer]
+                    block = self.arena.take(chunks * nbytes(node))
+                    held.append(block)
+                    temporary[reduction.access] = Place(0, block[0])
+                    apart[position] = node.size
+                    combine = combining_loop(node, reduction.kind, chunks)
+                    places = [temporary[reduction.access], self.places[node]]
+                    after.append(Group([Step(combine, places, 1, combine.shape[0], (0,))], 1))
+            places = [
+                temporary[position]
+                if position in temporary
+                else self._access_place(kernel.buffers[access.buffer], access.view)
+                for position, access in enumerate(kernel.accesses)
+                if access.buffer >= 0
+            ]
+            steps.append(Step(kernel, places, chunks, step, tuple(apart)))
+        if steps:
+            self.groups.append(Group(steps, chunks, chunks > 1 and work >= PARALLEL_WORK))
+            self.groups.extend(after)
+        for block in held:
+            self.arena.give(*block)
 
     def _special(self, kernel: Special) -> None:
         if kernel.node.size == 0:
@@ -266,7 +343,8 @@ class _Planner:
         if block is not None:
             places.append(Place(0, block[0]))
         rows = rows_of(kernel)
-        parallel = rows > 1 and kernel.node.size * SPECIAL_WORK >= PARALLEL_WORK
-        self.steps.append(Step(kernel, [*places, self.places[kernel.node]], rows, 1, (), parallel))
+        heavy = rows > 1 and kernel.node.size * SPECIAL_WORK >= PARALLEL_WORK
+        parallel = heavy or shared_by_threads(kernel)
+        self.groups.append(Group([Step(kernel, [*places, self.places[kernel.node]], rows, 1)], rows, parallel))
         if block is not None:
             self.arena.give(*block)

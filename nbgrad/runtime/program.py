@@ -19,10 +19,10 @@ from ..compiler import cpu
 from ..compiler.emit import emit
 from ..compiler.fuse import Special, fuse
 from ..compiler.loops import Loop
-from ..compiler.special import shared_by_threads, special_address, special_sizes
+from ..compiler.special import special_address, special_sizes
 from ..graph.ir import Node, literal_value, plain_dtype
 from ..graph.simplify import simplify
-from . import native
+from . import native, threads
 from .plan import Plan, Step, combining_loops, plan
 
 RELEASE_ELEMENTS = 1 << 15
@@ -89,7 +89,7 @@ class Program:
         known = set(arguments)
         used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
         constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
-        self.plan: Plan = plan(fused, arguments, constants)
+        self.plan: Plan = plan(fused, arguments, constants, threads.available())
         self.outputs = outputs
         self._keep: list[Any] = []
         self._build(arguments, constants, floats, structure, fallback or _refuse)
@@ -136,7 +136,7 @@ class Program:
         table = self._table()
 
         scratch = 8 * len(template)
-        pointers = max([len(step.places) for step in self.plan.steps], default=0) + 6
+        pointers = native.GROUP_DATA + table[2] * self.plan.slots
         results = scratch + 8 * pointers
         header = -(-(results + 8 * (2 * len(self.outputs) + len(structure) + 2)) // 64) * 64
 
@@ -168,18 +168,20 @@ class Program:
         return self.plan.elements + products
 
     def _table(self) -> list[int]:
-        table = [len(self.plan.steps)]
-        for step in self.plan.steps:
-            if isinstance(step.kernel, Loop):
-                # Compile now what a longer array will need: a new length compiles nothing.
-                for combining in combining_loops(step.kernel):
-                    loop_address(combining)
-            sizes = self._array(step_sizes(step))
-            parallel = step.parallel or (isinstance(step.kernel, Special) and shared_by_threads(step.kernel))
-            table += [kernel_address(step.kernel), len(step.places), step.chunks, int(parallel)]
-            table.append(sizes.ctypes.data)
-            for place in step.places:
-                table += [place.base, place.offset]
+        width = max([len(step.places) for step in self.plan.steps], default=0)
+        table = [len(self.plan.groups), self.plan.slots, width]
+        for group in self.plan.groups:
+            words: list[int] = []
+            for step in group.steps:
+                if isinstance(step.kernel, Loop):
+                    # Compile now what a longer array will need: a new length compiles nothing.
+                    for combining in combining_loops(step.kernel):
+                        loop_address(combining)
+                sizes = self._array(step_sizes(step))
+                words += [kernel_address(step.kernel), len(step.places), sizes.ctypes.data]
+                for place in step.places:
+                    words += [place.base, place.offset, place.shift, place.apart]
+            table += [len(group.steps), group.chunks, int(group.parallel), len(words), *words]
         return table
 
     def _callable(self, state: np.ndarray) -> Callable[..., Any]:

@@ -1,0 +1,123 @@
+"""Stages: kernels that go through their rows together give what they give one after the other, in less memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad.compiler.fuse import fuse
+from nbgrad.compiler.loops import Loop
+from nbgrad.graph.ir import Node, elementwise, placeholder
+from nbgrad.graph.primitives import reduce, reduce_kept
+from nbgrad.graph.simplify import simplify
+from nbgrad.runtime.plan import plan
+from nbgrad.runtime.stages import BLOCK_BYTES, make_stages
+
+RNG = np.random.default_rng(5)
+ROWS, COLUMNS = 700, 130
+X = RNG.normal(size=(ROWS, COLUMNS))
+Y = RNG.normal(size=(ROWS, COLUMNS))
+W = RNG.normal(size=COLUMNS)
+
+
+def softmax(x: Any) -> Any:
+    """Along the last axis, in its usual stable form."""
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def standardised(x: Any) -> Any:
+    """Layer normalisation without weights."""
+    centred = x - np.mean(x, axis=1, keepdims=True)
+    return centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "softmax": lambda x, y, w: softmax(x) * y,
+    "twice softmax": lambda x, y, w: softmax(softmax(x) * y),
+    "layer norm": lambda x, y, w: standardised(x) * w + y,
+    "columns after rows": lambda x, y, w: np.sum(softmax(x) * y, axis=0),
+    "columns used by rows": lambda x, y, w: softmax(x) - np.sum(softmax(y), axis=0) / ROWS,
+    "rows of flat": lambda x, y, w: np.sum(np.sin(x) * y, axis=1) * np.sum(x, axis=1),
+    "shifted rows": lambda x, y, w: softmax(x)[1:] - softmax(x)[:-1],
+    "reversed rows": lambda x, y, w: softmax(x)[::-1] * y,
+    "reversed columns": lambda x, y, w: standardised(softmax(x)[:, ::-1]),
+    "padded rows": lambda x, y, w: np.sum(np.pad(softmax(x), ((1, 0), (0, 0))), axis=1),
+    "two halves": lambda x, y, w: np.concatenate([softmax(x), standardised(y)], axis=1) * 2.0,
+    "gathered rows": lambda x, y, w: softmax(x)[np.arange(ROWS) // 2] * y,
+    "picked": lambda x, y, w: standardised(x)[np.arange(ROWS), np.arange(ROWS) % COLUMNS],
+    "running": lambda x, y, w: np.cumsum(softmax(x), axis=1) * y,
+    "folded": lambda x, y, w: np.sum(softmax(x).reshape(ROWS // 2, 2, COLUMNS), axis=1),
+    "transposed": lambda x, y, w: softmax(x).T * W[:, None],
+    "product": lambda x, y, w: softmax(x) @ w + np.sum(x, axis=1),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_values_agree_with_numpy(name: str, threads: int) -> None:
+    function = FUNCTIONS[name]
+    before = nb.get_num_threads()
+    nb.set_num_threads(threads)
+    try:
+        result = nb.jit(function)(X, Y, W)
+    finally:
+        nb.set_num_threads(before)
+    np.testing.assert_allclose(result, function(X, Y, W), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_the_same_for_any_number_of_threads(name: str) -> None:
+    gradient = nb.jit(nb.grad(lambda x, y, w: np.sum(np.sin(FUNCTIONS[name](x, y, w))), (0, 1, 2)))
+    before = nb.get_num_threads()
+    results = []
+    for threads in (1, 2):
+        nb.set_num_threads(threads)
+        results.append([np.array(g) for g in gradient(X, Y, W)])
+    nb.set_num_threads(before)
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_gradient_of_softmax_is_its_formula() -> None:
+    p = softmax(X)
+    expected = p * (Y - np.sum(p * Y, axis=1, keepdims=True))
+    np.testing.assert_allclose(nb.jit(nb.grad(lambda x: np.sum(softmax(x) * Y)))(X), expected, rtol=1e-11, atol=1e-14)
+
+
+def normed(rows: int, columns: int) -> Node:
+    """A graph of three kernels over the same rows."""
+    x = placeholder((rows, columns), np.dtype(float), np.ones((rows, columns)))
+    powers = elementwise("exp", x - reduce_kept("max", x, (1,)))
+    return powers / reduce_kept("sum", powers, (1,))
+
+
+def test_rows_go_through_all_kernels_together() -> None:
+    fused = fuse(simplify([normed(1000, 300)]))
+    stages = make_stages(fused.steps)
+    assert len(stages) == 1
+    assert stages[0].block * 300 * 8 <= BLOCK_BYTES
+
+
+def test_a_stage_needs_memory_for_a_block_only() -> None:
+    fused = fuse(simplify([normed(4000, 300)]))
+    leaves = [n for k in fused.steps if isinstance(k, Loop) for n in k.buffers if n.name == "input"]
+    planned = plan(fused, list(dict.fromkeys(leaves)), [], slots=2)
+    assert planned.arena_bytes < 4000 * 300 * 8 / 10
+
+
+def test_small_programs_are_left_alone() -> None:
+    stages = make_stages(fuse(simplify([normed(10, 30)])).steps)
+    assert all(stage.rows == 0 for stage in stages)
+
+
+def test_a_sum_over_rows_ends_a_stage_for_those_that_read_it() -> None:
+    x = placeholder((2000, 300), np.dtype(float), np.ones((2000, 300)))
+    total = reduce_kept("sum", elementwise("sin", x), (0,))
+    (output,) = simplify([reduce("sum", x * total, (1,))])
+    stages = make_stages(fuse([output]).steps)
+    assert len(stages) == 2
