@@ -1,8 +1,8 @@
 """Writes the file of IR that comes with the package: `python -m nbgrad.precompile`.
 
 In: the kernels' sources. Out: nbgrad/compiler/shipped.ll. To be run after every change of kernels/, of
-runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. It takes minutes. Without a
-current file everything works, but the first gradient of an installation needs Numba.
+runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. What is still current is
+kept; all of it takes a minute. Without a current file everything works, but the first gradient needs Numba.
 """
 
 from __future__ import annotations
@@ -84,17 +84,15 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
 
 
 def write() -> int:
-    """Compile everything and write the file; returns the number of functions."""
-    shipped.FILE.unlink(missing_ok=True)
-    shipped.forget()
-    found = [(name, module, make_ir()) for name, module, make_ir in functions()]
+    """Compile what the file does not have yet and write it anew; returns the number of functions."""
+    found = [(name, module, shipped.find(name) or make_ir()) for name, module, make_ir in functions()]
     modules = sorted({module for _, module, _ in found})
     lines = [
         "; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.",
         f"; llvm {llvm.llvm_version_info[0]}",
         *[f"; digest {module} {shipped.digest(module)}" for module in modules],
     ]
-    lines += [f";; {name} {module}\n{text.strip()}" for name, module, text in found]
+    lines += [f";; {name} {module} {shipped.row(name)}\n{text.strip()}" for name, module, text in found]
     temporary = shipped.FILE.with_suffix(".new")
     temporary.write_text("\n".join([*lines, ";; end", ""]), encoding="ascii", newline="\n")
     os.replace(temporary, shipped.FILE)

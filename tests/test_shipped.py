@@ -27,6 +27,9 @@ def test_the_file_is_current() -> None:
 def test_the_file_is_complete() -> None:
     """Nothing is missing, and nothing is left of kernels that are no more."""
     assert sorted(SECTIONS) == sorted(name for name, _, _ in precompile.functions()), AGAIN
+    assert re.findall(r"^; digest (\S+) ", TEXT, re.MULTILINE) == sorted({m for _, m, _ in precompile.functions()}), (
+        AGAIN
+    )
 
 
 def test_what_is_found_is_the_function_that_was_asked_for() -> None:
@@ -121,6 +124,23 @@ def test_the_first_gradient_of_an_installation_needs_no_numba(name: str, tmp_pat
     assert done.returncode == 0, done.stderr
     numba, compiled, imported = json.loads(done.stdout)
     assert (numba, imported) == (0, False) and compiled > 0
+
+
+def test_a_row_of_the_table_counts_for_its_primitive_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in Path(str(kernel_module().__file__)).parent.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    table = (tmp_path / "__init__.py").read_text(encoding="utf-8")
+    (tmp_path / "__init__.py").write_text(table.replace("exponential.exp2,", "exponential.exp,"), encoding="utf-8")
+    monkeypatch.setattr(shipped, "kernels_folder", lambda: tmp_path)
+    shipped.forget()
+    try:
+        assert shipped.find("nbgrad.exp2.float64.float64") is None
+        for name in ("exp", "expm1", "erf", "floor"):
+            assert shipped.find(f"nbgrad.{name}.float64.float64") is not None, name
+        assert shipped.stale() == ["nbgrad.exp2.float32.float32", "nbgrad.exp2.float64.float64"]
+    finally:
+        monkeypatch.undo()
+        shipped.forget()
 
 
 def test_scalar_ir_takes_what_is_shipped() -> None:

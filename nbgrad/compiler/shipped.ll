@@ -1,197 +1,198 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic f08f4b1d262c4a5b62182a40d2067bbd
-; digest nbgrad.kernels.comparison da1ed1d3d249ad9570f4819c69c31508
-; digest nbgrad.kernels.error_function 8ef25cf306e6045f9099a4bbc86a3ae5
-; digest nbgrad.kernels.exponential 693eec1b453445ae24add4f2aaf8b47a
-; digest nbgrad.kernels.gamma 3bae95fea346511829d66e0d35522c62
-; digest nbgrad.kernels.hyperbolic bd5fb7b58f42c2a1508d1b7cbd536807
-; digest nbgrad.kernels.inverse_trigonometric 2b34c2af4c560b8f484618473249790f
-; digest nbgrad.kernels.linalg 4162c377a5a29a4d3f550dc122760340
-; digest nbgrad.kernels.logarithm 7d9321d497eef58fa5a1b974ba6ebf05
-; digest nbgrad.kernels.power ff62565361decdea62148cc01a132023
-; digest nbgrad.kernels.random 59806f8dd826ceac34579437382521a3
-; digest nbgrad.kernels.rounding 38d63f179ecd2f370f2f8251ec364c9c
-; digest nbgrad.kernels.scan 97655a5110c610fd8607e6bac9f442c0
-; digest nbgrad.kernels.scatter dcd5cce6a7fe7622572081b56a07dc7c
-; digest nbgrad.kernels.sinc c6aa29be3a816a27b22caf2691b70203
-; digest nbgrad.kernels.single 9a5752acbbb1139dc415f091922a76b2
-; digest nbgrad.kernels.sort eff45c557577b9db5ce074a4e32c5ffe
-; digest nbgrad.kernels.trigonometric 6e16205f4745068dcbb8b3804fc71ddb
-; digest nbgrad.kernels.widened 5c740ec6924bb41c2b531a7a82903282
-; digest nbgrad.kernels.windows 0025baa6522de3ebb0a275291cb2627b
-; digest nbgrad.runtime.native f1da795a7b29b0fe024611d6fbb7361c
-;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison
+; digest nbgrad.kernels.arithmetic 0d392f6ee20c4d9a11b401d9ccf558bc
+; digest nbgrad.kernels.comparison 24fc400af8bf127a3e7550ed08756e78
+; digest nbgrad.kernels.error_function 8f0515aefb258b78747b8a45ff71244a
+; digest nbgrad.kernels.exponential b350ae4aab1dcd84fc89e76a9f73973e
+; digest nbgrad.kernels.gamma bd7525cc632631c5d76da91edea42c75
+; digest nbgrad.kernels.hyperbolic 50554b309f3dd82dfce6ec40e0b918b8
+; digest nbgrad.kernels.inverse_trigonometric 3f9ab65ddf72914bd4e92f361231e8ad
+; digest nbgrad.kernels.linalg 39c1b2ebe0f48c24d848f3b86d1cfbb7
+; digest nbgrad.kernels.logarithm 534124bebf2e49b29a0b7eced6ab9ce9
+; digest nbgrad.kernels.power efab2817448c0b44069aabaf19c677f4
+; digest nbgrad.kernels.random 364ba7b506bdec9541fd1aa4de71a1b7
+; digest nbgrad.kernels.reciprocal_root ee3d3f969c29caae8a70a080e80a640c
+; digest nbgrad.kernels.rounding e61884e33d5963812a1fe78740270ea3
+; digest nbgrad.kernels.scan d9b6487fdfd8aa10bf26832b792afb38
+; digest nbgrad.kernels.scatter ee8a421d5081441874d74fe86beb09f6
+; digest nbgrad.kernels.sinc b8922b43c2b39c9794da1eb54f8ba2f6
+; digest nbgrad.kernels.single 30aa48ae84798d0c018a8bf1b76b1bbb
+; digest nbgrad.kernels.sort d47cade67d46d253a54806a13a27141a
+; digest nbgrad.kernels.trigonometric 6fd5adaab336ac85e0a1a741fdb72f56
+; digest nbgrad.kernels.widened b5a29d610b34153c50f0451d241a1442
+; digest nbgrad.kernels.windows 3927ce9e4651a3a2ef754b4c457ac26c
+; digest nbgrad.runtime.native ddb8e3a227a3c59284fe16987290d03c
+;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
   ret i1 %1
 }
-;; nbgrad.add.int8.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.add.int8.int8.int8 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i8 @nbgrad.add.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.8.i = add i8 %a1, %a0
   ret i8 %.8.i
 }
-;; nbgrad.add.int16.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.add.int16.int16.int16 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i16 @nbgrad.add.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.8.i = add i16 %a1, %a0
   ret i16 %.8.i
 }
-;; nbgrad.add.int32.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.add.int32.int32.int32 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i32 @nbgrad.add.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.8.i = add i32 %a1, %a0
   ret i32 %.8.i
 }
-;; nbgrad.add.int64.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.add.int64.int64.int64 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i64 @nbgrad.add.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = add nsw i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.add.uint8.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.add.uint8.uint8.uint8 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i8 @nbgrad.add.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.8.i = add i8 %a1, %a0
   ret i8 %.8.i
 }
-;; nbgrad.add.uint16.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.add.uint16.uint16.uint16 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i16 @nbgrad.add.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.8.i = add i16 %a1, %a0
   ret i16 %.8.i
 }
-;; nbgrad.add.uint32.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.add.uint32.uint32.uint32 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i32 @nbgrad.add.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.8.i = add i32 %a1, %a0
   ret i32 %.8.i
 }
-;; nbgrad.add.uint64.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.add.uint64.uint64.uint64 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal i64 @nbgrad.add.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = add i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.add.float32.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.add.float32.float32.float32 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal float @nbgrad.add.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.6.i = fadd contract float %a0, %a1
   ret float %.6.i
 }
-;; nbgrad.add.float64.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.add.float64.float64.float64 nbgrad.kernels.arithmetic 300a2165cbae2cc7
 define internal double @nbgrad.add.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.6.i = fadd contract double %a0, %a1
   ret double %.6.i
 }
-;; nbgrad.subtract.int8.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.int8.int8.int8 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i8 @nbgrad.subtract.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.8.i = sub i8 %a0, %a1
   ret i8 %.8.i
 }
-;; nbgrad.subtract.int16.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.int16.int16.int16 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i16 @nbgrad.subtract.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.8.i = sub i16 %a0, %a1
   ret i16 %.8.i
 }
-;; nbgrad.subtract.int32.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.int32.int32.int32 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i32 @nbgrad.subtract.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.8.i = sub i32 %a0, %a1
   ret i32 %.8.i
 }
-;; nbgrad.subtract.int64.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.int64.int64.int64 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i64 @nbgrad.subtract.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = sub nsw i64 %a0, %a1
   ret i64 %.6.i
 }
-;; nbgrad.subtract.uint8.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.uint8.uint8.uint8 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i8 @nbgrad.subtract.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.8.i = sub i8 %a0, %a1
   ret i8 %.8.i
 }
-;; nbgrad.subtract.uint16.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.uint16.uint16.uint16 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i16 @nbgrad.subtract.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.8.i = sub i16 %a0, %a1
   ret i16 %.8.i
 }
-;; nbgrad.subtract.uint32.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.uint32.uint32.uint32 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i32 @nbgrad.subtract.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.8.i = sub i32 %a0, %a1
   ret i32 %.8.i
 }
-;; nbgrad.subtract.uint64.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.uint64.uint64.uint64 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal i64 @nbgrad.subtract.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = sub i64 %a0, %a1
   ret i64 %.6.i
 }
-;; nbgrad.subtract.float32.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.float32.float32.float32 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal float @nbgrad.subtract.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.6.i = fsub contract float %a0, %a1
   ret float %.6.i
 }
-;; nbgrad.subtract.float64.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.subtract.float64.float64.float64 nbgrad.kernels.arithmetic 6d2e3b461ec69def
 define internal double @nbgrad.subtract.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.6.i = fsub contract double %a0, %a1
   ret double %.6.i
 }
-;; nbgrad.multiply.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.multiply.bool.bool.bool nbgrad.kernels.comparison 41ea411687f19ebf
 define internal i1 @nbgrad.multiply.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = and i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.multiply.int8.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.int8.int8.int8 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i8 @nbgrad.multiply.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.8.i = mul i8 %a1, %a0
   ret i8 %.8.i
 }
-;; nbgrad.multiply.int16.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.int16.int16.int16 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i16 @nbgrad.multiply.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.8.i = mul i16 %a1, %a0
   ret i16 %.8.i
 }
-;; nbgrad.multiply.int32.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.int32.int32.int32 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i32 @nbgrad.multiply.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.8.i = mul i32 %a1, %a0
   ret i32 %.8.i
 }
-;; nbgrad.multiply.int64.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.int64.int64.int64 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i64 @nbgrad.multiply.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = mul nsw i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.multiply.uint8.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.uint8.uint8.uint8 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i8 @nbgrad.multiply.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.8.i = mul i8 %a1, %a0
   ret i8 %.8.i
 }
-;; nbgrad.multiply.uint16.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.uint16.uint16.uint16 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i16 @nbgrad.multiply.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.8.i = mul i16 %a1, %a0
   ret i16 %.8.i
 }
-;; nbgrad.multiply.uint32.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.uint32.uint32.uint32 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i32 @nbgrad.multiply.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.8.i = mul i32 %a1, %a0
   ret i32 %.8.i
 }
-;; nbgrad.multiply.uint64.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.uint64.uint64.uint64 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal i64 @nbgrad.multiply.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = mul i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.multiply.float32.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.float32.float32.float32 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal float @nbgrad.multiply.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.6.i = fmul contract float %a0, %a1
   ret float %.6.i
 }
-;; nbgrad.multiply.float64.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.multiply.float64.float64.float64 nbgrad.kernels.arithmetic 41ea411687f19ebf
 define internal double @nbgrad.multiply.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.6.i = fmul contract double %a0, %a1
   ret double %.6.i
 }
-;; nbgrad.divide.float32.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.divide.float32.float32.float32 nbgrad.kernels.arithmetic 339b21fdc7b798dd
 define internal float @nbgrad.divide.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.9.i = fdiv float %a0, %a1
   ret float %.9.i
 }
-;; nbgrad.divide.float64.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.divide.float64.float64.float64 nbgrad.kernels.arithmetic 339b21fdc7b798dd
 define internal double @nbgrad.divide.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.9.i = fdiv double %a0, %a1
   ret double %.9.i
 }
-;; nbgrad.power.int8.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.power.int8.int8.int8 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i8 @nbgrad.power.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.53.not.i = icmp slt i8 %a1, 1
   br i1 %.53.not.i, label %B112.i, label %B56.preheader.i
@@ -235,7 +236,7 @@ _ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4
   %spec.select43.i = select i1 %.146.i, i8 %"$phi160.0.4.0.i", i8 %result.3.1.i
   ret i8 %spec.select43.i
 }
-;; nbgrad.power.int16.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.power.int16.int16.int16 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i16 @nbgrad.power.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.53.not.i = icmp slt i16 %a1, 1
   br i1 %.53.not.i, label %B112.i, label %B56.preheader.i
@@ -279,7 +280,7 @@ _ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4
   %spec.select43.i = select i1 %.146.i, i16 %"$phi160.0.4.0.i", i16 %result.3.1.i
   ret i16 %spec.select43.i
 }
-;; nbgrad.power.int32.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.power.int32.int32.int32 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i32 @nbgrad.power.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.53.not.i = icmp slt i32 %a1, 1
   br i1 %.53.not.i, label %B112.i, label %B56.preheader.i
@@ -323,7 +324,7 @@ _ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4
   %spec.select43.i = select i1 %.146.i, i32 %"$phi160.0.4.0.i", i32 %result.3.1.i
   ret i32 %spec.select43.i
 }
-;; nbgrad.power.int64.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.power.int64.int64.int64 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i64 @nbgrad.power.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.54.not.i = icmp slt i64 %a1, 1
   br i1 %.54.not.i, label %B112.i, label %B56.i
@@ -363,7 +364,7 @@ _ZN6nbgrad7kernels10arithmetic12power_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4
   %spec.select43.i = select i1 %.143.i, i64 %"$phi160.0.4.0.i", i64 %result.3.1.i
   ret i64 %spec.select43.i
 }
-;; nbgrad.power.uint8.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.power.uint8.uint8.uint8 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i8 @nbgrad.power.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.22.not.i = icmp eq i8 %a1, 0
   br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.preheader.i
@@ -389,7 +390,7 @@ _ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0
   %result.3.1.i = phi i8 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i8 %result.3.1.i
 }
-;; nbgrad.power.uint16.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.power.uint16.uint16.uint16 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i16 @nbgrad.power.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.22.not.i = icmp eq i16 %a1, 0
   br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.preheader.i
@@ -415,7 +416,7 @@ _ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0
   %result.3.1.i = phi i16 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i16 %result.3.1.i
 }
-;; nbgrad.power.uint32.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.power.uint32.uint32.uint32 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i32 @nbgrad.power.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.22.not.i = icmp eq i32 %a1, 0
   br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.preheader.i
@@ -441,7 +442,7 @@ _ZN6nbgrad7kernels10arithmetic14power_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0
   %result.3.1.i = phi i32 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i32 %result.3.1.i
 }
-;; nbgrad.power.uint64.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.power.uint64.uint64.uint64 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i64 @nbgrad.power.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.20.not.i = icmp eq i64 %a1, 0
   br i1 %.20.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
@@ -463,7 +464,7 @@ _ZN6nbgrad7kernels10arithmetic14power_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0
   %result.3.1.i = phi i64 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i64 %result.3.1.i
 }
-;; nbgrad.power.float32.float32.float32 nbgrad.kernels.widened
+;; nbgrad.power.float32.float32.float32 nbgrad.kernels.widened 1fce5aaa269789da
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -586,7 +587,7 @@ _ZN6nbgrad7kernels7widened5powerB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_
   %result = select i1 %.116.i.i, float 1.000000e+00, float %8
   ret float %result
 }
-;; nbgrad.power.float64.float64.float64 nbgrad.kernels.power
+;; nbgrad.power.float64.float64.float64 nbgrad.kernels.power 1fce5aaa269789da
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -763,7 +764,7 @@ _ZN6nbgrad7kernels5power5powerB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %"$phi436.0.2.0.i.i" = select i1 %.116.i.i, double 1.000000e+00, double %"$phi328.0.2.0.i.i"
   ret double %"$phi436.0.2.0.i.i"
 }
-;; nbgrad.remainder.int8.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.int8.int8.int8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i8 @nbgrad.remainder.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B54.i [
     i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
@@ -793,7 +794,7 @@ _ZN6nbgrad7kernels10arithmetic16remainder_signedB3v62B58c8tJTIeFIjxB2IKSgI4CrvQC
   %"$phi62.0.2.0.i" = phi i8 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i8 %"$phi62.0.2.0.i"
 }
-;; nbgrad.remainder.int16.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.int16.int16.int16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i16 @nbgrad.remainder.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B54.i [
     i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
@@ -823,7 +824,7 @@ _ZN6nbgrad7kernels10arithmetic16remainder_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQC
   %"$phi62.0.2.0.i" = phi i16 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i16 %"$phi62.0.2.0.i"
 }
-;; nbgrad.remainder.int32.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.int32.int32.int32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i32 @nbgrad.remainder.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   switch i32 %a1, label %B54.i [
     i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
@@ -866,7 +867,7 @@ _ZN6nbgrad7kernels10arithmetic16remainder_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQC
   %"$phi62.0.2.0.i" = phi i32 [ %a1, %0 ], [ %11, %9 ]
   ret i32 %"$phi62.0.2.0.i"
 }
-;; nbgrad.remainder.int64.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.int64.int64.int64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i64 @nbgrad.remainder.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   switch i64 %a1, label %B54.else.if.i [
     i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
@@ -907,7 +908,7 @@ _ZN6nbgrad7kernels10arithmetic16remainder_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQC
   %"$phi62.0.2.0.i" = phi i64 [ %a1, %0 ], [ %spec.select.i, %10 ]
   ret i64 %"$phi62.0.2.0.i"
 }
-;; nbgrad.remainder.uint8.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.uint8.uint8.uint8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i8 0, -1) i8 @nbgrad.remainder.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
@@ -920,7 +921,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v66B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
-;; nbgrad.remainder.uint16.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.uint16.uint16.uint16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i16 0, -1) i16 @nbgrad.remainder.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
@@ -933,7 +934,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
-;; nbgrad.remainder.uint32.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.uint32.uint32.uint32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i32 0, -1) i32 @nbgrad.remainder.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
@@ -946,7 +947,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
-;; nbgrad.remainder.uint64.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.uint64.uint64.uint64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i64 0, -1) i64 @nbgrad.remainder.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
   br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
@@ -971,7 +972,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
-;; nbgrad.remainder.float32.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.float32.float32.float32 nbgrad.kernels.arithmetic 579ee049bd19c367
 declare double @llvm.copysign.f64(double, double)
 
 declare double @llvm.fabs.f64(double)
@@ -1026,7 +1027,7 @@ _ZN6nbgrad7kernels10arithmetic15remainder_floatB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk
   %result = fptrunc double %"$phi164.0.2.0.i" to float
   ret float %result
 }
-;; nbgrad.remainder.float64.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.remainder.float64.float64.float64 nbgrad.kernels.arithmetic 579ee049bd19c367
 declare double @llvm.copysign.f64(double, double)
 
 declare double @llvm.fabs.f64(double)
@@ -1078,7 +1079,7 @@ _ZN6nbgrad7kernels10arithmetic15remainder_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk
   %"$phi164.0.2.0.i" = select i1 %.64.i, double %.71.i, double %"$phi116.0.2.0.i"
   ret double %"$phi164.0.2.0.i"
 }
-;; nbgrad.fmod.int8.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.int8.int8.int8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i8 @nbgrad.fmod.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.11.i = sext i8 %a1 to i64
   %.11.off.i = add nsw i64 %.11.i, -1
@@ -1104,7 +1105,7 @@ define internal i8 @nbgrad.fmod.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %result = trunc i64 %"$phi102.0.2.0.i" to i8
   ret i8 %result
 }
-;; nbgrad.fmod.int16.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.int16.int16.int16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i16 @nbgrad.fmod.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.11.i = sext i16 %a1 to i64
   %.11.off.i = add nsw i64 %.11.i, -1
@@ -1130,7 +1131,7 @@ define internal i16 @nbgrad.fmod.int16.int16.int16(i16 %a0, i16 %a1) alwaysinlin
   %result = trunc i64 %"$phi102.0.2.0.i" to i16
   ret i16 %result
 }
-;; nbgrad.fmod.int32.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.int32.int32.int32 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i32 @nbgrad.fmod.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.11.i = sext i32 %a1 to i64
   %.11.off.i = add nsw i64 %.11.i, -1
@@ -1169,7 +1170,7 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
   %result = trunc i64 %"$phi102.0.2.0.i" to i32
   ret i32 %result
 }
-;; nbgrad.fmod.int64.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.int64.int64.int64 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i64 @nbgrad.fmod.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %arg.y.off.i = add i64 %a1, -1
   %switch.i = icmp ult i64 %arg.y.off.i, -2
@@ -1205,7 +1206,7 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
   %"$phi102.0.2.0.i" = sub nsw i64 %.46.1.i, %.92.i
   ret i64 %"$phi102.0.2.0.i"
 }
-;; nbgrad.fmod.uint8.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.uint8.uint8.uint8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i8 0, -1) i8 @nbgrad.fmod.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
@@ -1218,7 +1219,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
-;; nbgrad.fmod.uint16.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.uint16.uint16.uint16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i16 0, -1) i16 @nbgrad.fmod.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
@@ -1231,7 +1232,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
-;; nbgrad.fmod.uint32.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.uint32.uint32.uint32 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i32 0, -1) i32 @nbgrad.fmod.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
@@ -1244,7 +1245,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
-;; nbgrad.fmod.uint64.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.uint64.uint64.uint64 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i64 0, -1) i64 @nbgrad.fmod.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
   br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
@@ -1269,7 +1270,7 @@ _ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
-;; nbgrad.fmod.float32.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.float32.float32.float32 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 declare double @llvm.fabs.f64(double)
 
 declare float @llvm.fabs.f32(float)
@@ -1318,7 +1319,7 @@ _ZN6nbgrad7kernels10arithmetic10fmod_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yR
   %result = fptrunc double %.154.i to float
   ret float %result
 }
-;; nbgrad.fmod.float64.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.fmod.float64.float64.float64 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.trunc.f64(double)
@@ -1362,7 +1363,7 @@ _ZN6nbgrad7kernels10arithmetic10fmod_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yR
   %.151.i = tail call double @llvm.copysign.f64(double %"$phi430.0.2.0.i", double %a0)
   ret double %.151.i
 }
-;; nbgrad.floor_divide.int8.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.int8.int8.int8 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i8 @nbgrad.floor_divide.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B80.fold.split.i [
     i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
@@ -1396,7 +1397,7 @@ _ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v84B58c8tJTIeFIjxB2IKSgI4Cr
   %"$phi80.0.3.0.i" = phi i8 [ %a1, %0 ], [ %.102.i, %B72.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i8 %"$phi80.0.3.0.i"
 }
-;; nbgrad.floor_divide.int16.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.int16.int16.int16 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i16 @nbgrad.floor_divide.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B80.fold.split.i [
     i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
@@ -1430,7 +1431,7 @@ _ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v85B58c8tJTIeFIjxB2IKSgI4Cr
   %"$phi80.0.3.0.i" = phi i16 [ %a1, %0 ], [ %.102.i, %B72.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i16 %"$phi80.0.3.0.i"
 }
-;; nbgrad.floor_divide.int32.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.int32.int32.int32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i32 @nbgrad.floor_divide.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   switch i32 %a1, label %B80.fold.split.i [
     i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
@@ -1480,7 +1481,7 @@ _ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v86B58c8tJTIeFIjxB2IKSgI4Cr
   %"$phi80.0.3.0.i" = phi i32 [ %a1, %0 ], [ %.102.i, %B72.i ], [ %15, %12 ]
   ret i32 %"$phi80.0.3.0.i"
 }
-;; nbgrad.floor_divide.int64.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.int64.int64.int64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i64 @nbgrad.floor_divide.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   switch i64 %a1, label %B80.fold.split.i [
     i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
@@ -1525,7 +1526,7 @@ _ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v87B58c8tJTIeFIjxB2IKSgI4Cr
   %"$phi80.0.3.0.i" = phi i64 [ %a1, %0 ], [ %.97.i, %B72.i ], [ %.39.1.i, %13 ]
   ret i64 %"$phi80.0.3.0.i"
 }
-;; nbgrad.floor_divide.uint8.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.uint8.uint8.uint8 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i8 @nbgrad.floor_divide.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
@@ -1538,7 +1539,7 @@ _ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v88B58c8tJTIeFIjxB2IKSgI4
   %"$phi34.0.2.0.i" = phi i8 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
-;; nbgrad.floor_divide.uint16.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.uint16.uint16.uint16 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i16 @nbgrad.floor_divide.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
@@ -1551,7 +1552,7 @@ _ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v89B58c8tJTIeFIjxB2IKSgI4
   %"$phi34.0.2.0.i" = phi i16 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
-;; nbgrad.floor_divide.uint32.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.uint32.uint32.uint32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i32 @nbgrad.floor_divide.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
   br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
@@ -1564,7 +1565,7 @@ _ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v90B58c8tJTIeFIjxB2IKSgI4
   %"$phi34.0.2.0.i" = phi i32 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
-;; nbgrad.floor_divide.uint64.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.uint64.uint64.uint64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i64 @nbgrad.floor_divide.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
   br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
@@ -1589,7 +1590,7 @@ _ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v91B58c8tJTIeFIjxB2IKSgI4
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
-;; nbgrad.floor_divide.float32.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.float32.float32.float32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 declare double @llvm.floor.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
@@ -1658,7 +1659,7 @@ _ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v92B58c8tJTIeFIjxB2IKSgI4Crv
   %result = fptrunc double %"$phi328.0.2.0.i" to float
   ret float %result
 }
-;; nbgrad.floor_divide.float64.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.floor_divide.float64.float64.float64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 declare double @llvm.floor.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
@@ -1724,123 +1725,123 @@ _ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v93B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi328.0.2.0.i" = select i1 %.44.i, double %.120.i, double %"$phi302.0.2.0.i"
   ret double %"$phi328.0.2.0.i"
 }
-;; nbgrad.negative.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.negative.int8.int8 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i8 @nbgrad.negative.int8.int8(i8 %a0) alwaysinline {
   %.5.i = sub i8 0, %a0
   ret i8 %.5.i
 }
-;; nbgrad.negative.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.negative.int16.int16 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i16 @nbgrad.negative.int16.int16(i16 %a0) alwaysinline {
   %.5.i = sub i16 0, %a0
   ret i16 %.5.i
 }
-;; nbgrad.negative.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.negative.int32.int32 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i32 @nbgrad.negative.int32.int32(i32 %a0) alwaysinline {
   %.5.i = sub i32 0, %a0
   ret i32 %.5.i
 }
-;; nbgrad.negative.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.negative.int64.int64 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i64 @nbgrad.negative.int64.int64(i64 %a0) alwaysinline {
   %.5.i = sub i64 0, %a0
   ret i64 %.5.i
 }
-;; nbgrad.negative.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.negative.uint8.uint8 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i8 @nbgrad.negative.uint8.uint8(i8 %a0) alwaysinline {
   %.5.i = sub i8 0, %a0
   ret i8 %.5.i
 }
-;; nbgrad.negative.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.negative.uint16.uint16 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i16 @nbgrad.negative.uint16.uint16(i16 %a0) alwaysinline {
   %.5.i = sub i16 0, %a0
   ret i16 %.5.i
 }
-;; nbgrad.negative.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.negative.uint32.uint32 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i32 @nbgrad.negative.uint32.uint32(i32 %a0) alwaysinline {
   %.5.i = sub i32 0, %a0
   ret i32 %.5.i
 }
-;; nbgrad.negative.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.negative.uint64.uint64 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i64 @nbgrad.negative.uint64.uint64(i64 %a0) alwaysinline {
   %.5.i = sub i64 0, %a0
   ret i64 %.5.i
 }
-;; nbgrad.negative.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.negative.float32.float32 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal float @nbgrad.negative.float32.float32(float %a0) alwaysinline {
   %.5.i = fneg float %a0
   ret float %.5.i
 }
-;; nbgrad.negative.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.negative.float64.float64 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal double @nbgrad.negative.float64.float64(double %a0) alwaysinline {
   %.5.i = fneg double %a0
   ret double %.5.i
 }
-;; nbgrad.absolute.bool.bool nbgrad.kernels.arithmetic
+;; nbgrad.absolute.bool.bool nbgrad.kernels.arithmetic 8579f332934d873f
 define internal i1 @nbgrad.absolute.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.absolute.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.int8.int8 nbgrad.kernels.arithmetic 8579f332934d873f
 declare i8 @llvm.abs.i8(i8, i1 immarg)
 
 define internal range(i8 0, -127) i8 @nbgrad.absolute.int8.int8(i8 %a0) alwaysinline {
   %.7.i = tail call i8 @llvm.abs.i8(i8 %a0, i1 false)
   ret i8 %.7.i
 }
-;; nbgrad.absolute.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.int16.int16 nbgrad.kernels.arithmetic 8579f332934d873f
 declare i16 @llvm.abs.i16(i16, i1 immarg)
 
 define internal range(i16 0, -32767) i16 @nbgrad.absolute.int16.int16(i16 %a0) alwaysinline {
   %.7.i = tail call i16 @llvm.abs.i16(i16 %a0, i1 false)
   ret i16 %.7.i
 }
-;; nbgrad.absolute.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.int32.int32 nbgrad.kernels.arithmetic 8579f332934d873f
 declare i32 @llvm.abs.i32(i32, i1 immarg)
 
 define internal range(i32 0, -2147483647) i32 @nbgrad.absolute.int32.int32(i32 %a0) alwaysinline {
   %.7.i = tail call i32 @llvm.abs.i32(i32 %a0, i1 false)
   ret i32 %.7.i
 }
-;; nbgrad.absolute.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.int64.int64 nbgrad.kernels.arithmetic 8579f332934d873f
 declare i64 @llvm.abs.i64(i64, i1 immarg)
 
 define internal range(i64 0, -9223372036854775807) i64 @nbgrad.absolute.int64.int64(i64 %a0) alwaysinline {
   %.7.i = tail call i64 @llvm.abs.i64(i64 %a0, i1 false)
   ret i64 %.7.i
 }
-;; nbgrad.absolute.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.uint8.uint8 nbgrad.kernels.arithmetic 8579f332934d873f
 define internal i8 @nbgrad.absolute.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.absolute.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.uint16.uint16 nbgrad.kernels.arithmetic 8579f332934d873f
 define internal i16 @nbgrad.absolute.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.absolute.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.uint32.uint32 nbgrad.kernels.arithmetic 8579f332934d873f
 define internal i32 @nbgrad.absolute.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.absolute.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.uint64.uint64 nbgrad.kernels.arithmetic 8579f332934d873f
 define internal i64 @nbgrad.absolute.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.absolute.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.float32.float32 nbgrad.kernels.arithmetic 8579f332934d873f
 declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.absolute.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.fabs.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.absolute.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.absolute.float64.float64 nbgrad.kernels.arithmetic 8579f332934d873f
 declare double @llvm.fabs.f64(double)
 
 define internal double @nbgrad.absolute.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.fabs.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.sign.bool.bool nbgrad.kernels.arithmetic
+;; nbgrad.sign.bool.bool nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal i1 @nbgrad.sign.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.sign.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.sign.int8.int8 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal range(i8 -1, 2) i8 @nbgrad.sign.int8.int8(i8 %a0) alwaysinline {
   %arg.x.lobit.i.neg = ashr i8 %a0, 7
   %isnotnull = icmp ne i8 %a0, 0
@@ -1848,7 +1849,7 @@ define internal range(i8 -1, 2) i8 @nbgrad.sign.int8.int8(i8 %a0) alwaysinline {
   %.15.i = or i8 %arg.x.lobit.i.neg, %isnotnull.zext
   ret i8 %.15.i
 }
-;; nbgrad.sign.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.sign.int16.int16 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal range(i16 -1, 2) i16 @nbgrad.sign.int16.int16(i16 %a0) alwaysinline {
   %arg.x.lobit.i.neg = ashr i16 %a0, 15
   %isnotnull = icmp ne i16 %a0, 0
@@ -1856,7 +1857,7 @@ define internal range(i16 -1, 2) i16 @nbgrad.sign.int16.int16(i16 %a0) alwaysinl
   %.15.i = or i16 %arg.x.lobit.i.neg, %isnotnull.zext
   ret i16 %.15.i
 }
-;; nbgrad.sign.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.sign.int32.int32 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal range(i32 -1, 2) i32 @nbgrad.sign.int32.int32(i32 %a0) alwaysinline {
   %arg.x.lobit.i.neg = ashr i32 %a0, 31
   %isnotnull = icmp ne i32 %a0, 0
@@ -1864,7 +1865,7 @@ define internal range(i32 -1, 2) i32 @nbgrad.sign.int32.int32(i32 %a0) alwaysinl
   %.15.i = or i32 %arg.x.lobit.i.neg, %isnotnull.zext
   ret i32 %.15.i
 }
-;; nbgrad.sign.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.sign.int64.int64 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal i64 @nbgrad.sign.int64.int64(i64 %a0) alwaysinline {
   %arg.x.lobit.neg.i = ashr i64 %a0, 63
   %isnotnull.i = icmp ne i64 %a0, 0
@@ -1872,32 +1873,32 @@ define internal i64 @nbgrad.sign.int64.int64(i64 %a0) alwaysinline {
   %.13.i = or i64 %arg.x.lobit.neg.i, %isnotnull.zext.i
   ret i64 %.13.i
 }
-;; nbgrad.sign.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.sign.uint8.uint8 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal range(i8 0, 2) i8 @nbgrad.sign.uint8.uint8(i8 %a0) alwaysinline {
   %.6.i = icmp ne i8 %a0, 0
   %result = zext i1 %.6.i to i8
   ret i8 %result
 }
-;; nbgrad.sign.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.sign.uint16.uint16 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal range(i16 0, 2) i16 @nbgrad.sign.uint16.uint16(i16 %a0) alwaysinline {
   %.6.i = icmp ne i16 %a0, 0
   %result = zext i1 %.6.i to i16
   ret i16 %result
 }
-;; nbgrad.sign.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.sign.uint32.uint32 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal range(i32 0, 2) i32 @nbgrad.sign.uint32.uint32(i32 %a0) alwaysinline {
   %.6.i = icmp ne i32 %a0, 0
   %result = zext i1 %.6.i to i32
   ret i32 %result
 }
-;; nbgrad.sign.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.sign.uint64.uint64 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal range(i64 0, 2) i64 @nbgrad.sign.uint64.uint64(i64 %a0) alwaysinline {
   %a0.fr = freeze i64 %a0
   %.7.i = icmp ne i64 %a0.fr, 0
   %.9.i = zext i1 %.7.i to i64
   ret i64 %.9.i
 }
-;; nbgrad.sign.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.sign.float32.float32 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal float @nbgrad.sign.float32.float32(float %a0) alwaysinline {
   %.8.i = fcmp uno float %a0, 0.000000e+00
   br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v124B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
@@ -1917,7 +1918,7 @@ _ZN6nbgrad7kernels10arithmetic10sign_floatB4v124B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
   %"$phi82.0.4.0.i" = phi float [ -1.000000e+00, %B64.i ], [ 0.000000e+00, %B80.i ], [ 1.000000e+00, %B48.i ], [ %a0, %0 ]
   ret float %"$phi82.0.4.0.i"
 }
-;; nbgrad.sign.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.sign.float64.float64 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal double @nbgrad.sign.float64.float64(double %a0) alwaysinline {
   %.8.i = fcmp uno double %a0, 0.000000e+00
   br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
@@ -1937,21 +1938,102 @@ _ZN6nbgrad7kernels10arithmetic10sign_floatB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
   %"$phi82.0.4.0.i" = phi double [ 0.000000e+00, %B80.i ], [ %a0, %0 ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ]
   ret double %"$phi82.0.4.0.i"
 }
-;; nbgrad.sqrt.float32.float32 nbgrad.kernels.arithmetic
+;; nbgrad.sqrt.float32.float32 nbgrad.kernels.arithmetic 07fc2773268dcc38
 declare float @llvm.sqrt.f32(float)
 
 define internal float @nbgrad.sqrt.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.sqrt.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.sqrt.float64.float64 nbgrad.kernels.arithmetic
+;; nbgrad.sqrt.float64.float64 nbgrad.kernels.arithmetic 07fc2773268dcc38
 declare double @llvm.sqrt.f64(double)
 
 define internal double @nbgrad.sqrt.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.sqrt.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.cbrt.float32.float32 nbgrad.kernels.widened
+;; nbgrad.rsqrt.float32.float32 nbgrad.kernels.reciprocal_root 7898e7dd177fb02c
+declare float @llvm.fma.f32(float, float, float)
+
+declare float @llvm.copysign.f32(float, float)
+
+define internal float @nbgrad.rsqrt.float32.float32(float %a0) alwaysinline {
+  %.8.i = fcmp olt float %a0, 0x3810000000000000
+  %.15.i = fmul float %a0, 0x4170000000000000
+  %"$phi52.0.2.0.i" = select i1 %.8.i, float %.15.i, float %a0
+  %.27.i = fmul float %"$phi52.0.2.0.i", 5.000000e-01
+  %.28.i = bitcast float %"$phi52.0.2.0.i" to i32
+  %1 = ashr i32 %.28.i, 1
+  %.31.i = sub i32 1597463007, %1
+  %.33.i = bitcast i32 %.31.i to float
+  %.34.i = fneg float %.27.i
+  %.35.i = fmul float %.34.i, %.33.i
+  %.36.i = tail call float @llvm.fma.f32(float %.35.i, float %.33.i, float 5.000000e-01)
+  %.37.i = tail call float @llvm.fma.f32(float %.33.i, float %.36.i, float %.33.i)
+  %.39.i = fmul float %.37.i, %.34.i
+  %.40.i = tail call float @llvm.fma.f32(float %.39.i, float %.37.i, float 5.000000e-01)
+  %.41.i = tail call float @llvm.fma.f32(float %.37.i, float %.40.i, float %.37.i)
+  %2 = fneg float %.41.i
+  %.43.i = fmul float %.27.i, %2
+  %.44.i = tail call float @llvm.fma.f32(float %.43.i, float %.41.i, float 5.000000e-01)
+  %.46.i = tail call float @llvm.fma.f32(float %.27.i, float %.41.i, float %.43.i)
+  %.47.i = fmul float %.41.i, %.46.i
+  %.48.i = fsub float %.44.i, %.47.i
+  %.49.i = tail call float @llvm.fma.f32(float %.41.i, float %.48.i, float %.41.i)
+  %.58.i = fmul float %.49.i, 4.096000e+03
+  %"$phi472.0.2.0.i" = select i1 %.8.i, float %.58.i, float %.49.i
+  %.78.i = fcmp oeq float %a0, 0x7FF0000000000000
+  %"$phi512.0.2.0.i" = select i1 %.78.i, float 0.000000e+00, float %"$phi472.0.2.0.i"
+  %.99.i = fcmp oeq float %a0, 0.000000e+00
+  %.104.i = tail call float @llvm.copysign.f32(float 0x7FF0000000000000, float %a0)
+  %"$phi580.0.2.0.i" = select i1 %.99.i, float %.104.i, float %"$phi512.0.2.0.i"
+  %.122.i = fcmp olt float %a0, 0.000000e+00
+  %"$phi620.0.2.0.i" = select i1 %.122.i, float 0x7FF8000000000000, float %"$phi580.0.2.0.i"
+  ret float %"$phi620.0.2.0.i"
+}
+;; nbgrad.rsqrt.float64.float64 nbgrad.kernels.reciprocal_root 7898e7dd177fb02c
+declare double @llvm.fma.f64(double, double, double)
+
+declare double @llvm.copysign.f64(double, double)
+
+define internal double @nbgrad.rsqrt.float64.float64(double %a0) alwaysinline {
+  %.8.i = fcmp olt double %a0, 0x10000000000000
+  %.15.i = fmul double %a0, 0x4690000000000000
+  %"$phi32.0.2.0.i" = select i1 %.8.i, double %.15.i, double %a0
+  %.27.i = fmul double %"$phi32.0.2.0.i", 5.000000e-01
+  %.28.i = bitcast double %"$phi32.0.2.0.i" to i64
+  %.29.i = ashr i64 %.28.i, 1
+  %.30.i = sub nsw i64 6910469410427058089, %.29.i
+  %.31.i = bitcast i64 %.30.i to double
+  %.32.i = fneg double %.27.i
+  %.33.i = fmul double %.32.i, %.31.i
+  %.34.i = tail call double @llvm.fma.f64(double %.33.i, double %.31.i, double 5.000000e-01)
+  %.35.i = tail call double @llvm.fma.f64(double %.31.i, double %.34.i, double %.31.i)
+  %.37.i = fmul double %.35.i, %.32.i
+  %.38.i = tail call double @llvm.fma.f64(double %.37.i, double %.35.i, double 5.000000e-01)
+  %.39.i = tail call double @llvm.fma.f64(double %.35.i, double %.38.i, double %.35.i)
+  %.41.i = fmul double %.39.i, %.32.i
+  %.42.i = tail call double @llvm.fma.f64(double %.41.i, double %.39.i, double 5.000000e-01)
+  %.43.i = tail call double @llvm.fma.f64(double %.39.i, double %.42.i, double %.39.i)
+  %1 = fneg double %.43.i
+  %.45.i = fmul double %.27.i, %1
+  %.46.i = tail call double @llvm.fma.f64(double %.45.i, double %.43.i, double 5.000000e-01)
+  %.48.i = tail call double @llvm.fma.f64(double %.27.i, double %.43.i, double %.45.i)
+  %.49.i = fmul double %.43.i, %.48.i
+  %.50.i = fsub double %.46.i, %.49.i
+  %.51.i = tail call double @llvm.fma.f64(double %.43.i, double %.50.i, double %.43.i)
+  %.60.i = fmul double %.51.i, 0x4340000000000000
+  %"$phi464.0.2.0.i" = select i1 %.8.i, double %.60.i, double %.51.i
+  %.80.i = fcmp oeq double %a0, 0x7FF0000000000000
+  %"$phi504.0.2.0.i" = select i1 %.80.i, double 0.000000e+00, double %"$phi464.0.2.0.i"
+  %.101.i = fcmp oeq double %a0, 0.000000e+00
+  %.106.i = tail call double @llvm.copysign.f64(double 0x7FF0000000000000, double %a0)
+  %"$phi572.0.2.0.i" = select i1 %.101.i, double %.106.i, double %"$phi504.0.2.0.i"
+  %.124.i = fcmp olt double %a0, 0.000000e+00
+  %"$phi612.0.2.0.i" = select i1 %.124.i, double 0x7FF8000000000000, double %"$phi572.0.2.0.i"
+  ret double %"$phi612.0.2.0.i"
+}
+;; nbgrad.cbrt.float32.float32 nbgrad.kernels.widened 8c9a9206c55f23cd
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.rint.f64(double)
@@ -2029,7 +2111,7 @@ define internal float @nbgrad.cbrt.float32.float32(float %a0) alwaysinline {
   %result = select i1 %.139.i.i, float %4, float %a0
   ret float %result
 }
-;; nbgrad.cbrt.float64.float64 nbgrad.kernels.power
+;; nbgrad.cbrt.float64.float64 nbgrad.kernels.power 8c9a9206c55f23cd
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.rint.f64(double)
@@ -2105,21 +2187,21 @@ define internal double @nbgrad.cbrt.float64.float64(double %a0) alwaysinline {
   %"$phi894.0.2.0.i" = select i1 %.139.i, double %.133.i, double %a0
   ret double %"$phi894.0.2.0.i"
 }
-;; nbgrad.exp.float32.float32 nbgrad.kernels.single
+;; nbgrad.exp.float32.float32 nbgrad.kernels.single 7c4b850405ebae82
 declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single3expB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -1.045000e+02, %0 ]
   %.50.i = tail call float @llvm.fma.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2146,7 +2228,7 @@ _ZN6nbgrad7kernels6single3expB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.120.i = fmul float %.94.i, %1
   ret float %.120.i
 }
-;; nbgrad.exp.float64.float64 nbgrad.kernels.exponential
+;; nbgrad.exp.float64.float64 nbgrad.kernels.exponential 7c4b850405ebae82
 declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.exp.float64.float64(double %a0) alwaysinline {
@@ -2185,7 +2267,7 @@ define internal double @nbgrad.exp.float64.float64(double %a0) alwaysinline {
   %.40.i.i = fmul double %.12.i7.i, %1
   ret double %.40.i.i
 }
-;; nbgrad.exp2.float32.float32 nbgrad.kernels.widened
+;; nbgrad.exp2.float32.float32 nbgrad.kernels.widened 4fa6dceba7a3da9a
 declare double @llvm.fma.f64(double, double, double)
 
 define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
@@ -2231,7 +2313,7 @@ define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
   %result = fptrunc double %.40.i.i.i to float
   ret float %result
 }
-;; nbgrad.exp2.float64.float64 nbgrad.kernels.exponential
+;; nbgrad.exp2.float64.float64 nbgrad.kernels.exponential 4fa6dceba7a3da9a
 declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.exp2.float64.float64(double %a0) alwaysinline {
@@ -2275,23 +2357,23 @@ define internal double @nbgrad.exp2.float64.float64(double %a0) alwaysinline {
   %.40.i.i = fmul double %.12.i7.i, %1
   ret double %.40.i.i
 }
-;; nbgrad.expm1.float32.float32 nbgrad.kernels.single
+;; nbgrad.expm1.float32.float32 nbgrad.kernels.single 695b3aa1e50121a0
 declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v142B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v142B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B4v142B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B4v142B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fma.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2322,7 +2404,7 @@ _ZN6nbgrad7kernels6single5expm1B4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_
   %"$phi690.0.2.0.i" = select i1 %.123.i, float %a0, float %.117.i
   ret float %"$phi690.0.2.0.i"
 }
-;; nbgrad.expm1.float64.float64 nbgrad.kernels.exponential
+;; nbgrad.expm1.float64.float64 nbgrad.kernels.exponential 695b3aa1e50121a0
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fabs.f64(double)
@@ -2367,7 +2449,7 @@ define internal double @nbgrad.expm1.float64.float64(double %a0) alwaysinline {
   %"$phi560.0.2.0.i" = select i1 %.141.i, double %a0, double %.135.i
   ret double %"$phi560.0.2.0.i"
 }
-;; nbgrad.log.float32.float32 nbgrad.kernels.single
+;; nbgrad.log.float32.float32 nbgrad.kernels.single 9d65afac7282e334
 declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.log.float32.float32(float %a0) alwaysinline {
@@ -2413,7 +2495,7 @@ define internal float @nbgrad.log.float32.float32(float %a0) alwaysinline {
   %"$phi162.0.2.0.i.i" = select i1 %.76.i.i, float %"$phi32.0.2.0.i.frozen.i", float %"$phi114.0.2.0.i.i"
   ret float %"$phi162.0.2.0.i.i"
 }
-;; nbgrad.log.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.log.float64.float64 nbgrad.kernels.logarithm 9d65afac7282e334
 declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.log.float64.float64(double %a0) alwaysinline {
@@ -2461,7 +2543,7 @@ define internal double @nbgrad.log.float64.float64(double %a0) alwaysinline {
   %"$phi172.0.2.0.i.i" = select i1 %.76.i.i, double %"$phi42.0.2.0.i.frozen.i", double %"$phi124.0.2.0.i.i"
   ret double %"$phi172.0.2.0.i.i"
 }
-;; nbgrad.log2.float32.float32 nbgrad.kernels.widened
+;; nbgrad.log2.float32.float32 nbgrad.kernels.widened 029edf364642407c
 declare double @llvm.fma.f64(double, double, double)
 
 define internal float @nbgrad.log2.float32.float32(float %a0) alwaysinline {
@@ -2530,7 +2612,7 @@ define internal float @nbgrad.log2.float32.float32(float %a0) alwaysinline {
   %result = select i1 %.76.i.i.i.i, float %a0, float %5
   ret float %result
 }
-;; nbgrad.log2.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.log2.float64.float64 nbgrad.kernels.logarithm 029edf364642407c
 declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.log2.float64.float64(double %a0) alwaysinline {
@@ -2597,7 +2679,7 @@ define internal double @nbgrad.log2.float64.float64(double %a0) alwaysinline {
   %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %a0, double %"$phi124.0.2.0.i.i.i"
   ret double %"$phi172.0.2.0.i.i.i"
 }
-;; nbgrad.log10.float32.float32 nbgrad.kernels.widened
+;; nbgrad.log10.float32.float32 nbgrad.kernels.widened b3d6c0cea86d979e
 declare double @llvm.fma.f64(double, double, double)
 
 define internal float @nbgrad.log10.float32.float32(float %a0) alwaysinline {
@@ -2668,7 +2750,7 @@ define internal float @nbgrad.log10.float32.float32(float %a0) alwaysinline {
   %result = select i1 %.76.i.i.i.i, float %a0, float %6
   ret float %result
 }
-;; nbgrad.log10.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.log10.float64.float64 nbgrad.kernels.logarithm b3d6c0cea86d979e
 declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.log10.float64.float64(double %a0) alwaysinline {
@@ -2737,7 +2819,7 @@ define internal double @nbgrad.log10.float64.float64(double %a0) alwaysinline {
   %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %a0, double %"$phi124.0.2.0.i.i.i"
   ret double %"$phi172.0.2.0.i.i.i"
 }
-;; nbgrad.log1p.float32.float32 nbgrad.kernels.single
+;; nbgrad.log1p.float32.float32 nbgrad.kernels.single 975e76574d80cb8d
 declare float @llvm.fabs.f32(float)
 
 declare float @llvm.fma.f32(float, float, float)
@@ -2801,7 +2883,7 @@ define internal float @nbgrad.log1p.float32.float32(float %a0) alwaysinline {
   %"$phi680.0.2.0.i" = select i1 %.165.i, float %arg.x.fr.i, float %"$phi162.0.2.0.i.i"
   ret float %"$phi680.0.2.0.i"
 }
-;; nbgrad.log1p.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.log1p.float64.float64 nbgrad.kernels.logarithm 975e76574d80cb8d
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -2867,7 +2949,7 @@ define internal double @nbgrad.log1p.float64.float64(double %a0) alwaysinline {
   %"$phi156.0.2.0.i" = select i1 %.73.i, double %arg.x.fr.i, double %"$phi172.0.2.0.i.i"
   ret double %"$phi156.0.2.0.i"
 }
-;; nbgrad.logaddexp.float32.float32.float32 nbgrad.kernels.widened
+;; nbgrad.logaddexp.float32.float32.float32 nbgrad.kernels.widened 2769e067ff4abfdb
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -2920,14 +3002,14 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
 
 B136.i.i:                                         ; preds = %B32.endif.endif.i.i
   %.101.i.i = fadd double %.7.i, 0x3FE62E42FEFA39EF
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B156.i.i:                                         ; preds = %B32.endif.endif.i.i
   %.111.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.111.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B200.i.i
+  br i1 %.111.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B200.i.i
 
 B200.i.i:                                         ; preds = %B156.i.i
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 select.true.sink.i.i.i:                           ; preds = %0
   %.8.i.i1.i.i = bitcast double %.8.i.i.i to i64
@@ -2992,12 +3074,12 @@ B32.endif.endif.i.i:                              ; preds = %select.true.sink.i.
   %.92.i.i = fcmp oeq float %a0, %a1
   br i1 %.92.i.i, label %B136.i.i, label %B156.i.i
 
-_ZN6nbgrad7kernels7widened9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B136.i.i, %B156.i.i, %B200.i.i
+_ZN6nbgrad7kernels7widened9logaddexpB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B136.i.i, %B156.i.i, %B200.i.i
   %"$phi202.0.3.0.i.i" = phi double [ %.101.i.i, %B136.i.i ], [ %.86.i.i, %B200.i.i ], [ %.12.i.i, %B156.i.i ]
   %result = fptrunc double %"$phi202.0.3.0.i.i" to float
   ret float %result
 }
-;; nbgrad.logaddexp.float64.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.logaddexp.float64.float64.float64 nbgrad.kernels.logarithm 2769e067ff4abfdb
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3048,14 +3130,14 @@ define internal double @nbgrad.logaddexp.float64.float64.float64(double %a0, dou
 
 B136.i:                                           ; preds = %B32.endif.endif.i
   %.101.i = fadd double %a0, 0x3FE62E42FEFA39EF
-  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B156.i:                                           ; preds = %B32.endif.endif.i
   %.111.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.111.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B200.i
+  br i1 %.111.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B200.i
 
 B200.i:                                           ; preds = %B156.i
-  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.8.i.i1.i = bitcast double %.8.i.i to i64
@@ -3120,11 +3202,11 @@ B32.endif.endif.i:                                ; preds = %select.true.sink.i.
   %.92.i = fcmp oeq double %a0, %a1
   br i1 %.92.i, label %B136.i, label %B156.i
 
-_ZN6nbgrad7kernels9logarithm9logaddexpB4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B136.i, %B156.i, %B200.i
+_ZN6nbgrad7kernels9logarithm9logaddexpB4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B136.i, %B156.i, %B200.i
   %"$phi202.0.3.0.i" = phi double [ %.101.i, %B136.i ], [ %.86.i, %B200.i ], [ %.12.i, %B156.i ]
   ret double %"$phi202.0.3.0.i"
 }
-;; nbgrad.logaddexp2.float32.float32.float32 nbgrad.kernels.widened
+;; nbgrad.logaddexp2.float32.float32.float32 nbgrad.kernels.widened 5b005a8a1a3bba24
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3182,14 +3264,14 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
 
 B152.i.i:                                         ; preds = %B32.endif.endif.i.i
   %.102.i.i = fadd double %.7.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B162.i.i:                                         ; preds = %B32.endif.endif.i.i
   %.112.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.112.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B206.i.i
+  br i1 %.112.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B206.i.i
 
 B206.i.i:                                         ; preds = %B162.i.i
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 select.true.sink.i.i.i:                           ; preds = %0
   %.8.i.i1.i.i = bitcast double %.8.i.i.i to i64
@@ -3255,12 +3337,12 @@ B32.endif.endif.i.i:                              ; preds = %select.true.sink.i.
   %.93.i.i = fcmp oeq float %a0, %a1
   br i1 %.93.i.i, label %B152.i.i, label %B162.i.i
 
-_ZN6nbgrad7kernels7widened10logaddexp2B4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B152.i.i, %B162.i.i, %B206.i.i
+_ZN6nbgrad7kernels7widened10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B152.i.i, %B162.i.i, %B206.i.i
   %"$phi208.0.3.0.i.i" = phi double [ %.102.i.i, %B152.i.i ], [ %.87.i.i, %B206.i.i ], [ %.12.i.i, %B162.i.i ]
   %result = fptrunc double %"$phi208.0.3.0.i.i" to float
   ret float %result
 }
-;; nbgrad.logaddexp2.float64.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.logaddexp2.float64.float64.float64 nbgrad.kernels.logarithm 5b005a8a1a3bba24
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3316,14 +3398,14 @@ define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, do
 
 B152.i:                                           ; preds = %B32.endif.endif.i
   %.102.i = fadd double %a0, 1.000000e+00
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B162.i:                                           ; preds = %B32.endif.endif.i
   %.112.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.112.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B206.i
+  br i1 %.112.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B206.i
 
 B206.i:                                           ; preds = %B162.i
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.8.i.i1.i = bitcast double %.8.i.i to i64
@@ -3389,11 +3471,11 @@ B32.endif.endif.i:                                ; preds = %select.true.sink.i.
   %.93.i = fcmp oeq double %a0, %a1
   br i1 %.93.i, label %B152.i, label %B162.i
 
-_ZN6nbgrad7kernels9logarithm10logaddexp2B4v162B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B152.i, %B162.i, %B206.i
+_ZN6nbgrad7kernels9logarithm10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B152.i, %B162.i, %B206.i
   %"$phi208.0.3.0.i" = phi double [ %.102.i, %B152.i ], [ %.87.i, %B206.i ], [ %.12.i, %B162.i ]
   ret double %"$phi208.0.3.0.i"
 }
-;; nbgrad.sin.float32.float32 nbgrad.kernels.single
+;; nbgrad.sin.float32.float32 nbgrad.kernels.single 01691b351683c417
 declare float @llvm.fabs.f32(float)
 
 declare float @sinf(float) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_sinf(sinf)"
@@ -3447,11 +3529,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v165B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB4v165B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fma.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3463,11 +3545,11 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB4v165B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
-;; nbgrad.sin.float64.float64 nbgrad.kernels.trigonometric
+;; nbgrad.sin.float64.float64 nbgrad.kernels.trigonometric 01691b351683c417
 declare double @llvm.fabs.f64(double)
 
 declare double @sin(double) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_sin(sin)"
@@ -3524,11 +3606,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi230.0.2.0.i" = select i1 %.165.i, double %a0, double %.160.i
   %.187.i = tail call double @llvm.fabs.f64(double %a0)
   %.188.i = fcmp ugt double %.187.i, 0x41D0000000000000
-  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B280.i:                                           ; preds = %B136.i
   %.191.i = tail call double @sin(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B100.endif.i:                                     ; preds = %0
   %.7.i14.i = tail call double @llvm.fma.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3543,11 +3625,11 @@ B100.endif.i:                                     ; preds = %0
   %.144.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
+_ZN6nbgrad7kernels13trigonometric3sinB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
   %result.1.2.0.i = phi double [ %"$phi230.0.2.0.i", %B136.i ], [ %.191.i, %B280.i ]
   ret double %result.1.2.0.i
 }
-;; nbgrad.cos.float32.float32 nbgrad.kernels.single
+;; nbgrad.cos.float32.float32 nbgrad.kernels.single b59b506c66e8979d
 declare float @llvm.fabs.f32(float)
 
 declare float @cosf(float) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_cosf(cosf)"
@@ -3600,11 +3682,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fma.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3616,11 +3698,11 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
-;; nbgrad.cos.float64.float64 nbgrad.kernels.trigonometric
+;; nbgrad.cos.float64.float64 nbgrad.kernels.trigonometric b59b506c66e8979d
 declare double @llvm.fabs.f64(double)
 
 declare double @cos(double) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_cos(cos)"
@@ -3676,11 +3758,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.161.i = bitcast i64 %.160.i to double
   %.166.i = tail call double @llvm.fabs.f64(double %a0)
   %.167.i = fcmp ugt double %.166.i, 0x41D0000000000000
-  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v174B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i:                                           ; preds = %B136.i
   %.170.i = tail call double @cos(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v174B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B90.endif.i:                                      ; preds = %0
   %.7.i14.i = tail call double @llvm.fma.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3695,11 +3777,11 @@ B90.endif.i:                                      ; preds = %0
   %.129.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3cosB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels13trigonometric3cosB4v174B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi double [ %.161.i, %B136.i ], [ %.170.i, %B266.i ]
   ret double %result.2.0.i
 }
-;; nbgrad.tan.float32.float32 nbgrad.kernels.widened
+;; nbgrad.tan.float32.float32 nbgrad.kernels.widened f8e9a0da92e9438f
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @tan(double) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_tan(tan)"
@@ -3765,7 +3847,7 @@ B226.i.i:                                         ; preds = %0
 
 B456.i.i:                                         ; preds = %select.end.i.i
   %.262.i.i = tail call double @tan(double %.6.i)
-  br label %_ZN6nbgrad7kernels7widened3tanB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3tanB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %"$phi220.0.2.026.i.i" = phi double [ %.66.i.i, %B226.i.i ], [ %.109.i.i, %0 ]
@@ -3789,14 +3871,14 @@ select.false.sink.i.i:                            ; preds = %B232.endif.i.i
 select.end.i.i:                                   ; preds = %select.false.sink.i.i, %B232.endif.i.i
   %"$phi406.0.2.0.i.i" = phi double [ %.6.i, %B232.endif.i.i ], [ %.230.i.i, %select.false.sink.i.i ]
   %.259.i.i = fcmp ugt double %.235.i.i, 0x41D0000000000000
-  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3tanB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %select.end.i.i
+_ZN6nbgrad7kernels7widened3tanB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %select.end.i.i
   %result.1.2.0.i.i = phi double [ %"$phi406.0.2.0.i.i", %select.end.i.i ], [ %.262.i.i, %B456.i.i ]
   %result = fptrunc double %result.1.2.0.i.i to float
   ret float %result
 }
-;; nbgrad.tan.float64.float64 nbgrad.kernels.trigonometric
+;; nbgrad.tan.float64.float64 nbgrad.kernels.trigonometric f8e9a0da92e9438f
 declare double @tan(double) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_tan(tan)"
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3861,7 +3943,7 @@ B226.i:                                           ; preds = %0
 
 B456.i:                                           ; preds = %B232.endif.i
   %.262.i = tail call double @tan(double %arg.x.fr.i)
-  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B232.endif.i:                                     ; preds = %B226.i, %0
   %"$phi220.0.2.026.i" = phi double [ %.66.i, %B226.i ], [ %.109.i, %0 ]
@@ -3879,13 +3961,13 @@ B232.endif.i:                                     ; preds = %B226.i, %0
   %.230.i = tail call double @llvm.fma.f64(double %.229.i, double %.213.i, double %.215.i)
   %"$phi406.0.2.0.i" = select i1 %.236.i, double %arg.x.fr.i, double %.230.i
   %.259.i = fcmp ugt double %.235.i, 0x41D0000000000000
-  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels13trigonometric3tanB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
+_ZN6nbgrad7kernels13trigonometric3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
   %result.1.2.0.i = phi double [ %"$phi406.0.2.0.i", %B232.endif.i ], [ %.262.i, %B456.i ]
   ret double %result.1.2.0.i
 }
-;; nbgrad.arcsin.float32.float32 nbgrad.kernels.widened
+;; nbgrad.arcsin.float32.float32 nbgrad.kernels.widened 6eb60a1eba11e5ee
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3902,22 +3984,22 @@ define internal float @nbgrad.arcsin.float32.float32(float %a0) alwaysinline {
 
 B134.thread.i.i:                                  ; preds = %0
   %.27.i.i = fmul double %.6.i, %.6.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B134.i.i:                                         ; preds = %0
   %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
   %.382.i.i = tail call double @llvm.sqrt.f64(double %.20.i.i)
   %.64.i.i = fcmp ogt double %.20.i.i, 0.000000e+00
-  br i1 %.64.i.i, label %B154.endif.i.i, label %_ZN6nbgrad7kernels7widened6arcsinB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.64.i.i, label %B154.endif.i.i, label %_ZN6nbgrad7kernels7widened6arcsinB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B154.endif.i.i:                                   ; preds = %B134.i.i
   %.69.i.i = fneg double %.382.i.i
   %.72.i.i = tail call double @llvm.fma.f64(double %.69.i.i, double %.382.i.i, double %.20.i.i)
   %.73.i.i = fmul double %.72.i.i, 5.000000e-01
   %.78.i.i = fdiv double %.73.i.i, %.382.i.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arcsinB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B134.thread.i.i, %B134.i.i, %B154.endif.i.i
+_ZN6nbgrad7kernels7widened6arcsinB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B134.thread.i.i, %B134.i.i, %B154.endif.i.i
   %"$phi134.0.2.014.i.i" = phi double [ %.382.i.i, %B154.endif.i.i ], [ %.8.i.i, %B134.thread.i.i ], [ %.382.i.i, %B134.i.i ]
   %"$phi92.0.2.0312.i.i" = phi double [ %.20.i.i, %B154.endif.i.i ], [ %.27.i.i, %B134.thread.i.i ], [ %.20.i.i, %B134.i.i ]
   %"$phi204.0.2.0.i.i" = phi double [ %.78.i.i, %B154.endif.i.i ], [ 0.000000e+00, %B134.thread.i.i ], [ 0.000000e+00, %B134.i.i ]
@@ -3948,7 +4030,7 @@ _ZN6nbgrad7kernels7widened6arcsinB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4
   %result = fptrunc double %.175.i.i to float
   ret float %result
 }
-;; nbgrad.arcsin.float64.float64 nbgrad.kernels.inverse_trigonometric
+;; nbgrad.arcsin.float64.float64 nbgrad.kernels.inverse_trigonometric 6eb60a1eba11e5ee
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3964,22 +4046,22 @@ define internal double @nbgrad.arcsin.float64.float64(double %a0) alwaysinline {
 
 B134.thread.i:                                    ; preds = %0
   %.27.i = fmul double %a0, %a0
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B134.i:                                           ; preds = %0
   %.20.i = tail call double @llvm.fma.f64(double %.8.i, double -5.000000e-01, double 5.000000e-01)
   %.382.i = tail call double @llvm.sqrt.f64(double %.20.i)
   %.64.i = fcmp ogt double %.20.i, 0.000000e+00
-  br i1 %.64.i, label %B154.endif.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.64.i, label %B154.endif.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B154.endif.i:                                     ; preds = %B134.i
   %.69.i = fneg double %.382.i
   %.72.i = tail call double @llvm.fma.f64(double %.69.i, double %.382.i, double %.20.i)
   %.73.i = fmul double %.72.i, 5.000000e-01
   %.78.i = fdiv double %.73.i, %.382.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B134.thread.i, %B134.i, %B154.endif.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B134.thread.i, %B134.i, %B154.endif.i
   %"$phi134.0.2.014.i" = phi double [ %.382.i, %B154.endif.i ], [ %.8.i, %B134.thread.i ], [ %.382.i, %B134.i ]
   %"$phi92.0.2.0312.i" = phi double [ %.20.i, %B154.endif.i ], [ %.27.i, %B134.thread.i ], [ %.20.i, %B134.i ]
   %"$phi204.0.2.0.i" = phi double [ %.78.i, %B154.endif.i ], [ 0.000000e+00, %B134.thread.i ], [ 0.000000e+00, %B134.i ]
@@ -4009,7 +4091,7 @@ _ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v179B58c8tJTIeFIjxB2IKSgI4CrvQ
   %.175.i = tail call double @llvm.copysign.f64(double %"$phi390.2.2.0.i", double %a0)
   ret double %.175.i
 }
-;; nbgrad.arccos.float32.float32 nbgrad.kernels.widened
+;; nbgrad.arccos.float32.float32 nbgrad.kernels.widened c2bfa237c2025ae7
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4043,12 +4125,12 @@ B432.i.i:                                         ; preds = %B204.endif.i.i, %B2
   %.20935.i.i = fadd double %.mux.i.i, %.20534.i.i
   %.21536.i.i = fsub double %.mux.i.i, %.20935.i.i
   %.21637.i.i = fadd double %.20534.i.i, %.21536.i.i
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B436.i.i:                                         ; preds = %B204.endif.i.i
   %.205.i.i = fmul double %.422.i.i, 2.000000e+00
   %.209.i.i = fadd double %.205.i.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B154.endif.i.i:                                   ; preds = %B134.i.i
   %.69.i.i = fneg double %.422.i.i
@@ -4062,7 +4144,7 @@ B204.endif.i.i:                                   ; preds = %B154.endif.i.i, %B1
   %.129.i.i = fcmp uge float %a0, 0.000000e+00
   br i1 %.129.i.i, label %B436.i.i, label %B432.i.i
 
-_ZN6nbgrad7kernels7widened6arccosB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B432.i.i, %B436.i.i
+_ZN6nbgrad7kernels7widened6arccosB4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B432.i.i, %B436.i.i
   %"$phi204.0.2.010.i.i" = phi double [ %"$phi204.0.2.011.i.i", %B432.i.i ], [ %"$phi204.0.2.0.i.i", %B436.i.i ]
   %"$phi92.0.2.03128.i.i" = phi double [ %"$phi92.0.2.03129.i.i", %B432.i.i ], [ %.20.i.i, %B436.i.i ]
   %"$phi134.0.2.0146.i.i" = phi double [ %"$phi134.0.2.0147.i.i", %B432.i.i ], [ %.422.i.i, %B436.i.i ]
@@ -4089,7 +4171,7 @@ _ZN6nbgrad7kernels7widened6arccosB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4
   %result = fptrunc double %.252.i.i to float
   ret float %result
 }
-;; nbgrad.arccos.float64.float64 nbgrad.kernels.inverse_trigonometric
+;; nbgrad.arccos.float64.float64 nbgrad.kernels.inverse_trigonometric c2bfa237c2025ae7
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4122,12 +4204,12 @@ B432.i:                                           ; preds = %B204.endif.i, %B204
   %.20935.i = fadd double %.mux.i, %.20534.i
   %.21536.i = fsub double %.mux.i, %.20935.i
   %.21637.i = fadd double %.20534.i, %.21536.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B436.i:                                           ; preds = %B204.endif.i
   %.205.i = fmul double %.422.i, 2.000000e+00
   %.209.i = fadd double %.205.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B154.endif.i:                                     ; preds = %B134.i
   %.69.i = fneg double %.422.i
@@ -4141,7 +4223,7 @@ B204.endif.i:                                     ; preds = %B154.endif.i, %B134
   %.129.i = fcmp uge double %a0, 0.000000e+00
   br i1 %.129.i, label %B436.i, label %B432.i
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B432.i, %B436.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B432.i, %B436.i
   %"$phi204.0.2.010.i" = phi double [ %"$phi204.0.2.011.i", %B432.i ], [ %"$phi204.0.2.0.i", %B436.i ]
   %"$phi92.0.2.03128.i" = phi double [ %"$phi92.0.2.03129.i", %B432.i ], [ %.20.i, %B436.i ]
   %"$phi134.0.2.0146.i" = phi double [ %"$phi134.0.2.0147.i", %B432.i ], [ %.422.i, %B436.i ]
@@ -4167,7 +4249,7 @@ _ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v182B58c8tJTIeFIjxB2IKSgI4CrvQ
   %.252.i = fadd double %.20943.i, %.250.i
   ret double %.252.i
 }
-;; nbgrad.arctan.float32.float32 nbgrad.kernels.widened
+;; nbgrad.arctan.float32.float32 nbgrad.kernels.widened 62ebd5c6d284042f
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4178,18 +4260,18 @@ define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.13.i.i = fcmp ugt double %.8.i.i, 0x3FDA827999FCEF32
-  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.22.i.i = fcmp ogt double %.8.i.i, 0x4003504F333F9DE6
-  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
+  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
 
 B202.i.i:                                         ; preds = %B92.i.i
   %.39.i.i = fadd double %.8.i.i, -1.000000e+00
   %.66.i.i = fadd double %.8.i.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arctanB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
+_ZN6nbgrad7kernels7widened6arctanB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
   %"$phi214.0.3.039.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i.i ], [ 0x3C91A62633145C07, %B92.i.i ]
   %"$phi134.0.3.0101938.i.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i.i, %B202.i.i ], [ %.8.i.i, %B92.i.i ]
   %"$phi108.0.3.0282137.i.i" = phi double [ %.8.i.i, %0 ], [ %.39.i.i, %B202.i.i ], [ -1.000000e+00, %B92.i.i ]
@@ -4215,7 +4297,7 @@ _ZN6nbgrad7kernels7widened6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4
   %result = fptrunc double %.165.i.i to float
   ret float %result
 }
-;; nbgrad.arctan.float64.float64 nbgrad.kernels.inverse_trigonometric
+;; nbgrad.arctan.float64.float64 nbgrad.kernels.inverse_trigonometric 62ebd5c6d284042f
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
@@ -4225,18 +4307,18 @@ declare double @llvm.fma.f64(double, double, double)
 define internal double @nbgrad.arctan.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.13.i = fcmp ugt double %.8.i, 0x3FDA827999FCEF32
-  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B92.i:                                            ; preds = %0
   %.22.i = fcmp ogt double %.8.i, 0x4003504F333F9DE6
-  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
+  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
 
 B202.i:                                           ; preds = %B92.i
   %.39.i = fadd double %.8.i, -1.000000e+00
   %.66.i = fadd double %.8.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
   %"$phi214.0.3.039.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i ], [ 0x3C91A62633145C07, %B92.i ]
   %"$phi134.0.3.0101938.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i, %B202.i ], [ %.8.i, %B92.i ]
   %"$phi108.0.3.0282137.i" = phi double [ %.8.i, %0 ], [ %.39.i, %B202.i ], [ -1.000000e+00, %B92.i ]
@@ -4261,7 +4343,7 @@ _ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v186B58c8tJTIeFIjxB2IKSgI4CrvQ
   %.165.i = tail call double @llvm.copysign.f64(double %.161.i, double %a0)
   ret double %.165.i
 }
-;; nbgrad.arctan2.float32.float32.float32 nbgrad.kernels.widened
+;; nbgrad.arctan2.float32.float32.float32 nbgrad.kernels.widened 2154cceba78630e0
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4346,12 +4428,12 @@ B480.i.i:                                         ; preds = %B478.i.i, %B370.i.i
   %.388.i.i = tail call double @llvm.fma.f64(double %"$phi540.0.2.0.i.i", double %"$phi458.0.2.018.i.i", double %"$phi580.0.3.021.i.i")
   %.407.i.i = tail call double @llvm.fma.f64(double %"$phi540.0.2.0.i.i", double %"$phi336.0.2.06.i.i", double %.388.i.i)
   %.412.i.i = fcmp ogt double %.388.i.i, 0.000000e+00
-  br i1 %.412.i.i, label %B736.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.412.i.i, label %B736.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B736.i.i:                                         ; preds = %B480.i.i
   %.416.i.i = fsub double %.388.i.i, %.407.i.i
   %.421.i.i = tail call double @llvm.fma.f64(double %"$phi540.0.2.0.i.i", double %"$phi336.0.2.06.i.i", double %.416.i.i)
-  br label %_ZN6nbgrad7kernels7widened7arctan2B4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened7arctan2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B236.endif.i.i:                                   ; preds = %B214.i.i
   %.146.i.i = fneg double %.127.i.i
@@ -4359,7 +4441,7 @@ B236.endif.i.i:                                   ; preds = %B214.i.i
   %.156.i.i = fdiv double %.149.i.i, %.95.i.i
   br label %B280.i.i
 
-_ZN6nbgrad7kernels7widened7arctan2B4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B480.i.i, %B736.i.i
+_ZN6nbgrad7kernels7widened7arctan2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B480.i.i, %B736.i.i
   %"$phi778.0.2.0.i.i" = phi double [ %.421.i.i, %B736.i.i ], [ 0.000000e+00, %B480.i.i ]
   %.mux51.i.i = select i1 %.321.i.i, double 0x3CA1A62633145C07, double 0.000000e+00
   %"$phi620.0.3.0.i.i" = select i1 %.22.i.i, double 0x3C91A62633145C07, double %.mux51.i.i
@@ -4388,7 +4470,7 @@ _ZN6nbgrad7kernels7widened7arctan2B4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %result = fptrunc double %.485.i.i to float
   ret float %result
 }
-;; nbgrad.arctan2.float64.float64.float64 nbgrad.kernels.inverse_trigonometric
+;; nbgrad.arctan2.float64.float64.float64 nbgrad.kernels.inverse_trigonometric 2154cceba78630e0
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4471,12 +4553,12 @@ B480.i:                                           ; preds = %B478.i, %B370.i
   %.388.i = tail call double @llvm.fma.f64(double %"$phi540.0.2.0.i", double %"$phi458.0.2.018.i", double %"$phi580.0.3.021.i")
   %.407.i = tail call double @llvm.fma.f64(double %"$phi540.0.2.0.i", double %"$phi336.0.2.06.i", double %.388.i)
   %.412.i = fcmp ogt double %.388.i, 0.000000e+00
-  br i1 %.412.i, label %B736.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.412.i, label %B736.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B736.i:                                           ; preds = %B480.i
   %.416.i = fsub double %.388.i, %.407.i
   %.421.i = tail call double @llvm.fma.f64(double %"$phi540.0.2.0.i", double %"$phi336.0.2.06.i", double %.416.i)
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B236.endif.i:                                     ; preds = %B214.i
   %.146.i = fneg double %.127.i
@@ -4484,7 +4566,7 @@ B236.endif.i:                                     ; preds = %B214.i
   %.156.i = fdiv double %.149.i, %.95.i
   br label %B280.i
 
-_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B480.i, %B736.i
+_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B480.i, %B736.i
   %"$phi778.0.2.0.i" = phi double [ %.421.i, %B736.i ], [ 0.000000e+00, %B480.i ]
   %.mux51.i = select i1 %.321.i, double 0x3CA1A62633145C07, double 0.000000e+00
   %"$phi620.0.3.0.i" = select i1 %.22.i, double 0x3C91A62633145C07, double %.mux51.i
@@ -4512,7 +4594,7 @@ _ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v189B58c8tJTIeFIjxB2IKSgI4Crv
   %.485.i = tail call double @llvm.copysign.f64(double %"$phi920.0.2.0.i", double %a0)
   ret double %.485.i
 }
-;; nbgrad.sinh.float32.float32 nbgrad.kernels.widened
+;; nbgrad.sinh.float32.float32 nbgrad.kernels.widened 2ec772729a446d9e
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4527,7 +4609,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fma.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4535,9 +4617,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4sinhB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4sinhB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4sinhB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4sinhB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4578,7 +4660,7 @@ _ZN6nbgrad7kernels7widened4sinhB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_
   %result = fptrunc double %.124.i.i to float
   ret float %result
 }
-;; nbgrad.sinh.float64.float64 nbgrad.kernels.hyperbolic
+;; nbgrad.sinh.float64.float64 nbgrad.kernels.hyperbolic 2ec772729a446d9e
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4592,7 +4674,7 @@ define internal double @nbgrad.sinh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fma.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4600,9 +4682,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4sinhB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4642,7 +4724,7 @@ _ZN6nbgrad7kernels10hyperbolic4sinhB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBA
   %.124.i = tail call double @llvm.copysign.f64(double %"$phi270.2.2.0.i", double %a0)
   ret double %.124.i
 }
-;; nbgrad.cosh.float32.float32 nbgrad.kernels.widened
+;; nbgrad.cosh.float32.float32 nbgrad.kernels.widened 787217601590d988
 declare double @llvm.fma.f64(double, double, double)
 
 declare float @llvm.fabs.f32(float)
@@ -4655,7 +4737,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fma.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4663,9 +4745,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4coshB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4coshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4coshB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4coshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4703,7 +4785,7 @@ _ZN6nbgrad7kernels7widened4coshB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_
   %result = fptrunc double %.88.i.i to float
   ret float %result
 }
-;; nbgrad.cosh.float64.float64 nbgrad.kernels.hyperbolic
+;; nbgrad.cosh.float64.float64 nbgrad.kernels.hyperbolic 787217601590d988
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4715,7 +4797,7 @@ define internal double @nbgrad.cosh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fma.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4723,9 +4805,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4coshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4762,7 +4844,7 @@ _ZN6nbgrad7kernels10hyperbolic4coshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBA
   %.88.i = fmul double %.87.i, 2.000000e+00
   ret double %.88.i
 }
-;; nbgrad.tanh.float32.float32 nbgrad.kernels.single
+;; nbgrad.tanh.float32.float32 nbgrad.kernels.single 495f8d201f2f88f0
 declare float @llvm.fabs.f32(float)
 
 declare float @llvm.fma.f32(float, float, float)
@@ -4803,7 +4885,7 @@ define internal float @nbgrad.tanh.float32.float32(float %a0) alwaysinline {
   %.60.i = fdiv float 2.000000e+00, %.56.i
   %.61.i = fsub float 1.000000e+00, %.60.i
   %.89.i = fcmp olt float %.8.i, 6.250000e-01
-  br i1 %.89.i, label %B526.i, label %_ZN6nbgrad7kernels6single4tanhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.89.i, label %B526.i, label %_ZN6nbgrad7kernels6single4tanhB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B526.i:                                           ; preds = %0
   %.67.i = fmul float %a0, %a0
@@ -4813,14 +4895,14 @@ B526.i:                                           ; preds = %0
   %.83.i = tail call float @llvm.fma.f32(float %.67.i, float %.80.i, float 0xBFD5555520000000)
   %.98.i = fmul float %.67.i, %.8.i
   %.103.i = tail call float @llvm.fma.f32(float %.98.i, float %.83.i, float %.8.i)
-  br label %_ZN6nbgrad7kernels6single4tanhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single4tanhB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single4tanhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B526.i
+_ZN6nbgrad7kernels6single4tanhB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B526.i
   %"$phi568.2.2.0.i" = phi float [ %.103.i, %B526.i ], [ %.61.i, %0 ]
   %.126.i = tail call float @llvm.copysign.f32(float %"$phi568.2.2.0.i", float %a0)
   ret float %.126.i
 }
-;; nbgrad.tanh.float64.float64 nbgrad.kernels.hyperbolic
+;; nbgrad.tanh.float64.float64 nbgrad.kernels.hyperbolic 495f8d201f2f88f0
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4835,7 +4917,7 @@ define internal double @nbgrad.tanh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fma.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4tanhB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4tanhB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4843,9 +4925,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4tanhB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4tanhB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4tanhB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4tanhB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4902,7 +4984,7 @@ _ZN6nbgrad7kernels10hyperbolic4tanhB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBA
   %.145.i = tail call double @llvm.copysign.f64(double %"$phi550.2.2.0.i", double %arg.x.fr.i)
   ret double %.145.i
 }
-;; nbgrad.arcsinh.float32.float32 nbgrad.kernels.widened
+;; nbgrad.arcsinh.float32.float32 nbgrad.kernels.widened f5a4d07e4140771e
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4942,16 +5024,16 @@ B360.i.i:                                         ; preds = %0
   %.99.i.i = fmul double %.98.i.i, 5.000000e-01
   %.103.i.i = fdiv double %.99.i.i, %.95.i.i
   %.111.i.i = fadd double %.110.i.i, %.103.i.i
-  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.thread.i.i:                                  ; preds = %B360.i.i
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.i.i:                                         ; preds = %0
   %.128.i.i = fmul double %.8.i.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arcsinhB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
+_ZN6nbgrad7kernels7widened7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
   %"$phi380.2.3.04.i.i" = phi double [ %.128.i.i, %B370.i.i ], [ %.8.i.i, %B370.thread.i.i ], [ %.104.i.i, %B360.i.i ]
   %"$phi380.3.2.0.i.i" = phi double [ 0.000000e+00, %B370.i.i ], [ 0.000000e+00, %B370.thread.i.i ], [ %.111.i.i, %B360.i.i ]
   %.8.i.i.i = bitcast double %"$phi380.2.3.04.i.i" to i64
@@ -5005,7 +5087,7 @@ _ZN6nbgrad7kernels7widened7arcsinhB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %result = fptrunc double %.269.i.i to float
   ret float %result
 }
-;; nbgrad.arcsinh.float64.float64 nbgrad.kernels.hyperbolic
+;; nbgrad.arcsinh.float64.float64 nbgrad.kernels.hyperbolic f5a4d07e4140771e
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -5044,16 +5126,16 @@ B360.i:                                           ; preds = %0
   %.99.i = fmul double %.98.i, 5.000000e-01
   %.103.i = fdiv double %.99.i, %.95.i
   %.111.i = fadd double %.110.i, %.103.i
-  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.thread.i:                                    ; preds = %B360.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.i:                                           ; preds = %0
   %.128.i = fmul double %.8.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
+_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
   %"$phi380.2.3.04.i" = phi double [ %.128.i, %B370.i ], [ %.8.i, %B370.thread.i ], [ %.104.i, %B360.i ]
   %"$phi380.3.2.0.i" = phi double [ 0.000000e+00, %B370.i ], [ 0.000000e+00, %B370.thread.i ], [ %.111.i, %B360.i ]
   %.8.i.i = bitcast double %"$phi380.2.3.04.i" to i64
@@ -5106,7 +5188,7 @@ _ZN6nbgrad7kernels10hyperbolic7arcsinhB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcW
   %.269.i = tail call double @llvm.copysign.f64(double %"$phi528.2.2.0.i", double %a0)
   ret double %.269.i
 }
-;; nbgrad.arccosh.float32.float32 nbgrad.kernels.widened
+;; nbgrad.arccosh.float32.float32 nbgrad.kernels.widened e6ebff50ea9db7de
 declare double @llvm.sqrt.f64(double)
 
 declare double @llvm.fabs.f64(double)
@@ -5135,14 +5217,14 @@ B294.i.i:                                         ; preds = %B220.i.i
   %.94.i.i = fsub double %"$phi26.0.2.0.i.i", %.88.i.i
   %.98.i.i = fadd double %.48.i.i, %.94.i.i
   %.101.i.i = fadd double %.98.i.i, %"$phi220.0.2.0.i.i"
-  br i1 %.8.i.i, label %B304.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.8.i.i, label %B304.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B304.thread.i.i:                                  ; preds = %B294.i.i
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B304.i.i:                                         ; preds = %B220.i.i
   %.117.i.i = fmul double %.6.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B164.endif.i.i:                                   ; preds = %0
   %.40.i.i = fneg double %.35.i.i
@@ -5158,7 +5240,7 @@ B164.endif.i.i:                                   ; preds = %0
   %.71.i.i = fdiv double %.66.i.i, %.48.i.i
   br label %B220.i.i
 
-_ZN6nbgrad7kernels7widened7arccoshB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B294.i.i, %B304.thread.i.i, %B304.i.i
+_ZN6nbgrad7kernels7widened7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B294.i.i, %B304.thread.i.i, %B304.i.i
   %"$phi314.2.3.02.i.i" = phi double [ %.117.i.i, %B304.i.i ], [ %.6.i, %B304.thread.i.i ], [ %.88.i.i, %B294.i.i ]
   %"$phi314.3.2.0.i.i" = phi double [ 0.000000e+00, %B304.i.i ], [ 0.000000e+00, %B304.thread.i.i ], [ %.101.i.i, %B294.i.i ]
   %.8.i.i.i = bitcast double %"$phi314.2.3.02.i.i" to i64
@@ -5211,7 +5293,7 @@ _ZN6nbgrad7kernels7widened7arccoshB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %result = select i1 %.235.i.i, float 0x7FF0000000000000, float %3
   ret float %result
 }
-;; nbgrad.arccosh.float64.float64 nbgrad.kernels.hyperbolic
+;; nbgrad.arccosh.float64.float64 nbgrad.kernels.hyperbolic e6ebff50ea9db7de
 declare double @llvm.sqrt.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -5239,14 +5321,14 @@ B294.i:                                           ; preds = %B220.i
   %.94.i = fsub double %"$phi26.0.2.0.i", %.88.i
   %.98.i = fadd double %.48.i, %.94.i
   %.101.i = fadd double %.98.i, %"$phi220.0.2.0.i"
-  br i1 %.8.i, label %B304.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.8.i, label %B304.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B304.thread.i:                                    ; preds = %B294.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B304.i:                                           ; preds = %B220.i
   %.117.i = fmul double %a0, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B164.endif.i:                                     ; preds = %0
   %.40.i = fneg double %.35.i
@@ -5262,7 +5344,7 @@ B164.endif.i:                                     ; preds = %0
   %.71.i = fdiv double %.66.i, %.48.i
   br label %B220.i
 
-_ZN6nbgrad7kernels10hyperbolic7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B294.i, %B304.thread.i, %B304.i
+_ZN6nbgrad7kernels10hyperbolic7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B294.i, %B304.thread.i, %B304.i
   %"$phi314.2.3.02.i" = phi double [ %.117.i, %B304.i ], [ %a0, %B304.thread.i ], [ %.88.i, %B294.i ]
   %"$phi314.3.2.0.i" = phi double [ 0.000000e+00, %B304.i ], [ 0.000000e+00, %B304.thread.i ], [ %.101.i, %B294.i ]
   %.8.i.i = bitcast double %"$phi314.2.3.02.i" to i64
@@ -5314,7 +5396,7 @@ _ZN6nbgrad7kernels10hyperbolic7arccoshB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcW
   %"$phi492.0.2.0.i" = select i1 %.235.i, double 0x7FF0000000000000, double %"$phi430.0.2.0.i"
   ret double %"$phi492.0.2.0.i"
 }
-;; nbgrad.arctanh.float32.float32 nbgrad.kernels.widened
+;; nbgrad.arctanh.float32.float32 nbgrad.kernels.widened a05ee0223fab42af
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -5326,7 +5408,7 @@ define internal float @nbgrad.arctanh.float32.float32(float %a0) alwaysinline {
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.25.i.i = fsub double 1.000000e+00, %.8.i.i
   %.37.i.i = fcmp ogt double %.25.i.i, 0.000000e+00
-  br i1 %.37.i.i, label %B214.endif.i.i, label %_ZN6nbgrad7kernels7widened7arctanhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.37.i.i, label %B214.endif.i.i, label %_ZN6nbgrad7kernels7widened7arctanhB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B214.endif.i.i:                                   ; preds = %0
   %.30.i.i = fsub double 1.000000e+00, %.25.i.i
@@ -5341,9 +5423,9 @@ B214.endif.i.i:                                   ; preds = %0
   %.695.i.i = fadd double %.583.i.i, %.644.i.i
   %.91.i.i = fdiv double %.695.i.i, %.25.i.i
   %1 = bitcast double %.44.i.i to i64
-  br label %_ZN6nbgrad7kernels7widened7arctanhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arctanhB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arctanhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B214.endif.i.i
+_ZN6nbgrad7kernels7widened7arctanhB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B214.endif.i.i
   %"$phi110.0.2.06.i.i" = phi i64 [ %1, %B214.endif.i.i ], [ 4607182418800017408, %0 ]
   %"$phi226.4.2.0.i.i" = phi double [ %.91.i.i, %B214.endif.i.i ], [ 0.000000e+00, %0 ]
   %.13.i.i.i = add nsw i64 %"$phi110.0.2.06.i.i", -4604544271217802189
@@ -5396,7 +5478,7 @@ _ZN6nbgrad7kernels7widened7arctanhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %result = fptrunc double %.213.i.i to float
   ret float %result
 }
-;; nbgrad.arctanh.float64.float64 nbgrad.kernels.hyperbolic
+;; nbgrad.arctanh.float64.float64 nbgrad.kernels.hyperbolic a05ee0223fab42af
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -5407,7 +5489,7 @@ define internal double @nbgrad.arctanh.float64.float64(double %a0) alwaysinline 
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.25.i = fsub double 1.000000e+00, %.8.i
   %.37.i = fcmp ogt double %.25.i, 0.000000e+00
-  br i1 %.37.i, label %B214.endif.i, label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.37.i, label %B214.endif.i, label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B214.endif.i:                                     ; preds = %0
   %.30.i = fsub double 1.000000e+00, %.25.i
@@ -5422,9 +5504,9 @@ B214.endif.i:                                     ; preds = %0
   %.695.i = fadd double %.583.i, %.644.i
   %.91.i = fdiv double %.695.i, %.25.i
   %1 = bitcast double %.44.i to i64
-  br label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arctanhB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B214.endif.i
+_ZN6nbgrad7kernels10hyperbolic7arctanhB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B214.endif.i
   %"$phi110.0.2.06.i" = phi i64 [ %1, %B214.endif.i ], [ 4607182418800017408, %0 ]
   %"$phi226.4.2.0.i" = phi double [ %.91.i, %B214.endif.i ], [ 0.000000e+00, %0 ]
   %.13.i.i = add nsw i64 %"$phi110.0.2.06.i", -4604544271217802189
@@ -5476,7 +5558,7 @@ _ZN6nbgrad7kernels10hyperbolic7arctanhB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcW
   %.213.i = tail call double @llvm.copysign.f64(double %"$phi356.2.2.0.i", double %a0)
   ret double %.213.i
 }
-;; nbgrad.hypot.float32.float32.float32 nbgrad.kernels.widened
+;; nbgrad.hypot.float32.float32.float32 nbgrad.kernels.widened 8f08611671421d29
 declare double @llvm.sqrt.f64(double)
 
 define internal float @nbgrad.hypot.float32.float32.float32(float %a0, float %a1) alwaysinline {
@@ -5497,7 +5579,7 @@ define internal float @nbgrad.hypot.float32.float32.float32(float %a0, float %a1
 }
 
 declare double @llvm.fabs.f64(double)
-;; nbgrad.hypot.float64.float64.float64 nbgrad.kernels.power
+;; nbgrad.hypot.float64.float64.float64 nbgrad.kernels.power 8f08611671421d29
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.sqrt.f64(double)
@@ -5530,7 +5612,7 @@ B198.i:                                           ; preds = %B196.i, %B144.i, %0
   %.140.i = fadd double %.138.i, %.139.i
   %.157.i = tail call double @llvm.sqrt.f64(double %.140.i)
   %.162.i = fcmp ogt double %.140.i, 0.000000e+00
-  br i1 %.162.i, label %B384.i, label %_ZN6nbgrad7kernels5power5hypotB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.162.i, label %B384.i, label %_ZN6nbgrad7kernels5power5hypotB4v212B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B384.i:                                           ; preds = %B198.i
   %.145.i = fsub double %.138.i, %.140.i
@@ -5546,9 +5628,9 @@ B384.i:                                           ; preds = %B198.i
   %.172.i = fadd double %.168.i, %.152.i
   %.175.i = fmul double %.172.i, 5.000000e-01
   %.180.i = fdiv double %.175.i, %.157.i
-  br label %_ZN6nbgrad7kernels5power5hypotB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5hypotB4v212B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5hypotB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B198.i, %B384.i
+_ZN6nbgrad7kernels5power5hypotB4v212B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B198.i, %B384.i
   %"$phi440.0.2.0.i" = phi double [ %.180.i, %B384.i ], [ 0.000000e+00, %B198.i ]
   %.196.i = fadd double %.157.i, %"$phi440.0.2.0.i"
   %.200.i = fmul double %"$phi198.0.3.0.i", %.196.i
@@ -5561,268 +5643,268 @@ _ZN6nbgrad7kernels5power5hypotB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2
   %"$phi646.0.2.0.i" = select i1 %.241.i, double 0x7FF0000000000000, double %"$phi552.0.2.0.i"
   ret double %"$phi646.0.2.0.i"
 }
-;; nbgrad.floor.bool.bool nbgrad.kernels.arithmetic
+;; nbgrad.floor.bool.bool nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i1 @nbgrad.floor.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.floor.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.floor.int8.int8 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i8 @nbgrad.floor.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.floor.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.floor.int16.int16 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i16 @nbgrad.floor.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.floor.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.floor.int32.int32 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i32 @nbgrad.floor.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.floor.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.floor.int64.int64 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i64 @nbgrad.floor.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.floor.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.floor.uint8.uint8 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i8 @nbgrad.floor.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.floor.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.floor.uint16.uint16 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i16 @nbgrad.floor.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.floor.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.floor.uint32.uint32 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i32 @nbgrad.floor.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.floor.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.floor.uint64.uint64 nbgrad.kernels.arithmetic 7aa4a75548a990bc
 define internal i64 @nbgrad.floor.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.floor.float32.float32 nbgrad.kernels.rounding
+;; nbgrad.floor.float32.float32 nbgrad.kernels.rounding 7aa4a75548a990bc
 declare float @llvm.floor.f32(float)
 
 define internal float @nbgrad.floor.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.floor.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.floor.float64.float64 nbgrad.kernels.rounding
+;; nbgrad.floor.float64.float64 nbgrad.kernels.rounding 7aa4a75548a990bc
 declare double @llvm.floor.f64(double)
 
 define internal double @nbgrad.floor.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.floor.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.ceil.bool.bool nbgrad.kernels.arithmetic
+;; nbgrad.ceil.bool.bool nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i1 @nbgrad.ceil.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.ceil.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.int8.int8 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i8 @nbgrad.ceil.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.ceil.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.int16.int16 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i16 @nbgrad.ceil.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.ceil.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.int32.int32 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i32 @nbgrad.ceil.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.ceil.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.int64.int64 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i64 @nbgrad.ceil.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.ceil.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.uint8.uint8 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i8 @nbgrad.ceil.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.ceil.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.uint16.uint16 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i16 @nbgrad.ceil.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.ceil.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.uint32.uint32 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i32 @nbgrad.ceil.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.ceil.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.ceil.uint64.uint64 nbgrad.kernels.arithmetic 2dd1577eea56c531
 define internal i64 @nbgrad.ceil.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.ceil.float32.float32 nbgrad.kernels.rounding
+;; nbgrad.ceil.float32.float32 nbgrad.kernels.rounding 2dd1577eea56c531
 declare float @llvm.ceil.f32(float)
 
 define internal float @nbgrad.ceil.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.ceil.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.ceil.float64.float64 nbgrad.kernels.rounding
+;; nbgrad.ceil.float64.float64 nbgrad.kernels.rounding 2dd1577eea56c531
 declare double @llvm.ceil.f64(double)
 
 define internal double @nbgrad.ceil.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.ceil.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.rint.bool.bool nbgrad.kernels.arithmetic
+;; nbgrad.rint.bool.bool nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i1 @nbgrad.rint.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.rint.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.rint.int8.int8 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i8 @nbgrad.rint.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.rint.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.rint.int16.int16 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i16 @nbgrad.rint.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.rint.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.rint.int32.int32 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i32 @nbgrad.rint.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.rint.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.rint.int64.int64 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i64 @nbgrad.rint.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.rint.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.rint.uint8.uint8 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i8 @nbgrad.rint.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.rint.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.rint.uint16.uint16 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i16 @nbgrad.rint.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.rint.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.rint.uint32.uint32 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i32 @nbgrad.rint.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.rint.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.rint.uint64.uint64 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
 define internal i64 @nbgrad.rint.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.rint.float32.float32 nbgrad.kernels.rounding
+;; nbgrad.rint.float32.float32 nbgrad.kernels.rounding 8e9d1e537d2cc949
 declare float @llvm.rint.f32(float)
 
 define internal float @nbgrad.rint.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.rint.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.rint.float64.float64 nbgrad.kernels.rounding
+;; nbgrad.rint.float64.float64 nbgrad.kernels.rounding 8e9d1e537d2cc949
 declare double @llvm.rint.f64(double)
 
 define internal double @nbgrad.rint.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.rint.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.trunc.bool.bool nbgrad.kernels.arithmetic
+;; nbgrad.trunc.bool.bool nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i1 @nbgrad.trunc.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.trunc.int8.int8 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.int8.int8 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i8 @nbgrad.trunc.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.trunc.int16.int16 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.int16.int16 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i16 @nbgrad.trunc.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.trunc.int32.int32 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.int32.int32 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i32 @nbgrad.trunc.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.trunc.int64.int64 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.int64.int64 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i64 @nbgrad.trunc.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.trunc.uint8.uint8 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.uint8.uint8 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i8 @nbgrad.trunc.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.trunc.uint16.uint16 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.uint16.uint16 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i16 @nbgrad.trunc.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.trunc.uint32.uint32 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.uint32.uint32 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i32 @nbgrad.trunc.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.trunc.uint64.uint64 nbgrad.kernels.arithmetic
+;; nbgrad.trunc.uint64.uint64 nbgrad.kernels.arithmetic e5f45fb9632b8153
 define internal i64 @nbgrad.trunc.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.trunc.float32.float32 nbgrad.kernels.rounding
+;; nbgrad.trunc.float32.float32 nbgrad.kernels.rounding e5f45fb9632b8153
 declare float @llvm.trunc.f32(float)
 
 define internal float @nbgrad.trunc.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.trunc.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.trunc.float64.float64 nbgrad.kernels.rounding
+;; nbgrad.trunc.float64.float64 nbgrad.kernels.rounding e5f45fb9632b8153
 declare double @llvm.trunc.f64(double)
 
 define internal double @nbgrad.trunc.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.trunc.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.maximum.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.maximum.bool.bool.bool nbgrad.kernels.comparison 98e9a4c59875540e
 define internal i1 @nbgrad.maximum.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
   ret i1 %1
 }
-;; nbgrad.maximum.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.maximum.int8.int8.int8 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i8 @llvm.smax.i8(i8, i8)
 
 define internal i8 @nbgrad.maximum.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.smax.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.maximum.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.maximum.int16.int16.int16 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i16 @llvm.smax.i16(i16, i16)
 
 define internal i16 @nbgrad.maximum.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.smax.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.maximum.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.maximum.int32.int32.int32 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i32 @llvm.smax.i32(i32, i32)
 
 define internal i32 @nbgrad.maximum.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.smax.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.maximum.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.maximum.int64.int64.int64 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal i64 @nbgrad.maximum.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.smax.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.maximum.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.maximum.uint8.uint8.uint8 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i8 @llvm.umax.i8(i8, i8)
 
 define internal i8 @nbgrad.maximum.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.umax.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.maximum.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.maximum.uint16.uint16.uint16 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i16 @llvm.umax.i16(i16, i16)
 
 define internal i16 @nbgrad.maximum.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.umax.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.maximum.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.maximum.uint32.uint32.uint32 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i32 @llvm.umax.i32(i32, i32)
 
 define internal i32 @nbgrad.maximum.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.umax.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.maximum.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.maximum.uint64.uint64.uint64 nbgrad.kernels.comparison 98e9a4c59875540e
 declare i64 @llvm.umax.i64(i64, i64)
 
 define internal i64 @nbgrad.maximum.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.umax.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.maximum.float32.float32.float32 nbgrad.kernels.comparison
+;; nbgrad.maximum.float32.float32.float32 nbgrad.kernels.comparison 98e9a4c59875540e
 define internal float @nbgrad.maximum.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.12.i = fcmp ogt float %a0, %a1
   %.14.i = fcmp uno float %a0, 0.000000e+00
@@ -5830,7 +5912,7 @@ define internal float @nbgrad.maximum.float32.float32.float32(float %a0, float %
   %"$phi64.0.2.0.i" = select i1 %.15.i, float %a0, float %a1
   ret float %"$phi64.0.2.0.i"
 }
-;; nbgrad.maximum.float64.float64.float64 nbgrad.kernels.comparison
+;; nbgrad.maximum.float64.float64.float64 nbgrad.kernels.comparison 98e9a4c59875540e
 define internal double @nbgrad.maximum.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.12.i = fcmp ogt double %a0, %a1
   %.14.i = fcmp uno double %a0, 0.000000e+00
@@ -5838,68 +5920,68 @@ define internal double @nbgrad.maximum.float64.float64.float64(double %a0, doubl
   %"$phi64.0.2.0.i" = select i1 %.15.i, double %a0, double %a1
   ret double %"$phi64.0.2.0.i"
 }
-;; nbgrad.minimum.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.minimum.bool.bool.bool nbgrad.kernels.comparison d80822bc4294ea00
 define internal i1 @nbgrad.minimum.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = and i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.minimum.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.minimum.int8.int8.int8 nbgrad.kernels.comparison d80822bc4294ea00
 declare i8 @llvm.smin.i8(i8, i8)
 
 define internal i8 @nbgrad.minimum.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.smin.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.minimum.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.minimum.int16.int16.int16 nbgrad.kernels.comparison d80822bc4294ea00
 declare i16 @llvm.smin.i16(i16, i16)
 
 define internal i16 @nbgrad.minimum.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.smin.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.minimum.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.minimum.int32.int32.int32 nbgrad.kernels.comparison d80822bc4294ea00
 declare i32 @llvm.smin.i32(i32, i32)
 
 define internal i32 @nbgrad.minimum.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.smin.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.minimum.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.minimum.int64.int64.int64 nbgrad.kernels.comparison d80822bc4294ea00
 declare i64 @llvm.smin.i64(i64, i64)
 
 define internal i64 @nbgrad.minimum.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.smin.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.minimum.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.minimum.uint8.uint8.uint8 nbgrad.kernels.comparison d80822bc4294ea00
 declare i8 @llvm.umin.i8(i8, i8)
 
 define internal i8 @nbgrad.minimum.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.umin.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.minimum.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.minimum.uint16.uint16.uint16 nbgrad.kernels.comparison d80822bc4294ea00
 declare i16 @llvm.umin.i16(i16, i16)
 
 define internal i16 @nbgrad.minimum.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.umin.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.minimum.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.minimum.uint32.uint32.uint32 nbgrad.kernels.comparison d80822bc4294ea00
 declare i32 @llvm.umin.i32(i32, i32)
 
 define internal i32 @nbgrad.minimum.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.umin.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.minimum.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.minimum.uint64.uint64.uint64 nbgrad.kernels.comparison d80822bc4294ea00
 declare i64 @llvm.umin.i64(i64, i64)
 
 define internal i64 @nbgrad.minimum.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.umin.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.minimum.float32.float32.float32 nbgrad.kernels.comparison
+;; nbgrad.minimum.float32.float32.float32 nbgrad.kernels.comparison d80822bc4294ea00
 define internal float @nbgrad.minimum.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.12.i = fcmp olt float %a0, %a1
   %.14.i = fcmp uno float %a0, 0.000000e+00
@@ -5907,7 +5989,7 @@ define internal float @nbgrad.minimum.float32.float32.float32(float %a0, float %
   %"$phi64.0.2.0.i" = select i1 %.15.i, float %a0, float %a1
   ret float %"$phi64.0.2.0.i"
 }
-;; nbgrad.minimum.float64.float64.float64 nbgrad.kernels.comparison
+;; nbgrad.minimum.float64.float64.float64 nbgrad.kernels.comparison d80822bc4294ea00
 define internal double @nbgrad.minimum.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.12.i = fcmp olt double %a0, %a1
   %.14.i = fcmp uno double %a0, 0.000000e+00
@@ -5915,68 +5997,68 @@ define internal double @nbgrad.minimum.float64.float64.float64(double %a0, doubl
   %"$phi64.0.2.0.i" = select i1 %.15.i, double %a0, double %a1
   ret double %"$phi64.0.2.0.i"
 }
-;; nbgrad.fmax.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.fmax.bool.bool.bool nbgrad.kernels.comparison aaa86c05fe6ac0b1
 define internal i1 @nbgrad.fmax.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
   ret i1 %1
 }
-;; nbgrad.fmax.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.fmax.int8.int8.int8 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i8 @llvm.smax.i8(i8, i8)
 
 define internal i8 @nbgrad.fmax.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.smax.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.fmax.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.fmax.int16.int16.int16 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i16 @llvm.smax.i16(i16, i16)
 
 define internal i16 @nbgrad.fmax.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.smax.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.fmax.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.fmax.int32.int32.int32 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i32 @llvm.smax.i32(i32, i32)
 
 define internal i32 @nbgrad.fmax.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.smax.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.fmax.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.fmax.int64.int64.int64 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal i64 @nbgrad.fmax.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.smax.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.fmax.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.fmax.uint8.uint8.uint8 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i8 @llvm.umax.i8(i8, i8)
 
 define internal i8 @nbgrad.fmax.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.umax.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.fmax.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.fmax.uint16.uint16.uint16 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i16 @llvm.umax.i16(i16, i16)
 
 define internal i16 @nbgrad.fmax.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.umax.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.fmax.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.fmax.uint32.uint32.uint32 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i32 @llvm.umax.i32(i32, i32)
 
 define internal i32 @nbgrad.fmax.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.umax.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.fmax.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.fmax.uint64.uint64.uint64 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 declare i64 @llvm.umax.i64(i64, i64)
 
 define internal i64 @nbgrad.fmax.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.umax.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.fmax.float32.float32.float32 nbgrad.kernels.comparison
+;; nbgrad.fmax.float32.float32.float32 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 define internal float @nbgrad.fmax.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.12.i = fcmp oge float %a0, %a1
   %.14.i = fcmp uno float %a1, 0.000000e+00
@@ -5984,7 +6066,7 @@ define internal float @nbgrad.fmax.float32.float32.float32(float %a0, float %a1)
   %"$phi64.0.2.0.i" = select i1 %.15.i, float %a0, float %a1
   ret float %"$phi64.0.2.0.i"
 }
-;; nbgrad.fmax.float64.float64.float64 nbgrad.kernels.comparison
+;; nbgrad.fmax.float64.float64.float64 nbgrad.kernels.comparison aaa86c05fe6ac0b1
 define internal double @nbgrad.fmax.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.12.i = fcmp oge double %a0, %a1
   %.14.i = fcmp uno double %a1, 0.000000e+00
@@ -5992,68 +6074,68 @@ define internal double @nbgrad.fmax.float64.float64.float64(double %a0, double %
   %"$phi64.0.2.0.i" = select i1 %.15.i, double %a0, double %a1
   ret double %"$phi64.0.2.0.i"
 }
-;; nbgrad.fmin.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.fmin.bool.bool.bool nbgrad.kernels.comparison 518385e99d06d253
 define internal i1 @nbgrad.fmin.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = and i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.fmin.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.fmin.int8.int8.int8 nbgrad.kernels.comparison 518385e99d06d253
 declare i8 @llvm.smin.i8(i8, i8)
 
 define internal i8 @nbgrad.fmin.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.smin.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.fmin.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.fmin.int16.int16.int16 nbgrad.kernels.comparison 518385e99d06d253
 declare i16 @llvm.smin.i16(i16, i16)
 
 define internal i16 @nbgrad.fmin.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.smin.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.fmin.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.fmin.int32.int32.int32 nbgrad.kernels.comparison 518385e99d06d253
 declare i32 @llvm.smin.i32(i32, i32)
 
 define internal i32 @nbgrad.fmin.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.smin.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.fmin.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.fmin.int64.int64.int64 nbgrad.kernels.comparison 518385e99d06d253
 declare i64 @llvm.smin.i64(i64, i64)
 
 define internal i64 @nbgrad.fmin.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.smin.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.fmin.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.fmin.uint8.uint8.uint8 nbgrad.kernels.comparison 518385e99d06d253
 declare i8 @llvm.umin.i8(i8, i8)
 
 define internal i8 @nbgrad.fmin.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %spec.select.i = tail call i8 @llvm.umin.i8(i8 %a0, i8 %a1)
   ret i8 %spec.select.i
 }
-;; nbgrad.fmin.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.fmin.uint16.uint16.uint16 nbgrad.kernels.comparison 518385e99d06d253
 declare i16 @llvm.umin.i16(i16, i16)
 
 define internal i16 @nbgrad.fmin.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %spec.select.i = tail call i16 @llvm.umin.i16(i16 %a0, i16 %a1)
   ret i16 %spec.select.i
 }
-;; nbgrad.fmin.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.fmin.uint32.uint32.uint32 nbgrad.kernels.comparison 518385e99d06d253
 declare i32 @llvm.umin.i32(i32, i32)
 
 define internal i32 @nbgrad.fmin.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %spec.select.i = tail call i32 @llvm.umin.i32(i32 %a0, i32 %a1)
   ret i32 %spec.select.i
 }
-;; nbgrad.fmin.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.fmin.uint64.uint64.uint64 nbgrad.kernels.comparison 518385e99d06d253
 declare i64 @llvm.umin.i64(i64, i64)
 
 define internal i64 @nbgrad.fmin.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %spec.select.i = tail call i64 @llvm.umin.i64(i64 %a0, i64 %a1)
   ret i64 %spec.select.i
 }
-;; nbgrad.fmin.float32.float32.float32 nbgrad.kernels.comparison
+;; nbgrad.fmin.float32.float32.float32 nbgrad.kernels.comparison 518385e99d06d253
 define internal float @nbgrad.fmin.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.12.i = fcmp ole float %a0, %a1
   %.14.i = fcmp uno float %a1, 0.000000e+00
@@ -6061,7 +6143,7 @@ define internal float @nbgrad.fmin.float32.float32.float32(float %a0, float %a1)
   %"$phi64.0.2.0.i" = select i1 %.15.i, float %a0, float %a1
   ret float %"$phi64.0.2.0.i"
 }
-;; nbgrad.fmin.float64.float64.float64 nbgrad.kernels.comparison
+;; nbgrad.fmin.float64.float64.float64 nbgrad.kernels.comparison 518385e99d06d253
 define internal double @nbgrad.fmin.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.12.i = fcmp ole double %a0, %a1
   %.14.i = fcmp uno double %a1, 0.000000e+00
@@ -6069,73 +6151,73 @@ define internal double @nbgrad.fmin.float64.float64.float64(double %a0, double %
   %"$phi64.0.2.0.i" = select i1 %.15.i, double %a0, double %a1
   ret double %"$phi64.0.2.0.i"
 }
-;; nbgrad.copysign.float32.float32.float32 nbgrad.kernels.comparison
+;; nbgrad.copysign.float32.float32.float32 nbgrad.kernels.comparison cfb750234045e8e4
 declare float @llvm.copysign.f32(float, float)
 
 define internal float @nbgrad.copysign.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.6.i = tail call float @llvm.copysign.f32(float %a0, float %a1)
   ret float %.6.i
 }
-;; nbgrad.copysign.float64.float64.float64 nbgrad.kernels.comparison
+;; nbgrad.copysign.float64.float64.float64 nbgrad.kernels.comparison cfb750234045e8e4
 declare double @llvm.copysign.f64(double, double)
 
 define internal double @nbgrad.copysign.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.6.i = tail call double @llvm.copysign.f64(double %a0, double %a1)
   ret double %.6.i
 }
-;; nbgrad.signbit.bool.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.bool.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal noundef i1 @nbgrad.signbit.bool.bool(i1 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.signbit.int8.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.int8.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal i1 @nbgrad.signbit.int8.bool(i8 %a0) alwaysinline {
   %truth = icmp slt i8 %a0, 0
   ret i1 %truth
 }
-;; nbgrad.signbit.int16.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.int16.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal i1 @nbgrad.signbit.int16.bool(i16 %a0) alwaysinline {
   %truth = icmp slt i16 %a0, 0
   ret i1 %truth
 }
-;; nbgrad.signbit.int32.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.int32.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal i1 @nbgrad.signbit.int32.bool(i32 %a0) alwaysinline {
   %truth = icmp slt i32 %a0, 0
   ret i1 %truth
 }
-;; nbgrad.signbit.int64.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.int64.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal i1 @nbgrad.signbit.int64.bool(i64 %a0) alwaysinline {
   %truth = icmp slt i64 %a0, 0
   ret i1 %truth
 }
-;; nbgrad.signbit.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.uint8.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal noundef i1 @nbgrad.signbit.uint8.bool(i8 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.signbit.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.uint16.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal noundef i1 @nbgrad.signbit.uint16.bool(i16 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.signbit.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.uint32.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal noundef i1 @nbgrad.signbit.uint32.bool(i32 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.signbit.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.uint64.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal noundef i1 @nbgrad.signbit.uint64.bool(i64 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.signbit.float32.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.float32.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal i1 @nbgrad.signbit.float32.bool(float %a0) alwaysinline {
   %.5.i = bitcast float %a0 to i32
   %truth = icmp slt i32 %.5.i, 0
   ret i1 %truth
 }
-;; nbgrad.signbit.float64.bool nbgrad.kernels.comparison
+;; nbgrad.signbit.float64.bool nbgrad.kernels.comparison 9b7dfb39d3e2d472
 define internal i1 @nbgrad.signbit.float64.bool(double %a0) alwaysinline {
   %.5.i = bitcast double %a0 to i64
   %truth = icmp slt i64 %.5.i, 0
   ret i1 %truth
 }
-;; nbgrad.nextafter.float32.float32.float32 nbgrad.kernels.comparison
+;; nbgrad.nextafter.float32.float32.float32 nbgrad.kernels.comparison dd25925ff15a2964
 declare float @llvm.copysign.f32(float, float)
 
 define internal float @nbgrad.nextafter.float32.float32.float32(float %a0, float %a1) alwaysinline {
@@ -6147,24 +6229,24 @@ define internal float @nbgrad.nextafter.float32.float32.float32(float %a0, float
   %.35.i = add i32 %spec.select.i, %.11.i
   %.39.i = bitcast i32 %.35.i to float
   %.52.i = fcmp oeq float %a0, %a1
-  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v312B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
+  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v314B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
 
 B180.i:                                           ; preds = %0
   %.46.i = tail call float @llvm.copysign.f32(float 0x36A0000000000000, float %a1)
   %.65.i = fcmp oeq float %a0, 0.000000e+00
-  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v312B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
+  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v314B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
 
 B196.i:                                           ; preds = %B180.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v312B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v314B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float32B4v312B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
+_ZN6nbgrad7kernels10comparison17nextafter_float32B4v314B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
   %"$phi198.0.3.0.i" = phi float [ %.39.i, %B196.i ], [ %a1, %0 ], [ %.46.i, %B180.i ]
   %.93.i = fcmp uno float %a0, %a1
   %.99.i = fadd float %a0, %a1
   %"$phi294.0.2.0.i" = select i1 %.93.i, float %.99.i, float %"$phi198.0.3.0.i"
   ret float %"$phi294.0.2.0.i"
 }
-;; nbgrad.nextafter.float64.float64.float64 nbgrad.kernels.comparison
+;; nbgrad.nextafter.float64.float64.float64 nbgrad.kernels.comparison dd25925ff15a2964
 declare double @llvm.copysign.f64(double, double)
 
 define internal double @nbgrad.nextafter.float64.float64.float64(double %a0, double %a1) alwaysinline {
@@ -6176,811 +6258,811 @@ define internal double @nbgrad.nextafter.float64.float64.float64(double %a0, dou
   %.33.i = add nsw i64 %spec.select.i, %.11.i
   %.36.i = bitcast i64 %.33.i to double
   %.47.i = fcmp oeq double %a0, %a1
-  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v313B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
+  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v315B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
 
 B154.i:                                           ; preds = %0
   %.41.i = tail call double @llvm.copysign.f64(double 4.940660e-324, double %a1)
   %.59.i = fcmp oeq double %a0, 0.000000e+00
-  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v313B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
+  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v315B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
 
 B170.i:                                           ; preds = %B154.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v313B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v315B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float64B4v313B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
+_ZN6nbgrad7kernels10comparison17nextafter_float64B4v315B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
   %"$phi172.0.3.0.i" = phi double [ %.36.i, %B170.i ], [ %a1, %0 ], [ %.41.i, %B154.i ]
   %.87.i = fcmp uno double %a0, %a1
   %.93.i = fadd double %a0, %a1
   %"$phi268.0.2.0.i" = select i1 %.87.i, double %.93.i, double %"$phi172.0.3.0.i"
   ret double %"$phi268.0.2.0.i"
 }
-;; nbgrad.equal.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.equal.bool.bool.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = xor i1 %a0, %a1
   %.24.i = xor i1 %1, true
   ret i1 %.24.i
 }
-;; nbgrad.equal.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.equal.int8.int8.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp eq i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.equal.int16.int16.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp eq i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.equal.int32.int32.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp eq i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.equal.int64.int64.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp eq i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.equal.uint8.uint8.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp eq i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.equal.uint16.uint16.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp eq i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.equal.uint32.uint32.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp eq i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.equal.uint64.uint64.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp eq i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.equal.float32.float32.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.6.i = fcmp oeq float %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.equal.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.equal.float64.float64.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.6.i = fcmp oeq double %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.bool.bool.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = xor i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.not_equal.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.int8.int8.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp ne i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.int16.int16.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp ne i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.int32.int32.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp ne i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.int64.int64.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp ne i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.uint8.uint8.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp ne i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.uint16.uint16.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp ne i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.uint32.uint32.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp ne i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.uint64.uint64.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp ne i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.float32.float32.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.6.i = fcmp une float %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.not_equal.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.not_equal.float64.float64.bool nbgrad.kernels.comparison 2108b868be89dd4b
 define internal i1 @nbgrad.not_equal.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.6.i = fcmp une double %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.less.bool.bool.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.8.i = xor i1 %a0, true
   %.24.i = and i1 %a1, %.8.i
   ret i1 %.24.i
 }
-;; nbgrad.less.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.less.int8.int8.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp slt i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.less.int16.int16.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp slt i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.less.int32.int32.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp slt i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.less.int64.int64.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp slt i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.less.uint8.uint8.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp ult i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.less.uint16.uint16.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp ult i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.less.uint32.uint32.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp ult i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.less.uint64.uint64.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp ult i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.less.float32.float32.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.6.i = fcmp olt float %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.less.float64.float64.bool nbgrad.kernels.comparison 8577947d82a47d50
 define internal i1 @nbgrad.less.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.6.i = fcmp olt double %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.bool.bool.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.8.i = xor i1 %a0, true
   %.24.i = or i1 %a1, %.8.i
   ret i1 %.24.i
 }
-;; nbgrad.less_equal.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.int8.int8.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp sle i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.int16.int16.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp sle i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.int32.int32.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp sle i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.int64.int64.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp sle i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.uint8.uint8.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp ule i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.uint16.uint16.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp ule i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.uint32.uint32.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp ule i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.uint64.uint64.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp ule i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.float32.float32.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.6.i = fcmp ole float %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.less_equal.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.less_equal.float64.float64.bool nbgrad.kernels.comparison 306c5968926db15e
 define internal i1 @nbgrad.less_equal.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.6.i = fcmp ole double %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.greater.bool.bool.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.17.i = xor i1 %a1, true
   %.24.i = and i1 %a0, %.17.i
   ret i1 %.24.i
 }
-;; nbgrad.greater.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.greater.int8.int8.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp sgt i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.greater.int16.int16.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp sgt i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.greater.int32.int32.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp sgt i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.greater.int64.int64.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp sgt i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.greater.uint8.uint8.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp ugt i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.greater.uint16.uint16.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp ugt i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.greater.uint32.uint32.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp ugt i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.greater.uint64.uint64.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp ugt i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.greater.float32.float32.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.6.i = fcmp ogt float %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.greater.float64.float64.bool nbgrad.kernels.comparison 34832605e5c16ba3
 define internal i1 @nbgrad.greater.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.6.i = fcmp ogt double %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.bool.bool.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.17.i = xor i1 %a1, true
   %.24.i = or i1 %a0, %.17.i
   ret i1 %.24.i
 }
-;; nbgrad.greater_equal.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.int8.int8.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp sge i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.int16.int16.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp sge i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.int32.int32.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp sge i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.int64.int64.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp sge i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.uint8.uint8.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.6.i = icmp uge i8 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.uint16.uint16.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.6.i = icmp uge i16 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.uint32.uint32.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.6.i = icmp uge i32 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.uint64.uint64.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp uge i64 %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.float32.float32.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.6.i = fcmp oge float %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.greater_equal.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.greater_equal.float64.float64.bool nbgrad.kernels.comparison 0d34011bee649843
 define internal i1 @nbgrad.greater_equal.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.6.i = fcmp oge double %a0, %a1
   ret i1 %.6.i
 }
-;; nbgrad.logical_and.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.bool.bool.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = and i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.logical_and.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.int8.int8.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.7.i = icmp ne i8 %a0, 0
   %.9.i = icmp ne i8 %a1, 0
   %.10.i = and i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_and.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.int16.int16.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.7.i = icmp ne i16 %a0, 0
   %.9.i = icmp ne i16 %a1, 0
   %.10.i = and i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_and.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.int32.int32.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.7.i = icmp ne i32 %a0, 0
   %.9.i = icmp ne i32 %a1, 0
   %.10.i = and i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_and.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.int64.int64.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp ne i64 %a0, 0
   %.7.i = icmp ne i64 %a1, 0
   %.8.i = and i1 %.6.i, %.7.i
   ret i1 %.8.i
 }
-;; nbgrad.logical_and.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.uint8.uint8.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.7.i = icmp ne i8 %a0, 0
   %.9.i = icmp ne i8 %a1, 0
   %.10.i = and i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_and.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.uint16.uint16.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.7.i = icmp ne i16 %a0, 0
   %.9.i = icmp ne i16 %a1, 0
   %.10.i = and i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_and.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.uint32.uint32.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.7.i = icmp ne i32 %a0, 0
   %.9.i = icmp ne i32 %a1, 0
   %.10.i = and i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_and.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.uint64.uint64.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.8.i = icmp ne i64 %a0, 0
   %.11.i = icmp ne i64 %a1, 0
   %.12.i = and i1 %.8.i, %.11.i
   ret i1 %.12.i
 }
-;; nbgrad.logical_and.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.float32.float32.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.8.i = fcmp une float %a0, 0.000000e+00
   %.11.i = fcmp une float %a1, 0.000000e+00
   %.12.i = and i1 %.8.i, %.11.i
   ret i1 %.12.i
 }
-;; nbgrad.logical_and.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_and.float64.float64.bool nbgrad.kernels.comparison 1b116f5f38fa979c
 define internal i1 @nbgrad.logical_and.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.7.i = fcmp une double %a0, 0.000000e+00
   %.9.i = fcmp une double %a1, 0.000000e+00
   %.10.i = and i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_or.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.bool.bool.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
   ret i1 %1
 }
-;; nbgrad.logical_or.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.int8.int8.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %1 = or i8 %a1, %a0
   %.10.i = icmp ne i8 %1, 0
   ret i1 %.10.i
 }
-;; nbgrad.logical_or.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.int16.int16.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %1 = or i16 %a1, %a0
   %.10.i = icmp ne i16 %1, 0
   ret i1 %.10.i
 }
-;; nbgrad.logical_or.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.int32.int32.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %1 = or i32 %a1, %a0
   %.10.i = icmp ne i32 %1, 0
   ret i1 %.10.i
 }
-;; nbgrad.logical_or.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.int64.int64.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %1 = or i64 %a1, %a0
   %.8.i = icmp ne i64 %1, 0
   ret i1 %.8.i
 }
-;; nbgrad.logical_or.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.uint8.uint8.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %1 = or i8 %a1, %a0
   %.10.i = icmp ne i8 %1, 0
   ret i1 %.10.i
 }
-;; nbgrad.logical_or.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.uint16.uint16.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %1 = or i16 %a1, %a0
   %.10.i = icmp ne i16 %1, 0
   ret i1 %.10.i
 }
-;; nbgrad.logical_or.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.uint32.uint32.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %1 = or i32 %a1, %a0
   %.10.i = icmp ne i32 %1, 0
   ret i1 %.10.i
 }
-;; nbgrad.logical_or.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.uint64.uint64.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %1 = or i64 %a1, %a0
   %.12.i = icmp ne i64 %1, 0
   ret i1 %.12.i
 }
-;; nbgrad.logical_or.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.float32.float32.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.8.i = fcmp une float %a0, 0.000000e+00
   %.11.i = fcmp une float %a1, 0.000000e+00
   %.12.i = or i1 %.8.i, %.11.i
   ret i1 %.12.i
 }
-;; nbgrad.logical_or.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_or.float64.float64.bool nbgrad.kernels.comparison af221d0807da989b
 define internal i1 @nbgrad.logical_or.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.7.i = fcmp une double %a0, 0.000000e+00
   %.9.i = fcmp une double %a1, 0.000000e+00
   %.10.i = or i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_xor.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.bool.bool.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = xor i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.logical_xor.int8.int8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.int8.int8.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.int8.int8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.7.i = icmp ne i8 %a0, 0
   %.9.i = icmp ne i8 %a1, 0
   %.10.i = xor i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_xor.int16.int16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.int16.int16.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.int16.int16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.7.i = icmp ne i16 %a0, 0
   %.9.i = icmp ne i16 %a1, 0
   %.10.i = xor i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_xor.int32.int32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.int32.int32.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.int32.int32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.7.i = icmp ne i32 %a0, 0
   %.9.i = icmp ne i32 %a1, 0
   %.10.i = xor i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_xor.int64.int64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.int64.int64.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.int64.int64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = icmp ne i64 %a0, 0
   %.7.i = icmp ne i64 %a1, 0
   %.8.i = xor i1 %.6.i, %.7.i
   ret i1 %.8.i
 }
-;; nbgrad.logical_xor.uint8.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.uint8.uint8.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.uint8.uint8.bool(i8 %a0, i8 %a1) alwaysinline {
   %.7.i = icmp ne i8 %a0, 0
   %.9.i = icmp ne i8 %a1, 0
   %.10.i = xor i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_xor.uint16.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.uint16.uint16.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.uint16.uint16.bool(i16 %a0, i16 %a1) alwaysinline {
   %.7.i = icmp ne i16 %a0, 0
   %.9.i = icmp ne i16 %a1, 0
   %.10.i = xor i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_xor.uint32.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.uint32.uint32.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.uint32.uint32.bool(i32 %a0, i32 %a1) alwaysinline {
   %.7.i = icmp ne i32 %a0, 0
   %.9.i = icmp ne i32 %a1, 0
   %.10.i = xor i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_xor.uint64.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.uint64.uint64.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.uint64.uint64.bool(i64 %a0, i64 %a1) alwaysinline {
   %.8.i = icmp ne i64 %a0, 0
   %.11.i = icmp ne i64 %a1, 0
   %.12.i = xor i1 %.8.i, %.11.i
   ret i1 %.12.i
 }
-;; nbgrad.logical_xor.float32.float32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.float32.float32.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.float32.float32.bool(float %a0, float %a1) alwaysinline {
   %.8.i = fcmp une float %a0, 0.000000e+00
   %.11.i = fcmp une float %a1, 0.000000e+00
   %.12.i = xor i1 %.8.i, %.11.i
   ret i1 %.12.i
 }
-;; nbgrad.logical_xor.float64.float64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_xor.float64.float64.bool nbgrad.kernels.comparison 703316f520c2572c
 define internal i1 @nbgrad.logical_xor.float64.float64.bool(double %a0, double %a1) alwaysinline {
   %.7.i = fcmp une double %a0, 0.000000e+00
   %.9.i = fcmp une double %a1, 0.000000e+00
   %.10.i = xor i1 %.7.i, %.9.i
   ret i1 %.10.i
 }
-;; nbgrad.logical_not.bool.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.bool.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.bool.bool(i1 %a0) alwaysinline {
   %1 = xor i1 %a0, true
   ret i1 %1
 }
-;; nbgrad.logical_not.int8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.int8.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.int8.bool(i8 %a0) alwaysinline {
   %.6.i = icmp eq i8 %a0, 0
   ret i1 %.6.i
 }
-;; nbgrad.logical_not.int16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.int16.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.int16.bool(i16 %a0) alwaysinline {
   %.6.i = icmp eq i16 %a0, 0
   ret i1 %.6.i
 }
-;; nbgrad.logical_not.int32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.int32.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.int32.bool(i32 %a0) alwaysinline {
   %.6.i = icmp eq i32 %a0, 0
   ret i1 %.6.i
 }
-;; nbgrad.logical_not.int64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.int64.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.int64.bool(i64 %a0) alwaysinline {
   %.5.i = icmp eq i64 %a0, 0
   ret i1 %.5.i
 }
-;; nbgrad.logical_not.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.uint8.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.uint8.bool(i8 %a0) alwaysinline {
   %.6.i = icmp eq i8 %a0, 0
   ret i1 %.6.i
 }
-;; nbgrad.logical_not.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.uint16.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.uint16.bool(i16 %a0) alwaysinline {
   %.6.i = icmp eq i16 %a0, 0
   ret i1 %.6.i
 }
-;; nbgrad.logical_not.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.uint32.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.uint32.bool(i32 %a0) alwaysinline {
   %.6.i = icmp eq i32 %a0, 0
   ret i1 %.6.i
 }
-;; nbgrad.logical_not.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.uint64.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.uint64.bool(i64 %a0) alwaysinline {
   %.7.i = icmp eq i64 %a0, 0
   ret i1 %.7.i
 }
-;; nbgrad.logical_not.float32.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.float32.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.float32.bool(float %a0) alwaysinline {
   %.7.i = fcmp oeq float %a0, 0.000000e+00
   ret i1 %.7.i
 }
-;; nbgrad.logical_not.float64.bool nbgrad.kernels.comparison
+;; nbgrad.logical_not.float64.bool nbgrad.kernels.comparison b5e558c1b7450300
 define internal i1 @nbgrad.logical_not.float64.bool(double %a0) alwaysinline {
   %.6.i = fcmp oeq double %a0, 0.000000e+00
   ret i1 %.6.i
 }
-;; nbgrad.bitwise_and.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.bool.bool.bool nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i1 @nbgrad.bitwise_and.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = and i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.bitwise_and.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.int8.int8.int8 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i8 @nbgrad.bitwise_and.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.81.i = and i8 %a1, %a0
   ret i8 %.81.i
 }
-;; nbgrad.bitwise_and.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.int16.int16.int16 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i16 @nbgrad.bitwise_and.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.81.i = and i16 %a1, %a0
   ret i16 %.81.i
 }
-;; nbgrad.bitwise_and.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.int32.int32.int32 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i32 @nbgrad.bitwise_and.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.81.i = and i32 %a1, %a0
   ret i32 %.81.i
 }
-;; nbgrad.bitwise_and.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.int64.int64.int64 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i64 @nbgrad.bitwise_and.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = and i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.bitwise_and.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.uint8.uint8.uint8 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i8 @nbgrad.bitwise_and.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.81.i = and i8 %a1, %a0
   ret i8 %.81.i
 }
-;; nbgrad.bitwise_and.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.uint16.uint16.uint16 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i16 @nbgrad.bitwise_and.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.81.i = and i16 %a1, %a0
   ret i16 %.81.i
 }
-;; nbgrad.bitwise_and.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.uint32.uint32.uint32 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i32 @nbgrad.bitwise_and.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.81.i = and i32 %a1, %a0
   ret i32 %.81.i
 }
-;; nbgrad.bitwise_and.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.bitwise_and.uint64.uint64.uint64 nbgrad.kernels.comparison b165c6dce1c5cac7
 define internal i64 @nbgrad.bitwise_and.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = and i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.bitwise_or.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.bool.bool.bool nbgrad.kernels.comparison 4cb27788002368c0
 define internal i1 @nbgrad.bitwise_or.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
   ret i1 %1
 }
-;; nbgrad.bitwise_or.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.int8.int8.int8 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i8 @nbgrad.bitwise_or.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.81.i = or i8 %a1, %a0
   ret i8 %.81.i
 }
-;; nbgrad.bitwise_or.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.int16.int16.int16 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i16 @nbgrad.bitwise_or.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.81.i = or i16 %a1, %a0
   ret i16 %.81.i
 }
-;; nbgrad.bitwise_or.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.int32.int32.int32 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i32 @nbgrad.bitwise_or.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.81.i = or i32 %a1, %a0
   ret i32 %.81.i
 }
-;; nbgrad.bitwise_or.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.int64.int64.int64 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i64 @nbgrad.bitwise_or.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = or i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.bitwise_or.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.uint8.uint8.uint8 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i8 @nbgrad.bitwise_or.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.81.i = or i8 %a1, %a0
   ret i8 %.81.i
 }
-;; nbgrad.bitwise_or.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.uint16.uint16.uint16 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i16 @nbgrad.bitwise_or.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.81.i = or i16 %a1, %a0
   ret i16 %.81.i
 }
-;; nbgrad.bitwise_or.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.uint32.uint32.uint32 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i32 @nbgrad.bitwise_or.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.81.i = or i32 %a1, %a0
   ret i32 %.81.i
 }
-;; nbgrad.bitwise_or.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.bitwise_or.uint64.uint64.uint64 nbgrad.kernels.comparison 4cb27788002368c0
 define internal i64 @nbgrad.bitwise_or.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = or i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.bitwise_xor.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.bool.bool.bool nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i1 @nbgrad.bitwise_xor.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %.24.i = xor i1 %a0, %a1
   ret i1 %.24.i
 }
-;; nbgrad.bitwise_xor.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.int8.int8.int8 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i8 @nbgrad.bitwise_xor.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.81.i = xor i8 %a1, %a0
   ret i8 %.81.i
 }
-;; nbgrad.bitwise_xor.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.int16.int16.int16 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i16 @nbgrad.bitwise_xor.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.81.i = xor i16 %a1, %a0
   ret i16 %.81.i
 }
-;; nbgrad.bitwise_xor.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.int32.int32.int32 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i32 @nbgrad.bitwise_xor.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.81.i = xor i32 %a1, %a0
   ret i32 %.81.i
 }
-;; nbgrad.bitwise_xor.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.int64.int64.int64 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i64 @nbgrad.bitwise_xor.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = xor i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.bitwise_xor.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.uint8.uint8.uint8 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i8 @nbgrad.bitwise_xor.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.81.i = xor i8 %a1, %a0
   ret i8 %.81.i
 }
-;; nbgrad.bitwise_xor.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.uint16.uint16.uint16 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i16 @nbgrad.bitwise_xor.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.81.i = xor i16 %a1, %a0
   ret i16 %.81.i
 }
-;; nbgrad.bitwise_xor.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.uint32.uint32.uint32 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i32 @nbgrad.bitwise_xor.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.81.i = xor i32 %a1, %a0
   ret i32 %.81.i
 }
-;; nbgrad.bitwise_xor.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.bitwise_xor.uint64.uint64.uint64 nbgrad.kernels.comparison 1a3d3bcda927dea6
 define internal i64 @nbgrad.bitwise_xor.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.6.i = xor i64 %a1, %a0
   ret i64 %.6.i
 }
-;; nbgrad.invert.bool.bool nbgrad.kernels.comparison
+;; nbgrad.invert.bool.bool nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i1 @nbgrad.invert.bool.bool(i1 %a0) alwaysinline {
   %1 = xor i1 %a0, true
   ret i1 %1
 }
-;; nbgrad.invert.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.invert.int8.int8 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i8 @nbgrad.invert.int8.int8(i8 %a0) alwaysinline {
   %.5.i = xor i8 %a0, -1
   ret i8 %.5.i
 }
-;; nbgrad.invert.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.invert.int16.int16 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i16 @nbgrad.invert.int16.int16(i16 %a0) alwaysinline {
   %.5.i = xor i16 %a0, -1
   ret i16 %.5.i
 }
-;; nbgrad.invert.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.invert.int32.int32 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i32 @nbgrad.invert.int32.int32(i32 %a0) alwaysinline {
   %.5.i = xor i32 %a0, -1
   ret i32 %.5.i
 }
-;; nbgrad.invert.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.invert.int64.int64 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i64 @nbgrad.invert.int64.int64(i64 %a0) alwaysinline {
   %.5.i = xor i64 %a0, -1
   ret i64 %.5.i
 }
-;; nbgrad.invert.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.invert.uint8.uint8 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i8 @nbgrad.invert.uint8.uint8(i8 %a0) alwaysinline {
   %.5.i = xor i8 %a0, -1
   ret i8 %.5.i
 }
-;; nbgrad.invert.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.invert.uint16.uint16 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i16 @nbgrad.invert.uint16.uint16(i16 %a0) alwaysinline {
   %.5.i = xor i16 %a0, -1
   ret i16 %.5.i
 }
-;; nbgrad.invert.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.invert.uint32.uint32 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i32 @nbgrad.invert.uint32.uint32(i32 %a0) alwaysinline {
   %.5.i = xor i32 %a0, -1
   ret i32 %.5.i
 }
-;; nbgrad.invert.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.invert.uint64.uint64 nbgrad.kernels.comparison 611e0b0da35e28bf
 define internal i64 @nbgrad.invert.uint64.uint64(i64 %a0) alwaysinline {
   %.5.i = xor i64 %a0, -1
   ret i64 %.5.i
 }
-;; nbgrad.left_shift.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.left_shift.int8.int8.int8 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i8 @nbgrad.left_shift.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %.16.i = icmp ult i8 %a1, 64
   %.47.i = zext i8 %a0 to i64
@@ -6990,7 +7072,7 @@ define internal i8 @nbgrad.left_shift.int8.int8.int8(i8 %a0, i8 %a1) alwaysinlin
   %result = select i1 %.16.i, i8 %1, i8 0
   ret i8 %result
 }
-;; nbgrad.left_shift.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.left_shift.int16.int16.int16 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i16 @nbgrad.left_shift.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %.16.i = icmp ult i16 %a1, 64
   %.47.i = zext i16 %a0 to i64
@@ -7000,7 +7082,7 @@ define internal i16 @nbgrad.left_shift.int16.int16.int16(i16 %a0, i16 %a1) alway
   %result = select i1 %.16.i, i16 %1, i16 0
   ret i16 %result
 }
-;; nbgrad.left_shift.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.left_shift.int32.int32.int32 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i32 @nbgrad.left_shift.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %.16.i = icmp ult i32 %a1, 64
   %.47.i = zext i32 %a0 to i64
@@ -7010,14 +7092,14 @@ define internal i32 @nbgrad.left_shift.int32.int32.int32(i32 %a0, i32 %a1) alway
   %result = select i1 %.16.i, i32 %1, i32 0
   ret i32 %result
 }
-;; nbgrad.left_shift.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.left_shift.int64.int64.int64 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i64 @nbgrad.left_shift.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.14.i = icmp ult i64 %a1, 64
   %.44.i = shl i64 %a0, %a1
   %spec.select.i = select i1 %.14.i, i64 %.44.i, i64 0
   ret i64 %spec.select.i
 }
-;; nbgrad.left_shift.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.left_shift.uint8.uint8.uint8 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i8 @nbgrad.left_shift.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.i = zext i8 %a0 to i64
   %.19.i = zext nneg i8 %a1 to i64
@@ -7027,7 +7109,7 @@ define internal i8 @nbgrad.left_shift.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysin
   %result = select i1 %.20.i, i8 %1, i8 0
   ret i8 %result
 }
-;; nbgrad.left_shift.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.left_shift.uint16.uint16.uint16 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i16 @nbgrad.left_shift.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.i = zext i16 %a0 to i64
   %.19.i = zext nneg i16 %a1 to i64
@@ -7037,7 +7119,7 @@ define internal i16 @nbgrad.left_shift.uint16.uint16.uint16(i16 %a0, i16 %a1) al
   %result = select i1 %.20.i, i16 %1, i16 0
   ret i16 %result
 }
-;; nbgrad.left_shift.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.left_shift.uint32.uint32.uint32 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i32 @nbgrad.left_shift.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.i = zext i32 %a0 to i64
   %.19.i = zext nneg i32 %a1 to i64
@@ -7047,14 +7129,14 @@ define internal i32 @nbgrad.left_shift.uint32.uint32.uint32(i32 %a0, i32 %a1) al
   %result = select i1 %.20.i, i32 %1, i32 0
   ret i32 %result
 }
-;; nbgrad.left_shift.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.left_shift.uint64.uint64.uint64 nbgrad.kernels.comparison adda5c1cfedba2fe
 define internal i64 @nbgrad.left_shift.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp ult i64 %a1, 64
   %.51.i = shl i64 %a0, %a1
   %"$phi54.0.2.0.i" = select i1 %.19.i, i64 %.51.i, i64 0
   ret i64 %"$phi54.0.2.0.i"
 }
-;; nbgrad.right_shift.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.right_shift.int8.int8.int8 nbgrad.kernels.comparison 7f647578ff63c4c0
 declare i8 @llvm.umin.i8(i8, i8)
 
 define internal i8 @nbgrad.right_shift.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
@@ -7065,7 +7147,7 @@ define internal i8 @nbgrad.right_shift.int8.int8.int8(i8 %a0, i8 %a1) alwaysinli
   %result = trunc nsw i64 %.35.i to i8
   ret i8 %result
 }
-;; nbgrad.right_shift.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.right_shift.int16.int16.int16 nbgrad.kernels.comparison 7f647578ff63c4c0
 declare i16 @llvm.umin.i16(i16, i16)
 
 define internal i16 @nbgrad.right_shift.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
@@ -7076,7 +7158,7 @@ define internal i16 @nbgrad.right_shift.int16.int16.int16(i16 %a0, i16 %a1) alwa
   %result = trunc nsw i64 %.35.i to i16
   ret i16 %result
 }
-;; nbgrad.right_shift.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.right_shift.int32.int32.int32 nbgrad.kernels.comparison 7f647578ff63c4c0
 declare i32 @llvm.umin.i32(i32, i32)
 
 define internal i32 @nbgrad.right_shift.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
@@ -7087,7 +7169,7 @@ define internal i32 @nbgrad.right_shift.int32.int32.int32(i32 %a0, i32 %a1) alwa
   %result = trunc nsw i64 %.35.i to i32
   ret i32 %result
 }
-;; nbgrad.right_shift.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.right_shift.int64.int64.int64 nbgrad.kernels.comparison 7f647578ff63c4c0
 declare i64 @llvm.umin.i64(i64, i64)
 
 define internal i64 @nbgrad.right_shift.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
@@ -7095,7 +7177,7 @@ define internal i64 @nbgrad.right_shift.int64.int64.int64(i64 %a0, i64 %a1) alwa
   %.31.i = ashr i64 %a0, %spec.select.i
   ret i64 %.31.i
 }
-;; nbgrad.right_shift.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.right_shift.uint8.uint8.uint8 nbgrad.kernels.comparison 7f647578ff63c4c0
 define internal i8 @nbgrad.right_shift.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.i = zext i8 %a0 to i64
   %.19.i = zext nneg i8 %a1 to i64
@@ -7105,7 +7187,7 @@ define internal i8 @nbgrad.right_shift.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysi
   %result = select i1 %.20.i, i8 %1, i8 0
   ret i8 %result
 }
-;; nbgrad.right_shift.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.right_shift.uint16.uint16.uint16 nbgrad.kernels.comparison 7f647578ff63c4c0
 define internal i16 @nbgrad.right_shift.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.i = zext i16 %a0 to i64
   %.19.i = zext nneg i16 %a1 to i64
@@ -7115,7 +7197,7 @@ define internal i16 @nbgrad.right_shift.uint16.uint16.uint16(i16 %a0, i16 %a1) a
   %result = select i1 %.20.i, i16 %1, i16 0
   ret i16 %result
 }
-;; nbgrad.right_shift.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.right_shift.uint32.uint32.uint32 nbgrad.kernels.comparison 7f647578ff63c4c0
 define internal i32 @nbgrad.right_shift.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.i = zext i32 %a0 to i64
   %.19.i = zext nneg i32 %a1 to i64
@@ -7125,96 +7207,96 @@ define internal i32 @nbgrad.right_shift.uint32.uint32.uint32(i32 %a0, i32 %a1) a
   %result = select i1 %.20.i, i32 %1, i32 0
   ret i32 %result
 }
-;; nbgrad.right_shift.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.right_shift.uint64.uint64.uint64 nbgrad.kernels.comparison 7f647578ff63c4c0
 define internal i64 @nbgrad.right_shift.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp ult i64 %a1, 64
   %.51.i = lshr i64 %a0, %a1
   %"$phi54.0.2.0.i" = select i1 %.19.i, i64 %.51.i, i64 0
   ret i64 %"$phi54.0.2.0.i"
 }
-;; nbgrad.isnan.bool.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.bool.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.bool.bool(i1 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.int8.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.int8.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.int8.bool(i8 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.int16.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.int16.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.int16.bool(i16 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.int32.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.int32.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.int32.bool(i32 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.int64.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.int64.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.int64.bool(i64 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.uint8.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.uint8.bool(i8 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.uint16.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.uint16.bool(i16 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.uint32.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.uint32.bool(i32 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.uint64.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal noundef i1 @nbgrad.isnan.uint64.bool(i64 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isnan.float32.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.float32.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal i1 @nbgrad.isnan.float32.bool(float %a0) alwaysinline {
   %.5.i = fcmp uno float %a0, 0.000000e+00
   ret i1 %.5.i
 }
-;; nbgrad.isnan.float64.bool nbgrad.kernels.comparison
+;; nbgrad.isnan.float64.bool nbgrad.kernels.comparison 3b80bef27547b209
 define internal i1 @nbgrad.isnan.float64.bool(double %a0) alwaysinline {
   %.5.i = fcmp uno double %a0, 0.000000e+00
   ret i1 %.5.i
 }
-;; nbgrad.isinf.bool.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.bool.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.bool.bool(i1 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.int8.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.int8.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.int8.bool(i8 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.int16.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.int16.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.int16.bool(i16 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.int32.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.int32.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.int32.bool(i32 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.int64.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.int64.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.int64.bool(i64 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.uint8.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.uint8.bool(i8 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.uint16.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.uint16.bool(i16 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.uint32.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.uint32.bool(i32 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.uint64.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal noundef i1 @nbgrad.isinf.uint64.bool(i64 %a0) alwaysinline {
   ret i1 false
 }
-;; nbgrad.isinf.float32.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.float32.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal i1 @nbgrad.isinf.float32.bool(float %a0) alwaysinline {
   %1 = tail call float @llvm.fabs.f32(float %a0)
   %2 = fcmp oeq float %1, 0x7FF0000000000000
@@ -7222,7 +7304,7 @@ define internal i1 @nbgrad.isinf.float32.bool(float %a0) alwaysinline {
 }
 
 declare float @llvm.fabs.f32(float)
-;; nbgrad.isinf.float64.bool nbgrad.kernels.comparison
+;; nbgrad.isinf.float64.bool nbgrad.kernels.comparison 91dde5b3b6102110
 define internal i1 @nbgrad.isinf.float64.bool(double %a0) alwaysinline {
   %1 = tail call double @llvm.fabs.f64(double %a0)
   %2 = fcmp oeq double %1, 0x7FF0000000000000
@@ -7230,43 +7312,43 @@ define internal i1 @nbgrad.isinf.float64.bool(double %a0) alwaysinline {
 }
 
 declare double @llvm.fabs.f64(double)
-;; nbgrad.isfinite.bool.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.bool.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.bool.bool(i1 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.int8.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.int8.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.int8.bool(i8 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.int16.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.int16.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.int16.bool(i16 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.int32.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.int32.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.int32.bool(i32 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.int64.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.int64.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.int64.bool(i64 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.uint8.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.uint8.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.uint8.bool(i8 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.uint16.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.uint16.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.uint16.bool(i16 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.uint32.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.uint32.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.uint32.bool(i32 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.uint64.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.uint64.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal noundef i1 @nbgrad.isfinite.uint64.bool(i64 %a0) alwaysinline {
   ret i1 true
 }
-;; nbgrad.isfinite.float32.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.float32.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal i1 @nbgrad.isfinite.float32.bool(float %a0) alwaysinline {
   %1 = tail call float @llvm.fabs.f32(float %a0)
   %2 = fcmp one float %1, 0x7FF0000000000000
@@ -7274,7 +7356,7 @@ define internal i1 @nbgrad.isfinite.float32.bool(float %a0) alwaysinline {
 }
 
 declare float @llvm.fabs.f32(float)
-;; nbgrad.isfinite.float64.bool nbgrad.kernels.comparison
+;; nbgrad.isfinite.float64.bool nbgrad.kernels.comparison 0367deb31e12fbdc
 define internal i1 @nbgrad.isfinite.float64.bool(double %a0) alwaysinline {
   %1 = tail call double @llvm.fabs.f64(double %a0)
   %2 = fcmp one double %1, 0x7FF0000000000000
@@ -7282,62 +7364,62 @@ define internal i1 @nbgrad.isfinite.float64.bool(double %a0) alwaysinline {
 }
 
 declare double @llvm.fabs.f64(double)
-;; nbgrad.select.bool.bool.bool.bool nbgrad.kernels.comparison
+;; nbgrad.select.bool.bool.bool.bool nbgrad.kernels.comparison 9862c246bf183642
 define internal i1 @nbgrad.select.bool.bool.bool.bool(i1 %a0, i1 %a1, i1 %a2) alwaysinline {
   %spec.select1.v.i.v = select i1 %a0, i1 %a1, i1 %a2
   ret i1 %spec.select1.v.i.v
 }
-;; nbgrad.select.bool.int8.int8.int8 nbgrad.kernels.comparison
+;; nbgrad.select.bool.int8.int8.int8 nbgrad.kernels.comparison 9862c246bf183642
 define internal i8 @nbgrad.select.bool.int8.int8.int8(i1 %a0, i8 %a1, i8 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i8 %a1, i8 %a2
   ret i8 %spec.select.i
 }
-;; nbgrad.select.bool.int16.int16.int16 nbgrad.kernels.comparison
+;; nbgrad.select.bool.int16.int16.int16 nbgrad.kernels.comparison 9862c246bf183642
 define internal i16 @nbgrad.select.bool.int16.int16.int16(i1 %a0, i16 %a1, i16 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i16 %a1, i16 %a2
   ret i16 %spec.select.i
 }
-;; nbgrad.select.bool.int32.int32.int32 nbgrad.kernels.comparison
+;; nbgrad.select.bool.int32.int32.int32 nbgrad.kernels.comparison 9862c246bf183642
 define internal i32 @nbgrad.select.bool.int32.int32.int32(i1 %a0, i32 %a1, i32 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i32 %a1, i32 %a2
   ret i32 %spec.select.i
 }
-;; nbgrad.select.bool.int64.int64.int64 nbgrad.kernels.comparison
+;; nbgrad.select.bool.int64.int64.int64 nbgrad.kernels.comparison 9862c246bf183642
 define internal i64 @nbgrad.select.bool.int64.int64.int64(i1 %a0, i64 %a1, i64 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i64 %a1, i64 %a2
   ret i64 %spec.select.i
 }
-;; nbgrad.select.bool.uint8.uint8.uint8 nbgrad.kernels.comparison
+;; nbgrad.select.bool.uint8.uint8.uint8 nbgrad.kernels.comparison 9862c246bf183642
 define internal i8 @nbgrad.select.bool.uint8.uint8.uint8(i1 %a0, i8 %a1, i8 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i8 %a1, i8 %a2
   ret i8 %spec.select.i
 }
-;; nbgrad.select.bool.uint16.uint16.uint16 nbgrad.kernels.comparison
+;; nbgrad.select.bool.uint16.uint16.uint16 nbgrad.kernels.comparison 9862c246bf183642
 define internal i16 @nbgrad.select.bool.uint16.uint16.uint16(i1 %a0, i16 %a1, i16 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i16 %a1, i16 %a2
   ret i16 %spec.select.i
 }
-;; nbgrad.select.bool.uint32.uint32.uint32 nbgrad.kernels.comparison
+;; nbgrad.select.bool.uint32.uint32.uint32 nbgrad.kernels.comparison 9862c246bf183642
 define internal i32 @nbgrad.select.bool.uint32.uint32.uint32(i1 %a0, i32 %a1, i32 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i32 %a1, i32 %a2
   ret i32 %spec.select.i
 }
-;; nbgrad.select.bool.uint64.uint64.uint64 nbgrad.kernels.comparison
+;; nbgrad.select.bool.uint64.uint64.uint64 nbgrad.kernels.comparison 9862c246bf183642
 define internal i64 @nbgrad.select.bool.uint64.uint64.uint64(i1 %a0, i64 %a1, i64 %a2) alwaysinline {
   %spec.select.i = select i1 %a0, i64 %a1, i64 %a2
   ret i64 %spec.select.i
 }
-;; nbgrad.select.bool.float32.float32.float32 nbgrad.kernels.comparison
+;; nbgrad.select.bool.float32.float32.float32 nbgrad.kernels.comparison 9862c246bf183642
 define internal float @nbgrad.select.bool.float32.float32.float32(i1 %a0, float %a1, float %a2) alwaysinline {
   %"$phi14.0.2.0.i" = select i1 %a0, float %a1, float %a2
   ret float %"$phi14.0.2.0.i"
 }
-;; nbgrad.select.bool.float64.float64.float64 nbgrad.kernels.comparison
+;; nbgrad.select.bool.float64.float64.float64 nbgrad.kernels.comparison 9862c246bf183642
 define internal double @nbgrad.select.bool.float64.float64.float64(i1 %a0, double %a1, double %a2) alwaysinline {
   %"$phi14.0.2.0.i" = select i1 %a0, double %a1, double %a2
   ret double %"$phi14.0.2.0.i"
 }
-;; nbgrad.erf.float32.float32 nbgrad.kernels.single
+;; nbgrad.erf.float32.float32 nbgrad.kernels.single dd4afe8e5232e993
 declare float @llvm.fabs.f32(float)
 
 declare float @llvm.fma.f32(float, float, float)
@@ -7368,7 +7450,7 @@ B962.i:                                           ; preds = %B104.endif.endif.i
   %.98.i = tail call float @llvm.fma.f32(float %.89.i, float %.96.i, float 0xBFD8126840000000)
   %.100.i = tail call float @llvm.fma.f32(float %.89.i, float %.98.i, float 0x3FC06EBA20000000)
   %.114.i = tail call float @llvm.fma.f32(float %a0, float %.100.i, float %a0)
-  br label %_ZN6nbgrad7kernels6single3erfB4v520B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB4v522B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B996.i:                                           ; preds = %B104.endif.endif.i
   %.50.i.i = tail call float @llvm.fma.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
@@ -7406,18 +7488,18 @@ B996.i:                                           ; preds = %B104.endif.endif.i
   %.82.i = fdiv float %.76.i, %.31.i
   %.83.i = fsub float 1.000000e+00, %.82.i
   %.127.i = tail call float @llvm.copysign.f32(float %.83.i, float %a0)
-  br label %_ZN6nbgrad7kernels6single3erfB4v520B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB4v522B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B104.endif.endif.i:                               ; preds = %B144.i.i, %B74.i.i, %0
   %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
   %.105.i = fcmp olt float %.8.i, 1.000000e+00
   br i1 %.105.i, label %B962.i, label %B996.i
 
-_ZN6nbgrad7kernels6single3erfB4v520B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B962.i, %B996.i
+_ZN6nbgrad7kernels6single3erfB4v522B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B962.i, %B996.i
   %"$phi1026.0.2.0.i" = phi float [ %.114.i, %B962.i ], [ %.127.i, %B996.i ]
   ret float %"$phi1026.0.2.0.i"
 }
-;; nbgrad.erf.float64.float64 nbgrad.kernels.error_function
+;; nbgrad.erf.float64.float64 nbgrad.kernels.error_function dd4afe8e5232e993
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
@@ -7504,7 +7586,7 @@ B194.i:                                           ; preds = %B84.endif.i
   %.136.i = fcmp oge double %.8.i, 1.000000e+00
   %"$phi224.2.2.0.i" = select i1 %.136.i, double %.89.i, double %.8.i
   %.160.i = tail call double @llvm.copysign.f64(double %"$phi224.2.2.0.i", double %a0)
-  br label %_ZN6nbgrad7kernels14error_function3erfB4v521B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B22.i.i.i:                                        ; preds = %0
   %.32.i.i.i = fcmp ogt double %.34.i.i, 7.100000e+02
@@ -7532,13 +7614,13 @@ B134.endif.i:                                     ; preds = %B84.endif.i
   %.15.i7.i = tail call double @llvm.fma.f64(double %.5.i.i, double %.14.i6.i, double 0xBFD812746B0379C1)
   %.16.i8.i = tail call double @llvm.fma.f64(double %.5.i.i, double %.15.i7.i, double 0x3FC06EBA8214DB69)
   %.128.i = tail call double @llvm.fma.f64(double %a0, double %.16.i8.i, double %a0)
-  br label %_ZN6nbgrad7kernels14error_function3erfB4v521B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function3erfB4v521B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B194.i, %B134.endif.i
+_ZN6nbgrad7kernels14error_function3erfB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B194.i, %B134.endif.i
   %"$phi240.0.2.0.i" = phi double [ %.128.i, %B134.endif.i ], [ %.160.i, %B194.i ]
   ret double %"$phi240.0.2.0.i"
 }
-;; nbgrad.erfc.float32.float32 nbgrad.kernels.widened
+;; nbgrad.erfc.float32.float32 nbgrad.kernels.widened c0ccfab157177f82
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -7624,10 +7706,10 @@ B252.i.i:                                         ; preds = %B140.endif.i.i
   %.96.i.i = fsub double 2.000000e+00, %.70.i.i.i
   %"$phi140.0.2.0.i.i" = select i1 %.93.i.i, double %.96.i.i, double %.70.i.i.i
   %.172.i.i = fcmp ult double %.8.i.i, 1.000000e+00
-  br i1 %.172.i.i, label %B268.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.172.i.i, label %B268.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B268.i.i:                                         ; preds = %B252.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B22.i.i.i.i:                                      ; preds = %0
   %.32.i.i.i.i = fcmp ogt double %.34.i.i.i, 7.100000e+02
@@ -7657,14 +7739,14 @@ B140.endif.i.i:                                   ; preds = %B40.i.i.i.i, %B22.i
   %.148.i.i = tail call double @llvm.fma.f64(double %.6.i, double %.16.i10.i.i, double %.146.i.i)
   %.151.i.i = fsub double %.116.i.i, %.148.i.i
   %.156.i.i = fcmp olt double %.8.i.i, 1.000000e+00
-  br i1 %.156.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B252.i.i
+  br i1 %.156.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B252.i.i
 
-_ZN6nbgrad7kernels7widened4erfcB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i.i, %B268.i.i, %B140.endif.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i.i, %B268.i.i, %B140.endif.i.i
   %"$phi270.0.3.0.i.i" = phi double [ %.8.i.i, %B268.i.i ], [ %.151.i.i, %B140.endif.i.i ], [ %"$phi140.0.2.0.i.i", %B252.i.i ]
   %result = fptrunc double %"$phi270.0.3.0.i.i" to float
   ret float %result
 }
-;; nbgrad.erfc.float64.float64 nbgrad.kernels.error_function
+;; nbgrad.erfc.float64.float64 nbgrad.kernels.error_function c0ccfab157177f82
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -7749,10 +7831,10 @@ B252.i:                                           ; preds = %B140.endif.i
   %.96.i = fsub double 2.000000e+00, %.70.i.i
   %"$phi140.0.2.0.i" = select i1 %.93.i, double %.96.i, double %.70.i.i
   %.172.i = fcmp ult double %.8.i, 1.000000e+00
-  br i1 %.172.i, label %B268.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.172.i, label %B268.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B268.i:                                           ; preds = %B252.i
-  br label %_ZN6nbgrad7kernels14error_function4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B22.i.i.i:                                        ; preds = %0
   %.32.i.i.i = fcmp ogt double %.34.i.i, 7.100000e+02
@@ -7782,13 +7864,13 @@ B140.endif.i:                                     ; preds = %B40.i.i.i, %B22.i.i
   %.148.i = tail call double @llvm.fma.f64(double %a0, double %.16.i8.i, double %.146.i)
   %.151.i = fsub double %.116.i, %.148.i
   %.156.i = fcmp olt double %.8.i, 1.000000e+00
-  br i1 %.156.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B252.i
+  br i1 %.156.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B252.i
 
-_ZN6nbgrad7kernels14error_function4erfcB4v526B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B252.i, %B268.i, %B140.endif.i
+_ZN6nbgrad7kernels14error_function4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B252.i, %B268.i, %B140.endif.i
   %"$phi270.0.3.0.i" = phi double [ %.8.i, %B268.i ], [ %.151.i, %B140.endif.i ], [ %"$phi140.0.2.0.i", %B252.i ]
   ret double %"$phi270.0.3.0.i"
 }
-;; nbgrad.expit.float32.float32 nbgrad.kernels.single
+;; nbgrad.expit.float32.float32 nbgrad.kernels.single 1b345646c4ec1cb5
 declare float @llvm.fabs.f32(float)
 
 declare float @llvm.fma.f32(float, float, float)
@@ -7827,7 +7909,7 @@ define internal float @nbgrad.expit.float32.float32(float %a0) alwaysinline {
   %.55.i = fdiv float %"$phi100.0.2.0.i", %.48.i
   ret float %.55.i
 }
-;; nbgrad.expit.float64.float64 nbgrad.kernels.exponential
+;; nbgrad.expit.float64.float64 nbgrad.kernels.exponential 1b345646c4ec1cb5
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -7874,7 +7956,7 @@ define internal double @nbgrad.expit.float64.float64(double %a0) alwaysinline {
   %.55.i = fdiv double %"$phi80.0.2.0.i", %.48.i
   ret double %.55.i
 }
-;; nbgrad.logit.float32.float32 nbgrad.kernels.widened
+;; nbgrad.logit.float32.float32 nbgrad.kernels.widened 850f9acc6f3b1fb4
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fabs.f64(double)
@@ -7936,7 +8018,7 @@ _ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQz
   %"$phi124.0.2.0.i.i.i.i" = select i1 %.54.i.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i.i"
   %.76.i.i.i.i = fcmp uno float %arg.x.fr.i, 0.000000e+00
   %"$phi172.0.2.0.i.i.i.i" = select i1 %.76.i.i.i.i, double %.6.i, double %"$phi124.0.2.0.i.i.i.i"
-  br label %_ZN6nbgrad7kernels7widened5logitB4v529B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened5logitB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B140.endif.i.i:                                   ; preds = %0
   %.13.i.i = fsub double 1.000000e+00, %.8.i.i
@@ -7992,9 +8074,9 @@ B152.endif.i.i:                                   ; preds = %B140.endif.i.i, %0
   %4 = fsub double %.102.i.i.i, %.19.i.i.i.i
   %.104.i.i.i = fadd double %.66.i.i.i, %4
   %.106.i.i.i = tail call double @llvm.fma.f64(double %.22.i.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  br i1 %.23.i.i, label %_ZN6nbgrad7kernels7widened5logitB4v529B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B176.i.i
+  br i1 %.23.i.i, label %_ZN6nbgrad7kernels7widened5logitB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B176.i.i
 
-_ZN6nbgrad7kernels7widened5logitB4v529B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %_ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEd.exit.i.i, %B152.endif.i.i
+_ZN6nbgrad7kernels7widened5logitB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %_ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEd.exit.i.i, %B152.endif.i.i
   %"$phi204.0.2.0.in.sroa.speculated.i.i" = phi double [ %.106.i.i.i, %B152.endif.i.i ], [ %"$phi172.0.2.0.i.i.i.i", %_ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEd.exit.i.i ]
   %.173.i.i = fcmp oeq float %arg.x.fr.i, 1.000000e+00
   %.194.i.i = fcmp ole float %arg.x.fr.i, 1.000000e+00
@@ -8003,7 +8085,7 @@ _ZN6nbgrad7kernels7widened5logitB4v529B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s
   %result = select i1 %.194.i.i, float %6, float 0x7FF8000000000000
   ret float %result
 }
-;; nbgrad.logit.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.logit.float64.float64 nbgrad.kernels.logarithm 850f9acc6f3b1fb4
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fabs.f64(double)
@@ -8064,7 +8146,7 @@ _ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQz
   %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
   %.76.i.i.i = fcmp uno double %"$phi42.0.2.0.i.frozen.i.i", 0.000000e+00
   %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %"$phi42.0.2.0.i.frozen.i.i", double %"$phi124.0.2.0.i.i.i"
-  br label %_ZN6nbgrad7kernels9logarithm5logitB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels9logarithm5logitB4v533B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B140.endif.i:                                     ; preds = %0
   %.13.i = fsub double 1.000000e+00, %.8.i
@@ -8120,9 +8202,9 @@ B152.endif.i:                                     ; preds = %B140.endif.i, %0
   %4 = fsub double %.102.i.i, %.19.i.i.i
   %.104.i.i = fadd double %.66.i.i, %4
   %.106.i.i = tail call double @llvm.fma.f64(double %.22.i.i, double 0x3FE62E42FEE00000, double %.104.i.i)
-  br i1 %.23.i, label %_ZN6nbgrad7kernels9logarithm5logitB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B176.i
+  br i1 %.23.i, label %_ZN6nbgrad7kernels9logarithm5logitB4v533B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B176.i
 
-_ZN6nbgrad7kernels9logarithm5logitB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %_ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEd.exit.i, %B152.endif.i
+_ZN6nbgrad7kernels9logarithm5logitB4v533B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %_ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEd.exit.i, %B152.endif.i
   %"$phi204.0.2.0.in.sroa.speculated.i" = phi double [ %.106.i.i, %B152.endif.i ], [ %"$phi172.0.2.0.i.i.i", %_ZN6nbgrad7kernels9logarithm3logB3v48B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEd.exit.i ]
   %.173.i = fcmp oeq double %"$phi42.0.2.0.i.frozen.i.i", 1.000000e+00
   %"$phi244.0.2.0.i" = select i1 %.173.i, double 0x7FF0000000000000, double %"$phi204.0.2.0.in.sroa.speculated.i"
@@ -8130,7 +8212,7 @@ _ZN6nbgrad7kernels9logarithm5logitB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %"$phi284.0.2.0.i" = select i1 %.194.i, double %"$phi244.0.2.0.i", double 0x7FF8000000000000
   ret double %"$phi284.0.2.0.i"
 }
-;; nbgrad.xlogy.float32.float32.float32 nbgrad.kernels.widened
+;; nbgrad.xlogy.float32.float32.float32 nbgrad.kernels.widened 5d3051e871478c46
 declare double @llvm.fma.f64(double, double, double)
 
 define internal float @nbgrad.xlogy.float32.float32.float32(float %a0, float %a1) alwaysinline {
@@ -8139,7 +8221,7 @@ define internal float @nbgrad.xlogy.float32.float32.float32(float %a0, float %a1
   %.12.i = fcmp oeq float %a0, 0.000000e+00
   %.14.i = fcmp ord float %arg.y.fr.i, 0.000000e+00
   %.16.i = and i1 %.12.i, %.14.i
-  br i1 %.16.i, label %_ZN6nbgrad7kernels7widened5xlogyB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B64.i
+  br i1 %.16.i, label %_ZN6nbgrad7kernels7widened5xlogyB4v534B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B64.i
 
 B64.i:                                            ; preds = %0
   %.32.i = fpext float %arg.y.fr.i to double
@@ -8192,13 +8274,13 @@ B64.endif.i:                                      ; preds = %select.true.sink.i.
   %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %.32.i, double %"$phi124.0.2.0.i.i.i"
   %.61.i = fmul double %"$phi172.0.2.0.i.i.i", %.11.i
   %3 = fptrunc double %.61.i to float
-  br label %_ZN6nbgrad7kernels7widened5xlogyB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened5xlogyB4v534B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened5xlogyB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B64.endif.i
+_ZN6nbgrad7kernels7widened5xlogyB4v534B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B64.endif.i
   %"$phi170.0.2.0.i" = phi float [ %3, %B64.endif.i ], [ 0.000000e+00, %0 ]
   ret float %"$phi170.0.2.0.i"
 }
-;; nbgrad.xlogy.float64.float64.float64 nbgrad.kernels.logarithm
+;; nbgrad.xlogy.float64.float64.float64 nbgrad.kernels.logarithm 5d3051e871478c46
 declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.xlogy.float64.float64.float64(double %a0, double %a1) alwaysinline {
@@ -8206,7 +8288,7 @@ define internal double @nbgrad.xlogy.float64.float64.float64(double %a0, double 
   %.11.i = fcmp oeq double %a0, 0.000000e+00
   %.13.i = fcmp ord double %"$phi42.0.2.0.i.frozen.i.i", 0.000000e+00
   %.15.i = and i1 %.11.i, %.13.i
-  br i1 %.15.i, label %_ZN6nbgrad7kernels9logarithm5xlogyB4v533B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B64.i
+  br i1 %.15.i, label %_ZN6nbgrad7kernels9logarithm5xlogyB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B64.i
 
 B64.i:                                            ; preds = %0
   %.11.i2.i.i = fcmp ueq double %"$phi42.0.2.0.i.frozen.i.i", 0x7FF0000000000000
@@ -8257,51 +8339,51 @@ B64.endif.i:                                      ; preds = %select.true.sink.i.
   %.76.i.i.i = fcmp uno double %"$phi42.0.2.0.i.frozen.i.i", 0.000000e+00
   %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %"$phi42.0.2.0.i.frozen.i.i", double %"$phi124.0.2.0.i.i.i"
   %.56.i = fmul double %a0, %"$phi172.0.2.0.i.i.i"
-  br label %_ZN6nbgrad7kernels9logarithm5xlogyB4v533B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm5xlogyB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm5xlogyB4v533B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B64.endif.i
+_ZN6nbgrad7kernels9logarithm5xlogyB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B64.endif.i
   %"$phi98.0.2.0.i" = phi double [ %.56.i, %B64.endif.i ], [ 0.000000e+00, %0 ]
   ret double %"$phi98.0.2.0.i"
 }
-;; nbgrad.gammaln.float32.float32 nbgrad.kernels.gamma
+;; nbgrad.gammaln.float32.float32 nbgrad.kernels.gamma f879eeb3f1d79cfd
 declare double @lgamma(double) local_unnamed_addr nofree nounwind memory(read)
 
 define internal float @nbgrad.gammaln.float32.float32(float %a0) alwaysinline {
   %.5.i = fpext float %a0 to double
   %1 = tail call double @llvm.fabs.f64(double %.5.i)
   %2 = fcmp oeq double %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels5gamma7gammalnB4v534B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B106.i
+  br i1 %2, label %_ZN6nbgrad7kernels5gamma7gammalnB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B106.i
 
 B106.i:                                           ; preds = %0
   %.21.i = tail call double @lgamma(double %.5.i)
   %3 = fptrunc double %.21.i to float
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v534B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v534B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B106.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B106.i
   %"$phi144.0.2.0.i" = phi float [ %3, %B106.i ], [ %a0, %0 ]
   ret float %"$phi144.0.2.0.i"
 }
 
 declare double @llvm.fabs.f64(double)
-;; nbgrad.gammaln.float64.float64 nbgrad.kernels.gamma
+;; nbgrad.gammaln.float64.float64 nbgrad.kernels.gamma f879eeb3f1d79cfd
 declare double @lgamma(double) local_unnamed_addr nofree nounwind memory(read)
 
 define internal double @nbgrad.gammaln.float64.float64(double %a0) alwaysinline {
   %1 = tail call double @llvm.fabs.f64(double %a0)
   %2 = fcmp oeq double %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B106.i
+  br i1 %2, label %_ZN6nbgrad7kernels5gamma7gammalnB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B106.i
 
 B106.i:                                           ; preds = %0
   %.20.i = tail call double @lgamma(double %a0)
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B106.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B106.i
   %"$phi144.0.2.0.i" = phi double [ %.20.i, %B106.i ], [ %a0, %0 ]
   ret double %"$phi144.0.2.0.i"
 }
 
 declare double @llvm.fabs.f64(double)
-;; nbgrad.digamma.float32.float32 nbgrad.kernels.gamma
+;; nbgrad.digamma.float32.float32 nbgrad.kernels.gamma f56fdbfe46237ac3
 declare double @llvm.copysign.f64(double, double)
 
 declare double @llvm.floor.f64(double)
@@ -8318,17 +8400,17 @@ define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
 B56.i:                                            ; preds = %0
   %.13.i = fneg double %.5.i
   %.16.i = tail call double @llvm.copysign.f64(double 0x7FF0000000000000, double %.13.i)
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B110.i:                                           ; preds = %0
   %.20.i = fcmp oeq float %a0, 0x7FF0000000000000
-  br i1 %.20.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B146.i
+  br i1 %.20.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B146.i
 
 B146.i:                                           ; preds = %B110.i
   %.28.i = fcmp ole float %a0, 0xC330000000000000
   %.30.i = fcmp uno float %a0, 0.000000e+00
   %.31.i = or i1 %.28.i, %.30.i
-  br i1 %.31.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B224.i
+  br i1 %.31.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B224.i
 
 B224.i:                                           ; preds = %B146.i
   %.45.i = fcmp olt float %a0, 0.000000e+00
@@ -8338,7 +8420,7 @@ B240.i:                                           ; preds = %B224.i
   %.52.i = tail call double @llvm.floor.f64(double %.5.i)
   %.54.i = fsub double %.5.i, %.52.i
   %.59.i = fcmp oeq double %.54.i, 0.000000e+00
-  br i1 %.59.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B316.i
+  br i1 %.59.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B316.i
 
 B316.i:                                           ; preds = %B240.i
   %.68.i = fcmp ogt double %.54.i, 5.000000e-01
@@ -8388,14 +8470,14 @@ B496.i:                                           ; preds = %B458.i, %B446.i
   %.184.i = fmul double %.157.i, %.173.i
   %.185.i = fadd double %.183.i, %.184.i
   %.187.i = fadd double %correction.5.1.i, %.185.i
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B56.i, %B110.i, %B146.i, %B240.i, %B496.i
+_ZN6nbgrad7kernels5gamma7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B56.i, %B110.i, %B146.i, %B240.i, %B496.i
   %.187.sink.i = phi double [ %.187.i, %B496.i ], [ 0x7FF8000000000000, %B146.i ], [ %.5.i, %B110.i ], [ %.16.i, %B56.i ], [ 0x7FF8000000000000, %B240.i ]
   %result = fptrunc double %.187.sink.i to float
   ret float %result
 }
-;; nbgrad.digamma.float64.float64 nbgrad.kernels.gamma
+;; nbgrad.digamma.float64.float64 nbgrad.kernels.gamma f56fdbfe46237ac3
 declare double @llvm.copysign.f64(double, double)
 
 declare double @llvm.floor.f64(double)
@@ -8411,17 +8493,17 @@ define internal double @nbgrad.digamma.float64.float64(double %a0) alwaysinline 
 B56.i:                                            ; preds = %0
   %.12.i = fneg double %a0
   %.15.i = tail call double @llvm.copysign.f64(double 0x7FF0000000000000, double %.12.i)
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B110.i:                                           ; preds = %0
   %.19.i = fcmp oeq double %a0, 0x7FF0000000000000
-  br i1 %.19.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B146.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B146.i
 
 B146.i:                                           ; preds = %B110.i
   %.27.i = fcmp ole double %a0, 0xC330000000000000
   %.29.i = fcmp uno double %a0, 0.000000e+00
   %.30.i = or i1 %.27.i, %.29.i
-  br i1 %.30.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B224.i
+  br i1 %.30.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B224.i
 
 B224.i:                                           ; preds = %B146.i
   %.44.i = fcmp olt double %a0, 0.000000e+00
@@ -8431,7 +8513,7 @@ B240.i:                                           ; preds = %B224.i
   %.51.i = tail call double @llvm.floor.f64(double %a0)
   %.53.i = fsub double %a0, %.51.i
   %.58.i = fcmp oeq double %.53.i, 0.000000e+00
-  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B316.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B316.i
 
 B316.i:                                           ; preds = %B240.i
   %.67.i = fcmp ogt double %.53.i, 5.000000e-01
@@ -8481,13 +8563,13 @@ B496.i:                                           ; preds = %B458.i, %B446.i
   %.183.i = fmul double %.156.i, %.172.i
   %.184.i = fadd double %.182.i, %.183.i
   %.186.i = fadd double %correction.5.1.i, %.184.i
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B56.i, %B110.i, %B146.i, %B240.i, %B496.i
+_ZN6nbgrad7kernels5gamma7digammaB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B56.i, %B110.i, %B146.i, %B240.i, %B496.i
   %.186.sink.i = phi double [ %.186.i, %B496.i ], [ 0x7FF8000000000000, %B146.i ], [ 0x7FF0000000000000, %B110.i ], [ %.15.i, %B56.i ], [ 0x7FF8000000000000, %B240.i ]
   ret double %.186.sink.i
 }
-;; nbgrad.polygamma.float32.float32.float32 nbgrad.kernels.gamma
+;; nbgrad.polygamma.float32.float32.float32 nbgrad.kernels.gamma 01218d4217251408
 declare double @llvm.floor.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
@@ -8513,17 +8595,17 @@ B96.i:                                            ; preds = %0
 B56.i.i:                                          ; preds = %B96.i
   %.12.i.i = fneg double %.10.i
   %.15.i.i = tail call double @llvm.copysign.f64(double 0x7FF0000000000000, double %.12.i.i)
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B110.i.i:                                         ; preds = %B96.i
   %.19.i.i = fcmp oeq float %a1, 0x7FF0000000000000
-  br i1 %.19.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B146.i.i
+  br i1 %.19.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B146.i.i
 
 B146.i.i:                                         ; preds = %B110.i.i
   %.27.i.i = fcmp ole float %a1, 0xC330000000000000
   %.29.i.i = fcmp uno float %a1, 0.000000e+00
   %.30.i.i = or i1 %.27.i.i, %.29.i.i
-  br i1 %.30.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B224.i.i
+  br i1 %.30.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B224.i.i
 
 B224.i.i:                                         ; preds = %B146.i.i
   %.44.i.i = fcmp olt float %a1, 0.000000e+00
@@ -8533,7 +8615,7 @@ B240.i.i:                                         ; preds = %B224.i.i
   %.51.i.i = tail call double @llvm.floor.f64(double %.10.i)
   %.53.i.i = fsub double %.10.i, %.51.i.i
   %.58.i.i = fcmp oeq double %.53.i.i, 0.000000e+00
-  br i1 %.58.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B316.i.i
+  br i1 %.58.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B316.i.i
 
 B316.i.i:                                         ; preds = %B240.i.i
   %.67.i.i = fcmp ogt double %.53.i.i, 5.000000e-01
@@ -8583,7 +8665,7 @@ B496.i.i:                                         ; preds = %B458.i.i, %B446.i.i
   %.183.i.i = fmul double %.156.i.i, %.172.i.i
   %.184.i.i = fadd double %.182.i.i, %.183.i.i
   %.186.i.i = fadd double %correction.5.1.i.i, %.184.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B126.i:                                           ; preds = %0
   %.52.i = fcmp uno float %a1, 0.000000e+00
@@ -8592,7 +8674,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8622,7 +8704,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8630,7 +8712,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8810,7 +8892,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i3.i = fmul double %.69.i, 5.000000e-01
@@ -8980,7 +9062,7 @@ B202.9.i124.i:                                    ; preds = %B202.8.i112.i
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %1, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i132.i, %B202.9.i124.i, %B202.8.i112.i, %B202.7.i100.i, %B202.6.i88.i, %B202.5.i76.i, %B202.4.i64.i, %B202.3.i52.i, %B202.2.i40.i, %B202.1.i28.i, %B202.i7.i
   %storemerge.i27.i = phi double [ %.308.6.i95.i, %B202.6.i88.i ], [ %.308.5.i83.i, %B202.5.i76.i ], [ %.308.i22.i, %B202.i7.i ], [ %.308.1.i35.i, %B202.1.i28.i ], [ %2, %B202.9.i124.i ], [ %.308.2.i47.i, %B202.2.i40.i ], [ %.308.7.i107.i, %B202.7.i100.i ], [ %.308.3.i59.i, %B202.3.i52.i ], [ %.308.8.i119.i, %B202.8.i112.i ], [ %.308.4.i71.i, %B202.4.i64.i ], [ %.65.i138.i, %B36.i132.i ]
@@ -9317,14 +9399,14 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i412.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i307.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels5gamma9polygammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B56.i.i, %B110.i.i, %B146.i.i, %B240.i.i, %B496.i.i, %B126.i, %B430.i, %B474.i, %B610.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B56.i.i, %B110.i.i, %B146.i.i, %B240.i.i, %B496.i.i, %B126.i, %B430.i, %B474.i, %B610.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ 0x7FF8000000000000, %B126.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ %.186.i.i, %B496.i.i ], [ 0x7FF8000000000000, %B146.i.i ], [ 0x7FF0000000000000, %B110.i.i ], [ %.15.i.i, %B56.i.i ], [ 0x7FF8000000000000, %B240.i.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
 }
-;; nbgrad.polygamma.float64.float64.float64 nbgrad.kernels.gamma
+;; nbgrad.polygamma.float64.float64.float64 nbgrad.kernels.gamma 01218d4217251408
 declare double @llvm.floor.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
@@ -9348,17 +9430,17 @@ B96.i:                                            ; preds = %0
 B56.i.i:                                          ; preds = %B96.i
   %.12.i.i = fneg double %a1
   %.15.i.i = tail call double @llvm.copysign.f64(double 0x7FF0000000000000, double %.12.i.i)
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B110.i.i:                                         ; preds = %B96.i
   %.19.i.i = fcmp oeq double %a1, 0x7FF0000000000000
-  br i1 %.19.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B146.i.i
+  br i1 %.19.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B146.i.i
 
 B146.i.i:                                         ; preds = %B110.i.i
   %.27.i.i = fcmp ole double %a1, 0xC330000000000000
   %.29.i.i = fcmp uno double %a1, 0.000000e+00
   %.30.i.i = or i1 %.27.i.i, %.29.i.i
-  br i1 %.30.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B224.i.i
+  br i1 %.30.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B224.i.i
 
 B224.i.i:                                         ; preds = %B146.i.i
   %.44.i.i = fcmp olt double %a1, 0.000000e+00
@@ -9368,7 +9450,7 @@ B240.i.i:                                         ; preds = %B224.i.i
   %.51.i.i = tail call double @llvm.floor.f64(double %a1)
   %.53.i.i = fsub double %a1, %.51.i.i
   %.58.i.i = fcmp oeq double %.53.i.i, 0.000000e+00
-  br i1 %.58.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B316.i.i
+  br i1 %.58.i.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B316.i.i
 
 B316.i.i:                                         ; preds = %B240.i.i
   %.67.i.i = fcmp ogt double %.53.i.i, 5.000000e-01
@@ -9418,7 +9500,7 @@ B496.i.i:                                         ; preds = %B458.i.i, %B446.i.i
   %.183.i.i = fmul double %.156.i.i, %.172.i.i
   %.184.i.i = fadd double %.182.i.i, %.183.i.i
   %.186.i.i = fadd double %correction.5.1.i.i, %.184.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B126.i:                                           ; preds = %0
   %.50.i = fcmp uno double %a1, 0.000000e+00
@@ -9427,7 +9509,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9457,7 +9539,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9465,7 +9547,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9645,7 +9727,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i3.i = fmul double %.67.i, 5.000000e-01
@@ -9815,7 +9897,7 @@ B202.9.i124.i:                                    ; preds = %B202.8.i112.i
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %1, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i132.i, %B202.9.i124.i, %B202.8.i112.i, %B202.7.i100.i, %B202.6.i88.i, %B202.5.i76.i, %B202.4.i64.i, %B202.3.i52.i, %B202.2.i40.i, %B202.1.i28.i, %B202.i7.i
   %storemerge.i27.i = phi double [ %.308.6.i95.i, %B202.6.i88.i ], [ %.308.5.i83.i, %B202.5.i76.i ], [ %.308.i22.i, %B202.i7.i ], [ %.308.1.i35.i, %B202.1.i28.i ], [ %2, %B202.9.i124.i ], [ %.308.2.i47.i, %B202.2.i40.i ], [ %.308.7.i107.i, %B202.7.i100.i ], [ %.308.3.i59.i, %B202.3.i52.i ], [ %.308.8.i119.i, %B202.8.i112.i ], [ %.308.4.i71.i, %B202.4.i64.i ], [ %.65.i138.i, %B36.i132.i ]
@@ -10152,13 +10234,13 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i412.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i307.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B56.i.i, %B110.i.i, %B146.i.i, %B240.i.i, %B496.i.i, %B126.i, %B430.i, %B474.i, %B610.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B56.i.i, %B110.i.i, %B146.i.i, %B240.i.i, %B496.i.i, %B126.i, %B430.i, %B474.i, %B610.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ 0x7FF8000000000000, %B126.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ %.186.i.i, %B496.i.i ], [ 0x7FF8000000000000, %B146.i.i ], [ 0x7FF0000000000000, %B110.i.i ], [ %.15.i.i, %B56.i.i ], [ 0x7FF8000000000000, %B240.i.i ]
   ret double %.197.sink.i
 }
-;; nbgrad.sinc_derivative.float32.float32.float32 nbgrad.kernels.sinc
+;; nbgrad.sinc_derivative.float32.float32.float32 nbgrad.kernels.sinc 2652e78a88093edc
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.rint.f64(double)
@@ -10184,7 +10266,7 @@ define internal float @nbgrad.sinc_derivative.float32.float32.float32(float %a0,
   %.24.i = tail call double @llvm.rint.f64(double %.6.i)
   %.26.i = fcmp une double %.24.i, %.6.i
   %.27.i = or i1 %.26.i, %.22.i
-  br i1 %.27.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B234.i
+  br i1 %.27.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B234.i
 
 B234.i:                                           ; preds = %0
   %.36.i = fmul double %.10.i, 5.000000e-01
@@ -10227,7 +10309,7 @@ B390.i:                                           ; preds = %B234.endif.i
   %.105.i = fdiv double %.88.sink.i.i, %.83.i
   %"$phi414.0.2.0.i" = select i1 %.96.i, double %.105.i, double 1.000000e+00
   %.148.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.148.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.148.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B432.i:                                           ; preds = %B390.i, %B432.i
   %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
@@ -10246,7 +10328,7 @@ B432.i:                                           ; preds = %B390.i, %B432.i
 
 B516.loopexit.i:                                  ; preds = %B432.i
   %3 = fmul double %.174.i, %.168.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B526.i:                                           ; preds = %B234.endif.i
   %.220.i = fadd double %.6.i, 2.400000e+01
@@ -10292,7 +10374,7 @@ B728.i:                                           ; preds = %B716.i, %B728.i
 B780.i:                                           ; preds = %B728.i, %B716.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.308.i, %B728.i ]
   %.325.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
   %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
@@ -10302,12 +10384,12 @@ B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i
   %.93.i = fcmp ogt double %.91.i, %.6.i
   br i1 %.93.i, label %B390.i, label %B526.i
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
   %.325.sink.i = phi double [ %.325.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
   %result = fptrunc double %.325.sink.i to float
   ret float %result
 }
-;; nbgrad.sinc_derivative.float64.float64.float64 nbgrad.kernels.sinc
+;; nbgrad.sinc_derivative.float64.float64.float64 nbgrad.kernels.sinc 2652e78a88093edc
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.rint.f64(double)
@@ -10331,7 +10413,7 @@ define internal double @nbgrad.sinc_derivative.float64.float64.float64(double %a
   %.22.i = tail call double @llvm.rint.f64(double %a0)
   %.24.i = fcmp une double %a0, %.22.i
   %.25.i = or i1 %.24.i, %.20.i
-  br i1 %.25.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B234.i
+  br i1 %.25.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B234.i
 
 B234.i:                                           ; preds = %0
   %.34.i = fmul double %"$phi414.0.2.0.frozen.i", 5.000000e-01
@@ -10374,7 +10456,7 @@ B390.i:                                           ; preds = %B234.endif.i
   %.103.i = fdiv double %.88.sink.i.i, %.81.i
   %"$phi414.0.2.0.i" = select i1 %.94.i, double %.103.i, double 1.000000e+00
   %.146.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.146.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.146.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B432.i:                                           ; preds = %B390.i, %B432.i
   %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
@@ -10393,7 +10475,7 @@ B432.i:                                           ; preds = %B390.i, %B432.i
 
 B516.loopexit.i:                                  ; preds = %B432.i
   %3 = fmul double %.172.i, %.166.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B526.i:                                           ; preds = %B234.endif.i
   %.218.i = fadd double %a0, 2.400000e+01
@@ -10439,7 +10521,7 @@ B728.i:                                           ; preds = %B716.i, %B728.i
 B780.i:                                           ; preds = %B728.i, %B716.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.306.i, %B728.i ]
   %.323.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
   %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
@@ -10449,11 +10531,11 @@ B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i
   %.91.i = fcmp ogt double %.89.i, %a0
   br i1 %.91.i, label %B390.i, label %B526.i
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
   %.323.sink.i = phi double [ %.323.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
   ret double %.323.sink.i
 }
-;; nbgrad.random_bits.uint64.uint64.uint64 nbgrad.kernels.random
+;; nbgrad.random_bits.uint64.uint64.uint64 nbgrad.kernels.random 9e4f864b96399426
 define internal i64 @nbgrad.random_bits.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %key.1.2.053.i = and i64 %a0, 4294967295
   %.6.i.i = and i64 %a1, 4294967295
@@ -10528,7 +10610,7 @@ define internal i64 @nbgrad.random_bits.uint64.uint64.uint64(i64 %a0, i64 %a1) a
   %.14.i45.i = or disjoint i64 %.11.i43.i, %.12.i44.i
   ret i64 %.14.i45.i
 }
-;; nbgrad.kernels.scan.recurrence(*int32,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.recurrence(*int32,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
@@ -10539,14 +10621,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..248.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.291107.not.i = icmp slt i64 %math.i, 1
@@ -10589,7 +10671,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104113125.unr.i, 2
@@ -10693,7 +10775,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us154.i = icmp samesign ugt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i32 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.343.us.us.1.i, %B200.us.us.i ]
@@ -10744,12 +10826,12 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
-;; nbgrad.kernels.scan.recurrence(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.recurrence(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
@@ -10760,14 +10842,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290107.not.i = icmp slt i64 %math.i, 1
@@ -10810,7 +10892,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104113125.unr.i, 2
@@ -10914,7 +10996,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us154.i = icmp samesign ugt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i64 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -10965,12 +11047,12 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
-;; nbgrad.kernels.scan.recurrence(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.recurrence(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
@@ -10981,14 +11063,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11031,7 +11113,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104110122.unr.i, 2
@@ -11135,7 +11217,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us151.i = icmp samesign ugt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi float [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11186,12 +11268,12 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
-;; nbgrad.kernels.scan.recurrence(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.recurrence(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
@@ -11202,14 +11284,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11252,7 +11334,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104110122.unr.i, 2
@@ -11356,7 +11438,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us151.i = icmp samesign ugt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi double [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11407,12 +11489,12 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_maximum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_maximum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i32 @llvm.smax.i32(i32, i32)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
@@ -11422,7 +11504,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11484,12 +11566,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_maximum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_maximum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
@@ -11499,7 +11581,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11561,12 +11643,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_maximum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_maximum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
   %.13.i = getelementptr i8, ptr %a2, i64 8
   %.14.i = load i64, ptr %.13.i, align 8
@@ -11574,7 +11656,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11645,12 +11727,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_maximum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_maximum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
   %.13.i = getelementptr i8, ptr %a2, i64 8
   %.14.i = load i64, ptr %.13.i, align 8
@@ -11658,7 +11740,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11729,12 +11811,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_minimum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_minimum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i32 @llvm.smin.i32(i32, i32)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
@@ -11744,7 +11826,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11806,12 +11888,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_minimum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_minimum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
 declare i64 @llvm.smin.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
@@ -11821,7 +11903,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11883,12 +11965,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_minimum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_minimum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
   %.13.i = getelementptr i8, ptr %a2, i64 8
   %.14.i = load i64, ptr %.13.i, align 8
@@ -11896,7 +11978,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11967,12 +12049,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scan.running_minimum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan
+;; nbgrad.kernels.scan.running_minimum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
   %.13.i = getelementptr i8, ptr %a2, i64 8
   %.14.i = load i64, ptr %.13.i, align 8
@@ -11980,7 +12062,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12051,12 +12133,12 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter
+;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -12097,7 +12179,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12109,12 +12191,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12124,10 +12206,10 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
-;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter
+;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -12167,7 +12249,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12179,12 +12261,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -12194,10 +12276,10 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
-;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter
+;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -12238,7 +12320,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12250,12 +12332,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12265,10 +12347,10 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
-;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter
+;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -12308,7 +12390,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12320,12 +12402,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12335,10 +12417,10 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
-;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter
+;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
@@ -12380,7 +12462,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
 
 B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
   %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -12397,12 +12479,12 @@ B106.epil.i:                                      ; preds = %B106.epil.i.prehead
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -12413,10 +12495,10 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
-;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort
+;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.cttz.i64(i64, i1 immarg)
@@ -12431,7 +12513,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -12649,7 +12731,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -12679,19 +12761,19 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
-;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort
+;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.cttz.i64(i64, i1 immarg)
@@ -12706,7 +12788,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -12924,7 +13006,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -12954,19 +13036,19 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
-;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort
+;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.cttz.i64(i64, i1 immarg)
@@ -12981,7 +13063,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13205,7 +13287,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13235,19 +13317,19 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
   ret i64 0
 }
-;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort
+;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.cttz.i64(i64, i1 immarg)
@@ -13262,7 +13344,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13486,7 +13568,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13516,19 +13598,19 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
   ret i64 0
 }
-;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows
+;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
@@ -13569,7 +13651,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -13578,7 +13660,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -13592,7 +13674,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 2
   %factor.op.mul61.i = shl i64 %4, 2
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -13682,7 +13764,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -14351,10 +14433,10 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
-;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows
+;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
@@ -14395,7 +14477,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -14404,7 +14486,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -14418,7 +14500,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 3
   %factor.op.mul61.i = shl i64 %4, 3
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -14508,7 +14590,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -15177,10 +15259,10 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
-;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows
+;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
@@ -15220,7 +15302,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -15275,7 +15357,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -15308,7 +15390,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -15340,7 +15422,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -15396,7 +15478,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -15469,7 +15551,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -15764,7 +15846,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -15821,7 +15903,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 2
@@ -15878,11 +15960,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -15898,12 +15980,12 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
-;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows
+;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
@@ -15943,7 +16025,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -15998,7 +16080,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16031,7 +16113,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16063,7 +16145,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16119,7 +16201,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -16192,7 +16274,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -16487,7 +16569,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -16544,7 +16626,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 3
@@ -16601,11 +16683,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -16621,12 +16703,12 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
-;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows
+;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
@@ -16656,13 +16738,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -16974,12 +17056,12 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
-;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows
+;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
@@ -17009,13 +17091,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -17327,12 +17409,12 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
-;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare float @llvm.fabs.f32(float)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -17348,7 +17430,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr float, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -17575,7 +17657,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -17660,7 +17742,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -17688,12 +17770,12 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %61, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare double @llvm.fabs.f64(double)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -17709,7 +17791,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr double, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -17936,7 +18018,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -18021,7 +18103,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -18048,12 +18130,12 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %60, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -18067,7 +18149,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -18132,7 +18214,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -18272,12 +18354,12 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -18291,7 +18373,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -18356,7 +18438,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -18495,12 +18577,12 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -18513,7 +18595,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.3791.i = sub i64 %a5, %a4
   %.74.i = mul i64 %.32.i, %.3791.i
   %.119105.not.i = icmp slt i64 %.74.i, 1
-  br i1 %.119105.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B136.endif.lr.ph.i
+  br i1 %.119105.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B136.endif.lr.ph.i
 
 B136.endif.lr.ph.i:                               ; preds = %0
   %.170.i = mul i64 %.23.i, %.20.i
@@ -18627,7 +18709,7 @@ B198.B226_crit_edge.us.i:                         ; preds = %B200.us.i, %B200.us
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %12
   %lsr.iv.next23.i = sub i64 %lsr.iv22.i, %.170.i
   %.119.us.i = icmp sgt i64 %.11899107.us.i, 1
-  br i1 %.119.us.i, label %B136.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.119.us.i, label %B136.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B136.endif.i:                                     ; preds = %B136.endif.i, %B136.endif.preheader.i
   %lsr.iv12.i = phi ptr [ %scevgep11.i, %B136.endif.preheader.i ], [ %scevgep13.i, %B136.endif.i ]
@@ -18640,12 +18722,12 @@ B136.endif.i:                                     ; preds = %B136.endif.i, %B136
   %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %6
   %scevgep13.i = getelementptr i8, ptr %lsr.iv12.i, i64 %7
   %.119.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.119.i, label %B136.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.119.i, label %B136.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B226_crit_edge.us.i, %B136.endif.i, %0
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B226_crit_edge.us.i, %B136.endif.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -18658,7 +18740,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.3791.i = sub i64 %a5, %a4
   %.74.i = mul i64 %.32.i, %.3791.i
   %.119105.not.i = icmp slt i64 %.74.i, 1
-  br i1 %.119105.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B136.endif.lr.ph.i
+  br i1 %.119105.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B136.endif.lr.ph.i
 
 B136.endif.lr.ph.i:                               ; preds = %0
   %.170.i = mul i64 %.23.i, %.20.i
@@ -18772,7 +18854,7 @@ B198.B226_crit_edge.us.i:                         ; preds = %B200.us.i, %B200.us
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %12
   %lsr.iv.next23.i = sub i64 %lsr.iv22.i, %.170.i
   %.119.us.i = icmp sgt i64 %.11899107.us.i, 1
-  br i1 %.119.us.i, label %B136.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.119.us.i, label %B136.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B136.endif.i:                                     ; preds = %B136.endif.i, %B136.endif.preheader.i
   %lsr.iv12.i = phi ptr [ %scevgep11.i, %B136.endif.preheader.i ], [ %scevgep13.i, %B136.endif.i ]
@@ -18785,12 +18867,12 @@ B136.endif.i:                                     ; preds = %B136.endif.i, %B136
   %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %6
   %scevgep13.i = getelementptr i8, ptr %lsr.iv12.i, i64 %7
   %.119.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.119.i, label %B136.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.119.i, label %B136.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B226_crit_edge.us.i, %B136.endif.i, %0
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B226_crit_edge.us.i, %B136.endif.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare float @llvm.fabs.f32(float)
@@ -18805,7 +18887,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -19272,7 +19354,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -19302,7 +19384,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -19340,11 +19422,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -19417,12 +19499,12 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
-;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg
+;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare double @llvm.fabs.f64(double)
@@ -19437,7 +19519,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -19903,7 +19985,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -19933,7 +20015,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -19971,11 +20053,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -20048,12 +20130,12 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
-;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native
+;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.smin.i64(i64, i64)
@@ -20184,7 +20266,7 @@ B136.i:                                           ; preds = %B544.i.i, %B464.i.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B278.i:                                           ; preds = %B801.i.i, %B68.endif.i.i
   %.9.i.i = add nsw i64 %.13.i, 56
@@ -20256,7 +20338,7 @@ B322.i:                                           ; preds = %B278.endif.i, %B292
   %.129.i = load i64, ptr %.128.i, align 8
   %.130.i = inttoptr i64 %.129.i to ptr
   %.131.i = tail call i64 %.130.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B690.i:                                           ; preds = %B690.preheader.new.i, %B690.i
   %lsr.iv247.i = phi i64 [ %lsr.iv.next248.i, %B690.i ], [ 0, %B690.preheader.new.i ]
@@ -20915,7 +20997,7 @@ B2450.i:                                          ; preds = %B2354.endif.i
   %sunkaddr294.i = inttoptr i64 %.21.i to ptr
   %sunkaddr295.i = getelementptr i8, ptr %sunkaddr294.i, i64 160
   store i64 0, ptr %sunkaddr295.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B2506.i:                                          ; preds = %B2354.endif.i
   %.973.i = add nsw i64 %.21.i, 88
@@ -20923,7 +21005,7 @@ B2506.i:                                          ; preds = %B2354.endif.i
   %.977.i = load i64, ptr %.976.i, align 8
   %.979.i = inttoptr i64 %.977.i to ptr
   %.980.i = tail call i64 %.979.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B2601.i:                                          ; preds = %B1096.i, %B1028.i
   %specs.4.1.i = phi i64 [ %.522.i, %B1028.i ], [ %.551.i, %B1096.i ]
@@ -21054,11 +21136,11 @@ B2354.endif.i:                                    ; preds = %B250.i.i, %B68.endi
   %.959.i = icmp eq i64 %.107.sink.i.i, %.957.i
   br i1 %.959.i, label %B2450.i, label %B2506.i
 
-_ZN6nbgrad7runtime6native5entryB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B322.i, %B2450.i, %B2506.i
+_ZN6nbgrad7runtime6native5entryB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B322.i, %B2450.i, %B2506.i
   %storemerge212.i.sink.i = phi i64 [ %.75.i, %B136.i ], [ %.131.i, %B322.i ], [ %storemerge212.i.i, %B2506.i ], [ %storemerge212.i.i, %B2450.i ]
   ret i64 %storemerge212.i.sink.i
 }
-;; nbgrad.runtime.native.worker(int64)int64 nbgrad.runtime.native
+;; nbgrad.runtime.native.worker(int64)int64 nbgrad.runtime.native -
 define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.5.i = inttoptr i64 %a0 to ptr
   %.6.i = load i64, ptr %.5.i, align 8
@@ -21083,12 +21165,12 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.59.i = tail call i64 %.58.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.60.i = and i64 %.59.i, 4294967295
   %.64.i = icmp eq i64 %.60.i, 0
-  br i1 %.64.i, label %_ZN6nbgrad7runtime6native6workerB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.64.i, label %_ZN6nbgrad7runtime6native6workerB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B366.i:                                           ; preds = %23
   %.159.i = inttoptr i64 %.6.i to ptr
   %.160.i = tail call i64 %.159.i(i64 %.9.i, i64 %.12.i, i64 %.69.1.i, i64 %.111.1.i, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native6workerB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native6workerB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.54.i = and i64 %.53.i, 4294967295
@@ -21136,9 +21218,9 @@ B0.else.if.i:                                     ; preds = %0
   %.123.lobit.i = phi i64 [ 0, %14 ], [ %22, %19 ]
   %.111.1.i = add i64 %.123.lobit.i, %24
   %.152.i = icmp slt i64 %.69.1.i, %.111.1.i
-  br i1 %.152.i, label %B366.i, label %_ZN6nbgrad7runtime6native6workerB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.152.i, label %B366.i, label %_ZN6nbgrad7runtime6native6workerB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %B366.i, %23
+_ZN6nbgrad7runtime6native6workerB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %B366.i, %23
   ret i64 0
 }
 ;; end

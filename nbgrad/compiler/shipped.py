@@ -3,11 +3,11 @@
 In: the name of a function. Out: its IR text, if the file has it and it is not out of date. Called by scalars.py and
 lowering.py, which compile with Numba what is not found here. Written by `python -m nbgrad.precompile`.
 
-The file is text. Each function is a section with a line `;; name module` above it, where `module` is the file of
-kernels that it comes from. Lines `; digest module hex` at the top say what each of these files was when the IR was
-made: the function counts only as long as the file, the files that it imports, and the code that lowers it are still
-the same. The IR depends neither on the machine nor on Python's version; it can be read by the LLVM that wrote it and
-later ones.
+The file is text. Each function is a section with a line `;; name module row` above it, where `module` is the file of
+kernels that it comes from and `row` a digest of the primitive's row in the table of scalar kernels. Lines `; digest
+module hex` at the top say what each of these files was when the IR was made: the function counts only as long as the
+row, the file, the files that it imports, and the code that lowers it are still the same. The IR depends neither on the
+machine nor on Python's version; it can be read by the LLVM that wrote it and later ones.
 """
 
 from __future__ import annotations
@@ -48,10 +48,29 @@ def find(name: str) -> str | None:
     if start < 0:
         return None
     first = text.index("\n", start + 1)
-    module = text[start + 1 : first].split()[2]
-    if not _current(module):
+    module, *made_of = text[start + 1 : first].split()[2:]
+    if not _current(module) or made_of != [row(name)]:
         return None
     return text[first + 1 : text.index("\n;; ", first) + 1]
+
+
+def row(name: str) -> str:
+    """What the table of scalar kernels says about the primitive of a section; "-" for special kernels."""
+    if "(" in name:
+        return "-"
+    table = _table()[0]
+    start = table.find(f'\n    "{name.split(".")[1]}": ')
+    text = re.split(r"\n(?=    [\"#])", table[start + 1 :], maxsplit=1)[0] if start >= 0 else ""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def _table() -> tuple[str, str]:
+    """The table of scalar kernels, and what follows it in its file."""
+    text = (kernels_folder() / "__init__.py").read_text(encoding="utf-8")
+    _, _, rest = text.partition("\nSCALARS = {")
+    table, _, rest = rest.partition("\n}\n")
+    return table, rest
 
 
 @cache
@@ -76,14 +95,16 @@ def _current(module: str) -> bool:
 
 def forget() -> None:
     """Read the file and the sources anew."""
-    for cached in (_text, _current, digest):
+    for cached in (_text, _table, _current, digest):
         cached.cache_clear()
 
 
 def stale() -> list[str]:
-    """The modules whose IR in the file is out of date; ["shipped.ll"] if there is no such file for this LLVM."""
+    """The modules and functions of the file that are out of date; ["shipped.ll"] if there is no file for this LLVM."""
     modules = re.findall(r"^; digest (\S+) ", _text(), re.MULTILINE)
-    return [module for module in modules if not _current(module)] if modules else [FILE.name]
+    names = re.findall(r"^;; (\S+) ", _text(), re.MULTILINE)
+    found = [module for module in modules if not _current(module)] + [name for name in names if find(name) is None]
+    return found if modules else [FILE.name]
 
 
 @cache
@@ -95,7 +116,8 @@ def digest(module: str) -> str:
     total = hashlib.sha256()
     for path in [*[HERE / name for name in LOWERING], *_sources(module)]:
         total.update(path.name.encode() + b"\0")
-        total.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+        data = _table()[1].encode() if path.name == "__init__.py" else path.read_bytes().replace(b"\r\n", b"\n")
+        total.update(data + b"\0")
     return total.hexdigest()[:32]
 
 
@@ -107,7 +129,7 @@ def _sources(module: str) -> list[Path]:
     if not module.startswith(KERNELS):
         own = HERE.parents[1].joinpath(*module.split(".")).with_suffix(".py")
         found.add(own)
-    # The table of scalar kernels says which function a primitive is.
+    # The table of scalar kernels counts row by row; here is what reads it.
     todo = [folder / "__init__.py", folder / "intrinsics.py", *([own] if own not in found else [])]
     while todo:
         path = todo.pop()
@@ -118,4 +140,4 @@ def _sources(module: str) -> list[Path]:
             imported = re.findall(r"^from \.(\w*) import ([\w, ]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
             names = [name for source, names in imported for name in ([source] if source else names.split(","))]
             todo += [folder / f"{name.split()[0]}.py" for name in names]
-    return sorted(found)
+    return sorted(found, key=lambda path: path.name)
