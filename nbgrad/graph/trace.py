@@ -24,8 +24,10 @@ class Trace:
     must hold in every call. `cells` maps Cells (and Parameters) that took part to the state that they had. A recording
     inside another shares all that. `written` maps Parameters to the nodes that they had before the function wrote to
     them, and `outside` does so for other Tensors that were there before the recording began, at node number `start`;
-    only `jit` and `vmap`, which undo such writes, collect them. For `vmap`, `mapping` maps each argument to all its
-    values, of which there are `size`.
+    only `jit` and `vmap`, which undo such writes, collect them. `numbers` has the nodes of Python numbers that the
+    function has used so far: what `jit` records has each of them once (`frozen`); otherwise equal numbers stay apart,
+    because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each argument to
+    all its values, of which there are `size`.
     """
 
     __slots__ = (
@@ -33,8 +35,10 @@ class Trace:
         "cells",
         "checks",
         "collects",
+        "frozen",
         "guards",
         "mapping",
+        "numbers",
         "outside",
         "parent",
         "size",
@@ -55,8 +59,11 @@ class Trace:
         self.outside: dict[int, tuple[Any, Node]] = {}
         self.start = next_serial()
         self.collects = jit or mapping is not None
+        self.frozen = jit
+        self.numbers: dict[Any, Node] = {}
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
+            self.frozen, self.numbers = parent.frozen, parent.numbers
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start = parent.outside, parent.start
