@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..graph.ir import Node, Shape, broadcast, elementwise, literal, literal_value, make, topological
-from ..graph.primitives import iota, pad, reshape
+from ..graph.primitives import iota, pad, reshape, transpose
 from .components import take_apart
 from .loops import Access, Loop, Reduction, Store, Value, normalise
 from .views import View, contiguous_strides, view_through
@@ -163,6 +163,8 @@ class _Fuser:
             node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
         if node.name == "concatenate" and not stored:
             return self._chosen(node)
+        if node.name == "matmul" and 1 in node.shape[1:]:
+            return self._summed_product(node, *inputs)
         if node.name == "gather":
             node = Node(node.primitive, (self._buffer(inputs[0], 1), inputs[1]), node.params, node.shape, node.dtype)
         elif node.primitive.kind == "special":
@@ -170,6 +172,17 @@ class _Fuser:
             inputs = tuple([self._buffer(source, 2 if loose else 0) for source in inputs])
             node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
         return self._visit(node)
+
+    def _summed_product(self, node: Node, a: Node, b: Node) -> Node:
+        """A product of a matrix and a vector: a sum of products, which fuses with what makes its operands."""
+        if node.shape[2] == 1:
+            full, axis = a.shape, 2
+            b = self._spread(self._visit(transpose(b, (0, 2, 1))), full)
+        else:
+            full, axis = b.shape, 1
+            a = self._spread(self._visit(transpose(a, (0, 2, 1))), full)
+        product = self._visit(make("multiply", (a, b)))
+        return self._visit(reshape(self._visit(make("sum", (product,), ((axis,),))), node.shape))
 
     def _buffer(self, node: Node, freedom: int) -> Node:
         """The node itself if it is stored memory of the right layout, else a copy of it.
