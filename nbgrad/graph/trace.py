@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NbgradError
+from .collection import RareCollection
 from .ir import Node, next_serial, topological
 
 
@@ -145,7 +146,8 @@ def recording(
     trace = Trace(_current.get(), arguments, jit, mapping, size)
     token = _current.set(trace)
     try:
-        yield trace
+        with RareCollection():
+            yield trace
     except ValueError as error:
         # NumPy hides why an element could not be stored behind "setting an array element with a sequence".
         if isinstance(error.__cause__, NbgradError):
