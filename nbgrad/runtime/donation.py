@@ -14,23 +14,27 @@ from ..graph.ir import Node
 from .plan import Plan, Step, reads_and_writes
 
 
-def donors(plan: Plan, outputs: Sequence[Node], arguments: Sequence[Node], donated: Iterable[int]) -> dict[int, int]:
+def donors(
+    plan: Plan, outputs: Sequence[Node], results: Sequence[Node], arguments: Sequence[Node], donated: Iterable[int]
+) -> dict[int, int]:
     """For outputs that may take an argument's memory, the position of that argument.
 
     Parameters
     ----------
     plan : Plan
-    outputs, arguments : sequences of nodes
-        As the plan knows them.
+    outputs, results : sequences of nodes
+        The arrays that the plan writes, and the results that they are, which may have another shape.
+    arguments : sequence of nodes
     donated : iterable of int
         Positions of arguments.
     """
     found: dict[int, int] = {}
     for position in donated:
         argument = arguments[position]
-        for number, output in enumerate(outputs):
-            fits = output.shape == argument.shape and output.dtype == argument.dtype and number not in found
-            if fits and output.size and outputs.count(output) == 1 and _may_take(plan, output, argument):
+        for number, (output, result) in enumerate(zip(outputs, results, strict=True)):
+            fits = result.shape == argument.shape and output.dtype == argument.dtype and number not in found
+            alone = result.size > 0 and result.ndim > 0 and outputs.count(output) == 1
+            if fits and alone and _may_take(plan, output, argument):
                 found[number] = position
                 break
     return found

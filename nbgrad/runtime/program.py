@@ -98,7 +98,7 @@ class Program:
         constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
         self.plan: Plan = plan(fused, arguments, constants, threads.available())
         self.outputs = outputs
-        self.donors = donors(self.plan, fused.outputs, arguments, donated)
+        self.donors = donors(self.plan, fused.outputs, [output.node for output in outputs], arguments, donated)
         self._keep: list[Any] = []
         self._into: Callable[..., Any] | None = None
         self._build(arguments, constants, floats, structure, fallback or _refuse)
