@@ -158,8 +158,13 @@ def compare(task: str, found: dict[str, dict], folder: str) -> None:
 def duration(seconds: float) -> str:
     """Three digits and a unit."""
     unit, factor = next(((u, f) for u, f in (("s", 1.0), ("ms", 1e3)) if seconds * f >= 1.0), ("us", 1e6))
-    digits = f"{seconds * factor:.3g}"
-    return f"{digits if 'e' not in digits else str(round(float(digits)))} {unit}"
+    return f"{three_digits(seconds * factor)} {unit}"
+
+
+def three_digits(number: float) -> str:
+    """Without an exponent."""
+    text = f"{number:.3g}"
+    return str(round(number)) if "e" in text else text
 
 
 def table(tasks: list[str], measured: dict[str, dict]) -> str:
@@ -179,7 +184,7 @@ def table(tasks: list[str], measured: dict[str, dict]) -> str:
                 row.append("")
                 continue
             seconds = entries[column]["seconds"]
-            ratio = "" if column == "nbgrad" else f" ({seconds / entries['nbgrad']['seconds']:.3g})"
+            ratio = "" if column == "nbgrad" else f" ({three_digits(seconds / entries['nbgrad']['seconds'])})"
             row.append(duration(seconds) + ratio)
         memory = [entries[c]["memory"] if "memory" in entries.get(c, {}) else None for c in remembered]
         row.append(", ".join("-" if m is None else f"{m:.0f}" for m in memory) if any(memory) else "")
@@ -223,6 +228,8 @@ def main() -> None:
         Path(options.json).write_text(json.dumps(measured, indent=1))
     text = Path(options.readme).read_text() if options.readme else ""
     for group, tasks in GROUPS.items():
+        if not any(task in measured for task in tasks):
+            continue
         content = f"{table(tasks, measured)}\n\n{conditions(measured, options.cpus)}"
         print(f"\n{content}")
         if options.readme:

@@ -9,6 +9,7 @@ path taken last is tried first. Called by users.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,8 @@ from .lifting import as_kind, flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
 from .parameter import Parameter
 from .runtime.evaluate import finish_pending, ready, refuse
-from .runtime.program import Output, Program
+from .runtime.program import MISSED, Output, Program, missed
+from .targets import check_donate, check_donated, check_targets, copy_constants, copy_to, direct_targets, donated_leaves
 from .tensor import Tensor
 
 MOST_PATHS = 256
@@ -79,16 +81,23 @@ class Path:
 class Jitted:
     """A function that is compiled on first use. Made by `jit`."""
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], donate: tuple[int, ...] = ()) -> None:
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
+        self.donate = donate
+        self._own_out = _has_out(fn)
+        self._native: Path | None = None
         self._paths: dict[Any, list[Path]] = {}
         self._lock = ForkSafeLock()
         self._fast: Callable[..., Any] = self._general
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the compiled function."""
+        """Call the compiled function; `out` takes arrays for the results, unless the function has its own `out`."""
         if kwargs:
+            if "out" in kwargs and not self._own_out:
+                out = kwargs.pop("out")
+                if out is not None:
+                    return self._general_into(out, args, kwargs)
             return self._general(*args, **kwargs)
         return self._fast(*args)
 
@@ -101,7 +110,7 @@ class Jitted:
 
     def __reduce__(self) -> Any:
         """A copy, also in another process, compiles for itself."""
-        return Jitted, (self.fn,)
+        return Jitted, (self.fn, self.donate)
 
     def __getattr__(self, name: str) -> Any:
         """What a compiled Cell has, such as `trainable_params`."""
@@ -124,7 +133,35 @@ class Jitted:
             # Another function is being recorded: become part of it. What this one reads from outside may be what the
             # other one is differentiated with respect to.
             return self.fn(*args, **kwargs)
+        return self._find(args, kwargs, None)
+
+    def _general_into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Any call with arrays for the results."""
+        if current_trace() is not None:
+            message = f"{name_of(self.fn)}() is called with out= while it is recorded. Use what it returns instead."
+            raise TracedValueError(message)
+        path = self._native
+        if path is None or kwargs or path.program is None or config.interpret():
+            return self._find(args, kwargs, out)
+        try:
+            targets = self._targets(path, out)
+        except NbgradError:
+            # Perhaps the arguments are others too.
+            return self._find(args, kwargs, out)
+        direct = direct_targets(targets, args)
+        if path.program.call_into(*args, *direct) is MISSED:
+            return self._find(args, kwargs, out)
+        copy_to(targets, direct)
+        return out
+
+    def _targets(self, path: Path, out: Any) -> list[np.ndarray]:
+        leaves = [None if leaf is _RESULT else leaf for leaf in path.leaves]
+        return check_targets(out, path.treespec, leaves, path.outputs[: path.result_count], name_of(self.fn))
+
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         leaves, treespec = flatten((args, kwargs))
+        if self.donate:
+            check_donated(leaves, donated_leaves(self.donate, treespec, name_of(self.fn)), name_of(self.fn))
         key, dynamic = _signature(leaves, treespec)
         paths = self._paths.get(key)
         if paths is None:
@@ -133,8 +170,8 @@ class Jitted:
         for path in list(paths):
             if not path.current():
                 continue
-            result = self._run(path, dynamic)
-            if result is not _MISSED:
+            result = self._run(path, dynamic, out)
+            if result is not MISSED:
                 self._prefer(paths, path)
                 self._shorten(path, args, kwargs)
                 return result
@@ -143,7 +180,7 @@ class Jitted:
             paths.insert(0, path)
             del paths[MOST_PATHS:]
         self._shorten(path, args, kwargs)
-        return self._run(path, dynamic)
+        return self._run(path, dynamic, out)
 
     def _shorten(self, path: Path, args: Sequence[Any], kwargs: Any) -> None:
         """Let the next call try this path first, with little or no Python, if its arguments are single arrays."""
@@ -154,6 +191,7 @@ class Jitted:
             self._fast = functools.partial(self._again, path, kinds)
         elif Tensor not in kinds:
             self._fast = path.program.call
+            self._native = path
 
     def _again(self, path: Path, kinds: tuple[type, ...], *args: Any) -> Any:
         """A call that is probably like the last one. Native code compares dtypes and shapes."""
@@ -173,8 +211,8 @@ class Jitted:
             arrays.append(parameter._held[0].value)
         assert path.program is not None
         found = path.program.call(*arrays)
-        result = _MISSED if found is _MISSED else self._finished(path, found)
-        return self._general(*args) if result is _MISSED else result
+        result = MISSED if found is MISSED else self._finished(path, found)
+        return self._general(*args) if result is MISSED else result
 
     def _prefer(self, paths: list[Path], path: Path) -> None:
         if paths[0] is not path:
@@ -185,28 +223,34 @@ class Jitted:
 
     # ----- Running -----
 
-    def _run(self, path: Path, dynamic: Sequence[Any]) -> Any:
+    def _run(self, path: Path, dynamic: Sequence[Any], out: Any) -> Any:
+        targets = None if out is None else self._targets(path, out)
         arrays = [_ready(value, node) for value, node in zip(dynamic, path.arguments, strict=False)]
         for parameter, _ in path.parameters:
             value = parameter._leaf.value
             arrays.append(ready(parameter._leaf) if value is not None else parameter._concrete())
         if path.program is None or config.interpret():
             found = [np.array(v) for v in interpret(path.outputs, dict(zip(path.arguments, arrays, strict=True)))]
-            if path.native:
-                found = [as_kind(a, k) for a, k in zip(found, path.kinds, strict=True)]
-                return optree.tree_unflatten(path.treespec, found)
-        else:
+        elif not path.native:
             found = path.program.call(*arrays)
-            if path.native:
-                return found
-        return self._finished(path, found)
+        elif targets is None:
+            return path.program.call(*arrays)
+        else:
+            found = direct_targets(targets, arrays)
+            path.program.call_into(*arrays, *found)
+        result = self._finished(path, found) if targets is None or not path.native else out
+        if targets is not None and result is not MISSED:
+            copy_to(targets, found[: len(targets)])
+            copy_constants(out, [None if leaf is _RESULT else leaf for leaf in path.leaves])
+            return out
+        return result
 
     def _finished(self, path: Path, found: Sequence[Any]) -> Any:
-        """What the caller gets, after guards, checks and Parameters got theirs; `_MISSED` if it was the wrong path."""
+        """What the caller gets, after guards, checks and Parameters got theirs; `MISSED` if it was the wrong path."""
         count = path.result_count
         for value, expected in zip(found[count:], path.guards, strict=False):
             if not np.array_equal(value, expected, equal_nan=True):
-                return _MISSED
+                return MISSED
         at = count + len(path.guards)
         for value, (message, error) in zip(found[at:], path.checks, strict=False):
             if not bool(value):
@@ -281,13 +325,19 @@ class Jitted:
         arguments += [node for _, node in parameters]
         program = None
         if not config.interpret():
+            donated: list[int] = []
+            if structure is not None and self.donate:
+                numbers = [k for k, leaf in enumerate(leaves) if _dynamic_kind(leaf) is not None]
+                kept_up = donated_leaves(self.donate, treespec, name_of(self.fn))
+                donated = [numbers.index(k) for k in kept_up if isinstance(leaves[k], np.ndarray)]
             scalar = [Output(node, scalar=True) for node in outputs] if structure is not None else map(Output, outputs)
             program = Program(
                 list(scalar),
                 arguments,
                 frozenset(floats),
                 structure,
-                self._general if structure is not None else _missed,
+                self._general if structure is not None else missed,
+                frozenset(donated),
             )
         for node in arguments:
             if node.owner is None:
@@ -309,7 +359,6 @@ class Jitted:
         )
 
 
-_MISSED = object()
 _RESULT = object()
 _SINGLE = frozenset([Tensor, np.ndarray, float])
 
@@ -333,9 +382,12 @@ def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:
                 raise TracedValueError(message)
 
 
-def _missed(*_: Any) -> Any:
-    """What native code calls when arguments do not fit."""
-    return _MISSED
+def _has_out(fn: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `out` of its own."""
+    try:
+        return "out" in inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def _dynamic_kind(leaf: Any) -> str | None:
@@ -433,7 +485,7 @@ def _postfix(treespec: Any) -> list[int] | None:
     return code if visit(treespec) else None
 
 
-def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] = (), **options: Any) -> Any:
     """Compile a function: it is recorded once per signature, and later calls run native code only.
 
     Parameters
@@ -441,6 +493,10 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     fn : callable
         Takes arrays, floats, containers of them, and other hashable values (which are part of the signature); returns
         arrays. May itself use `grad` and all other transforms. Left out, `jit` gives a decorator.
+    donate : int or tuple of int
+        Positions of arguments that the caller gives up: results of the same shape and dtype may take their memory, and
+        are then these very arrays. Their values are lost; ndarrays must be writeable, and Tensors are left alone. In a
+        method, `self` is argument 0.
     **options
         MindSpore's options of its own compiler (`capture_mode`, `jit_level`, `mode`, `input_signature`, ...) have no
         effect.
@@ -449,12 +505,16 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     -------
     Jitted
         A callable with the same arguments. ndarrays in, ndarrays out; if any argument is a Tensor, or the function uses
-        Parameters, Tensors out.
+        Parameters, Tensors out. With `out=`, arrays nested like the result, it writes the results there and gives
+        `out` back (unless the function has a parameter `out` of its own).
 
     Raises
     ------
     DtypeError
         For what is no function, or an option that MindSpore does not have.
+    ArgumentError
+        For `donate` that is no position, donated arrays that are read-only, and `out` that does not fit the result
+        (also ShapeError and DtypeError).
     TracedValueError
         If the function needs the value of an array as a number. Truth values and integers are allowed: they become
         guards, and each path through the function is compiled once.
@@ -472,17 +532,29 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     >>> f = nb.jit(nb.value_and_grad(lambda x: np.sum(x**2)))
     >>> f(np.array([1.0, 2.0]))
     (np.float64(5.0), array([2., 4.]))
+
+    A step of gradient descent in place, and a result in an array that exists:
+
+    >>> step = nb.jit(lambda w, g: w - 0.5 * g, donate=0)
+    >>> w = np.array([1.0, 2.0])
+    >>> step(w, np.array([2.0, 2.0])) is w, w
+    (True, array([0., 1.]))
+    >>> step(w, np.array([2.0, 2.0]), out=np.empty(2))
+    array([-1.,  0.])
     """
     unknown = set(options) - _MINDSPORE_OPTIONS
     if unknown:
         message = f"jit has no option {', '.join(sorted(unknown))}."
         raise DtypeError(message)
+    positions = check_donate(donate)
     if fn is None:
-        return jit
+        return functools.partial(jit, donate=positions)
     if not callable(fn):
         message = f"jit expects a function, but got {type(fn).__name__}."
         raise DtypeError(message)
-    return fn if isinstance(fn, Jitted) else Jitted(fn)
+    if isinstance(fn, Jitted):
+        return fn if not positions or fn.donate == positions else Jitted(fn.fn, positions)
+    return Jitted(fn, positions)
 
 
 ms_function = jit

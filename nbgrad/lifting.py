@@ -107,6 +107,9 @@ def lift(value: Any) -> Any:
 
 def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[Any, Wanted]:
     """An argument that is differentiated, `which` of those of `fn`: each leaf becomes a Tensor of a fresh alias."""
+    if type(value) is np.ndarray and value.dtype.kind == "f" and supported(value.dtype):
+        fresh = _fresh(constant(value))
+        return Tensor._of(fresh), Wanted(_LEAF, [fresh], ["array"])
     leaves, treespec = flatten(value)
     wanted = Wanted(treespec)
     lifted: list[Any] = []
@@ -129,13 +132,22 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
             )
             raise DtypeError(message)
         node = node_of(item)
-        fresh = make("alias", (node,))
-        fresh.traced = True
-        fresh.weak = node.weak
+        fresh = _fresh(node)
         wanted.nodes.append(fresh)
         wanted.kinds.append(kind)
         lifted.append(Tensor._of(fresh))
     return optree.tree_unflatten(treespec, lifted), wanted
+
+
+_LEAF = optree.tree_structure(0, none_is_leaf=True)
+
+
+def _fresh(node: Node) -> Node:
+    """An alias that nobody else has."""
+    fresh = make("alias", (node,))
+    fresh.traced = True
+    fresh.weak = node.weak
+    return fresh
 
 
 def _described(value: Any) -> str:
@@ -158,8 +170,9 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     lifted_kwargs = dict(kwargs)
     wanted: dict[int, Wanted] = {}
     tensors = False
-    for leaf in flatten((args, dict(kwargs)))[0]:
-        tensors = tensors or isinstance(leaf, Tensor)
+    for value in (*args, *kwargs.values()):
+        if type(value) is not np.ndarray:
+            tensors = tensors or any(isinstance(leaf, Tensor) for leaf in flatten(value)[0])
     keys = _parameter_order(fn, len(args), kwargs)
     for position in positions:
         if position < len(args):
@@ -209,7 +222,7 @@ def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function"
         If it returned nothing, or nothing that is an array or a number.
     """
     nodes: list[Node] = []
-    leaves = flatten(output)[0]
+    leaves = [output] if type(output) is Tensor else flatten(output)[0]
     numeric = False
     for leaf in leaves:
         kind = kind_of(leaf)
@@ -277,7 +290,7 @@ class Results:
         def leaf(item: Any) -> Any:
             return values[item.position] if isinstance(item, _Slot) else item
 
-        return [optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
+        return [leaf(tree) if type(tree) is _Slot else optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
 
 
 def as_kind(array: np.ndarray, kind: str) -> Any:

@@ -43,12 +43,34 @@ def _aliasing() -> Any:
 # ----- What operators and methods are made of -----
 
 
+class _Late:
+    """What operators call most, in `nbgrad.numpy.ufuncs`: looked up at the first call, and called directly then."""
+
+    @staticmethod
+    def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+        """As `ufuncs.operate`."""
+        _Late.operate = _numpy("ufuncs").operate
+        return _Late.operate(ufunc, left, right)
+
+    @staticmethod
+    def quick_unary(ufunc: np.ufunc, value: Any) -> Any:
+        """As `ufuncs.quick_unary`."""
+        _Late.quick_unary = _numpy("ufuncs").quick_unary
+        return _Late.quick_unary(ufunc, value)
+
+    @staticmethod
+    def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+        """As `ufuncs.quick_binary`."""
+        _Late.quick_binary = _numpy("ufuncs").quick_binary
+        return _Late.quick_binary(ufunc, left, right)
+
+
 def _binary(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _numpy("ufuncs").operate(ufunc, self, other)
+    return lambda self, other: _Late.operate(ufunc, self, other)
 
 
 def _reflected(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _numpy("ufuncs").operate(ufunc, other, self)
+    return lambda self, other: _Late.operate(ufunc, other, self)
 
 
 def _updating(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
@@ -56,7 +78,11 @@ def _updating(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Tensor], Any]:
-    return lambda self: _numpy("ufuncs").call(ufunc, self)
+    def operator(self: Tensor) -> Any:
+        found = _Late.quick_unary(ufunc, self)
+        return _numpy("ufuncs").call(ufunc, self) if found is None else found
+
+    return operator
 
 
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
@@ -305,6 +331,15 @@ class Tensor:
     # ----- NumPy's protocols -----
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            count = len(inputs)
+            found = None
+            if count == 1:
+                found = _Late.quick_unary(ufunc, inputs[0])
+            elif count == 2:
+                found = _Late.quick_binary(ufunc, inputs[0], inputs[1])
+            if found is not None:
+                return found
         return _numpy("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -36,7 +36,7 @@ def test_what_is_found_is_the_function_that_was_asked_for() -> None:
     for name in SECTIONS:
         text = shipped.find(name)
         assert text is not None, name
-        symbol = name if name in text else "native" if ".native." in name else "special"
+        symbol = name if name in text else "native" if ".runtime." in name else "special"
         assert len(re.findall(rf"^define internal [^@]*@{re.escape(symbol)}\(", text, re.MULTILINE)) == 1, name
         assert ";;" not in text
 

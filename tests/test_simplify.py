@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, placeholder, show, topological, zeros
+from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, make, placeholder, show, topological, zeros
 from nbgrad.graph.primitives import cast, concatenate, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.simplify import literal_of, simplify
 
@@ -29,6 +29,9 @@ def count(node: Node) -> int:
 SMALLER: dict[str, tuple[Callable[[Node], Node], int]] = {
     "x * 1": (lambda x: x * 1.0, 0),
     "1 * x": (lambda x: 1.0 * x, 0),
+    "x + -0": (lambda x: x + -0.0, 0),
+    "-x * -y": (lambda x: -x * -elementwise("exp", x), 2),
+    "y - -x / y": (lambda x: elementwise("exp", x) - -x / elementwise("exp", x), 3),
     "x / 1": (lambda x: x / 1.0, 0),
     "x - 0": (lambda x: x - 0.0, 0),
     "twice negated": (lambda x: elementwise("negative", -x), 0),
@@ -62,6 +65,72 @@ def test_becomes_smaller_and_keeps_its_value(name: str) -> None:
     assert (small.shape, small.dtype) == (node.shape, node.dtype)
     if name != "sum of a repeated row":
         np.testing.assert_array_equal(interpret([small])[0], interpret([node])[0], err_msg=name)
+
+
+def test_what_is_repeated_is_computed_once() -> None:
+    """Elementwise operations on rows that are repeated to matrices, or on numbers beside them, work on rows."""
+    row, column, number = x_of(), reshape(x_of((5,)), (5, 1)), constant(np.array(3.0))
+    shape = (2, 5, 9)
+
+    def over(*nodes: Node) -> Node:
+        return elementwise("hypot", *[broadcast(node, shape) for node in nodes])
+
+    for build, size in (
+        ((row, number), 9),
+        ((row, literal(2.0, FLOAT)), 9),
+        ((column, number), 5),
+        ((column, reshape(column, (1, 5, 1))), 5),
+        ((row, column), 45),
+        ((broadcast(row, (5, 9)), row), 9),
+        ((reshape(row, (1, 1, 9)), row), 9),
+        ((number, number), 1),
+    ):
+        node = over(*build)
+        (small,) = simplify([node])
+        sizes = [n.size for n in topological([small]) if n.name == "hypot"]
+        assert sizes == [size], show([small])
+        assert small.shape == shape
+        np.testing.assert_array_equal(interpret([small])[0], interpret([node])[0])
+    indices = broadcast(constant(np.arange(9)), (5, 9))
+    (small,) = simplify([make("gather", (x_of(), indices))])
+    np.testing.assert_array_equal(interpret([small])[0], np.tile(SPECIALS, (5, 1)))
+
+
+NEIGHBOURS: dict[str, tuple[list[tuple[int, int, int]], int]] = {
+    "two": ([(0, 3, 1), (3, 4, 1)], 1),
+    "three": ([(1, 1, 1), (2, 1, 1), (3, 5, 1)], 1),
+    "all": ([(0, 3, 1), (3, 6, 1)], 0),
+    "every other": ([(0, 2, 2), (4, 3, 2)], 1),
+    "backwards": ([(8, 2, -1), (6, 3, -1)], 1),
+    "a gap": ([(0, 3, 1), (4, 4, 1)], 3),
+    "an overlap": ([(0, 3, 1), (2, 4, 1)], 3),
+    "other steps": ([(0, 2, 1), (2, 3, 2)], 3),
+    "wrong order": ([(3, 3, 1), (0, 3, 1)], 3),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_neighbouring_slices_are_one(name: str) -> None:
+    """Slices, and a concatenation if there is still one."""
+    ranges, want = NEIGHBOURS[name]
+    x = x_of()
+    node = concatenate([slice_axes(x, [r]) for r in ranges], 0)
+    (small,) = simplify([node])
+    assert len(topological([small])) - 1 == want, show([small], name)
+    values = [SPECIALS[[start + step * k for k in range(count)]] for start, count, step in ranges]
+    np.testing.assert_array_equal(interpret([small])[0], np.concatenate(values))
+
+
+def test_slices_of_other_arrays_or_rows_stay_apart() -> None:
+    x, y = reshape(x_of(), (3, 3)), reshape(x_of(), (3, 3)) * 2.0
+    for pieces in (
+        [slice_axes(x, [(0, 1, 1), (0, 3, 1)]), slice_axes(y, [(1, 1, 1), (0, 3, 1)])],
+        [slice_axes(x, [(0, 1, 1), (0, 2, 1)]), slice_axes(x, [(1, 1, 1), (1, 2, 1)])],
+    ):
+        node = concatenate(pieces, 0)
+        (small,) = simplify([node])
+        np.testing.assert_array_equal(interpret([small])[0], interpret([node])[0])
+        assert small.name == "concatenate"
 
 
 STAYS: dict[str, Callable[[Node], Node]] = {

@@ -40,7 +40,7 @@ class Functions:
         found = nb.jit(lambda x: scalar(x))(x)
         wide = np.float64 if dtype == "float32" else np.longdouble
         right = scalar(x.astype(wide))
-        return float(np.max(np.abs(found - right) / np.spacing(np.abs(found)).astype(wide)))
+        return round(float(np.max(np.abs(found - right) / np.spacing(np.abs(found)).astype(wide))), 3)
 
 
 class Sums:
@@ -53,7 +53,7 @@ class Sums:
     def track_error(self, dtype):
         x = np.random.default_rng(0).random(1_000_000).astype(dtype)
         found, right = nb.jit(np.sum)(x), math.fsum(x)
-        return float(abs(float(found) - right) / np.spacing(found))
+        return round(float(abs(float(found) - right) / np.spacing(found)), 3)
 
 
 class Certified:
@@ -67,4 +67,4 @@ class Certified:
     def track_digits(self, name):
         dataset = next(d for d in datasets.load() if d.name == name)
         result = report.report(dataset)
-        return min(agree for found in result.fits for *_, agree in report.rows(result, found))
+        return round(min(agree for found in result.fits for *_, agree in report.rows(result, found)), 2)

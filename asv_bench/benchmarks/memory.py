@@ -22,7 +22,7 @@ function, inputs = NbGrad().function(task), task.arrays()
 before = peak()
 for _ in range(3):
     function(*inputs)
-print((peak() - before) / 1024)
+print(round((peak() - before) / 1024, 1))
 """
 
 
@@ -49,6 +49,6 @@ class Tasks:
         """What a fresh process grows by when it computes the task, without its inputs."""
         command = [sys.executable, "-c", GROWTH, task]
         folder = Path(__file__).resolve().parents[1]
-        return float(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout)
+        return float(subprocess.check_output(command, cwd=folder, text=True))
 
     track_intermediate_bytes.unit, track_megabytes_beside_inputs.unit = "bytes", "MB"

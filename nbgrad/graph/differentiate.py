@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .collection import NoCollection
+from .collection import RareCollection
 from .derivatives import (
     DERIVATIVES,
     Linear,
@@ -168,7 +168,7 @@ class _Cotangents:
 
 def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
     """Reverse mode: the cotangents of `wrt`, given those of the outputs."""
-    with NoCollection():
+    with RareCollection():
         order = active_nodes(outputs, wrt)
         active = set(order)
         wanted = set(wrt)
@@ -239,7 +239,7 @@ def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | 
     for node, t in zip(wrt, tangents, strict=True):
         if t is not None and differentiable(node):
             tangent[node] = t
-    with NoCollection():
+    with RareCollection():
         for node in active_nodes(outputs, wrt):
             if node in wanted:
                 continue

@@ -339,13 +339,12 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
 
 def by_serial(outputs: Iterable[Node]) -> list[Node]:
     """Every node that the outputs need, in the order of their making; faster than `topological`."""
-    found = set(outputs)
-    stack = list(found)
-    while stack:
-        for source in stack.pop().inputs:
-            if source not in found:
-                found.add(source)
-                stack.append(source)
+    found: set[Node] = set()
+    waiting = list(outputs)
+    for node in waiting:
+        if node not in found:
+            found.add(node)
+            waiting += node.inputs
     return sorted(found, key=_serial)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .collection import NoCollection
+from .collection import RareCollection
 from .interpret import evaluate_node
 from .ir import (
     PRIMITIVES,
@@ -31,25 +31,26 @@ from .ir import (
     zeros,
 )
 from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose
-from .products import contracted_product, contracted_sum
+from .products import BASIS, contracted_product, contracted_sum
 
 Rule = Callable[[Node], Node | None]
 COMMUTATIVE = frozenset(
     PRIMITIVES[name]
     for name in "add multiply maximum minimum logical_and logical_or equal not_equal bitwise_and".split()
 )
-INPUT, CONSTANT, LITERAL, BROADCAST, RESHAPE, PAD, JOIN, SLICE, TRANSPOSE = (
-    PRIMITIVES[name] for name in "input constant literal broadcast reshape pad concatenate slice transpose".split()
+INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER, NEGATIVE, SQRT, SELECT, LOGICAL_NOT = (
+    PRIMITIVES[name]
+    for name in "input constant literal iota alias custom gather negative sqrt select logical_not".split()
 )
-ALIAS, CUSTOM, GATHER, SCATTER_LAST, NEGATIVE, SELECT, LOGICAL_NOT, MATMUL, SQRT = (
-    PRIMITIVES[name] for name in "alias custom gather scatter_last negative select logical_not matmul sqrt".split()
+RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL, SCATTER_LAST = (
+    PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul scatter_last".split()
 )
 FLOAT16 = np.dtype(np.float16)
 
 
 def simplify(outputs: Sequence[Node]) -> list[Node]:
     """The simplified outputs, in order."""
-    with NoCollection():
+    with RareCollection():
         walk = _Simplifier({})
         simple = walk.run(outputs)
         turned = _turned_products(simple) if walk.transposes else {}
@@ -58,8 +59,11 @@ def simplify(outputs: Sequence[Node]) -> list[Node]:
 
 def uniform_source(node: Node) -> Node | None:
     """The 0-d node that a node repeats everywhere, or None."""
-    while node.primitive is BROADCAST and node.inputs[0].size == 1:
-        node = node.inputs[0]
+    while node.primitive is BROADCAST:
+        source = node.inputs[0]
+        if source.shape and source.size != 1:
+            return None
+        node = source
         if node.primitive is RESHAPE:
             node = node.inputs[0]
     return None if node.shape else node
@@ -82,6 +86,7 @@ class _Simplifier:
         self.known: dict[tuple[Any, ...], Node] = {}
         self.number: dict[Node, int] = {}
         self.transposes = False
+        self.unit_vectors = False
         """Whether there were any."""
 
     def run(self, outputs: Sequence[Node]) -> list[Node]:
@@ -105,7 +110,11 @@ class _Simplifier:
                 number.setdefault(node, len(number))
                 return node
             key = (primitive, node.params, node.dtype.num)
+            if primitive is IOTA and BASIS in node.params:
+                self.unit_vectors = True
         else:
+            if primitive in COMMUTATIVE and number[inputs[1]] < number[inputs[0]]:
+                inputs = (inputs[1], inputs[0])
             # The dtype follows from the rest.
             key = (primitive, node.params, inputs)
         found = self.known.get(key)
@@ -123,15 +132,6 @@ class _Simplifier:
                 better = new[better]
             self.known[key] = better
             return better
-        if primitive in COMMUTATIVE and number[inputs[1]] < number[inputs[0]]:
-            inputs = (inputs[1], inputs[0])
-            turned = (primitive, node.params, inputs)
-            found = self.known.get(turned)
-            if found is not None:
-                self.known[key] = found
-                return found
-            node = Node(primitive, inputs, node.params, node.shape, node.dtype)
-            self.known[turned] = node
         if primitive is TRANSPOSE:
             self.transposes = True
         self.known[key] = node
@@ -163,7 +163,13 @@ class _Simplifier:
             wide = [cast(s, np.dtype(np.float32)) if s.dtype == FLOAT16 else s for s in node.inputs]
             return cast(make(node.name, tuple(wide), node.params), node.dtype)
         rule = _RULES.get(primitive)
-        return rule(node) if rule is not None else None
+        better = rule(node) if rule is not None else None
+        if better is None and self.unit_vectors:
+            if primitive is SUM:
+                return contracted_sum(node)
+            if primitive is MATMUL:
+                return contracted_product(node)
+        return better
 
 
 def _repeated(node: Node) -> Node | None:
@@ -488,7 +494,7 @@ def _reduction(node: Node) -> Node | None:
     if source.name == node.name:
         remaining = [a for a in range(source.inputs[0].ndim) if a not in source.params[0]]
         return reduce(node.name, source.inputs[0], (*source.params[0], *[remaining[a] for a in axes]))
-    return contracted_sum(node) if node.name == "sum" else None
+    return None
 
 
 def reshape_leading(node: Node, ndim: int) -> Node:
@@ -507,7 +513,7 @@ def _matmul(node: Node) -> Node | None:
     if m == 1 and n == 1:
         product = reshape(a, (batch, k)) * reshape(b, (batch, k))
         return reshape(reduce("sum", product, (1,)), (batch, 1, 1))
-    return contracted_product(node)
+    return None
 
 
 RULES: dict[str, Rule] = {

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NbgradError
+from .collection import RareCollection
 from .ir import Node, next_serial, topological
 
 
@@ -24,8 +25,10 @@ class Trace:
     must hold in every call. `cells` maps Cells (and Parameters) that took part to the state that they had. A recording
     inside another shares all that. `written` maps Parameters to the nodes that they had before the function wrote to
     them, and `outside` does so for other Tensors that were there before the recording began, at node number `start`;
-    only `jit` and `vmap`, which undo such writes, collect them. For `vmap`, `mapping` maps each argument to all its
-    values, of which there are `size`.
+    only `jit` and `vmap`, which undo such writes, collect them. `numbers` has the nodes of Python numbers that the
+    function has used so far: what `jit` records has each of them once (`frozen`); otherwise equal numbers stay apart,
+    because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each argument to
+    all its values, of which there are `size`.
     """
 
     __slots__ = (
@@ -33,8 +36,10 @@ class Trace:
         "cells",
         "checks",
         "collects",
+        "frozen",
         "guards",
         "mapping",
+        "numbers",
         "outside",
         "parent",
         "size",
@@ -55,8 +60,11 @@ class Trace:
         self.outside: dict[int, tuple[Any, Node]] = {}
         self.start = next_serial()
         self.collects = jit or mapping is not None
+        self.frozen = jit
+        self.numbers: dict[Any, Node] = {}
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
+            self.frozen, self.numbers = parent.frozen, parent.numbers
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start = parent.outside, parent.start
@@ -138,7 +146,8 @@ def recording(
     trace = Trace(_current.get(), arguments, jit, mapping, size)
     token = _current.set(trace)
     try:
-        yield trace
+        with RareCollection():
+            yield trace
     except ValueError as error:
         # NumPy hides why an element could not be stored behind "setting an array element with a sequence".
         if isinstance(error.__cause__, NbgradError):

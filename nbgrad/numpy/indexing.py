@@ -60,12 +60,36 @@ def getitem(node: Node, key: Any) -> Node:
         position = checked_position(key, node.shape[0], 0)
         ranges = [(position, 1, 1), *[(0, n, 1) for n in node.shape[1:]]]
         return reshape(slice_axes(node, ranges), node.shape[1:])
+    found = _slices(node.shape, key)
+    if found is not None:
+        return reshape(slice_axes(node, found[0]), found[1])
     entries = entries_of(node.shape, key)
     if any(map(is_advanced, entries)):
         flat, shape = flat_positions(node.shape, entries)
         return reshape(_pick(node, flat), shape)
     ranges, shape = _basic(entries)
     return reshape(slice_axes(node, ranges), shape)
+
+
+def _slices(shape: Shape, key: Any) -> tuple[list[tuple[int, int, int]], Shape] | None:
+    """As `_basic`, straight from a key of integers and slices; None for other keys."""
+    parts = key if key.__class__ is tuple else (key,)
+    if len(parts) > len(shape):
+        return None
+    ranges: list[tuple[int, int, int]] = []
+    kept: list[int] = []
+    for axis, part in enumerate(parts):
+        if part.__class__ is slice:
+            named = range(*part.indices(shape[axis]))
+            # The step of no element, or of one, says nothing.
+            ranges.append((named[0], len(named), named.step if len(named) > 1 else 1) if named else (0, 0, 1))
+            kept.append(len(named))
+        elif part.__class__ is int:
+            ranges.append((checked_position(part, shape[axis], axis), 1, 1))
+        else:
+            return None
+    rest = shape[len(parts) :]
+    return [*ranges, *[(0, n, 1) for n in rest]], (*kept, *rest)
 
 
 def _basic(entries: Sequence[Entry]) -> tuple[list[tuple[int, int, int]], Shape]:

@@ -44,8 +44,9 @@ for _name in MODULES:
 
 def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What a NumPy function gives for Tensors."""
-    if not all(issubclass(kind, Tensor | np.ndarray) for kind in types):
-        return NotImplemented
+    for kind in types:
+        if kind is not Tensor and not issubclass(kind, Tensor | np.ndarray):
+            return NotImplemented
     implementation = TABLE.get(func)
     if implementation is None:
         module = getattr(func, "__module__", "numpy")

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.ir import BOOL, INT64, Node, constant, elementwise, literal, literal_value
+from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal, literal_value
 from ..graph.primitives import cast
+from ..graph.trace import current_trace
+from .lifting import number
 
 Dtype = np.dtype[Any]
 FLOAT32 = np.dtype(np.float32)
@@ -168,3 +170,28 @@ def _converted_literal(node: Node, dtype: Dtype) -> Node:
         message = f"The Python integer {int(value)} is out of bounds for {dtype}."
         raise ArgumentError(message)
     return literal(value, dtype)
+
+
+_NUMBERS: dict[tuple[type, float, Dtype, Shape], Node] = {}
+"""Python numbers that are baked into programs, in the dtypes and shapes that they were needed in. A memo."""
+
+
+def number_like(value: float, dtype: Dtype, shape: Shape) -> Node:
+    """A Python number everywhere in an array of the float dtype that it meets."""
+    key = (value.__class__, value, dtype, shape)
+    known = _NUMBERS.get(key)
+    if known is not None:
+        return known
+    trace = current_trace()
+    numbers = trace.numbers if trace is not None and trace.frozen else {}
+    known = numbers.get(key)
+    if known is None:
+        node = numbers.get((value, dtype)) or convert(number(value), dtype)
+        known = broadcast(node, shape)
+        if node.name != "literal":
+            numbers[value, dtype], numbers[key] = node, known
+        elif value:  # not for zeros, because -0.0 equals 0.0
+            if len(_NUMBERS) > MOST_NUMBERS:
+                _NUMBERS.clear()
+            _NUMBERS[key] = known
+    return known

@@ -86,6 +86,10 @@ def reduce_ufunc(
         )
         raise ArgumentError(message)
     axes = reduced_axes(axis, node.ndim)
+    usual = initial is None and dtype is None and (where is True or where is None)
+    if usual and node.dtype.kind == "f" and name in _REDUCTIONS and 0 not in node.shape:
+        result = reduce(_REDUCTIONS[name], node, axes)
+        return reshape(result, keep(node.shape, axes)) if keepdims else result
     start = None if initial is None else as_node(initial)
     if name in ("logical_and", "logical_or"):
         node = truth(node)

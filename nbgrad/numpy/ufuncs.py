@@ -15,12 +15,24 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import BOOL, PRIMITIVES, Node, broadcast, elementwise, joint_shape, literal, literal_value, make
+from ..graph.ir import (
+    BOOL,
+    PRIMITIVES,
+    Node,
+    Primitive,
+    broadcast,
+    elementwise,
+    joint_shape,
+    literal,
+    literal_value,
+    make,
+    placeholder,
+)
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
-from ..runtime.evaluate import require
+from ..runtime.evaluate import LONGEST_CHAIN, require
 from ..tensor import Tensor
 from .lifting import as_node, number, wrap
-from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes
+from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes, number_like
 from .scipy_ufuncs import SCIPY_RULES
 
 Results = Node | tuple[Node, ...]
@@ -289,10 +301,110 @@ def _product(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Node:
 
 def call(ufunc: np.ufunc, *operands: Any) -> Any:
     """A ufunc's results as Tensors."""
+    found = quick(ufunc, *operands)
+    if found is not None:
+        return found
     results = apply_ufunc(ufunc, *operands)
     if isinstance(results, tuple):
         return tuple([wrap(result) for result in results])
     return wrap(results)
+
+
+# ----- The usual case: float arrays of one dtype, and numbers -----
+
+_PLAIN = frozenset([*FLOAT_UNARY, *ANY_UNARY, *BINARY, *COMPARISON]) - {"power"}
+"""Ufuncs that are one primitive for floats."""
+_FLOAT_RULES: dict[tuple[np.ufunc, np.dtype[Any]], Primitive | Rule | None] = {}
+"""How a ufunc with one result computes operands of this float dtype, if in this dtype; None for others. A memo."""
+
+
+def _float_rule(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Primitive | Rule | None:
+    rule = None
+    if ufunc.nout == 1 and ufunc.signature is None and dtype.kind == "f":
+        try:
+            dtypes = loop_dtypes(ufunc, [placeholder((), dtype)] * ufunc.nin)
+            if all(d is dtype for d in dtypes[: ufunc.nin]):
+                rule = PRIMITIVES[ufunc.__name__] if ufunc.__name__ in _PLAIN else rule_of(ufunc, "f")
+        except DtypeError:
+            pass  # the general way says what is wrong
+    _FLOAT_RULES[ufunc, dtype] = rule
+    return rule
+
+
+_new = object.__new__
+
+
+def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
+    """The result for operands that need no promotion: two arrays, or one and a number; None where there is more to
+    see to."""
+    if left.__class__ is Tensor:
+        node: Node = left._node
+    elif right.__class__ is Tensor:
+        node = right._node
+    else:
+        return None
+    dtype, shape = node.dtype, node.shape
+    try:
+        rule = _FLOAT_RULES[ufunc, dtype]
+    except KeyError:
+        rule = _float_rule(ufunc, dtype)
+    if rule is None or node.weak:
+        return None
+    other = right if left.__class__ is Tensor else left
+    kind = other.__class__
+    plain = rule.__class__ is Primitive
+    if kind is Tensor:
+        second: Node = other._node
+        if second.dtype is not dtype or second.weak:
+            return None
+        if second.shape != shape:
+            try:
+                shape = joint_shape(shape, second.shape)
+            except ValueError:
+                return None  # the general way says what is wrong
+            node, second = broadcast(node, shape), broadcast(second, shape)
+    elif kind is float or kind is int:
+        second = number_like(other, dtype, shape if plain else ())
+    else:
+        return None
+    inputs = (node, second) if left.__class__ is Tensor else (second, node)
+    if not plain:
+        return wrap(rule(*inputs))  # type: ignore
+    node = Node(rule, inputs, (), shape, BOOL if rule.boolean else dtype)  # type: ignore
+    if node.depth > LONGEST_CHAIN:
+        return wrap(node)
+    tensor = _new(Tensor)
+    tensor._node = node
+    return tensor
+
+
+def quick_unary(ufunc: np.ufunc, value: Any) -> Tensor | None:
+    """As `quick_binary`, for one operand."""
+    if value.__class__ is not Tensor:
+        return None
+    node: Node = value._node
+    dtype = node.dtype
+    try:
+        rule = _FLOAT_RULES[ufunc, dtype]
+    except KeyError:
+        rule = _float_rule(ufunc, dtype)
+    if rule is None or node.weak:
+        return None
+    if rule.__class__ is not Primitive:
+        return wrap(rule(node))  # type: ignore
+    node = Node(rule, (node,), (), node.shape, BOOL if rule.boolean else dtype)  # type: ignore
+    if node.depth > LONGEST_CHAIN:
+        return wrap(node)
+    tensor = _new(Tensor)
+    tensor._node = node
+    return tensor
+
+
+def quick(ufunc: np.ufunc, *inputs: Any) -> Tensor | None:
+    """A ufunc without options, as NumPy's protocol hands it over, if that is simple."""
+    if len(inputs) == 1:
+        return quick_unary(ufunc, *inputs)
+    return quick_binary(ufunc, *inputs) if len(inputs) == 2 else None
 
 
 # ----- Operators -----
@@ -310,6 +422,9 @@ def _usable(value: Any) -> bool:
 
 def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """What an operator returns."""
+    found = quick_binary(ufunc, left, right)
+    if found is not None:
+        return found
     if not (right.__class__ in _USUAL and left.__class__ in _USUAL) and not (_usable(left) and _usable(right)):
         return NotImplemented
     results = apply_ufunc(ufunc, left, right)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,12 @@ from . import threads
 # ----- Layouts, in units of 8 bytes -----
 # State of a program: what its entry function needs.
 CONTEXT, FALLBACK, ARGUMENTS, ARGUMENT_SPECS, OUTPUTS, OUTPUT_SPECS, TABLE, ARENA_BYTES = range(8)
-BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADER, STATE_LENGTH = range(8, 17)
+BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADER, MISSED = range(8, 17)
+STATE_LENGTH = 17
+# For each argument: its dtype (0: a Python float), bytes, NumPy's flags that it needs, rank, and extents.
+DTYPE, BYTES, FLAGS, ARGUMENT_RANK, ARGUMENT_HEAD = range(5)
+# For each output: its dtype, bytes, whether it is a scalar, the argument whose memory it takes (or -1), rank, extents.
+SCALAR, DONOR, RANK, OUTPUT_HEAD = range(2, 6)
 # Context: addresses of the process, the number of threads, and the arena that programs share.
 (
     ARRAY_TYPE,
@@ -51,8 +57,14 @@ BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADE
     SHARED,
     SHARED_BYTES,
     BUSY,
+    BLOCKS,
+    TAKE_BLOCK,
+    GIVE_BLOCK,
+    HANDLER,
     CONTEXT_LENGTH,
-) = range(22)
+) = range(26)
+LEAST_BLOCK = 1 << 17
+"""Results of so many bytes come from blocks.py; NumPy's own allocator is faster for smaller ones."""
 LARGEST_SHARED = 1 << 28
 """Programs that need more memory than this give it back after each call."""
 GROUP_HEAD = 4
@@ -154,24 +166,44 @@ def matches(state: int, arguments: int, count: int, context: int) -> int:
     spec = load(state + 8 * ARGUMENT_SPECS)
     for k in range(count):
         argument = load(arguments + 8 * k)
-        kind = load(argument + 8)
-        descriptor = load(spec)
-        if descriptor == 0:
-            # A Python float.
-            if kind != load(context + 8 * FLOAT_TYPE):
+        if load(spec + 8 * DTYPE) == 0:
+            if load(argument + 8) != load(context + 8 * FLOAT_TYPE):
                 return 0
-            spec += 16
-            continue
-        if kind != load(context + 8 * ARRAY_TYPE) or load(argument + 56) != descriptor:
+        elif fits(argument, spec, load(spec + 8 * FLAGS), context) == 0:
             return 0
-        rank = load(spec + 8)
-        if load32(argument + 24) != rank or load32(argument + 64) & 0x101 != 0x101:
+        spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
+    return 1
+
+
+def fits(array: int, spec: int, flags: int, context: int) -> int:
+    """1 if an object is an ndarray as an argument's words describe it, with some of NumPy's flags."""
+    if load(array + 8) != load(context + 8 * ARRAY_TYPE) or load(array + 56) != load(spec + 8 * DTYPE):
+        return 0
+    rank = load(spec + 8 * ARGUMENT_RANK)
+    if load32(array + 24) != rank or load32(array + 64) & flags != flags:
+        return 0
+    extents = load(array + 32)
+    for axis in range(rank):
+        if load(extents + 8 * axis) != load(spec + 8 * (ARGUMENT_HEAD + axis)):
             return 0
-        extents = load(argument + 32)
-        for axis in range(rank):
-            if load(extents + 8 * axis) != load(spec + 16 + 8 * axis):
+    return 1
+
+
+def apart(state: int, arguments: int, count: int, donor: int) -> int:
+    """1 if an argument shares no memory with the others, so that it may be written to."""
+    spec = load(state + 8 * ARGUMENT_SPECS)
+    begin = load(load(arguments + 8 * donor) + 16)
+    end = begin
+    for _ in range(donor + 1):
+        end = begin + load(spec + 8 * BYTES)
+        spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
+    spec = load(state + 8 * ARGUMENT_SPECS)
+    for k in range(count):
+        if k != donor and load(spec + 8 * DTYPE) != 0:
+            other = load(load(arguments + 8 * k) + 16)
+            if other < end and begin < other + load(spec + 8 * BYTES):
                 return 0
-        spec += 16 + 8 * rank
+        spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
     return 1
 
 
@@ -181,6 +213,21 @@ def entry(self: int, arguments: int, count: int) -> int:
     context = load(state + 8 * CONTEXT)
     if matches(state, arguments, count, context) == 0:
         return invoke(load(context + 8 * VECTORCALL), load(state + 8 * FALLBACK), arguments, count, 0, 0, 0, 0, 0)
+    return call(state, arguments, count, 0, context)
+
+
+def entry_into(self: int, arguments: int, count: int) -> int:
+    """The same for a call with arrays for the results as last arguments, which the caller has checked."""
+    state = load(self + 16)
+    context = load(state + 8 * CONTEXT)
+    inputs = count - load(state + 8 * OUTPUTS)
+    if matches(state, arguments, inputs, context) == 0:
+        return invoke(load(context + 8 * VECTORCALL), load(state + 8 * MISSED), 0, 0, 0, 0, 0, 0, 0)
+    return call(state, arguments, inputs, arguments + 8 * inputs, context)
+
+
+def call(state: int, arguments: int, count: int, given: int, context: int) -> int:
+    """Run a program; the results go to the arrays at `given`, or to new ones if that is 0."""
     block = acquire(state, context)
     if block == 0:
         return invoke(load(context + 8 * NO_MEMORY), 0, 0, 0, 0, 0, 0, 0, 0)
@@ -192,30 +239,32 @@ def entry(self: int, arguments: int, count: int) -> int:
     for k in range(load(state + 8 * BASE_COUNT)):
         store(bases + 8 * k, load(template + 8 * k))
     store(bases, arena + load(state + 8 * HEADER))
-    specs = load(state + 8 * ARGUMENT_SPECS)
+    spec = load(state + 8 * ARGUMENT_SPECS)
     for k in range(count):
         argument = load(arguments + 8 * k)
-        if load(specs) == 0:
-            store(bases + 8 * (k + 1), argument + 16)
-            specs += 16
-        else:
-            store(bases + 8 * (k + 1), load(argument + 16))
-            specs += 16 + 8 * load(specs + 8)
+        store(bases + 8 * (k + 1), argument + 16 if load(spec + 8 * DTYPE) == 0 else load(argument + 16))
+        spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
     outputs = load(state + 8 * OUTPUTS)
     spec = load(state + 8 * OUTPUT_SPECS)
     first = load(state + 8 * BASE_COUNT) - outputs
     failed = 0
     for k in range(outputs):
-        descriptor, rank = load(spec), load(spec + 8)
-        invoke(load(context + 8 * INCREF), descriptor, 0, 0, 0, 0, 0, 0, 0)
-        kind = load(context + 8 * ARRAY_TYPE)
-        made = invoke(load(context + 8 * NEW_ARRAY), kind, descriptor, rank, spec + 24, 0, 0, 0, 0)
-        if made == 0:
-            failed = 1
+        donor = load(spec + 8 * DONOR)
+        made = 0
+        if given != 0:
+            made = load(given + 8 * k)
+        elif donor >= 0 and apart(state, arguments, count, donor) != 0:
+            made = load(arguments + 8 * donor)
+        if made != 0:
+            invoke(load(context + 8 * INCREF), made, 0, 0, 0, 0, 0, 0, 0)
+        else:
+            made = new_array(spec, context)
+            if made == 0:
+                failed = 1
         store(results + 8 * k, made)
         if made != 0:
             store(bases + 8 * (first + k), load(made + 16))
-        spec += 24 + 8 * rank
+        spec += 8 * (OUTPUT_HEAD + load(spec + 8 * RANK))
     if failed == 0:
         if load(state + 8 * RELEASE) != 0:
             thread = invoke(load(context + 8 * SAVE_THREAD), 0, 0, 0, 0, 0, 0, 0, 0)
@@ -229,6 +278,32 @@ def entry(self: int, arguments: int, count: int) -> int:
     else:
         invoke(load(context + 8 * FREE), block, 0, 0, 0, 0, 0, 0, 0)
     return result
+
+
+def new_array(spec: int, context: int) -> int:
+    """An array for an output; large ones in a block that comes back when NumPy frees the array."""
+    descriptor, size, rank = load(spec + 8 * DTYPE), load(spec + 8 * BYTES), load(spec + 8 * RANK)
+    extents = spec + 8 * OUTPUT_HEAD
+    data = 0
+    flags = 0
+    if size >= LEAST_BLOCK and load(context + 8 * HANDLER) != 0:
+        data = invoke(load(context + 8 * TAKE_BLOCK), load(context + 8 * BLOCKS), size, 0, 0, 0, 0, 0, 0)
+        flags = 0x501
+        if data == 0:
+            return invoke(load(context + 8 * NO_MEMORY), 0, 0, 0, 0, 0, 0, 0, 0)
+    invoke(load(context + 8 * INCREF), descriptor, 0, 0, 0, 0, 0, 0, 0)
+    kind = load(context + 8 * ARRAY_TYPE)
+    made = invoke(load(context + 8 * NEW_ARRAY), kind, descriptor, rank, extents, 0, data, flags, 0)
+    if data != 0:
+        if made == 0:
+            invoke(load(context + 8 * GIVE_BLOCK), load(context + 8 * BLOCKS), data, size, 0, 0, 0, 0, 0)
+        else:
+            # The array owns its data (flag 4), and frees it with our handler.
+            handler = load(context + 8 * HANDLER)
+            invoke(load(context + 8 * INCREF), handler, 0, 0, 0, 0, 0, 0, 0)
+            store(made + 88, handler)
+            store(made + 64, load(made + 64) | 4)
+    return made
 
 
 def acquire(state: int, context: int) -> int:
@@ -262,10 +337,10 @@ def finish(state: int, results: int, failed: int, context: int) -> int:
         return 0
     spec = load(state + 8 * OUTPUT_SPECS)
     for k in range(outputs):
-        if load(spec + 16) != 0:
+        if load(spec + 8 * SCALAR) != 0:
             scalar = invoke(load(context + 8 * ARRAY_RETURN), load(results + 8 * k), 0, 0, 0, 0, 0, 0, 0)
             store(results + 8 * k, scalar)
-        spec += 24 + 8 * load(spec + 8)
+        spec += 8 * (OUTPUT_HEAD + load(spec + 8 * RANK))
     # Postfix: k >= 0 pushes output k, -1 - n packs the last n into a tuple.
     code = load(state + 8 * STRUCTURE)
     top = results + 8 * outputs
@@ -340,24 +415,28 @@ def _ir(function: Any, arguments: int) -> str:
     return text + outside
 
 
-def _address(function: Any, arguments: int) -> int:
-    key = f"native {function.__name__} {_source_digest()}"
+def native_address(function: Any, arguments: int) -> int:
+    """The address of a native function of so many words."""
+    key = f"native {function.__name__} {_source_digest(function.__module__)}"
     return cpu.function_address(key, "exported", lambda: _ir(function, arguments))
 
 
-FUNCTIONS = {entry: 3, worker: 1}
+FUNCTIONS = {entry: 3, entry_into: 3, worker: 1}
 """What is called from outside, with the number of words that it takes."""
 
 
 @cache
-def _source_digest() -> str:
-    """What the native functions are made of: this file."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+def _source_digest(module: str) -> str:
+    """What a module's native functions are made of: its file."""
+    file = sys.modules[module].__file__
+    assert file is not None
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
-def entry_address() -> int:
-    """The address of the function that CPython calls for a program."""
-    return _address(entry, 3)
+def entry_address(into: bool = False) -> int:
+    """The address of the function that CPython calls for a program, with or without arrays for the results."""
+    function = entry_into if into else entry
+    return native_address(function, FUNCTIONS[function])
 
 
 _lock = ForkSafeLock()
@@ -411,6 +490,9 @@ def _context() -> np.ndarray:
             (OMP_COUNT, "omp_get_num_threads"),
         ):
             table[slot] = address(runtime, name)
-        table[WORKER] = _address(worker, 1)
+        table[WORKER] = native_address(worker, 1)
+    from . import blocks
+
+    table[BLOCKS], table[TAKE_BLOCK], table[GIVE_BLOCK], table[HANDLER] = blocks.attach()
     threads.attach(table[THREADS : THREADS + 1])
     return table

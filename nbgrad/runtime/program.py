@@ -23,7 +23,8 @@ from ..compiler.special import special_address, special_sizes
 from ..graph.ir import Node, literal_value, plain_dtype
 from ..graph.simplify import simplify
 from . import native, threads
-from .plan import Plan, Step, combining_loops, plan
+from .donation import donors
+from .plan import Plan, Step, combining_loops, nbytes, plan
 
 RELEASE_ELEMENTS = 1 << 15
 """From this much work on, other Python threads may run while a program runs."""
@@ -39,6 +40,8 @@ class _MethodDef(ctypes.Structure):
 
 
 METH_FASTCALL = 0x80
+C_ALIGNED, WRITEABLE = 0x101, 0x400
+"""NumPy's flags: in C order and aligned; writeable."""
 
 
 def loop_address(loop: Loop) -> int:
@@ -73,6 +76,9 @@ class Program:
         How results are packed, in postfix: k pushes result k, -1 - n packs n values into a tuple. None: a flat tuple.
     fallback : callable
         Called with the same arguments when they do not fit the program.
+    donated : set of int
+        Positions of arguments whose memory results may take: they must be writeable. A result that does so is the
+        argument itself.
     """
 
     def __init__(
@@ -82,6 +88,7 @@ class Program:
         floats: frozenset[int] = frozenset(),
         structure: Sequence[int] | None = None,
         fallback: Callable[..., Any] | None = None,
+        donated: frozenset[int] = frozenset(),
     ) -> None:
         start = time.perf_counter()
         self.graph = simplify([output.node for output in outputs])
@@ -91,7 +98,9 @@ class Program:
         constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
         self.plan: Plan = plan(fused, arguments, constants, threads.available())
         self.outputs = outputs
+        self.donors = donors(self.plan, fused.outputs, [output.node for output in outputs], arguments, donated)
         self._keep: list[Any] = []
+        self._into: Callable[..., Any] | None = None
         self._build(arguments, constants, floats, structure, fallback or _refuse)
         self.seconds = time.perf_counter() - start
 
@@ -125,12 +134,17 @@ class Program:
 
         argument_specs: list[int] = []
         for position, node in enumerate(arguments):
-            descriptor = 0 if position in floats else id(plain_dtype(node.dtype))
-            argument_specs += [descriptor, *([0] if position in floats else [node.ndim, *node.shape])]
+            if position in floats:
+                argument_specs += [0] * native.ARGUMENT_HEAD
+                continue
+            flags = C_ALIGNED | (WRITEABLE if position in self.donors.values() else 0)
+            argument_specs += [id(plain_dtype(node.dtype)), nbytes(node), flags, node.ndim, *node.shape]
         output_specs: list[int] = []
-        for output in self.outputs:
-            scalar = output.scalar and output.node.ndim == 0
-            output_specs += [id(plain_dtype(output.node.dtype)), output.node.ndim, int(scalar), *output.node.shape]
+        for position, output in enumerate(self.outputs):
+            node = output.node
+            scalar = output.scalar and node.ndim == 0
+            donor = self.donors.get(position, -1)
+            output_specs += [id(plain_dtype(node.dtype)), nbytes(node), int(scalar), donor, node.ndim, *node.shape]
         if structure is None:
             structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
         table = self._table()
@@ -157,9 +171,10 @@ class Program:
         state[native.STRUCTURE_LENGTH] = len(structure)
         state[native.RESULTS] = results
         state[native.HEADER] = header
+        state[native.MISSED] = id(missed)
         self._keep += [fallback, [node.dtype for node in arguments], [o.node.dtype for o in self.outputs]]
         self.state = state
-        self.call = self._callable(state)
+        self.call = self._callable(state, False)
 
     def _work(self) -> int:
         """A rough count of the elements that the program works on."""
@@ -184,8 +199,19 @@ class Program:
             table += [len(group.steps), group.chunks, int(group.parallel), len(words), *words]
         return table
 
-    def _callable(self, state: np.ndarray) -> Callable[..., Any]:
-        definition = _MethodDef(b"nbgrad_program", native.entry_address(), METH_FASTCALL, b"A compiled graph.")
+    @property
+    def call_into(self) -> Callable[..., Any]:
+        """As `call`, with an array for each result as further arguments, which get the results.
+
+        They must be as `call` would make them and share no memory with anything else: the caller has checked that.
+        Gives `MISSED` if the arguments do not fit.
+        """
+        if self._into is None:
+            self._into = self._callable(self.state, True)
+        return self._into
+
+    def _callable(self, state: np.ndarray, into: bool) -> Callable[..., Any]:
+        definition = _MethodDef(b"nbgrad_program", native.entry_address(into), METH_FASTCALL, b"A compiled graph.")
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype = ctypes.py_object
         make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -204,6 +230,15 @@ class _State(np.ndarray):
         made = np.ndarray.__new__(cls, shape, dtype, buffer=source)
         made.kept = None
         return made
+
+
+MISSED = object()
+"""What a call gives whose arguments do not fit, if it has no other fallback."""
+
+
+def missed(*_: Any) -> Any:
+    """The fallback that gives `MISSED`."""
+    return MISSED
 
 
 def _refuse(*arguments: Any) -> Any:

@@ -1,0 +1,185 @@
+"""The work that asv_bench measures is right: against NumPy, between libraries, and in forked processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+FOLDER = Path(__file__).resolve().parents[1] / "asv_bench"
+sys.path.insert(0, str(FOLDER))
+try:
+    import by_hand
+    import peers
+    from benchmarks import cells
+    from benchmarks.libraries import Library, NbGrad
+    from benchmarks.tasks import TASKS
+finally:
+    sys.path.remove(str(FOLDER))
+
+
+class Plain(Library):
+    """NumPy and SciPy alone, in float64."""
+
+    def __init__(self) -> None:
+        super().__init__(np)
+        self.erf = scipy.special.erf
+
+    def convolve(self, x: Any, kernel: Any) -> Any:
+        padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+        return np.einsum("bchwij,ocij->bohw", windows, kernel)
+
+    def pool(self, x: Any) -> Any:
+        b, c, h, w = x.shape
+        return x.reshape(b, c, h // 2, 2, w // 2, 2).max(axis=(3, 5))
+
+
+LONG = {"ode": pytest.mark.slow}  # a thousand steps are compiled as one program
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in TASKS])
+def test_results_of_tasks_are_those_of_differences(name: str) -> None:
+    """Values are NumPy's; derivatives along a random direction are central differences."""
+    task, plain = TASKS[name], Plain()
+    call, outputs = NbGrad().prepare(name)
+    found = [np.asarray(x, np.float64) for x in outputs(call())]
+    inputs = [np.asarray(x, np.float64) if x.dtype.kind == "f" else x for x in task.arrays()]
+    rng = np.random.default_rng(1)
+    ways = [rng.standard_normal(inputs[k].shape) for k in task.wrt]
+
+    def moved(step: float) -> Any:
+        there = list(inputs)
+        for k, way in zip(task.wrt, ways, strict=True):
+            there[k] = inputs[k] + step * way
+        return task.function(plain, *(there[:-1] if task.what == "hvp" else there))
+
+    if task.what == "value_and_grad":
+        np.testing.assert_allclose(found.pop(0), moved(0.0), rtol=max(task.tolerance, 1e-12))
+    if task.what == "hvp":
+        ways = [inputs[-1]]
+        want = (moved(1e-3) - 2.0 * moved(0.0) + moved(-1e-3)) / 1e-6
+    else:
+        step = 1e-6 if name in ("mlp", "convolution") else 1e-5  # a small step does not cross the bends of ReLU
+        want = (moved(step) - moved(-step)) / (2.0 * step)
+    along = (
+        found[0] @ ways[0] if task.what == "jacobian" else sum(np.vdot(g, w) for g, w in zip(found, ways, strict=True))
+    )
+    np.testing.assert_allclose(along, want, rtol=max(10 * task.tolerance, 1e-5))
+
+
+@pytest.mark.parametrize("name", by_hand.FUNCTIONS)
+def test_gradients_by_hand_agree(name: str) -> None:
+    (call, outputs), (other, others) = NbGrad().prepare(name), by_hand.ByHand().prepare(name)
+    for mine, theirs in zip(outputs(call()), others(other()), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9 * np.max(np.abs(theirs)))
+
+
+def test_cells_do_the_same_work() -> None:
+    (call, outputs), (other, others) = cells.prepare("mlp", "nbgrad"), NbGrad().prepare("mlp")
+    for mine, theirs in zip(outputs(call()), others(other()), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+    assert cells.prepare("gradnet", "nbgrad")[0]().tolist() == [6.0]
+    x, w = np.linspace(0.0, 1.0, 8), np.linspace(0.5, 1.5, 8)
+    slope = np.ones(8)
+    for _ in range(5):
+        slope *= np.cos(x) * w * (1.0 - np.tanh(np.sin(x) * w + 0.5) ** 2)
+        x = np.tanh(np.sin(x) * w + 0.5)
+    np.testing.assert_allclose(cells.prepare("cell", "nbgrad")[0](), slope, rtol=1e-5)
+
+
+# ----- The comparison with other libraries -----
+
+
+def test_a_table_is_written_between_the_markers(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(
+        "a\n<!-- benchmarks -->\nold\n<!-- /benchmarks -->\nb\n<!-- networks -->\nkept\n<!-- /networks -->\n"
+    )
+    command = [sys.executable, str(FOLDER / "peers.py"), "--libraries", "nbgrad", "by-hand", "--rounds", "1"]
+    command += ["--budget", "0.01", "--tasks", "rosenbrock", "start", "--readme", str(readme)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = readme.read_text().splitlines()
+    assert lines[:3] == ["a", "<!-- benchmarks -->", "| task | nbgrad | Numba by hand | MB: nbgrad |"]
+    assert lines[4].startswith("| Rosenbrock, 10 float64 | ") and "(" in lines[4]
+    assert lines[5].startswith("| fresh process")
+    assert "kept" in lines and "old" not in lines
+
+
+def test_units_ratios_and_gaps() -> None:
+    measured = {
+        "rosenbrock": {"nbgrad": {"seconds": 5e-7, "memory": 7.4}, "jax": {"seconds": 1.2345e-5, "memory": 24.0}},
+        "fused": {"nbgrad": {"seconds": 0.01, "memory": 8.0}},
+        "chain": {"nbgrad": {"seconds": 2.0}, "jax": {"seconds": 0.9999}},
+    }
+    assert peers.table(["rosenbrock", "fused", "chain", "ode"], measured).splitlines() == [
+        "| task | nbgrad | JAX | MB: nbgrad, JAX |",
+        "| --- | --- | --- | --- |",
+        "| Rosenbrock, 10 float64 | 0.5 us | 12.3 us (24.7) | 7, 24 |",
+        "| sum(log(exp(x\\*y) + sin(x)\\*\\*2 + 1)), 1e6 | 10 ms |  | 8, - |",
+        "| compile the gradient of a chain of 2000 operations | 2 s | 1000 ms (0.5) |  |",
+    ]
+
+
+def test_results_that_differ_stop_the_run(tmp_path: Path) -> None:
+    for library, value in (("nbgrad", 1.0), ("jax", 1.0 + 1e-11), ("torch", 1.1)):
+        np.savez(tmp_path / f"ode-{library}.npz", np.array([value]))
+    peers.compare("ode", {"nbgrad": {}, "jax": {}}, str(tmp_path))
+    with pytest.raises(SystemExit, match="ode: torch and nbgrad differ by 9"):
+        peers.compare("ode", {"nbgrad": {}, "torch": {}}, str(tmp_path))
+
+
+def test_the_readme_has_the_markers() -> None:
+    text = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    for group in peers.GROUPS:
+        assert text.count(f"<!-- {group} -->") == text.count(f"<!-- /{group} -->") == 1
+
+
+# ----- asv forks -----
+
+FORKED = f"""
+import os, sys
+sys.path.insert(0, {str(FOLDER)!r})
+import numpy as np, nbgrad as nb
+from benchmarks import libraries
+nb.set_num_threads(2)
+library = libraries.NbGrad()
+call, outputs = library.prepare("fused")
+before = outputs(call())
+for name in ("hvp", "bodies"):
+    child = os.fork()
+    if child == 0:
+        try:
+            assert all(np.array_equal(a, b) for a, b in zip(before, outputs(call())))
+            again, others = library.prepare(name)
+            assert all(np.isfinite(a).all() for a in others(again()))
+            os._exit(0)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print(nb.counters["compiled"])
+"""
+
+
+@pytest.mark.fork
+def test_tasks_in_children_of_a_process_that_has_compiled(tmp_path: Path) -> None:
+    """As asv's fork server does: kernels are loaded, threads are used, the cache is on, and then the process forks.
+
+    What a child compiles is in the cache for the next process.
+    """
+    environment = {**os.environ, "NBGRAD_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=240, env=environment
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "0"
