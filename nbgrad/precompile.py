@@ -30,6 +30,7 @@ SPECIAL = {
     "scan.running_maximum": ("* *", NUMBERS),
     "scan.running_minimum": ("* *", NUMBERS),
     "scatter.scatter_add": ("int64 * *", NUMBERS),
+    "scatter.scatter_rows": ("int64 * *", NUMBERS),
     "scatter.scatter_last": ("int64 int64", ["int64"]),
     "sort.argsort": ("* int64 int64", NUMBERS),
     "windows.unfold": ("* *", FLOATS),

@@ -179,7 +179,7 @@ class _Splitter:
             taken = self.taken(node)
             if taken is not None:
                 return taken
-        inputs = tuple([self.whole(source) for source in node.inputs])
+        inputs = self.pieces(node) if node.name == "concatenate" else tuple([self.whole(s) for s in node.inputs])
         return node if inputs == node.inputs else Node(node.primitive, inputs, node.params, node.shape, node.dtype)
 
     def part(self, node: Node, axis: int, position: int) -> Node:
@@ -290,6 +290,18 @@ class _Splitter:
         return node if all(w == (0, 0) for w in widths) else make("pad", (node,), (tuple(widths),))
 
     # ----- Nodes that read a region -----
+
+    def pieces(self, node: Node) -> tuple[Node, ...]:
+        """What a concatenation joins: parts one by one, so that they are written once."""
+        inputs: list[Node] = []
+        for source in node.inputs:
+            state = self.state[source]
+            if isinstance(state, _Parts) and state.axis == node.params[0]:
+                shape = [1 if axis == state.axis else n for axis, n in enumerate(source.shape)]
+                inputs.extend(reshape(part, tuple(shape)) for part in state.parts)
+            else:
+                inputs.append(self.whole(source))
+        return tuple(inputs)
 
     def reduced(self, node: Node) -> Node | _Parts | None:
         """A reduction of parts: the parts combined, if it runs over the short axis, else a reduction of each."""

@@ -397,7 +397,9 @@ class _Emitter:
             case "load" | "iota" | "inside":
                 return self.load(value, index)
             case "gather":
-                step = self.let(f"mul nsw i64 {names[value.operands[0]]}, %a{value.access}.step")
+                step = names[value.operands[0]]
+                if self.loop.accesses[value.access].kind != "c":
+                    step = self.let(f"mul nsw i64 {step}, %a{value.access}.step")
                 base = self.rows[value.access]
                 address = self.let(f"getelementptr {memory_type(value.dtype)}, ptr {base}, i64 {step}")
                 return self.read(value.dtype, address)

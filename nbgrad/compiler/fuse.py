@@ -23,6 +23,7 @@ from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, literal, liter
 from ..graph.primitives import iota, pad, reshape, transpose
 from .components import take_apart
 from .loops import Access, Loop, Reduction, Store, Value, normalise
+from .rows import add_whole_rows
 from .views import View, contiguous_strides, view_through
 
 LARGEST_KERNEL = 256
@@ -110,7 +111,7 @@ def domain_of(node: Node) -> Shape:
 class _Fuser:
     def __init__(self, outputs: Sequence[Node]) -> None:
         self.views: dict[Node, tuple[Node, View]] = {}
-        outputs = take_apart(outputs)
+        outputs = take_apart(add_whole_rows(outputs))
         self.assembled = _assembled(outputs)
         self.outputs = self._lower(outputs)
         self.order = topological(self.outputs)
@@ -119,6 +120,7 @@ class _Fuser:
         self.free: set[Node] = set()
         self.written: dict[Node, list[tuple[Node, int]]] = {}
         self.readers: dict[Node, int] = {}
+        self.anchored: set[Node] = set()
 
     def run(self) -> Fused:
         self._group()
@@ -246,6 +248,7 @@ class _Fuser:
                     for operand in node.inputs:
                         source, view = self.views[operand]
                         if source.name not in LEAVES and source.name not in VIRTUAL:
+                            self.anchored.add(source)
                             theirs = self._use(use.group, node, source, view)
                             uses.setdefault(source, []).append(replace(theirs, direct=theirs.direct and use.direct))
                 continue
@@ -279,7 +282,12 @@ class _Fuser:
         It is a few instructions on at most one array that a loop would not read anyway, and those arrays exist anyway.
         """
         own = uses.get(node, [])
-        if node in self.stored or not self._is_light(node) or not all(use.in_loop for use in own):
+        if (
+            node in self.stored
+            or node in self.anchored
+            or not self._is_light(node)
+            or not all(use.in_loop for use in own)
+        ):
             return False
         places = {use.group for use in own}
         if all(use.direct for use in own):
@@ -311,6 +319,7 @@ class _Fuser:
                 or source.primitive.kind != "elementwise"
                 or source in self.stored
                 or any(use.stored and (use.group != home or not use.direct) for use in known)
+                or self.readers[source] > 1
             )
             if not exists:
                 if depth == 0 or not self._is_light(source) or not view.is_contiguous:

@@ -84,6 +84,8 @@ def special_sizes(kernel: Special) -> list[int]:
             return [rows_of(kernel), node.shape[-1]]
         case "scatter_add" | "scatter_last":
             return [node.inputs[0].size, node.size]
+        case "scatter_rows":
+            return [node.inputs[0].size, node.size, node.inputs[1].shape[1]]
         case "matmul":
             return matmul_sizes(kernel)
         case "unfold" | "fold" | "window_argmax":
