@@ -51,11 +51,15 @@ TRUE = literal(True, BOOL)
 
 @dataclass
 class Special:
-    """A kernel of its own: the node and the views through which it reads its operands."""
+    """A kernel of its own: the node and the views through which it reads its operands.
+
+    `interleaved` products of matrices lie side by side: the first rows of all matrices, then the second.
+    """
 
     node: Node
     sources: tuple[Node, ...]
     views: tuple[View, ...]
+    interleaved: bool = False
 
 
 @dataclass
@@ -113,6 +117,8 @@ class _Fuser:
         self.views: dict[Node, tuple[Node, View]] = {}
         outputs = take_apart(add_whole_rows(outputs))
         self.assembled = _assembled(outputs)
+        self.turned = _turned(outputs)
+        self.interleaved: set[Node] = set()
         self.outputs = self._lower(outputs)
         self.order = topological(self.outputs)
         self.groups: list[_Group] = []
@@ -129,7 +135,8 @@ class _Fuser:
             first = group.nodes[0]
             if first.primitive.kind == "special":
                 reads = [self.views[source] for source in first.inputs]
-                steps.append(Special(first, tuple([s for s, _ in reads]), tuple([v for _, v in reads])))
+                sources, views = tuple([s for s, _ in reads]), tuple([v for _, v in reads])
+                steps.append(Special(first, sources, views, first in self.interleaved))
             elif first.name == "concatenate":
                 steps.extend(self._assemble(first))
             else:
@@ -171,12 +178,15 @@ class _Fuser:
         return node
 
     def _lowered(self, node: Node, inputs: tuple[Node, ...], stored: bool) -> Node:
+        original = node
         if inputs != node.inputs:
             node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
         if node.name == "concatenate" and not stored:
             return self._chosen(node)
         if node.name == "matmul" and 1 in node.shape[1:]:
             return self._summed_product(node, *inputs)
+        if original in self.turned:
+            return self._turned_product(self.turned[original], *inputs)
         if node.name == "gather":
             node = Node(node.primitive, (self._buffer(inputs[0], 1), inputs[1]), node.params, node.shape, node.dtype)
         elif node.primitive.kind == "special":
@@ -195,6 +205,20 @@ class _Fuser:
             a = self._spread(self._visit(transpose(a, (0, 2, 1))), full)
         product = self._visit(make("multiply", (a, b)))
         return self._visit(reshape(self._visit(make("sum", (product,), ((axis,),))), node.shape))
+
+    def _turned_product(self, order: tuple[int, ...], a: Node, b: Node) -> Node:
+        """A product of matrices in memory that is in C order when its axes are transposed."""
+        swapped = order[-1] == 1
+        if swapped:
+            a, b = (self._visit(transpose(node, (0, 2, 1))) for node in (b, a))
+        product = make("matmul", (self._buffer(a, 2), self._buffer(b, 2)))
+        batch, rows, columns = product.shape
+        strides = (rows * columns, columns, 1)
+        if order[0] != 0:
+            strides = (columns, batch * columns, 1)
+            self.interleaved.add(product)
+        self.views[product] = (product, View(product.shape, strides, 0, (None,) * 3))
+        return self._visit(transpose(product, (0, 2, 1))) if swapped else product
 
     def _buffer(self, node: Node, freedom: int) -> Node:
         """The node itself if it is stored memory of the right layout, else a copy of it.
@@ -446,14 +470,8 @@ class _Fuser:
         if squeezed is None:
             return builder.literal(literal(0, node.dtype))
         spread = squeezed.broadcast(builder.domain)
-        parts = tuple(
-            [
-                builder.read(self.views[part][0], spread)
-                if self.views[part][0].size > 1
-                else self._operand(builder, inside, part)
-                for part in node.inputs
-            ]
-        )
+        sources = [self.views[part][0] for part in node.inputs]
+        parts = tuple([builder.read(s, spread) if s.size > 1 else self._operand(builder, inside, s) for s in sources])
         position = builder.apply(node, parts)
         if spread.is_masked:
             nothing = builder.literal(literal(0, node.dtype))
@@ -601,6 +619,19 @@ def _assembled(outputs: Sequence[Node]) -> set[Node]:
             result.add(node)
         stack.extend(node.inputs)
     return result
+
+
+def _turned(outputs: Sequence[Node]) -> dict[Node, tuple[int, ...]]:
+    """Products of matrices that are only read transposed, all in one way that BLAS can write."""
+    orders: dict[Node, set[tuple[int, ...]]] = {}
+    for node in topological(outputs):
+        for source in node.inputs:
+            if source.name == "matmul":
+                orders.setdefault(source, set()).add(node.params[0] if node.name == "transpose" else ())
+    for node in outputs:
+        orders.pop(node, None)
+    possible = ((0, 2, 1), (1, 0, 2), (2, 0, 1))
+    return {node: order for node, (order, *others) in orders.items() if not others and order in possible}
 
 
 def _piece_view(whole: Node, position: int) -> View:

@@ -107,11 +107,12 @@ def matmul_sizes(kernel: Special) -> list[int]:
         *[library_address("gemm", node.dtype.name), guard, m, n, node.inputs[0].shape[2]],
         *[letters[0], lda, kernel.views[0].strides[0], 1 if ta else lda],
         *[letters[1], ldb, kernel.views[1].strides[0], ldb if tb else 1],
-        *[m * n, cut.rows, cut.columns, cut.across, cut.down * cut.across],
+        *([n, batch * n] if kernel.interleaved else [m * n, n]),
+        *[cut.rows, cut.columns, cut.across, cut.down * cut.across],
     ]
 
 
-_SIZES = "function guard m n k ta lda da sa tb ldb db sb dc rows columns across each".split()
+_SIZES = "function guard m n k ta lda da sa tb ldb db sb dc ldc rows columns across each".split()
 """For both operands: letter, leading dimension, distance of matrices, distance of rows (of b: columns)."""
 
 
@@ -233,7 +234,7 @@ def matmul_ir(dtype: str) -> str:
     lines += [f"  %{name}.slot = alloca i32" for name in ("m", "n")]
     for name, width in (("k", 32), ("lda", 32), ("ldb", 32), ("ldc", 32), ("ta", 8), ("tb", 8)):
         lines.append(f"  %{name}.slot = alloca i{width}")
-        lines.append(f"  %{name}.short = trunc i64 %{'n' if name == 'ldc' else name} to i{width}")
+        lines.append(f"  %{name}.short = trunc i64 %{name} to i{width}")
         lines.append(f"  store i{width} %{name}.short, ptr %{name}.slot")
     for name, value in (("alpha", "1.0"), ("beta", "0.0")):
         lines.append(f"  %{name} = alloca {kind}")
@@ -269,7 +270,7 @@ def matmul_ir(dtype: str) -> str:
             f"  store i32 %{name}.32, ptr %{extent}.slot",
         ]
     lines += ["  %a.in = mul i64 %row, %sa", "  %b.in = mul i64 %column, %sb"]
-    lines += ["  %c.row = mul i64 %row, %n", "  %c.in = add i64 %c.row, %column"]
+    lines += ["  %c.row = mul i64 %row, %ldc", "  %c.in = add i64 %c.row, %column"]
     for name in "abc":
         lines.append(f"  %{name}.first = mul i64 %matrix, %d{name}")
         lines.append(f"  %{name}.offset = add i64 %{name}.first, %{name}.in")
