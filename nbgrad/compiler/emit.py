@@ -12,19 +12,25 @@ depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .loops import Access, Loop, Reduction, Value
 from .scalars import LLVM_TYPES, convert, merge, scalar_ir
+from .views import Range
 
 BLOCK = 512
 """Elements of the innermost axis that are summed without an error term."""
 
 SHORT_BODY = 8
 """Values in a loop that is bound by memory or by the latency of its sums."""
-INTERLEAVE = '!2 = !{!"llvm.loop.interleave.count", i32 2}'
+SUM, BORDER, INTERIOR = "!2", "!3, !4", "!5"
+HINTS = """!2 = !{!"llvm.loop.interleave.count", i32 2}
+!3 = !{!"llvm.loop.vectorize.enable", i1 false}
+!4 = !{!"llvm.loop.unroll.disable"}
+!5 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}"""
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -78,6 +84,8 @@ class _Emitter:
         self.intrinsics: set[str] = set()
         self.counter = 0
         self.hints: list[str] = []
+        self.part = "all"
+        """Which part of an innermost loop is written: "all" of it, its "border" or its "interior"."""
 
     # ----- Small pieces of IR -----
 
@@ -131,7 +139,7 @@ class _Emitter:
         ]
         body += ["  br label %start", "start:", *self.lines, "}"]
         texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
-        return merge(texts) + "\n" + "\n".join([*body, *self.entry(used), "!0 = !{}", INTERLEAVE, *self.hints, ""])
+        return merge(texts) + "\n" + "\n".join([*body, *self.entry(used), "!0 = !{}", HINTS, *self.hints, ""])
 
     def entry(self, used: list[int]) -> list[str]:
         """The function with the kernel's ABI. Chunks that only store are one range; others are done one by one."""
@@ -189,13 +197,19 @@ class _Emitter:
         """What LLVM is told about an innermost loop, as metadata of its last branch.
 
         Sums along short rows, as in the product of a matrix and a vector, lose more to a long remainder than they win
-        from four sums side by side.
+        from four sums side by side. Borders are a few points: vectors would only cost their preparation.
         """
         summed = any(r.axes[self.last] for r in self.loop.reductions)
-        if self.last == 0 or not summed or len(self.loop.values) > SHORT_BODY:
+        if self.part == "border":
+            told = BORDER
+        elif self.part == "interior" and self.last > 0:
+            told = INTERIOR
+        elif self.last > 0 and summed and len(self.loop.values) <= SHORT_BODY:
+            told = SUM
+        else:
             return ""
         name = f"!{10 + len(self.hints)}"
-        self.hints.append(f"{name} = distinct !{{{name}, !2}}")
+        self.hints.append(f"{name} = distinct !{{{name}, {told}}}")
         return f", !llvm.loop {name}"
 
     def nest(self, axis: int, low: str, high: str) -> None:
@@ -231,12 +245,54 @@ class _Emitter:
             else:
                 self.store(kind, self.start_value(r), self.registers[r.access])
         variable = self.slot("i64", "j")
-        if not totals:
-            self.counted(variable, low, high, self.point, self.hint())
+        sums = [r for r in inner if r.access in totals]
+
+        def points(first: str, stop: str) -> None:
+            if sums:
+                self.blocked(variable, first, stop, sums, totals)
+            else:
+                self.counted(variable, first, stop, self.point, self.hint())
+
+        if loop.interior is None:
+            points(low, high)
         else:
-            self.blocked(variable, low, high, [r for r in inner if r.access in totals], totals)
+            self.apart(low, high, loop.interior, points)
         for r in inner:
             self.finish(r, totals.get(r.access))
+
+    def apart(self, low: str, high: str, interior: Sequence[Range | None], points: Callable[[str, str], None]) -> None:
+        """The two borders, with their masks, and the points between them, where every mask is known."""
+        first, stop = low, high
+        if interior[self.last] is not None:
+            first = self.clamped(f"%in.lo{self.last}", low, high)
+            stop = self.clamped(f"%in.hi{self.last}", low, high)
+        for axis, index in enumerate(self.indices):
+            if interior[axis] is not None:
+                above = self.let(f"icmp sge i64 {index}, %in.lo{axis}")
+                below = self.let(f"icmp slt i64 {index}, %in.hi{axis}")
+                within = self.let(f"and i1 {above}, {below}")
+                first = self.let(f"select i1 {within}, i64 {first}, i64 {high}")
+                stop = self.let(f"select i1 {within}, i64 {stop}, i64 {high}")
+
+        def border(side: str) -> None:
+            left = self.let(f"icmp eq i64 {side}, 0")
+            points(
+                self.let(f"select i1 {left}, i64 {low}, i64 {stop}"),
+                self.let(f"select i1 {left}, i64 {first}, i64 {high}"),
+            )
+
+        self.part = "border"
+        self.counted(self.slot("i64", "side"), "0", "2", border)
+        self.part = "interior"
+        points(first, stop)
+        self.part = "all"
+
+    def clamped(self, value: str, low: str, high: str) -> str:
+        """A bound moved into a range."""
+        above = self.let(f"icmp sgt i64 {value}, {low}")
+        raised = self.let(f"select i1 {above}, i64 {value}, i64 {low}")
+        below = self.let(f"icmp slt i64 {raised}, {high}")
+        return self.let(f"select i1 {below}, i64 {raised}, i64 {high}")
 
     def blocked(
         self, variable: str, low: str, high: str, sums: list[Reduction], totals: dict[int, tuple[str, str]]
@@ -338,7 +394,7 @@ class _Emitter:
         match value.operation:
             case "literal":
                 return number(np.frombuffer(value.literal, value.dtype)[0], value.dtype)
-            case "load" | "iota":
+            case "load" | "iota" | "inside":
                 return self.load(value, index)
             case "gather":
                 step = self.let(f"mul nsw i64 {names[value.operands[0]]}, %a{value.access}.step")
@@ -354,6 +410,10 @@ class _Emitter:
     def load(self, value: Value, index: str) -> str:
         access = self.loop.accesses[value.access]
         condition = self.inside(value.access, access, index)
+        if value.operation == "inside":
+            return "true" if condition is None else condition
+        if condition == "false":
+            return number(0, value.dtype)
         if access.buffer < 0:
             total = self.let(f"add nsw i64 {self.rows[value.access]}, {self.step(value.access, access, index)}")
             return total if condition is None else self.let(f"select i1 {condition}, i64 {total}, i64 0")
@@ -372,6 +432,9 @@ class _Emitter:
     def inside(self, position: int, access: Access, index: str) -> str | None:
         """Whether a point lies in the ranges of a masked access; None if there are none."""
         condition: str | None = None
+        if self.part == "interior":
+            known = [self.loop.holds_inside(position, axis) for axis in range(len(self.loop.shape))]
+            return "false" if False in known else None
         for axis, span in enumerate(access.view.valid):
             if span is None:
                 continue

@@ -15,11 +15,11 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..graph.ir import Node, Shape, broadcast, elementwise, literal, literal_value, make, topological
+from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, literal, literal_value, make, topological
 from ..graph.primitives import iota, pad, reshape, transpose
 from .components import take_apart
 from .loops import Access, Loop, Reduction, Store, Value, normalise
@@ -35,10 +35,17 @@ LIGHT = frozenset(
     "isfinite signbit sum prod max min".split()
 )
 """Primitives that are a few instructions; all others weigh more."""
+MOST_REPEATED = 2
+"""How many values in a row may be computed again."""
+MOST_SHIFTED = 10
+"""How often a value may be computed again at other points, as in a stencil."""
 MOST_PIECES = 4
 """Concatenations of more pieces are assembled by copies instead of by tests on the index."""
 LEAVES = frozenset(["input", "constant"])
 VIRTUAL = frozenset(["literal", "iota"])
+ANYWHERE = iota(1)
+"""Stands for no array at all in accesses that only have ranges."""
+TRUE = literal(True, BOOL)
 
 
 @dataclass
@@ -74,12 +81,14 @@ class _Group:
 @dataclass(frozen=True)
 class _Use:
     """One use of a node: by which kernel, whether at the same point of the same loop, whether that loop may compute the
-    node again instead of reading it, and whether it needs an array (a piece of a concatenation is written into it)."""
+    node again instead of reading it, whether it needs an array (a piece of a concatenation is written into it), and
+    whether the kernel is a loop that reads the node through a view."""
 
     group: int
     direct: bool
     repeatable: bool
     stored: bool = True
+    in_loop: bool = False
 
 
 def fuse(outputs: Sequence[Node]) -> Fused:
@@ -109,6 +118,7 @@ class _Fuser:
         self.stored: set[Node] = set(self.outputs)
         self.free: set[Node] = set()
         self.written: dict[Node, list[tuple[Node, int]]] = {}
+        self.readers: dict[Node, int] = {}
 
     def run(self) -> Fused:
         self._group()
@@ -200,22 +210,18 @@ class _Fuser:
     def _chosen(self, node: Node) -> Node:
         """A concatenation of few pieces: at each point, the piece in which the index lies."""
         axis = node.params[0]
-        total = node.shape[axis]
-        line = self._visit(iota(total))
-        column = tuple([total if a == axis else 1 for a in range(node.ndim)])
-        index = self._spread(self._visit(reshape(line, column)) if column != line.shape else line, node.shape)
-        end = total
+        end = node.shape[axis]
         result: Node | None = None
         for piece in reversed(node.inputs):
             start = end - piece.shape[axis]
-            widths = [(start, total - end) if a == axis else (0, 0) for a in range(node.ndim)]
+            widths = [(start, node.shape[axis] - end) if a == axis else (0, 0) for a in range(node.ndim)]
             part = self._visit(pad(piece, widths))
             if result is None:
                 result = part
             else:
-                bound = self._spread(self._visit(literal(end, index.dtype)), node.shape)
-                below = self._visit(elementwise("less", index, bound))
-                result = self._visit(elementwise("select", below, part, result))
+                inside = self._spread(self._visit(TRUE), piece.shape)
+                inside = self._visit(pad(inside, widths))
+                result = self._visit(elementwise("select", inside, part, result))
             end = start
         assert result is not None
         return result
@@ -233,27 +239,87 @@ class _Fuser:
             if self._is_free(node, uses.get(node, [])):
                 self.free.add(node)
                 continue
+            if self._is_repeated(node, uses):
+                self.free.add(node)
+                for use in uses[node]:
+                    self.groups[use.group].weight += 1
+                    for operand in node.inputs:
+                        source, view = self.views[operand]
+                        if source.name not in LEAVES and source.name not in VIRTUAL:
+                            theirs = self._use(use.group, node, source, view)
+                            uses.setdefault(source, []).append(replace(theirs, direct=theirs.direct and use.direct))
+                continue
             place = self._choose(node, uses.get(node, []), by_domain)
             self.groups[place].add(node)
             if any(use.stored and (use.group != place or not use.direct) for use in uses.get(node, [])):
                 self.stored.add(node)
-            domain = domain_of(node)
             for position, operand in enumerate(node.inputs):
                 source, view = self.views[operand]
                 if source.name in LEAVES or source.name in VIRTUAL:
                     continue
                 in_loop = kind in ("elementwise", "reduction") and not (node.name == "gather" and position == 0)
-                direct = (
-                    in_loop
-                    and source.primitive.kind == "elementwise"
-                    and domain_of(source) == domain
-                    and view.is_contiguous
-                )
-                written = node.name == "concatenate" and self._is_written(source, view)
-                if written:
+                if in_loop:
+                    use = self._use(place, node, source, view)
+                elif node.name == "concatenate" and self._is_written(source, view):
                     self.written.setdefault(source, []).append((node, position))
-                repeatable = in_loop and not view.is_masked and domain != ()
-                uses.setdefault(source, []).append(_Use(place, direct, repeatable, not written))
+                    use = _Use(place, False, False, stored=False)
+                else:
+                    use = _Use(place, False, False)
+                uses.setdefault(source, []).append(use)
+
+    def _use(self, place: int, node: Node, source: Node, view: View) -> _Use:
+        """The use of a source by a node in a loop."""
+        domain = domain_of(node)
+        direct = source.primitive.kind == "elementwise" and domain_of(source) == domain and view.is_contiguous
+        return _Use(place, direct, not view.is_masked and domain != (), in_loop=True)
+
+    def _is_repeated(self, node: Node, uses: dict[Node, list[_Use]]) -> bool:
+        """Whether a value is computed again by each loop that uses it, because that is cheaper than an array of it.
+
+        It is a few instructions on at most one array that a loop would not read anyway, and those arrays exist anyway.
+        """
+        own = uses.get(node, [])
+        if node in self.stored or not self._is_light(node) or not all(use.in_loop for use in own):
+            return False
+        places = {use.group for use in own}
+        if all(use.direct for use in own):
+            return len(places) > 1 and self._is_near(node, max(places), places, uses, MOST_REPEATED)
+        # Read through views: only a function of one array, which can be read through the same views.
+        arrays = [operand for operand in node.inputs if self.views[operand][0].size > 1]
+        if len(arrays) != 1 or sum(not use.direct for use in own) > MOST_SHIFTED:
+            return False
+        source, view = self.views[arrays[0]]
+        return (
+            view.is_contiguous
+            and source.shape == node.shape
+            and source.name not in VIRTUAL
+            and (source.name in LEAVES or source in self.stored or self.readers[source] > 1)
+        )
+
+    def _is_light(self, node: Node) -> bool:
+        return node.primitive.kind == "elementwise" and node.name in LIGHT and node.name not in ("gather", "divide")
+
+    def _is_near(self, node: Node, home: int, places: set[int], uses: dict[Node, list[_Use]], depth: int) -> bool:
+        fresh = 0
+        for operand in node.inputs:
+            source, view = self.views[operand]
+            if source.name in VIRTUAL:
+                continue
+            known = uses.get(source, [])
+            exists = (
+                source.name in LEAVES
+                or source.primitive.kind != "elementwise"
+                or source in self.stored
+                or any(use.stored and (use.group != home or not use.direct) for use in known)
+            )
+            if not exists:
+                if depth == 0 or not self._is_light(source) or not view.is_contiguous:
+                    return False
+                if domain_of(source) != domain_of(node) or not self._is_near(source, home, places, uses, depth - 1):
+                    return False
+            elif source.size > 1 and not places - {home} <= {use.group for use in known}:
+                fresh += not any(view.strides[axis] == 0 and view.shape[axis] > 1 for axis in range(len(view.shape)))
+        return fresh <= 1
 
     def _backwards(self) -> Iterator[Node]:
         """The computed nodes, each after all its consumers; small domains first.
@@ -268,6 +334,7 @@ class _Fuser:
                 source = self.views[operand][0]
                 if source in waiting:
                     waiting[source] += 1
+        self.readers = dict(waiting)
         position = {node: -k for k, node in enumerate(computed)}
 
         def entry(node: Node) -> tuple[int, int, Node]:
@@ -348,6 +415,8 @@ class _Fuser:
 
     def _operand(self, builder: _LoopBuilder, inside: set[Node], operand: Node) -> int:
         source, view = self.views[operand]
+        if source in self.free and source.size > 1 and not (view.is_contiguous and domain_of(source) == builder.domain):
+            return self._shifted(builder, inside, source, view)
         if source in builder.value_of and (source in inside or source in self.free):
             return builder.value_of[source]
         if source in self.free:
@@ -358,6 +427,32 @@ class _Fuser:
         if squeezed is None:
             return builder.literal(literal(0, operand.dtype))
         return builder.read(source, squeezed.broadcast(builder.domain))
+
+    def _shifted(self, builder: _LoopBuilder, inside: set[Node], node: Node, view: View) -> int:
+        """A function of one array computed again from what a view of that array reads; outside the view it is zero."""
+        key = (node, view)
+        if key in builder.known:
+            return builder.known[key]
+        squeezed = view.squeeze()
+        if squeezed is None:
+            return builder.literal(literal(0, node.dtype))
+        spread = squeezed.broadcast(builder.domain)
+        parts = tuple(
+            [
+                builder.read(self.views[part][0], spread)
+                if self.views[part][0].size > 1
+                else self._operand(builder, inside, part)
+                for part in node.inputs
+            ]
+        )
+        position = builder.apply(node, parts)
+        if spread.is_masked:
+            nothing = builder.literal(literal(0, node.dtype))
+            within = builder.read(TRUE, replace(spread, strides=(0,) * len(spread.shape), offset=0))
+            builder.values.append(Value("select", node.dtype, (within, position, nothing)))
+            position = len(builder.values) - 1
+        builder.known[key] = position
+        return position
 
     def _assemble(self, node: Node) -> list[Loop]:
         """A concatenation: one copy for each piece that no loop writes into it."""
@@ -422,9 +517,11 @@ class _LoopBuilder:
         """The position of a value read through a view."""
         if source.name == "literal" and not view.is_masked and baked(source):
             return self.literal(source)
-        position = self.access(source, view)
+        # A padded truth is the question whether the point lies inside.
+        inside = source.name == "literal" and source.dtype == BOOL and bool(literal_value(source))
+        position = self.access(ANYWHERE if inside else source, view)
         if position not in self.known:
-            operation = "iota" if source.name == "iota" else "load"
+            operation = "inside" if inside else "iota" if source.name == "iota" else "load"
             self.values.append(Value(operation, source.dtype, access=position))
             self.known[position] = len(self.values) - 1
         return self.known[position]

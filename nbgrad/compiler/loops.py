@@ -10,21 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..graph.ir import Node, Shape
-from .views import View
+from .views import Range, View
 
 GRAIN = 1 << 14
 """Elements that make one chunk of work; chunks depend on the problem only, never on the number of threads."""
 MOST_CHUNKS = 64
+BORDER = 16
+"""A border of this many elements, or of an eighth of an axis, is short."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One scalar: `operation` is "load", "iota", "literal", "gather", "cast" or a primitive's name."""
+    """One scalar: `operation` is "load", "iota", "literal", "gather", "inside", "cast" or a primitive's name.
+
+    "inside" tells whether a point lies in the ranges of an access.
+    """
 
     operation: str
     dtype: np.dtype[Any]
@@ -88,6 +95,37 @@ class Loop:
         step = -(-extent // wanted)
         return -(-extent // step), step
 
+    @cached_property
+    def interior(self) -> tuple[Range | None, ...] | None:
+        """Per axis the longest range in which no mask begins or ends, None without masks; None altogether if there are
+        no masks, or if what lies outside is not short."""
+        ranges: list[Range | None] = []
+        views = [a.view for position, a in enumerate(self.accesses) if not _is_gather_source(self, position)]
+        for axis, extent in enumerate(self.shape):
+            spans = [span for view in views if (span := view.valid[axis]) is not None]
+            if not spans:
+                ranges.append(None)
+                continue
+            marks = sorted({0, extent, *[min(max(mark, 0), extent) for span in spans for mark in span]})
+            middle = len(marks) / 2 - 1
+            segments = [(b - a, -abs(k - middle), (a, b)) for k, (a, b) in enumerate(pairwise(marks))]
+            length, _, longest = max(segments)
+            if extent - length > max(BORDER, extent // 8):
+                return None
+            ranges.append(longest)
+        return tuple(ranges) if any(ranges) else None
+
+    def holds_inside(self, position: int, axis: int) -> bool | None:
+        """Whether all of the interior lies in the range of an access along an axis, or none of it; None: no range."""
+        if self.interior is None or _is_gather_source(self, position):
+            return None
+        span = self.accesses[position].view.valid[axis]
+        if span is None:
+            return None
+        longest = self.interior[axis]
+        assert longest is not None
+        return span[0] <= longest[0] and longest[1] <= span[1]
+
     @property
     def identity(self) -> str:
         """All that the machine code depends on."""
@@ -96,6 +134,10 @@ class Loop:
             for v in self.values
         ]
         accesses = [f"{'iota' if a.buffer < 0 else a.kind}:{a.kind}:{a.dtype.name}" for a in self.accesses]
+        if self.interior is not None:
+            for position in range(len(accesses)):
+                inside = [self.holds_inside(position, axis) for axis in range(len(self.shape))]
+                accesses[position] += "".join(" +" if i else " -" for i in inside if i is not None)
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
         return "|".join([str(len(self.shape)), *values, "/", *accesses, "/", *stores, "/", *reductions])
@@ -119,6 +161,10 @@ class Loop:
                     result.append((f"a{position}.hi{axis}", span[1]))
             if access.buffer < 0:
                 result.append((f"a{position}.base", access.view.offset))
+        for axis, longest in enumerate(self.interior or ()):
+            if longest is not None:
+                result.append((f"in.lo{axis}", longest[0]))
+                result.append((f"in.hi{axis}", longest[1]))
         for gathered in sorted({value.access for value in self.values if value.operation == "gather"}):
             result.append((f"a{gathered}.step", self.accesses[gathered].view.strides[0]))
         for position, reduction in enumerate(self.reductions):
@@ -130,7 +176,7 @@ class Loop:
     def flops(self) -> int:
         """Scalar operations, loads and casts not counted."""
         points = int(np.prod(self.shape, dtype=np.int64))
-        work = sum(v.operation not in ("load", "iota", "literal", "gather", "cast") for v in self.values)
+        work = sum(v.operation not in ("load", "iota", "literal", "gather", "inside", "cast") for v in self.values)
         return points * (work + len(self.reductions))
 
     @property
@@ -223,6 +269,8 @@ def show(loop: Loop) -> str:
             case "load" | "iota":
                 access = loop.accesses[value.access]
                 text = _place(loop, access, letters)
+            case "inside":
+                text = " and ".join(_ranges(loop.accesses[value.access], letters))
             case "gather":
                 text = f"{_target(loop, value.access)}[v{value.operands[0]}]"
             case _:
@@ -250,5 +298,9 @@ def _place(loop: Loop, access: Access, letters: str) -> str:
         terms.append(str(access.view.offset))
     index = " + ".join(terms).replace("+ -", "- ")
     text = f"({index})" if access.buffer < 0 else f"b{access.buffer}[{index}]"
-    ranges = [f"{v[0]} <= {letters[a]} < {v[1]}" for a, v in enumerate(access.view.valid) if v is not None]
+    ranges = _ranges(access, letters)
     return f"{text} if {' and '.join(ranges)} else 0" if ranges else text
+
+
+def _ranges(access: Access, letters: str) -> list[str]:
+    return [f"{v[0]} <= {letters[a]} < {v[1]}" for a, v in enumerate(access.view.valid) if v is not None]
