@@ -34,7 +34,6 @@ from .primitives import (
     pad,
     recurrence,
     reduce,
-    reduce_kept,
     reshape,
     scatter_add,
     slice_axes,
@@ -253,7 +252,7 @@ def _extremum_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
     axes = node.params[0]
     kept = tuple([1 if axis in axes else n for axis, n in enumerate(x.shape)])
     attained = cast(equal(x, broadcast(reshape(node, kept), x.shape)), x.dtype)
-    return reduce("sum", attained / reduce_kept("sum", attained, axes) * t, axes)
+    return reduce("sum", attained * t, axes) / reduce("sum", attained, axes)
 
 
 def _recurrence_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
