@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -323,7 +322,7 @@ def _replace_file(path: str, arrays: dict[str, np.ndarray]) -> None:
     if not os.path.isdir(folder):
         message = f"There is no folder {folder!r} to save {base!r} in."
         raise FileNotFoundError(message)
-    temporary = os.path.join(folder, f".{base}.{secrets.token_hex(6)}.part")
+    temporary = os.path.join(folder, f".{base}.{os.urandom(6).hex()}.part")
     try:
         with open(temporary, "xb") as file:
             mode = os.fstat(file.fileno()).st_mode

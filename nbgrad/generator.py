@@ -10,7 +10,7 @@ same numbers as a plain one.
 from __future__ import annotations
 
 import operator
-import secrets
+import os
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,11 @@ SEEDS = 2**32
 """How many seeds there are: Philox2x32 has a key of 32 bits."""
 
 _lock = ForkSafeLock()
+
+
+def _fresh_seed() -> int:
+    """A seed from the system."""
+    return int.from_bytes(os.urandom(8), "little") % SEEDS
 
 
 def checked_seed(seed: Any) -> int:
@@ -83,7 +88,7 @@ class Generator:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        number = secrets.randbelow(SEEDS) if seed is None else checked_seed(seed)
+        number = _fresh_seed() if seed is None else checked_seed(seed)
         self._state = Parameter(Tensor(np.array([number, 0], UINT64)), name="generator_state", requires_grad=False)
 
     def __repr__(self) -> str:
@@ -147,7 +152,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start the stream of a seed from the operating system, and return that seed."""
-        number = secrets.randbelow(SEEDS)
+        number = _fresh_seed()
         self.manual_seed(number)
         return number
 

@@ -264,6 +264,8 @@ class Results:
                 return item
             return self.add(item._node, "tensor" if tensors else "value")
 
+        if isinstance(value, Tensor) or (type(value) is tuple and not value):
+            return leaf(value)
         return optree.tree_map(leaf, value, none_is_leaf=True)
 
     def compute(self) -> list[Any]:

@@ -42,6 +42,10 @@ SMALLER: dict[str, tuple[Callable[[Node], Node], int]] = {
     "x ** 2": (lambda x: elementwise("power", x, 2.0), 1),
     "x ** 0": (lambda x: elementwise("power", x, 0.0), 0),
     "select of one": (lambda x: elementwise("select", elementwise("less", x, 0.0), x, x), 0),
+    "select by what is not": (
+        lambda x: elementwise("select", elementwise("logical_not", elementwise("isnan", x)), x, x * 2.0),
+        3,
+    ),
     "equal subexpressions": (lambda x: elementwise("sin", x) + elementwise("sin", x), 2),
     "commuted": (lambda x: (x + elementwise("exp", x)) * (elementwise("exp", x) + x), 3),
     "scalars first": (

@@ -55,6 +55,7 @@ def toolchain() -> str:
     return total.hexdigest()
 
 
+@cache
 def kernels_folder() -> Path:
     """Where the kernels' sources lie, without importing them."""
     from importlib.util import find_spec

@@ -7,18 +7,19 @@ process maps it in without compiling. Loaded code lives as long as the process.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import llvmlite.binding as llvm
 
 from . import cache
 from .half import CONVERSIONS
+from .hints import with_hints
 from .locks import ForkSafeLock
+from .scalars import RARE
 
 _lock = ForkSafeLock()
 _machine: llvm.TargetMachine | None = None
-_engines: list[llvm.ExecutionEngine] = []
+_engine: llvm.ExecutionEngine | None = None
 _loaded: dict[str, int] = {}
 
 
@@ -40,41 +41,45 @@ def _new_machine() -> llvm.TargetMachine:
 
 
 def _load_object(data: bytes, symbol: str) -> int:
-    """Link object code into the process; the address of `symbol`."""
-    _target_machine()
-    # An engine owns its module and its machine. One per object, because all objects use the same names.
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-    engine.finalize_object()
-    address = engine.get_function_address(symbol)
-    _engines.append(engine)
-    return address
+    """Link object code into the process; the address of `symbol`, which no other object has."""
+    global _engine
+    if _engine is None:
+        _target_machine()
+        # One for all objects, because making one takes longer than adding an object. It owns its machine.
+        _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+    _engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    _engine.finalize_object()
+    return _engine.get_function_address(symbol)
 
 
-def compile_ir(text: str) -> tuple[bytes, str]:
-    """Optimise IR text; returns object code and, for reading, the optimised module's text."""
+def compile_ir(text: str, finished: bool = False) -> bytes:
+    """Optimise IR text and give its object code. If `finished`, the IR was optimised before and is only inlined."""
     machine = _target_machine()
+    text, hinted = with_hints(text, cache.cpu_features())
     module = llvm.parse_assembly(text + CONVERSIONS if " half " in text else text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    # In a loop of much arithmetic there is little left to find for the costlier passes.
+    options = llvm.create_pipeline_tuning_options(speed_level=1 if hinted else 3)
     options.loop_vectorization = True
     options.loop_interleaving = True
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    if ".rare" in text:
+    if not finished:
+        builder.getModulePassManager().run(module, builder)
+    rare = [function for function in module.functions if RARE in function.name and not function.is_declaration]
+    if rare or finished:
         # Inline the vector variants of rare calls (scalars.py) that LLVM chose, and drop the others.
-        kept = re.sub(r"^@llvm.compiler.used = .*$", "", str(module), flags=re.M)
-        module = llvm.parse_assembly(kept)
+        for function in rare:
+            function.linkage = "internal"
         late = llvm.create_new_module_pass_manager()
         late.add_always_inliner_pass()
         late.add_global_dead_code_eliminate_pass()
         late.run(module, builder)
-    return machine.emit_object(module), str(module)
+    return machine.emit_object(module)
 
 
-def function_address(key: str, symbol: str, make_ir: Callable[[], str]) -> int:
+def function_address(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> int:
     """The address of a native function: from this process, from the disk, or compiled now.
 
     Parameters
@@ -82,9 +87,11 @@ def function_address(key: str, symbol: str, make_ir: Callable[[], str]) -> int:
     key : str
         What the function is, completely: equal keys mean equal functions.
     symbol : str
-        Its name in the IR.
+        Its name in the IR, where no local name begins with it.
     make_ir : callable
         Makes the IR text, if it is needed.
+    finished : bool
+        Whether the IR was optimised before and has no loops to vectorise.
     """
     address = _loaded.get(key)
     if address is not None:
@@ -93,13 +100,14 @@ def function_address(key: str, symbol: str, make_ir: Callable[[], str]) -> int:
         if key in _loaded:
             return _loaded[key]
         name = cache.digest(key)
+        unique = f"{symbol}.{name}"
         data = cache.load("object", name)
         if data is None:
-            data, _ = compile_ir(make_ir())
+            data = compile_ir(make_ir().replace(f"@{symbol}(", f"@{unique}("), finished)
             cache.counters["compiled"] += 1
             cache.store("object", name, data)
         else:
             cache.counters["loaded"] += 1
-        address = _load_object(data, symbol)
+        address = _load_object(data, unique)
         _loaded[key] = address
     return address

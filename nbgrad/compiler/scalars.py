@@ -67,55 +67,49 @@ def merge(texts: Sequence[str]) -> str:
             else:
                 body.append(line)
         bodies.append("\n".join(body))
-    kept: list[str] = []
+    rare = False
     for name, line in declarations.items():
-        if RARE in line:
+        if MASKED in line:
             # LLVM uses variants only of functions that it does not know, so the kernels call one under another name.
-            bodies = [body.replace(f"@{name}(", f"@{name}.rare(") for body in bodies]
-            symbols, definitions = _rare_variants(name, line)
+            bodies = [body.replace(f"@{name}(", f"@{name}{RARE}(") for body in bodies]
             declarations[name] = re.sub(r'"vector-function-abi-variant"="[^"]*"', "", line)
-            kept += symbols
-            bodies.append(definitions)
-    if kept:
-        # LLVM may only use functions that are still there when it vectorises.
-        used = ", ".join(f"ptr @{symbol}" for symbol in kept)
+            bodies.append(_rare_variants(name, line))
+            rare = True
+    if rare:
         widths = [f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)" for width in WIDTHS]
-        bodies += [
-            *widths,
-            f'@llvm.compiler.used = appending global [{len(kept)} x ptr] [{used}], section "llvm.metadata"',
-            '!1 = !{!"branch_weights", i32 1, i32 1000000}',
-        ]
+        bodies += [*widths, '!1 = !{!"branch_weights", i32 1, i32 1000000}']
     return "\n".join([*declarations.values(), *bodies])
 
 
 # ----- Rare calls -----
 
-RARE = "_ZGV_LLVM_M"
+MASKED = "_ZGV_LLVM_M"
 """Marks the declaration of a library function that a kernel calls for rare elements, behind a branch."""
+RARE = ".rare"
+"""What the names of the vector variants of such a function contain."""
 WIDTHS = (2, 4, 8, 16)
 
 
-def _rare_variants(name: str, declaration: str) -> tuple[list[str], str]:
+def _rare_variants(name: str, declaration: str) -> str:
     """Masked vector variants of a library function, for loops that call it for rare elements.
 
     Each tests whether any lane needs the call, in line, and only then calls a function that does those lanes one by
-    one. So a vectorised loop has one branch that is never taken instead of one per lane.
+    one. So a vectorised loop has one branch that is never taken instead of one per lane. The variants are visible
+    from outside, or they would be gone before LLVM vectorises; cpu.py makes them internal after that.
     """
     kind = re.search(r"declare (?:noundef )?(float|double) ", declaration)
     assert kind is not None, declaration
     t = kind[1]
     arity = declaration.split("(", 1)[1].split(")", 1)[0].count(t)
-    symbols: list[str] = []
     mapping: list[str] = []
     lines: list[str] = []
     for width in WIDTHS:
         vector, mask = f"<{width} x {t}>", f"<{width} x i1>"
-        symbol = f"{name}.rare{width}"
-        symbols.append(symbol)
-        mapping.append(f"_ZGV_LLVM_M{width}{'v' * arity}_{name}.rare({symbol})")
+        symbol = f"{name}{RARE}{width}"
+        mapping.append(f"_ZGV_LLVM_M{width}{'v' * arity}_{name}{RARE}({symbol})")
         operands = ", ".join(f"{vector} %x{k}" for k in range(arity))
         lines += [
-            f"define internal {vector} @{symbol}({operands}, {mask} %m) alwaysinline nounwind willreturn {{",
+            f"define {vector} @{symbol}({operands}, {mask} %m) alwaysinline nounwind willreturn {{",
             "entry:",
             f"  %any = call i1 @llvm.vector.reduce.or.v{width}i1({mask} %m)",
             "  br i1 %any, label %slow, label %done, !prof !1",
@@ -155,9 +149,9 @@ def _rare_variants(name: str, declaration: str) -> tuple[list[str], str]:
     parameters = ", ".join(f"{t} %x{k}" for k in range(arity))
     attributes = f'noinline cold nounwind willreturn memory(none) "vector-function-abi-variant"="{",".join(mapping)}"'
     lines += [
-        f"define internal {t} @{name}.rare({parameters}) {attributes} {{",
+        f"define internal {t} @{name}{RARE}({parameters}) {attributes} {{",
         f"  %r = call {t} @{name}({parameters})",
         f"  ret {t} %r",
         "}",
     ]
-    return symbols, "\n".join(lines)
+    return "\n".join(lines)

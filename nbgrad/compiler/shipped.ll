@@ -23,7 +23,7 @@
 ; digest nbgrad.kernels.widened f772210d2c4f265404bdecfedbf6b36f
 ; digest nbgrad.kernels.windows d433a6b759931ac5e903d593fbdddde7
 ; digest nbgrad.runtime.blocks ed499f2293150457a96fbc65e3339424
-; digest nbgrad.runtime.native 41070fb99ef292b996cb4eeb1f3931e2
+; digest nbgrad.runtime.native b98725f8effc4a2bf3dabad23a88d7c1
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -20452,7 +20452,7 @@ B136.i:                                           ; preds = %B288.i.i.i, %B192.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B278.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.13.i, 56
@@ -20524,7 +20524,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B416.i.i:                                         ; preds = %B416.preheader.new.i.i, %B416.i.i
   %lsr.iv148.i = phi i64 [ %unroll_iter.i.i, %B416.preheader.new.i.i ], [ %lsr.iv.next149.i, %B416.i.i ]
@@ -21562,7 +21562,7 @@ B2266.i.i:                                        ; preds = %B2170.endif.i.i
   %sunkaddr465.i.i = inttoptr i64 %.21.i to ptr
   %sunkaddr466.i.i = getelementptr i8, ptr %sunkaddr465.i.i, i64 160
   store i64 0, ptr %sunkaddr466.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B2322.i.i:                                        ; preds = %B2170.endif.i.i
   %.1031.i.i = add nsw i64 %.21.i, 88
@@ -21570,7 +21570,7 @@ B2322.i.i:                                        ; preds = %B2170.endif.i.i
   %.1035.i.i = load i64, ptr %.1034.i.i, align 8
   %.1037.i.i = inttoptr i64 %.1035.i.i to ptr
   %.1038.i.i = tail call i64 %.1037.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -21699,7 +21699,7 @@ B2170.endif.i.i:                                  ; preds = %B250.i.i.i, %B68.en
   %.1017.i.i = icmp eq i64 %.107.sink.i.i.i, %.1015.i.i
   br i1 %.1017.i.i, label %B2266.i.i, label %B2322.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B2266.i.i, %B2322.i.i
+_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B2266.i.i, %B2322.i.i
   %storemerge.i = phi i64 [ %.75.i, %B136.i ], [ %.72.i.i, %B48.i.i ], [ %storemerge212.i.i.i, %B2322.i.i ], [ %storemerge212.i.i.i, %B2266.i.i ]
   ret i64 %storemerge.i
 }
@@ -21848,7 +21848,7 @@ B194.i:                                           ; preds = %B288.i.i.i, %B192.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B336.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.28.i, 3
@@ -21921,7 +21921,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B416.i.i:                                         ; preds = %B416.preheader.new.i.i, %B416.i.i
   %lsr.iv152.i = phi i64 [ %unroll_iter.i.i, %B416.preheader.new.i.i ], [ %lsr.iv.next153.i, %B416.i.i ]
@@ -22970,7 +22970,7 @@ B2266.i.i:                                        ; preds = %B2170.endif.i.i
   %sunkaddr466.i.i = inttoptr i64 %.19.i to ptr
   %sunkaddr467.i.i = getelementptr i8, ptr %sunkaddr466.i.i, i64 160
   store i64 0, ptr %sunkaddr467.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B2322.i.i:                                        ; preds = %B2170.endif.i.i
   %.1032.i.i = add nsw i64 %.19.i, 88
@@ -22978,7 +22978,7 @@ B2322.i.i:                                        ; preds = %B2170.endif.i.i
   %.1036.i.i = load i64, ptr %.1035.i.i, align 8
   %.1038.i.i = inttoptr i64 %.1036.i.i to ptr
   %.1039.i.i = tail call i64 %.1038.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23109,7 +23109,7 @@ B2170.endif.i.i:                                  ; preds = %B250.i.i.i, %B68.en
   %.1018.i.i = icmp eq i64 %.107.sink.i.i.i, %.1016.i.i
   br i1 %.1018.i.i, label %B2266.i.i, label %B2322.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B2266.i.i, %B2322.i.i
+_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B2266.i.i, %B2322.i.i
   %storemerge.i = phi i64 [ %.84.i, %B194.i ], [ %.72.i.i, %B48.i.i ], [ %storemerge212.i.i.i, %B2322.i.i ], [ %storemerge212.i.i.i, %B2266.i.i ]
   ret i64 %storemerge.i
 }
@@ -23130,7 +23130,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -23151,7 +23151,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -23220,7 +23220,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -23270,9 +23270,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -

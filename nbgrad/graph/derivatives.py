@@ -21,7 +21,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .ir import INT64, Node, Shape, broadcast, elementwise, extent, literal, make, zeros
+import numpy as np
+
+from .ir import INT64, Node, Shape, broadcast, elementwise, extent, literal, literal_value, make, zeros
 from .primitives import (
     COMPARISON,
     accumulate,
@@ -32,7 +34,6 @@ from .primitives import (
     pad,
     recurrence,
     reduce,
-    reduce_kept,
     reshape,
     scatter_add,
     slice_axes,
@@ -112,6 +113,13 @@ def choose(condition: Node, yes: Node | float, no: Node | float, like: Node) -> 
     return elementwise("select", condition, *branches)
 
 
+def is_finite_number(node: Node) -> bool:
+    """Whether a node is one finite literal number everywhere."""
+    while node.name == "broadcast":
+        node = node.inputs[0]
+    return node.name == "literal" and bool(np.isfinite(literal_value(node)))
+
+
 def _step(x: Node, y: Node) -> Node:
     """1 where x > y, 0 where x < y, one half at a tie, NaN at NaN."""
     lower = choose(equal(x, y), 0.5, math.nan, x)
@@ -126,9 +134,11 @@ def _step_ignoring_nan(x: Node, y: Node) -> Node:
 
 def _share(x: Node, y: Node, scale: float) -> Node:
     """The part of x in exp(scale x) + exp(scale y), smooth where x = y; one half where both are the same infinity."""
-    infinite = both(equal(x, y), elementwise("isinf", x))
     difference = x - y
     part = elementwise("expit", difference if scale == 1.0 else difference * scale)
+    if is_finite_number(x) or is_finite_number(y):
+        return part
+    infinite = both(equal(x, y), elementwise("isinf", x))
     return choose(infinite, 0.5, part, x)
 
 
@@ -242,7 +252,7 @@ def _extremum_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
     axes = node.params[0]
     kept = tuple([1 if axis in axes else n for axis, n in enumerate(x.shape)])
     attained = cast(equal(x, broadcast(reshape(node, kept), x.shape)), x.dtype)
-    return reduce("sum", attained / reduce_kept("sum", attained, axes) * t, axes)
+    return reduce("sum", attained * t, axes) / reduce("sum", attained, axes)
 
 
 def _recurrence_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:

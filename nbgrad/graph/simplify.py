@@ -357,6 +357,8 @@ def _select(node: Node) -> Node | None:
     condition, x, y = node.inputs
     if x is y:
         return x
+    if condition.primitive is LOGICAL_NOT and condition.inputs[0].dtype.kind == "b":
+        return elementwise("select", condition.inputs[0], y, x)
     value = literal_of(condition)
     if value is not None:
         return x if value else y

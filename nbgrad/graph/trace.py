@@ -6,9 +6,9 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only coun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -138,20 +138,31 @@ def is_being_recorded(node: Node) -> bool:
     return any(n.owner is None or depends_on_recording(n) for n in origins)
 
 
-@contextmanager
-def recording(
-    arguments: Iterable[Node] = (), jit: bool = False, mapping: Mapping[Node, Node] | None = None, size: int = 0
-) -> Iterator[Trace]:
-    """Open a recording for the time of a `with` block."""
-    trace = Trace(_current.get(), arguments, jit, mapping, size)
-    token = _current.set(trace)
-    try:
-        with RareCollection():
-            yield trace
-    except ValueError as error:
+class recording:  # noqa: N801 - used like a function
+    """Open a recording for the time of a `with` block, which gets the `Trace`."""
+
+    __slots__ = ("collection", "token", "trace")
+
+    def __init__(
+        self,
+        arguments: Iterable[Node] = (),
+        jit: bool = False,
+        mapping: Mapping[Node, Node] | None = None,
+        size: int = 0,
+    ) -> None:
+        self.trace = Trace(_current.get(), arguments, jit, mapping, size)
+        self.collection = RareCollection()
+
+    def __enter__(self) -> Trace:
+        self.token = _current.set(self.trace)
+        self.collection.__enter__()
+        return self.trace
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.collection.__exit__(kind, error, traceback)
+        _current.reset(self.token)
         # NumPy hides why an element could not be stored behind "setting an array element with a sequence".
-        if isinstance(error.__cause__, NbgradError):
+        if isinstance(error, ValueError) and isinstance(error.__cause__, NbgradError):
             raise error.__cause__ from None
-        raise
-    finally:
-        _current.reset(token)

@@ -85,7 +85,7 @@ def reduce_ufunc(
             f"Reducing with {name} is not supported; use add, multiply, maximum, minimum, logical_and or logical_or."
         )
         raise ArgumentError(message)
-    axes = reduced_axes(axis, node.ndim)
+    axes = tuple(range(len(node.shape))) if axis is None else reduced_axes(axis, node.ndim)
     usual = initial is None and dtype is None and (where is True or where is None)
     if usual and node.dtype.kind == "f" and name in _REDUCTIONS and 0 not in node.shape:
         result = reduce(_REDUCTIONS[name], node, axes)

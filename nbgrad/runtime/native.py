@@ -418,7 +418,7 @@ def _ir(function: Any, arguments: int) -> str:
 def native_address(function: Any, arguments: int) -> int:
     """The address of a native function of so many words."""
     key = f"native {function.__name__} {_source_digest(function.__module__)}"
-    return cpu.function_address(key, "exported", lambda: _ir(function, arguments))
+    return cpu.function_address(key, "exported", lambda: _ir(function, arguments), finished=True)
 
 
 FUNCTIONS = {entry: 3, entry_into: 3, worker: 1}

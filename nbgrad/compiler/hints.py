@@ -1,0 +1,78 @@
+"""Hints for LLVM's vectoriser: loops of much arithmetic are vectorised without a scalar remainder.
+
+In: the IR text of a fused kernel, and the features of the CPU. Out: the text, with metadata at the innermost loops
+whose bodies are long. Called by cpu.py.
+
+LLVM makes three loops of one: wide vectors, narrower ones for what is left, and scalars for what is left then. For a
+body of hundreds of instructions, that is two thirds of the time that compilation takes, and arrays shorter than a
+vector run in the slowest of the three. With masks one loop does it all. The masks cost nothing beside such a body, but
+would in a short one, so that those stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONG = 400
+"""Instructions of a long body."""
+REGISTER = 512
+"""Bits of the vector registers that have masks."""
+
+
+def with_hints(text: str, features: str) -> tuple[str, bool]:
+    """The text with its hints, and whether there are any.
+
+    Parameters
+    ----------
+    text : str
+        As emit.py makes it: loops have labels `L1.test`, which the last jump of the loop goes to.
+    features : str
+        The CPU's, as LLVM writes them.
+    """
+    start = text.find("define internal void @body(")
+    if start < 0 or "+avx512vl" not in features or "+avx512dq" not in features:
+        return text, False
+    sizes = _sizes(text[:start])
+    lines = text[start:].split("\n")
+    metadata: list[str] = []
+    for first, last in _innermost(lines):
+        body = lines[first:last]
+        called = re.findall(r" call [^@]*@([\w.]+)\(", "\n".join(body))
+        if len(body) + sum(sizes.get(name, 0) for name in called) < LONG:
+            continue
+        width = REGISTER // (64 if _has_words(body) else 32)
+        number = 1000 + len(metadata)
+        lines[last] += f", !llvm.loop !{number}"
+        metadata += [
+            f"!{number} = distinct !{{!{number}, !{number + 1}, !{number + 2}}}",
+            f'!{number + 1} = !{{!"llvm.loop.vectorize.predicate.enable", i1 true}}',
+            f'!{number + 2} = !{{!"llvm.loop.vectorize.width", i32 {width}}}',
+        ]
+    return (text[:start] + "\n".join([*lines, *metadata, ""]), True) if metadata else (text, False)
+
+
+def _has_words(body: list[str]) -> bool:
+    """Whether a loop computes with 64 bits, other than addresses."""
+    return any("double" in line or re.search(r"@nbgrad\S*(int64|float64)", line) for line in body)
+
+
+def _sizes(definitions: str) -> dict[str, int]:
+    """How many lines each function has."""
+    functions = re.findall(r"^define [^@]*@([\w.]+)\(.*?^\}", definitions, re.MULTILINE | re.DOTALL)
+    bodies = re.split(r"^define ", definitions, flags=re.MULTILINE)[1:]
+    return {name: body.count("\n") for name, body in zip(functions, bodies, strict=True)}
+
+
+def _innermost(lines: list[str]) -> list[tuple[int, int]]:
+    """Where each innermost loop without a hint begins and where it jumps back."""
+    found: list[tuple[int, int]] = []
+    opened: list[tuple[int, bool]] = []
+    for position, line in enumerate(lines):
+        if line.startswith("L") and line.endswith(".test:"):
+            opened = [(first, False) for first, _ in opened]
+            opened.append((position, True))
+        elif opened and line.startswith(f"  br label %{lines[opened[-1][0]][:-1]}"):
+            first, innermost = opened.pop()
+            if innermost and "!llvm.loop" not in line:
+                found.append((first, position))
+    return found

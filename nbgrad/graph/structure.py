@@ -1,0 +1,66 @@
+"""The structure of a graph as a key: what it computes, apart from the values that it starts from.
+
+In: nodes. Out: a hashable key that equal graphs share, and the leaves (inputs and constants) in the order in which the
+key counts them. Called at each un-jitted computation, to find the program that was compiled for the same graph before;
+so it is kept short, and most of it is for nodes with one or two inputs, which most are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .ir import Node, by_serial
+from .primitives import PRIMITIVES
+
+CUSTOM, CONSTANT, INPUT = (PRIMITIVES[name] for name in ("custom", "constant", "input"))
+
+
+def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node]]:
+    """What identifies a graph apart from the values of its leaves, and those leaves in order.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        The outputs.
+    custom : list of Node
+        Nodes with a user's rule, which is not part of the identity, are added to it.
+
+    Returns
+    -------
+    key : hashable
+        Equal for graphs that compute the same from leaves of the same shapes and dtypes.
+    leaves : list of Node
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nbgrad.graph.ir import constant
+    >>> x, y = constant(np.ones(3)), constant(np.zeros(3))
+    >>> structure([x * y], [])[0] == structure([y * x], [])[0] != structure([x + y], [])[0]
+    True
+    """
+    number: dict[Node, int] = {}
+    leaves: list[Node] = []
+    entries: list[Any] = []
+    add = entries.append
+    for position, node in enumerate(by_serial(nodes)):
+        inputs = node.inputs
+        number[node] = position
+        count = len(inputs)
+        if node.primitive is CUSTOM:
+            add((CUSTOM, number[inputs[0]]))
+            custom.append(node)
+        elif count == 2:
+            first, second = inputs
+            add((node.primitive, node.params, number[first], number[second]))
+        elif count == 1:
+            add((node.primitive, node.params, number[inputs[0]]))
+        elif count:
+            add((node.primitive, node.params, *[number[source] for source in inputs]))
+        elif node.primitive is CONSTANT or node.primitive is INPUT:
+            add((node.shape, node.dtype))
+            leaves.append(node)
+        else:
+            add((node.primitive, node.params, node.dtype))
+    return (tuple(entries), tuple([number[node] for node in nodes])), leaves

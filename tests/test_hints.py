@@ -1,0 +1,123 @@
+"""Loops with long bodies: hints for the vectoriser where the CPU has masks, and right results at every length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad.compiler import cpu, scalars
+from nbgrad.compiler.hints import with_hints
+
+MASKS = "+avx512f,+avx512vl,+avx512dq"
+LENGTHS = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 511, 512, 513, 1025]
+
+
+def long_text(monkeypatch: pytest.MonkeyPatch, dtype: str, body: int) -> str:
+    """The IR of the loop of a gradient with `body` sines, as it comes to be compiled."""
+    texts: list[str] = []
+    compile_ir = cpu.compile_ir
+
+    def keep(text: str, finished: bool = False) -> bytes:
+        texts.append(text)
+        return compile_ir(text, finished)
+
+    monkeypatch.setattr(cpu, "compile_ir", keep)
+    monkeypatch.setattr(cpu, "_loaded", {k: v for k, v in cpu._loaded.items() if not k.startswith("loop")})
+    monkeypatch.setattr(cpu.cache, "load", lambda kind, key: None)
+
+    def f(x):
+        for k in range(body):
+            x = np.sin(x * (k + 1.5))
+        return x
+
+    nb.jit(f)(np.ones(3, dtype))
+    return max([text for text in texts if "@body" in text], key=len)
+
+
+@pytest.mark.parametrize(("dtype", "width"), [("float64", 8), ("float32", 16)])
+def test_long_bodies_get_hints_where_there_are_masks(dtype: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = long_text(monkeypatch, dtype, 25)
+    for features in ("", "+avx2,+fma", "+neon"):
+        assert with_hints(text, features) == (text, False)
+    hinted, any_hints = with_hints(text, MASKS)
+    assert any_hints
+    assert hinted.count('!{!"llvm.loop.vectorize.width"') == 1
+    assert f'!{{!"llvm.loop.vectorize.width", i32 {width}}}' in hinted
+    assert [line.partition(", !llvm.loop")[0] for line in hinted.split("\n")[: text.count("\n")]] == text.split("\n")[
+        :-1
+    ]
+
+
+def test_short_bodies_get_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = long_text(monkeypatch, "float64", 1)
+    assert with_hints(text, MASKS) == (text, False)
+
+
+def chain(x):
+    """Sines, exponentials and logarithms, all of whose derivatives are known."""
+    for k in range(4):
+        x = np.sin(x * (k + 1.5)) + np.log(np.exp(x) + np.exp(-x)) * 0.1
+    return x
+
+
+def chain_slope(x):
+    slope = np.ones_like(x)
+    for k in range(4):
+        slope = slope * (np.cos(x * (k + 1.5)) * (k + 1.5) + np.tanh(x) * 0.1)
+        x = np.sin(x * (k + 1.5)) + np.log(np.exp(x) + np.exp(-x)) * 0.1
+    return slope
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-4)])
+def test_every_length_is_right(length: int, dtype: str, tolerance: float) -> None:
+    x = np.linspace(-1.5, 1.5, length).astype(dtype)
+    wide = x.astype(np.float64)
+    value, slope = nb.value_and_grad(lambda x: np.sum(chain(x)))(x)
+    np.testing.assert_allclose(value, np.sum(chain(wide)), rtol=tolerance, atol=tolerance * max(1, length))
+    np.testing.assert_allclose(slope, chain_slope(wide), rtol=tolerance, atol=tolerance * 10)
+
+
+@pytest.mark.parametrize("length", [1, 5, 8, 13])
+def test_rows_columns_and_strides_are_right(length: int) -> None:
+    X = np.random.default_rng(0).uniform(-1.5, 1.5, (6, 2 * length))
+    for A in (X, X[:, ::2], X.T, X[::-1, ::-1], np.broadcast_to(X[:1], X.shape)):
+        np.testing.assert_allclose(nb.jit(chain)(A), chain(A), rtol=1e-12, atol=1e-12)
+        for axis in (0, 1):
+            got = nb.jit(lambda A, axis=axis: np.sum(chain(A), axis))(A)
+            np.testing.assert_allclose(got, np.sum(chain(A), axis), rtol=1e-11, atol=1e-12)
+        peak = nb.jit(lambda A: np.max(chain(A), 1))(A)
+        np.testing.assert_allclose(peak, np.max(chain(A), 1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("length", [3, 8, 11])
+def test_rare_elements_are_right_in_every_lane(length: int) -> None:
+    """Large arguments of sines take another way, which masked lanes must not disturb."""
+    for place in range(length):
+        x = np.linspace(-1, 1, length)
+        x[place] = 1e15
+        got = nb.jit(lambda x: np.sin(x) + np.cos(x) * np.tan(x) + chain(x * 1e-16))(x)
+        np.testing.assert_allclose(got, np.sin(x) + np.cos(x) * np.tan(x) + chain(x * 1e-16), rtol=1e-13)
+
+
+def test_integers_divide_by_no_zero_of_a_masked_lane() -> None:
+    k = np.arange(1, 12)
+    got = nb.jit(lambda k: chain(1.0 / k) + 1000 // k % 7)(k)
+    np.testing.assert_allclose(got, chain(1.0 / k) + 1000 // k % 7, rtol=1e-12)
+
+
+def test_kernels_that_were_compiled_before_are_found_by_their_own_names() -> None:
+    """All kernels of a process live in one engine."""
+    double = np.dtype(np.float64)
+    addresses = set()
+    for k in range(5):
+        symbol, text = scalars.scalar_ir("exp", [double], double)
+        outside = f"define double @probe(double %x) {{\n  %a = fadd double %x, {k}.0\n"
+        outside += f"  %r = call double @{symbol}(double %a)\n  ret double %r\n}}\n"
+        address = cpu.function_address(f"test of names {k}", "probe", lambda text=text + outside: text)
+        addresses.add(address)
+        import ctypes
+
+        assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)(0.5) == pytest.approx(np.exp(0.5 + k), 1e-15)
+    assert len(addresses) == 5
