@@ -119,6 +119,13 @@ def test_values_computed_again_stay_zero_outside(scale: float) -> None:
     np.testing.assert_allclose(nb.jit(function)(u, scale), expected)
 
 
+def test_padded_numbers_are_no_numbers() -> None:
+    # The cotangent of one element is a padded 1, which is not 1 everywhere.
+    x = RNG.normal(size=4)
+    found = nb.grad(lambda x: (x[:, None] * x[None, :]).sum(0)[0])(x)
+    np.testing.assert_allclose(found, x[0] + np.sum(x) * (np.arange(4) == 0), rtol=1e-14)
+
+
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 16, 17, 40, 1000])
 def test_borders_of_any_length(length: int) -> None:
     x = RNG.normal(size=length)

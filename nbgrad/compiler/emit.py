@@ -349,7 +349,7 @@ class _Emitter:
         return self.let(f"getelementptr {memory_type(access.dtype)}, ptr %p{position}, i64 {offset}", "row")
 
     def is_gather(self, position: int) -> bool:
-        return any(v.operation == "gather" and v.access == position for v in self.loop.values)
+        return position in self.loop.gathered
 
     def step(self, position: int, access: Access, index: str) -> str:
         """The distance of a point from the start of its row, in elements."""

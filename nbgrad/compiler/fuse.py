@@ -17,12 +17,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, literal, literal_value, make, topological
-from ..graph.primitives import iota, pad, reshape, transpose
+from ..graph.ir import Node, Shape, broadcast, elementwise, literal, make, topological
+from ..graph.primitives import pad, reshape, transpose
+from .builder import TRUE, LoopBuilder
 from .components import take_apart
-from .loops import Access, Loop, Reduction, Store, Value, normalise
+from .loops import Loop, Value
 from .rows import add_whole_rows
 from .views import View, contiguous_strides, view_through
 
@@ -44,9 +43,6 @@ MOST_PIECES = 4
 """Concatenations of more pieces are assembled by copies instead of by tests on the index."""
 LEAVES = frozenset(["input", "constant"])
 VIRTUAL = frozenset(["literal", "iota"])
-ANYWHERE = iota(1)
-"""Stands for no array at all in accesses that only have ranges."""
-TRUE = literal(True, BOOL)
 
 
 @dataclass
@@ -317,10 +313,11 @@ class _Fuser:
         if all(use.direct for use in own):
             return len(places) > 1 and self._is_near(node, max(places), places, uses, MOST_REPEATED)
         # Read through views: only a function of one array, which can be read through the same views.
-        arrays = [operand for operand in node.inputs if self.views[operand][0].size > 1]
+        reads = [self.views[operand] for operand in node.inputs]
+        arrays = [(source, view) for source, view in reads if source.size > 1 or view.is_masked]
         if len(arrays) != 1 or sum(not use.direct for use in own) > MOST_SHIFTED:
             return False
-        source, view = self.views[arrays[0]]
+        source, view = arrays[0]
         return (
             view.is_contiguous
             and source.shape == node.shape
@@ -424,7 +421,7 @@ class _Fuser:
     # ----- Building kernels -----
 
     def _loop(self, group: _Group) -> Loop:
-        builder = _LoopBuilder(group.domain)
+        builder = LoopBuilder(group.domain)
         inside = set(group.nodes)
         for node in reversed(group.nodes):
             operands = node.inputs
@@ -446,7 +443,7 @@ class _Fuser:
                 builder.store_at(whole, builder.value_of[node], _piece_view(whole, position))
         return builder.finish()
 
-    def _operand(self, builder: _LoopBuilder, inside: set[Node], operand: Node) -> int:
+    def _operand(self, builder: LoopBuilder, inside: set[Node], operand: Node) -> int:
         source, view = self.views[operand]
         if source in self.free and source.size > 1 and not (view.is_contiguous and domain_of(source) == builder.domain):
             return self._shifted(builder, inside, source, view)
@@ -461,7 +458,7 @@ class _Fuser:
             return builder.literal(literal(0, operand.dtype))
         return builder.read(source, squeezed.broadcast(builder.domain))
 
-    def _shifted(self, builder: _LoopBuilder, inside: set[Node], node: Node, view: View) -> int:
+    def _shifted(self, builder: LoopBuilder, inside: set[Node], node: Node, view: View) -> int:
         """A function of one array computed again from what a view of that array reads; outside the view it is zero."""
         key = (node, view)
         if key in builder.known:
@@ -488,7 +485,7 @@ class _Fuser:
             if (node, position) in self.written.get(self.views[piece][0], ()):
                 continue
             target = _piece_view(node, position)
-            builder = _LoopBuilder(target.shape)
+            builder = LoopBuilder(target.shape)
             value = self._operand(builder, set(), piece)
             builder.store_at(node, value, target)
             loops.append(builder.finish())
@@ -500,105 +497,6 @@ class _Fuser:
             source.primitive.kind == "elementwise"
             and view.is_contiguous
             and tuple([n for n in view.shape if n != 1]) == domain_of(source)
-        )
-
-
-class _LoopBuilder:
-    """Collects the values, accesses and results of one loop."""
-
-    def __init__(self, domain: Shape) -> None:
-        self.domain = domain
-        self.values: list[Value] = []
-        self.value_of: dict[Node, int] = {}
-        self.accesses: list[Access] = []
-        self.buffers: list[Node] = []
-        self.targets: list[Node] = []
-        self.stores: list[Store] = []
-        self.reductions: list[Reduction] = []
-        self.known: dict[object, int] = {}
-
-    def access(self, node: Node, view: View) -> int:
-        """The position of an access, new or known."""
-        if node.name == "iota":
-            slot = -1
-        elif node in self.buffers:
-            slot = self.buffers.index(node)
-        else:
-            slot = len(self.buffers)
-            self.buffers.append(node)
-        access = Access(slot, view, node.dtype)
-        if access in self.accesses:
-            return self.accesses.index(access)
-        self.accesses.append(access)
-        return len(self.accesses) - 1
-
-    def literal(self, node: Node) -> int:
-        """The position of a literal value."""
-        key = ("literal", node.params[0], node.dtype)
-        if key not in self.known:
-            self.values.append(Value("literal", node.dtype, literal=node.params[0]))
-            self.known[key] = len(self.values) - 1
-        return self.known[key]
-
-    def read(self, source: Node, view: View) -> int:
-        """The position of a value read through a view."""
-        if source.name == "literal" and not view.is_masked and baked(source):
-            return self.literal(source)
-        # A padded truth is the question whether the point lies inside.
-        inside = source.name == "literal" and source.dtype == BOOL and bool(literal_value(source))
-        position = self.access(ANYWHERE if inside else source, view)
-        if position not in self.known:
-            operation = "inside" if inside else "iota" if source.name == "iota" else "load"
-            self.values.append(Value(operation, source.dtype, access=position))
-            self.known[position] = len(self.values) - 1
-        return self.known[position]
-
-    def apply(self, node: Node, operands: tuple[int, ...]) -> int:
-        """The position of a primitive's value."""
-        if node.name in ("alias", "custom", "stop_gradient"):
-            return operands[0]
-        self.values.append(Value(node.name, node.dtype, operands))
-        return len(self.values) - 1
-
-    def store(self, node: Node) -> None:
-        """Store a node of this kernel in its own array."""
-        view = View.contiguous(node.shape).squeeze()
-        assert view is not None
-        self.store_at(node, self.value_of[node], view)
-
-    def store_at(self, node: Node, value: int, view: View) -> None:
-        """Store a value in a node's array through a view."""
-        self.stores.append(Store(value, self.access(node, view)))
-        self.targets.append(node)
-
-    def reduce(self, node: Node, value: int) -> None:
-        """Reduce a value into a node's array."""
-        source = node.inputs[0]
-        strides = list(contiguous_strides(node.shape))
-        full: list[int] = []
-        axes: list[bool] = []
-        for axis, n in enumerate(source.shape):
-            reduced = axis in node.params[0]
-            stride = 0 if reduced else strides.pop(0)
-            if n != 1:
-                full.append(stride)
-                axes.append(reduced)
-        view = View(self.domain, tuple(full), 0, (None,) * len(full))
-        self.reductions.append(Reduction(node.name, value, self.access(node, view), tuple(axes)))
-        self.targets.append(node)
-
-    def finish(self) -> Loop:
-        """The loop in normal form."""
-        return normalise(
-            Loop(
-                self.domain,
-                tuple(self.values),
-                tuple(self.accesses),
-                tuple(self.stores),
-                tuple(self.reductions),
-                tuple(self.buffers),
-                tuple(self.targets),
-            )
         )
 
 
@@ -658,9 +556,3 @@ def matrix_layout(view: View) -> tuple[bool, int] | None:
     if columns == 1 and (row == 1 or rows == 1):
         return True, max(1, rows)
     return None
-
-
-def baked(node: Node) -> bool:
-    """Whether a literal is part of the kernel. Others are read from memory, so that equal kernels stay equal."""
-    value = literal_value(node)
-    return not np.isfinite(value) or value in (-1, -0.5, 0, 0.5, 1, 2)

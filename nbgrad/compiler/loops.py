@@ -96,11 +96,16 @@ class Loop:
         return -(-extent // step), step
 
     @cached_property
+    def gathered(self) -> frozenset[int]:
+        """The accesses that are read at computed positions."""
+        return frozenset([value.access for value in self.values if value.operation == "gather"])
+
+    @cached_property
     def interior(self) -> tuple[Range | None, ...] | None:
         """Per axis the longest range in which no mask begins or ends, None without masks; None altogether if there are
         no masks, or if what lies outside is not short."""
         ranges: list[Range | None] = []
-        views = [a.view for position, a in enumerate(self.accesses) if not _is_gather_source(self, position)]
+        views = [a.view for position, a in enumerate(self.accesses) if position not in self.gathered]
         for axis, extent in enumerate(self.shape):
             spans = [span for view in views if (span := view.valid[axis]) is not None]
             if not spans:
@@ -117,7 +122,7 @@ class Loop:
 
     def holds_inside(self, position: int, axis: int) -> bool | None:
         """Whether all of the interior lies in the range of an access along an axis, or none of it; None: no range."""
-        if self.interior is None or _is_gather_source(self, position):
+        if self.interior is None or position in self.gathered:
             return None
         span = self.accesses[position].view.valid[axis]
         if span is None:
@@ -165,7 +170,7 @@ class Loop:
             if longest is not None:
                 result.append((f"in.lo{axis}", longest[0]))
                 result.append((f"in.hi{axis}", longest[1]))
-        for gathered in sorted({value.access for value in self.values if value.operation == "gather"}):
+        for gathered in sorted(self.gathered):
             result.append((f"a{gathered}.step", self.accesses[gathered].view.strides[0]))
         for position, reduction in enumerate(self.reductions):
             if reduction.axes[0]:
@@ -198,15 +203,11 @@ def normalise(loop: Loop) -> Loop:
     return loop
 
 
-def _is_gather_source(loop: Loop, position: int) -> bool:
-    return any(v.operation == "gather" and v.access == position for v in loop.values)
-
-
 def _mapped(loop: Loop, shape: Shape, change: Any, axes: Any) -> Loop:
     """A loop over another domain, with every view and every reduction's axes changed alike."""
     accesses = tuple(
         [
-            access if _is_gather_source(loop, position) else replace(access, view=change(access.view))
+            access if position in loop.gathered else replace(access, view=change(access.view))
             for position, access in enumerate(loop.accesses)
         ]
     )
@@ -215,7 +216,7 @@ def _mapped(loop: Loop, shape: Shape, change: Any, axes: Any) -> Loop:
 
 
 def _reordered(loop: Loop) -> Loop:
-    views = [a.view for position, a in enumerate(loop.accesses) if not _is_gather_source(loop, position)]
+    views = [a.view for position, a in enumerate(loop.accesses) if position not in loop.gathered]
     cost = [sum(abs(view.strides[axis]) for view in views) for axis in range(len(loop.shape))]
     order = sorted(range(len(loop.shape)), key=lambda axis: -cost[axis])
     if order == list(range(len(loop.shape))):
@@ -231,7 +232,7 @@ def _reordered(loop: Loop) -> Loop:
 def _mergeable(loop: Loop, axis: int) -> bool:
     for position, access in enumerate(loop.accesses):
         view = access.view
-        if _is_gather_source(loop, position):
+        if position in loop.gathered:
             continue
         if view.valid[axis] is not None or view.valid[axis + 1] is not None:
             return False

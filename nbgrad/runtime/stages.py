@@ -152,13 +152,12 @@ def _row_steps(
         return None
     steps = dict(known)
     for kernel in kernels:
-        gathered = {value.access for value in kernel.values if value.operation == "gather"}
         factor = kernel.shape[0] // rows
         for position, access in enumerate(kernel.accesses):
             node = kernel.buffers[access.buffer] if access.buffer >= 0 else None
             if node is None or node not in written:
                 continue
-            if position in gathered or access.view.valid[0] is not None:
+            if position in kernel.gathered or access.view.valid[0] is not None:
                 return None
             step, low, high = row_span(kernel, access, factor)
             if low < 0 or high >= step or steps.setdefault(node, step) != step:

@@ -9,7 +9,6 @@ does not survive a fork.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +24,8 @@ _cells: list[np.ndarray] = []
 @cache
 def openmp() -> ctypes.CDLL | None:
     """GCC's OpenMP runtime, or None."""
-    for name in ("libgomp.so.1", ctypes.util.find_library("gomp")):
+    for find in (lambda: "libgomp.so.1", _found):
+        name = find()
         if name is None:
             continue
         try:
@@ -36,6 +36,13 @@ def openmp() -> ctypes.CDLL | None:
         if hasattr(library, "GOMP_parallel"):
             return library
     return None
+
+
+def _found() -> str | None:
+    """The runtime's file by another name; looking for it starts other programs, so only if need be."""
+    from ctypes.util import find_library
+
+    return find_library("gomp")
 
 
 @contextmanager
