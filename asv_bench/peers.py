@@ -128,8 +128,8 @@ def measure(task: str, libraries: list[str], options, folder: str) -> dict[str, 
     for turn in range(options.rounds):
         for library in libraries[turn % len(libraries) :] + libraries[: turn % len(libraries)]:
             samples[library].append(workers[library].round(options.budget))
-    for library in libraries:
-        workers[library].close()
+    for library, worker in workers.items():
+        worker.close()
         found[library] |= {"seconds": statistics.median(samples[library]), "rounds": samples[library]}
     return found
 
@@ -192,10 +192,10 @@ def table(tasks: list[str], measured: dict[str, dict]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def conditions(measured: dict[str, dict], cpus: int) -> str:
+def conditions(measured: list[dict], cpus: int) -> str:
     """How the tables came about, in one sentence for the README."""
     versions = {}
-    for entries in measured.values():
+    for entries in measured:
         versions |= {TITLES[k].removesuffix(", jit"): v["version"] for k, v in entries.items() if "version" in v}
     versions = {("Numba" if k == "Numba by hand" else k): v for k, v in versions.items() if k != "nbgrad"}
     info = Path("/proc/cpuinfo").read_text().splitlines()
@@ -230,7 +230,9 @@ def main() -> None:
     for group, tasks in GROUPS.items():
         if not any(task in measured for task in tasks):
             continue
-        content = f"{table(tasks, measured)}\n\n{conditions(measured, options.cpus)}"
+        content = (
+            f"{table(tasks, measured)}\n\n{conditions([measured[t] for t in tasks if t in measured], options.cpus)}"
+        )
         print(f"\n{content}")
         if options.readme:
             before, rest = text.split(f"<!-- {group} -->")

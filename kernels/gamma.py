@@ -18,8 +18,8 @@ MIDDLE = 1.7320508075688772
 STIRLING = 0.4189385332046727
 
 
-def sine_of_half_turns(z):
-    """sin(pi f) / (pi f) for z = f**2 <= 1/4."""
+def sine_rest(z):
+    """sin(pi f) / (pi f) - 1 for z = f**2 <= 1/4."""
     p = muladd(z, 2.4526141747848586e-07, -6.972341803349484e-06)
     p = muladd(z, p, 0.0001484279449578938)
     p = muladd(z, p, -0.002346080918773656)
@@ -27,11 +27,11 @@ def sine_of_half_turns(z):
     p = muladd(z, p, -0.19075182412170344)
     p = muladd(z, p, 0.8117424252833467)
     p = muladd(z, p, -1.6449340668482264)
-    return muladd(z, p, 1.0)
+    return z * p
 
 
-def cosine_of_half_turns(z):
-    """cos(pi f) for z = f**2 <= 1/4; the error is 1e-16 absolutely."""
+def cosine_rest(z):
+    """cos(pi f) - 1 for z = f**2 <= 1/4."""
     p = muladd(z, 4.147090368788241e-06, -0.00010456436870306574)
     p = muladd(z, p, 0.0019295555151990882)
     p = muladd(z, p, -0.02580688860824259)
@@ -39,7 +39,7 @@ def cosine_of_half_turns(z):
     p = muladd(z, p, -1.3352627688431267)
     p = muladd(z, p, 4.058712126416504)
     p = muladd(z, p, -4.934802200544677)
-    return muladd(z, p, 1.0)
+    return z * p
 
 
 def from_nearest(a):
@@ -107,7 +107,7 @@ def exp_digamma_rest(s):
 
 
 def gammaln(x):
-    """log|Gamma(x)|: 3.1 ULP for positive x, of the larger term for negative x; inf at the poles,
+    """log|Gamma(x)|: 3.1 ULP, of the result or 1 for negative x; inf at the poles,
     and -inf at -inf (as SciPy).
 
     With a = |x|, log Gamma(a) = log Gamma(1 + a) - log(a) below 1, and log|Gamma(-a)| = log(pi / (a sin(pi a))) -
@@ -138,7 +138,8 @@ def gammaln(x):
     far = far if a < 1e300 else factor * (less + lost)
     result = near if middle else far
     f = from_nearest(a)
-    sine = abs(f) * sine_of_half_turns(f * f)
+    size = abs(f)
+    sine = muladd(size, sine_rest(f * f), size)
     outside = (sine if small else sine * a) if negative else (a if small else 1.0)
     result = (-result if negative else result) - log(outside)
     result = math.inf if negative & (f == 0.0) else result
@@ -146,7 +147,7 @@ def gammaln(x):
 
 
 def digamma(x):
-    """The logarithmic derivative of Gamma: 2 ULP for positive x, of the larger term for negative x.
+    """The logarithmic derivative of Gamma: 2 ULP for positive x, 3.2 ULP of the result or 1 for negative x.
 
     digamma(x) = digamma(1 + x) - 1/x below 1 and digamma(-a) = digamma(1 + a) + pi cot(pi a); NaN at negative
     integers, -inf at 0 and inf at -0.0 (as SciPy).
@@ -162,9 +163,19 @@ def digamma(x):
     result = log_of_sum(high, ((base - high) + rest) + lost)
     f = from_nearest(a)
     z = f * f
-    above = cosine_of_half_turns(z) if negative else -1.0
-    below = f * sine_of_half_turns(z) if negative else x
-    ratio = above / below
+    # pi cot(pi f) as a quotient of pairs, or -1 / x.
+    rest = cosine_rest(z)
+    cosine = 1.0 + rest
+    above = cosine if negative else -1.0
+    above_rest = ((1.0 - cosine) + rest) if negative else 0.0
+    rest = f * sine_rest(z)
+    sine = f + rest
+    below = sine if negative else x
+    below_rest = ((f - sine) + rest) if negative else 0.0
+    inverse = 1.0 / below
+    ratio = above * inverse
+    error = (muladd(-ratio, below_rest, fma(-ratio, below, above)) + above_rest) * inverse
+    ratio = ratio + (error if abs(ratio) < 1e300 else 0.0)
     result = result + ratio if shifted else result
     result = math.nan if (negative & (f == 0.0)) | (x == -math.inf) else result
     return result if x < math.inf else x

@@ -212,7 +212,7 @@ def tanh(x):
 
 
 def erf(x):
-    """The error function: 1.6 ULP on the whole line."""
+    """The error function: 1.7 ULP on the whole line."""
     a = abs(x)
     bounded = f32(4.0) if a > f32(4.0) else a
     t = (bounded - f32(1.5)) / (bounded + f32(1.5))

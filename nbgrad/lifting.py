@@ -139,7 +139,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
     return optree.tree_unflatten(treespec, lifted), wanted
 
 
-_LEAF = optree.tree_structure(0, none_is_leaf=True)
+_LEAF = flatten(0)[1]
 
 
 def _fresh(node: Node) -> Node:
@@ -264,8 +264,10 @@ class Results:
                 return item
             return self.add(item._node, "tensor" if tensors else "value")
 
-        if isinstance(value, Tensor) or (type(value) is tuple and not value):
+        if isinstance(value, Tensor):
             return leaf(value)
+        if value.__class__ is tuple and not value:
+            return value
         return optree.tree_map(leaf, value, none_is_leaf=True)
 
     def compute(self) -> list[Any]:

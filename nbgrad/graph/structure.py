@@ -37,7 +37,7 @@ def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node
     >>> import numpy as np
     >>> from nbgrad.graph.ir import constant
     >>> x, y = constant(np.ones(3)), constant(np.zeros(3))
-    >>> structure([x * y], [])[0] == structure([y * x], [])[0] != structure([x + y], [])[0]
+    >>> structure([x * y], [])[0] == structure([y * constant(np.ones(3))], [])[0] != structure([x + y], [])[0]
     True
     """
     number: dict[Node, int] = {}

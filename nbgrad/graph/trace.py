@@ -6,7 +6,7 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only coun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
@@ -28,11 +28,13 @@ class Trace:
     only `jit` and `vmap`, which undo such writes, collect them. `numbers` has the nodes of Python numbers that the
     function has used so far: what `jit` records has each of them once (`frozen`); otherwise equal numbers stay apart,
     because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each argument to
-    all its values, of which there are `size`.
+    all its values, of which there are `size`. `values` (of `bytes` together), `owned` and `varying` remember what was
+    computed, or found out, of nodes.
     """
 
     __slots__ = (
         "arguments",
+        "bytes",
         "cells",
         "checks",
         "collects",
@@ -41,9 +43,12 @@ class Trace:
         "mapping",
         "numbers",
         "outside",
+        "owned",
         "parent",
         "size",
         "start",
+        "values",
+        "varying",
         "written",
     )
 
@@ -62,9 +67,14 @@ class Trace:
         self.collects = jit or mapping is not None
         self.frozen = jit
         self.numbers: dict[Any, Node] = {}
+        self.values: dict[Node, np.ndarray] = {}
+        self.bytes = [0]
+        self.owned: dict[Node, bool] = {}
+        self.varying: dict[Node, bool] = {}
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             self.frozen, self.numbers = parent.frozen, parent.numbers
+            self.values, self.bytes, self.varying = parent.values, parent.bytes, parent.varying
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start = parent.outside, parent.start
@@ -92,13 +102,43 @@ class Trace:
     def owns(self, node: Node) -> bool:
         """Whether a node's value depends on the arguments, or for `jit` on Parameters."""
         jit = self.guards is not None
-        return any(node in self.arguments or (jit and node.owner is not None) for node in topological([node]))
+        return _reaches(node, self.owned, lambda n: n in self.arguments or (jit and n.owner is not None))
 
     def varies(self, node: Node) -> bool:
         """Whether a value differs between calls of what `jit` records."""
         if self.guards is None or not node.traced:
             return False
-        return any(source.name == "input" for source in topological([node]))
+        return _reaches(node, self.varying, lambda n: n.name == "input")
+
+    def remember(self, node: Node, value: np.ndarray) -> None:
+        """Keep the value of a node, if it is small, as long as the function is recorded."""
+        if value.nbytes <= MOST_BYTES:
+            self.bytes[0] += value.nbytes
+            if self.bytes[0] > MOST_BYTES_TOGETHER:
+                self.values.clear()
+                self.bytes[0] = value.nbytes
+            self.values[node] = value
+
+
+MOST_BYTES = 1 << 18
+MOST_BYTES_TOGETHER = 1 << 26
+
+
+def _reaches(node: Node, known: dict[Node, bool], wanted: Callable[[Node], bool]) -> bool:
+    """Whether a node, or anything that it was made of, is wanted; `known` remembers the answers."""
+    stack = [node]
+    while stack:
+        current = stack[-1]
+        if current in known:
+            stack.pop()
+            continue
+        waiting = [source for source in current.inputs if source not in known]
+        if waiting:
+            stack.extend(waiting)
+        else:
+            stack.pop()
+            known[current] = wanted(current) or any(known[source] for source in current.inputs)
+    return known[node]
 
 
 class Version:

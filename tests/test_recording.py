@@ -1,0 +1,151 @@
+"""What recording remembers: values that control flow asks for, numbers, and how seldom garbage is collected."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad.graph import interpret as interpreter
+from nbgrad.graph import trace
+from nbgrad.graph.ir import placeholder, topological
+from nbgrad.graph.structure import structure
+from nbgrad.graph.trace import recording
+from nbgrad.runtime.evaluate import fingerprint
+from nbgrad.tensor import Tensor
+
+
+def root_of(a: Any) -> Any:
+    """Newton's iteration for a root, as long as it makes progress."""
+    x = a
+    while True:
+        better = 0.5 * (x + a / x)
+        if np.abs(better - x) < 1e-12 * x:
+            return better
+        x = better
+
+
+@pytest.mark.parametrize("transform", [nb.grad, lambda f: nb.jit(nb.grad(f)), nb.jacfwd])
+def test_a_loop_until_converged(transform: Any) -> None:
+    np.testing.assert_allclose(transform(root_of)(9.0), 1 / 6, rtol=1e-12)
+    np.testing.assert_allclose(transform(root_of)(1e6), 5e-4, rtol=1e-12)
+
+
+@pytest.mark.parametrize("transform", [nb.grad, lambda f: nb.jit(nb.grad(f))])
+def test_turns_of_a_loop_are_computed_once(transform: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn asks for a truth value: the operations that are evaluated are as many as there are."""
+    evaluated = []
+    evaluate = interpreter.evaluate_node
+    monkeypatch.setattr(
+        interpreter, "evaluate_node", lambda node, values: [evaluated.append(node), evaluate(node, values)][1]
+    )
+
+    def f(x: Any) -> Any:
+        for _ in range(50):
+            x = x * 0.5 + 1.0
+            if np.sum(x) > 1e9:
+                break
+        return np.sum(x)
+
+    np.testing.assert_allclose(transform(f)(np.ones(3)), 0.5**50 * np.ones(3))
+    assert len(evaluated) < 50 * 8, len(evaluated)
+
+
+def test_values_that_are_remembered_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "MOST_BYTES", 100)
+    monkeypatch.setattr(trace, "MOST_BYTES_TOGETHER", 250)
+    x = placeholder((3,), np.dtype(float))
+    with recording([x]) as found:
+        for k in range(10):
+            found.remember(placeholder((10,), np.dtype(float)), np.full(10, float(k)))
+            assert sum(value.nbytes for value in found.values.values()) <= 250
+        found.remember(x, np.zeros(100))
+        assert x not in found.values
+
+
+def test_branches_of_branches_keep_their_own_values() -> None:
+    """The inner function's argument is another node at each call, with another value."""
+
+    def inner(y: Any) -> Any:
+        return y * y if y > 2.0 else 3.0 * y
+
+    def outer(x: Any) -> Any:
+        slope = nb.grad(inner)(x)
+        return slope * x if slope > 3.5 else x + nb.grad(inner)(2.0 * x)
+
+    assert nb.grad(outer)(3.0) == 12.0  # slope 2 x, so 2 x**2
+    assert nb.grad(outer)(1.5) == 5.0  # slope 3, so x + 2 (2 x)
+
+
+def test_jit_records_each_number_once() -> None:
+    """A number that is no simple one is read from memory: one place for all its uses."""
+
+    def constants(jit: bool) -> int:
+        x = placeholder((3,), np.dtype(float), np.ones(3))
+        with recording([x], jit=jit):
+            y: Any = Tensor._of(x)
+            for _ in range(5):
+                y = np.sin(y * 0.3) + 0.3
+        return sum(node.name == "constant" and node.value == 0.3 for node in topological([y._node]))
+
+    assert constants(jit=True) == 1
+    assert constants(jit=False) == 10
+
+
+def test_numbers_of_other_calls_do_not_get_mixed_up() -> None:
+    """Un-jitted gradients share one program, whether two numbers are equal or not."""
+
+    def f(a: float, b: float) -> Any:
+        return nb.grad(lambda x: np.sum(x * a + x * x * b))(np.array([1.0, 2.0]))
+
+    for a, b in ((0.3, 0.3), (0.3, 0.7), (0.0, -0.0), (np.nan, 1.0), (2.0, 2.0), (2, 2.0), (True, 1)):
+        np.testing.assert_array_equal(f(a, b), a + 2.0 * b * np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_signs_of_zeros_and_infinities_in_numbers(dtype: Any) -> None:
+    x = np.array([1.0, -2.0], dtype)
+    for number in (0.0, -0.0, np.inf, -np.inf, 1e-320, 0.1, 7, -7):
+        with np.errstate(all="ignore"):
+            want = [x * number, number - x, x / number, x + number]
+        got = nb.jit(lambda x, number=number: (x * number, number - x, x / number, x + number))(x)
+        for g, w in zip(got, want, strict=True):
+            assert g.dtype == w.dtype == dtype
+            np.testing.assert_array_equal(g, w)
+            np.testing.assert_array_equal(np.signbit(g), np.signbit(w))
+
+
+def test_the_collector_is_as_before() -> None:
+    usual = gc.get_threshold()
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(gc.get_threshold()[0])
+        return np.sum(x * x)
+
+    nb.grad(f)(np.ones(3))
+    assert seen == [100_000]
+    assert gc.get_threshold() == usual
+    with pytest.raises(ZeroDivisionError):
+        nb.grad(lambda x: 1 / 0)(np.ones(3))
+    assert gc.get_threshold() == usual
+    gc.set_threshold(0)
+    try:
+        nb.grad(f)(np.ones(3))
+        assert seen[-1] == 0
+        assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*usual)
+
+
+def test_the_key_of_a_graph() -> None:
+    x, y = placeholder((3,), np.dtype(float)), placeholder((3,), np.dtype(float))
+    single = placeholder((3,), np.dtype(np.float32))
+    for nodes in ([x * y], [x * y + x, x], [(x + 1.0) * 2.0]):
+        assert structure(nodes, []) == fingerprint(nodes, [])
+    assert structure([x * y], [])[0] == structure([y * placeholder((3,), np.dtype(float))], [])[0]
+    keys = [structure(nodes, [])[0] for nodes in ([x + x], [x + y], [x * y], [x + 1.0], [x + 2.0], [single + 1.0])]
+    assert len(set(keys)) == len(keys)
