@@ -15,7 +15,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..graph.ir import Node, Shape, broadcast, elementwise, literal, make, topological
 from ..graph.primitives import pad, reshape, transpose
@@ -79,8 +80,7 @@ class _Group:
         self.weight += 1 if node.name in LIGHT else HEAVY_WEIGHT
 
 
-@dataclass(frozen=True)
-class _Use:
+class _Use(NamedTuple):
     """One use of a node: by which kernel, whether at the same point of the same loop, whether that loop may compute the
     node again instead of reading it, whether it needs an array (a piece of a concatenation is written into it), and
     whether the kernel is a loop that reads the node through a view."""
@@ -270,7 +270,7 @@ class _Fuser:
                         if source.name not in LEAVES and source.name not in VIRTUAL:
                             self.anchored.add(source)
                             theirs = self._use(use.group, node, source, view)
-                            uses.setdefault(source, []).append(replace(theirs, direct=theirs.direct and use.direct))
+                            uses.setdefault(source, []).append(theirs._replace(direct=theirs.direct and use.direct))
                 continue
             place = self._choose(node, uses.get(node, []), by_domain)
             self.groups[place].add(node)
@@ -472,7 +472,7 @@ class _Fuser:
         position = builder.apply(node, parts)
         if spread.is_masked:
             nothing = builder.literal(literal(0, node.dtype))
-            within = builder.read(TRUE, replace(spread, strides=(0,) * len(spread.shape), offset=0))
+            within = builder.read(TRUE, spread._replace(strides=(0,) * len(spread.shape), offset=0))
             builder.values.append(Value("select", node.dtype, (within, position, nothing)))
             position = len(builder.values) - 1
         builder.known[key] = position

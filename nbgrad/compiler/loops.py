@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ BORDER = 16
 """A border of this many elements, or of an eighth of an axis, is short."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """One scalar: `operation` is "load", "iota", "literal", "gather", "inside", "cast" or a primitive's name.
 
     "inside" tells whether a point lies in the ranges of an access.
@@ -40,8 +39,7 @@ class Value:
     literal: bytes = b""
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """A buffer (an index into `Loop.buffers`; -1 for an iota) read or written through a view of the loop's domain."""
 
     buffer: int
@@ -56,16 +54,14 @@ class Access:
         return {0: "b", 1: "c"}.get(last, "s") + masks
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(NamedTuple):
     """Writes a value at each point of the domain."""
 
     value: int
     access: int
 
 
-@dataclass(frozen=True)
-class Reduction:
+class Reduction(NamedTuple):
     """Combines a value over the axes in which the target does not move. `kind` is sum, prod, max or min."""
 
     kind: str
@@ -207,11 +203,11 @@ def _mapped(loop: Loop, shape: Shape, change: Any, axes: Any) -> Loop:
     """A loop over another domain, with every view and every reduction's axes changed alike."""
     accesses = tuple(
         [
-            access if position in loop.gathered else replace(access, view=change(access.view))
+            access if position in loop.gathered else access._replace(view=change(access.view))
             for position, access in enumerate(loop.accesses)
         ]
     )
-    reductions = tuple([replace(r, axes=axes(r.axes)) for r in loop.reductions])
+    reductions = tuple([r._replace(axes=axes(r.axes)) for r in loop.reductions])
     return replace(loop, shape=shape, accesses=accesses, reductions=reductions)
 
 

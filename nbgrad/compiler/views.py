@@ -8,8 +8,8 @@ that none of them copies. A reshape that strides cannot express returns None, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from ..graph.ir import Node, Shape
 
@@ -26,8 +26,7 @@ def contiguous_strides(shape: Shape) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """Reads `buffer[offset + sum(index * strides)]` where every index lies in its `valid` range, and zero elsewhere."""
 
     shape: Shape

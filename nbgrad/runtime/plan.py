@@ -9,9 +9,10 @@ Nothing here touches memory or machine code.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +31,7 @@ SPECIAL_WORK = 8
 """Units for one element of a special kernel."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A position in memory: a base (0 is the arena, then arguments, constants, outputs) and an offset in bytes.
 
     An array of which only a block of rows exists lies `shift` bytes lower for each block and `apart` bytes higher for
@@ -121,14 +121,13 @@ class _Arena:
         return start, size
 
     def give(self, start: int, size: int) -> None:
-        insort(self.free, (start, size))
-        merged: list[tuple[int, int]] = []
-        for block in self.free:
-            if merged and sum(merged[-1]) == block[0]:
-                merged[-1] = (merged[-1][0], merged[-1][1] + block[1])
-            else:
-                merged.append(block)
-        self.free = merged
+        at = bisect(self.free, (start, size))
+        if at < len(self.free) and self.free[at][0] == start + size:
+            size += self.free.pop(at)[1]
+        if at and sum(self.free[at - 1]) == start:
+            before = self.free.pop(at - 1)
+            start, size, at = before[0], before[1] + size, at - 1
+        self.free.insert(at, (start, size))
 
 
 def nbytes(node: Node) -> int:
@@ -290,7 +289,7 @@ class _Planner:
 
     def _access_place(self, node: Node, view: View) -> Place:
         place = self.places[node]
-        return replace(place, offset=place.offset + view.offset * node.dtype.itemsize)
+        return place._replace(offset=place.offset + view.offset * node.dtype.itemsize)
 
     def _loops(self, stage: Stage) -> None:
         """The steps of a stage, and those that combine what its chunks have summed."""

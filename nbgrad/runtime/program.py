@@ -20,6 +20,7 @@ from ..compiler.emit import emit
 from ..compiler.fuse import Special, fuse
 from ..compiler.loops import Loop
 from ..compiler.special import special_address, special_sizes
+from ..graph.collection import RareCollection
 from ..graph.ir import Node, literal_value, plain_dtype
 from ..graph.simplify import simplify
 from . import native, threads
@@ -91,17 +92,18 @@ class Program:
         donated: frozenset[int] = frozenset(),
     ) -> None:
         start = time.perf_counter()
-        self.graph = simplify([output.node for output in outputs])
-        fused = fuse(self.graph)
-        known = set(arguments)
-        used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
-        constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
-        self.plan: Plan = plan(fused, arguments, constants, threads.available())
-        self.outputs = outputs
-        self.donors = donors(self.plan, fused.outputs, [output.node for output in outputs], arguments, donated)
-        self._keep: list[Any] = []
-        self._into: Callable[..., Any] | None = None
-        self._build(arguments, constants, floats, structure, fallback or _refuse)
+        with RareCollection():
+            self.graph = simplify([output.node for output in outputs])
+            fused = fuse(self.graph)
+            known = set(arguments)
+            used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
+            constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
+            self.plan: Plan = plan(fused, arguments, constants, threads.available())
+            self.outputs = outputs
+            self.donors = donors(self.plan, fused.outputs, [output.node for output in outputs], arguments, donated)
+            self._keep: list[Any] = []
+            self._into: Callable[..., Any] | None = None
+            self._build(arguments, constants, floats, structure, fallback or _refuse)
         self.seconds = time.perf_counter() - start
 
     def _array(self, words: Sequence[int]) -> np.ndarray:
