@@ -62,7 +62,9 @@ class _Regions:
             for node, axis in self.axis.items()
             if node.primitive.kind == "elementwise" and node.shape[axis] > LONGEST and node.name not in PLACING
         }
-        working = {self.find(node) for node in self.axis if node.primitive.kind == "elementwise" or node.name == "concatenate"}
+        working = {
+            self.find(node) for node in self.axis if node.primitive.kind == "elementwise" or node.name == "concatenate"
+        }
         self.split = (roots - long) & working
 
     def __contains__(self, node: Node) -> bool:

@@ -15,6 +15,7 @@ from . import cache
 from .half import CONVERSIONS
 from .hints import with_hints
 from .locks import ForkSafeLock
+from .multiply_add import without_library_calls
 from .scalars import RARE
 
 _lock = ForkSafeLock()
@@ -55,6 +56,7 @@ def _load_object(data: bytes, symbol: str) -> int:
 def compile_ir(text: str, finished: bool = False) -> bytes:
     """Optimise IR text and give its object code. If `finished`, the IR was optimised before and is only inlined."""
     machine = _target_machine()
+    text = without_library_calls(text, machine)
     text, hinted = with_hints(text, cache.cpu_features())
     module = llvm.parse_assembly(text + CONVERSIONS if " half " in text else text)
     module.triple = machine.triple

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, shipped
+from . import cache, huge_angles, shipped
 from .conversions import LLVM_TYPES, convert
 from .locks import ForkSafeLock
 from .lowering import kernel_module, lower, scalar_text
@@ -56,29 +56,33 @@ def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any])
 def merge(texts: Sequence[str]) -> str:
     """Several IR texts as one: equal declarations once, definitions after them, vector variants of rare calls added."""
     declarations: dict[str, str] = {}
-    bodies: list[str] = []
-    for text in texts:
-        body: list[str] = []
-        for line in text.splitlines():
-            if line.startswith("declare "):
-                name = re.search(r"@([\w.$]+)\(", line)
-                assert name is not None, line
-                declarations.setdefault(name[1], line)
-            else:
-                body.append(line)
-        bodies.append("\n".join(body))
-    rare = False
+    bodies = [_without_declarations(text, declarations) for text in texts]
+    rare: set[str] = set()
     for name, line in declarations.items():
         if MASKED in line:
             # LLVM uses variants only of functions that it does not know, so the kernels call one under another name.
             bodies = [body.replace(f"@{name}(", f"@{name}{RARE}(") for body in bodies]
             declarations[name] = re.sub(r'"vector-function-abi-variant"="[^"]*"', "", line)
             bodies.append(_rare_variants(name, line))
-            rare = True
+            rare.add(name)
     if rare:
+        bodies += [_without_declarations(text, declarations) for text in huge_angles.texts_for(rare)]
         widths = [f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)" for width in WIDTHS]
         bodies += [*widths, '!1 = !{!"branch_weights", i32 1, i32 1000000}']
     return "\n".join([*declarations.values(), *bodies])
+
+
+def _without_declarations(text: str, declarations: dict[str, str]) -> str:
+    """An IR text without its declarations, which are added to those known."""
+    body: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("declare "):
+            name = re.search(r"@([\w.$]+)\(", line)
+            assert name is not None, line
+            declarations.setdefault(name[1], line)
+        else:
+            body.append(line)
+    return "\n".join(body)
 
 
 # ----- Rare calls -----
@@ -101,6 +105,7 @@ def _rare_variants(name: str, declaration: str) -> str:
     assert kind is not None, declaration
     t = kind[1]
     arity = declaration.split("(", 1)[1].split(")", 1)[0].count(t)
+    callee = f"nbgrad.huge.{name}" if name in huge_angles.DEFINITIONS else name
     mapping: list[str] = []
     lines: list[str] = []
     for width in WIDTHS:
@@ -134,7 +139,7 @@ def _rare_variants(name: str, declaration: str) -> str:
             lines.append(f"  %e{k} = extractelement {vector} %x{k}, i32 %i")
         scalars = ", ".join(f"{t} %e{k}" for k in range(arity))
         lines += [
-            f"  %r = call {t} @{name}({scalars})",
+            f"  %r = call {t} @{callee}({scalars})",
             f"  %with = insertelement {vector} %v, {t} %r, i32 %i",
             "  br label %on",
             "on:",
@@ -150,7 +155,7 @@ def _rare_variants(name: str, declaration: str) -> str:
     attributes = f'noinline cold nounwind willreturn memory(none) "vector-function-abi-variant"="{",".join(mapping)}"'
     lines += [
         f"define internal {t} @{name}{RARE}({parameters}) {attributes} {{",
-        f"  %r = call {t} @{name}({parameters})",
+        f"  %r = call {t} @{callee}({parameters})",
         f"  ret {t} %r",
         "}",
     ]

@@ -2,25 +2,25 @@
 ; llvm 22
 ; digest nbgrad.kernels.arithmetic b666231edf088cdd963555b7810a2ab3
 ; digest nbgrad.kernels.comparison 999f792dcbaa970af1973dc4b1b5faef
-; digest nbgrad.kernels.error_function 705e6aba3f10becde845689cf16bcbde
-; digest nbgrad.kernels.exponential 8b531053ad6bcd4ebf541f39d4b7449f
-; digest nbgrad.kernels.gamma db8b05c49b6e6f2b896a2a8b51c3f527
-; digest nbgrad.kernels.hyperbolic 133b4020a7cc24197c2ca80204b53df0
+; digest nbgrad.kernels.error_function fa8a689be18f07f033f75577cbd46e05
+; digest nbgrad.kernels.exponential 54a4c61b46f10fe4b06231325444a0d4
+; digest nbgrad.kernels.gamma 1a9b043a402dcd1c8b8c55afd022c62e
+; digest nbgrad.kernels.hyperbolic d1845c4681ff046f7d01c6710dabf116
 ; digest nbgrad.kernels.inverse_trigonometric 7213cd7acd21fb06ab8a809f83cb2167
 ; digest nbgrad.kernels.linalg 147a4f37e884c1dc4cc80adf24081d65
-; digest nbgrad.kernels.logarithm 7b9a57b1185e29fe464e91d7fba92b15
-; digest nbgrad.kernels.polygamma d922de4d28a92272bcc597553b630a46
-; digest nbgrad.kernels.power 8b7d9dedd1f9f5c93ca535748fb38e0d
+; digest nbgrad.kernels.logarithm 234e0f15dc426703b69e360a0ef1edab
+; digest nbgrad.kernels.polygamma b3da51ac1c6fe024e7e15dfaf5a895f3
+; digest nbgrad.kernels.power 0aad5825fd76583b18058785f19502e0
 ; digest nbgrad.kernels.random b993430269ccbc2cc0e7bc5011aafaba
 ; digest nbgrad.kernels.reciprocal_root 6a33082fdfffc0019b46254f8be29baa
 ; digest nbgrad.kernels.rounding 75589e9507757baf131c9c05499323ee
 ; digest nbgrad.kernels.scan b269003f8f77b54d34a081056085a583
-; digest nbgrad.kernels.scatter 4df5650a7315f662a784e1e3f187f080
+; digest nbgrad.kernels.scatter 345be213750b416bc41ce9867f997561
 ; digest nbgrad.kernels.sinc 1345001d44c8fe36d65132897066932e
-; digest nbgrad.kernels.single ba310ec393bd7a86774e59ee2362fc79
+; digest nbgrad.kernels.single e2086b9232f7cda9ce2e97eea7d31a25
 ; digest nbgrad.kernels.sort 5d4e57acd661ef7d9015c9b6347375c0
-; digest nbgrad.kernels.trigonometric 5e0ee0955aa702ec6b7321f7c7ea603f
-; digest nbgrad.kernels.widened f772210d2c4f265404bdecfedbf6b36f
+; digest nbgrad.kernels.trigonometric 233c75bacee9a3b8b6067e6f8d265020
+; digest nbgrad.kernels.widened df2ff4e07c40b1727807510833364af9
 ; digest nbgrad.kernels.windows d433a6b759931ac5e903d593fbdddde7
 ; digest nbgrad.runtime.blocks ed499f2293150457a96fbc65e3339424
 ; digest nbgrad.runtime.native b98725f8effc4a2bf3dabad23a88d7c1
@@ -625,16 +625,16 @@ define internal double @nbgrad.power.float64.float64.float64(double %a0, double 
   %.97.i.i = fmul double %.48.i.i, %.92.i.i
   %.102.i.i = fadd double %"$phi190.0.2.0.i.i.i", %.97.i.i
   %.61.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
-  br i1 %.61.i, label %_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B124.i
+  br i1 %.61.i, label %_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B124.i
 
 B124.i:                                           ; preds = %0
   %.79.i = fcmp oeq double %a0, 0.000000e+00
-  br i1 %.79.i, label %_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B162.i
+  br i1 %.79.i, label %_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B162.i
 
 B162.i:                                           ; preds = %B124.i
-  br label %_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B124.i, %B162.i
+_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B124.i, %B162.i
   %"$phi164.0.3.0.i" = phi double [ %.11.i, %B162.i ], [ %.102.i.i, %0 ], [ 0xFFF0000000000000, %B124.i ]
   %.103.i.i = fsub double %"$phi190.0.2.0.i.i.i", %.102.i.i
   %.104.i.i = fadd double %.97.i.i, %.103.i.i
@@ -2160,16 +2160,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -1.045000e+02, %0 ]
   %.50.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2336,16 +2336,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2996,16 +2996,16 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
   %.108.i.i.i = fadd double %"$phi148.0.2.0.i.i.i", %.104.i.i.i
   %.86.i.i = fadd double %"$phi32.0.2.0.i.i", %.108.i.i.i
   %.91.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B164.i.i:                                         ; preds = %0
   %.97.i.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
+  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
 
 B180.i.i:                                         ; preds = %B164.i.i
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
+_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
   %"$phi186.0.3.0.i.i" = phi double [ %.7.i, %B164.i.i ], [ %.12.i.i, %B180.i.i ], [ %.86.i.i, %0 ]
   %result = fptrunc double %"$phi186.0.3.0.i.i" to float
   ret float %result
@@ -3079,16 +3079,16 @@ define internal double @nbgrad.logaddexp.float64.float64.float64(double %a0, dou
   %.108.i.i = fadd double %"$phi148.0.2.0.i.i", %.104.i.i
   %.86.i = fadd double %"$phi32.0.2.0.i", %.108.i.i
   %.91.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B164.i:                                           ; preds = %0
   %.97.i = fcmp oeq double %a0, %a1
-  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
+  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
 
 B180.i:                                           ; preds = %B164.i
-  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
+_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
   %"$phi186.0.3.0.i" = phi double [ %a0, %B164.i ], [ %.12.i, %B180.i ], [ %.86.i, %0 ]
   ret double %"$phi186.0.3.0.i"
 }
@@ -3174,16 +3174,16 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
   %.97.i.i = fadd double %.7.i, 1.000000e+00
   %"$phi164.0.2.0.i.i" = select i1 %.92.i.i, double %.97.i.i, double %.87.i.i
   %.115.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B206.i.i:                                         ; preds = %0
   %.121.i.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
+  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
 
 B222.i.i:                                         ; preds = %B206.i.i
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
+_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
   %"$phi228.0.3.0.i.i" = phi double [ %.7.i, %B206.i.i ], [ %.12.i.i, %B222.i.i ], [ %"$phi164.0.2.0.i.i", %0 ]
   %result = fptrunc double %"$phi228.0.3.0.i.i" to float
   ret float %result
@@ -3268,16 +3268,16 @@ define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, do
   %.97.i = fadd double %a0, 1.000000e+00
   %"$phi164.0.2.0.i" = select i1 %.92.i, double %.97.i, double %.87.i
   %.115.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B206.i:                                           ; preds = %0
   %.121.i = fcmp oeq double %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
 
 B222.i:                                           ; preds = %B206.i
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
+_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
   %"$phi228.0.3.0.i" = phi double [ %a0, %B206.i ], [ %.12.i, %B222.i ], [ %"$phi164.0.2.0.i", %0 ]
   ret double %"$phi228.0.3.0.i"
 }
@@ -3337,11 +3337,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3353,7 +3353,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -3416,11 +3416,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi230.0.2.0.i" = select i1 %.165.i, double %a0, double %.160.i
   %.187.i = tail call double @llvm.fabs.f64(double %a0)
   %.188.i = fcmp ugt double %.187.i, 0x41D0000000000000
-  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B280.i:                                           ; preds = %B136.i
   %.191.i = tail call double @sin(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3sinB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B100.endif.i:                                     ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3435,7 +3435,7 @@ B100.endif.i:                                     ; preds = %0
   %.144.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
+_ZN6nbgrad7kernels13trigonometric3sinB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
   %result.1.2.0.i = phi double [ %"$phi230.0.2.0.i", %B136.i ], [ %.191.i, %B280.i ]
   ret double %result.1.2.0.i
 }
@@ -3494,11 +3494,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3510,7 +3510,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -3572,11 +3572,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.161.i = bitcast i64 %.160.i to double
   %.166.i = tail call double @llvm.fabs.f64(double %a0)
   %.167.i = fcmp ugt double %.166.i, 0x41D0000000000000
-  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i:                                           ; preds = %B136.i
   %.170.i = tail call double @cos(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3cosB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B90.endif.i:                                      ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3591,7 +3591,7 @@ B90.endif.i:                                      ; preds = %0
   %.129.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels13trigonometric3cosB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi double [ %.161.i, %B136.i ], [ %.170.i, %B266.i ]
   ret double %result.2.0.i
 }
@@ -3662,7 +3662,7 @@ B226.i.i:                                         ; preds = %0
 
 B456.i.i:                                         ; preds = %B232.endif.i.i
   %.262.i.i = tail call double @tan(double %.6.i)
-  br label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3tanB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %"$phi220.0.2.026.i.i" = phi double [ %.66.i.i, %B226.i.i ], [ %.109.i.i, %0 ]
@@ -3680,9 +3680,9 @@ B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %.236.i.i = fcmp olt double %.235.i.i, 1.000000e-300
   %"$phi406.0.2.0.i.i" = select i1 %.236.i.i, double %.6.i, double %.230.i.i
   %.259.i.i = fcmp ugt double %.235.i.i, 0x41D0000000000000
-  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
+_ZN6nbgrad7kernels7widened3tanB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
   %result.1.2.0.i.i = phi double [ %"$phi406.0.2.0.i.i", %B232.endif.i.i ], [ %.262.i.i, %B456.i.i ]
   %result = fptrunc double %result.1.2.0.i.i to float
   ret float %result
@@ -3753,7 +3753,7 @@ B226.i:                                           ; preds = %0
 
 B456.i:                                           ; preds = %B232.endif.i
   %.262.i = tail call double @tan(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3tanB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B232.endif.i:                                     ; preds = %B226.i, %0
   %"$phi220.0.2.026.i" = phi double [ %.66.i, %B226.i ], [ %.109.i, %0 ]
@@ -3771,9 +3771,9 @@ B232.endif.i:                                     ; preds = %B226.i, %0
   %.236.i = fcmp olt double %.235.i, 1.000000e-300
   %"$phi406.0.2.0.i" = select i1 %.236.i, double %a0, double %.230.i
   %.259.i = fcmp ugt double %.235.i, 0x41D0000000000000
-  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
+_ZN6nbgrad7kernels13trigonometric3tanB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
   %result.1.2.0.i = phi double [ %"$phi406.0.2.0.i", %B232.endif.i ], [ %.262.i, %B456.i ]
   ret double %result.1.2.0.i
 }
@@ -3802,13 +3802,13 @@ B140.i.i:                                         ; preds = %0
   %.70.i.i = fmul double %.69.i.i, 5.000000e-01
   %.72.i.i = fadd double %.382.i.i, 1.000000e-300
   %.78.i.i = fdiv double %.70.i.i, %.72.i.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B204.i.i:                                         ; preds = %0
   %.27.i.i = fmul double %.6.i, %.6.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
+_ZN6nbgrad7kernels7widened6arcsinB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
   %"$phi134.0.2.013.i.i" = phi double [ %.382.i.i, %B140.i.i ], [ %.8.i.i, %B204.i.i ]
   %"$phi92.0.2.0312.i.i" = phi double [ %.20.i.i, %B140.i.i ], [ %.27.i.i, %B204.i.i ]
   %"$phi206.0.2.0.i.i" = phi double [ %.78.i.i, %B140.i.i ], [ 0.000000e+00, %B204.i.i ]
@@ -3929,12 +3929,12 @@ B434.i.i:                                         ; preds = %B206.endif.i.i, %B2
   %.20734.i.i = fadd double %.mux.i.i, %.20333.i.i
   %.21335.i.i = fsub double %.mux.i.i, %.20734.i.i
   %.21436.i.i = fadd double %.20333.i.i, %.21335.i.i
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B438.i.i:                                         ; preds = %B206.endif.i.i
   %.203.i.i = fmul double %.422.i.i, 2.000000e+00
   %.207.i.i = fadd double %.203.i.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B206.endif.i.i:                                   ; preds = %0
   %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
@@ -3947,7 +3947,7 @@ B206.endif.i.i:                                   ; preds = %0
   %.127.i.i = fcmp uge float %a0, 0.000000e+00
   br i1 %.127.i.i, label %B438.i.i, label %B434.i.i
 
-_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
+_ZN6nbgrad7kernels7widened6arccosB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
   %"$phi206.0.2.010.i.i" = phi double [ %"$phi206.0.2.011.i.i", %B434.i.i ], [ %.78.i.i, %B438.i.i ]
   %"$phi92.0.2.03128.i.i" = phi double [ %"$phi92.0.2.03129.i.i", %B434.i.i ], [ %.20.i.i, %B438.i.i ]
   %"$phi134.0.2.0136.i.i" = phi double [ %"$phi134.0.2.0137.i.i", %B434.i.i ], [ %.422.i.i, %B438.i.i ]
@@ -4058,18 +4058,18 @@ define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.13.i.i = fcmp ugt double %.8.i.i, 0x3FDA827999FCEF32
-  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.22.i.i = fcmp ogt double %.8.i.i, 0x4003504F333F9DE6
-  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
+  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
 
 B202.i.i:                                         ; preds = %B92.i.i
   %.39.i.i = fadd double %.8.i.i, -1.000000e+00
   %.66.i.i = fadd double %.8.i.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
+_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
   %"$phi214.0.3.039.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i.i ], [ 0x3C91A62633145C07, %B92.i.i ]
   %"$phi134.0.3.0101938.i.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i.i, %B202.i.i ], [ %.8.i.i, %B92.i.i ]
   %"$phi108.0.3.0282137.i.i" = phi double [ %.8.i.i, %0 ], [ %.39.i.i, %B202.i.i ], [ -1.000000e+00, %B92.i.i ]
@@ -4190,7 +4190,7 @@ B238.i.i:                                         ; preds = %B230.i.i, %B208.i.i
   %"$phi238.0.2.0.i.i" = phi double [ %.137.i.i, %B230.i.i ], [ 1.000000e+00, %B172.i.i ], [ 1.000000e+00, %B208.i.i ]
   %.152.i.i = fmul double %"$phi238.0.2.0.i.i", 0x3FDA827999FCEF32
   %.154.i.i = fcmp ogt double %"$phi220.0.3.05.i.i", %.152.i.i
-  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B332.i.i:                                         ; preds = %B238.i.i
   %.162.i.i = fsub double %"$phi220.0.3.05.i.i", %"$phi238.0.2.0.i.i"
@@ -4199,9 +4199,9 @@ B332.i.i:                                         ; preds = %B238.i.i
   %.202.i.i = fsub double %"$phi220.0.3.05.i.i", %.200.i.i
   %.220.i.i = fsub double %"$phi238.0.2.0.i.i", %.181.i.i
   %.224.i.i = fadd double %"$phi220.0.3.05.i.i", %.220.i.i
-  br label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened7arctan2B3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
+_ZN6nbgrad7kernels7widened7arctan2B3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
   %"$phi584.0.2.0.i.i" = phi double [ 0x3C81A62633145C07, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi562.0.2.026.i.i" = phi double [ 0x3FE921FB54442D18, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi326.0.2.023.i.i" = phi double [ %.202.i.i, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
@@ -4391,7 +4391,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4399,9 +4399,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4sinhB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4sinhB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4458,7 +4458,7 @@ define internal double @nbgrad.sinh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4466,9 +4466,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4sinhB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4523,7 +4523,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4531,9 +4531,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4coshB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4coshB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4585,7 +4585,7 @@ define internal double @nbgrad.cosh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4593,9 +4593,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4coshB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4coshB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4784,16 +4784,16 @@ B360.i.i:                                         ; preds = %0
   %.99.i.i = fmul double %.98.i.i, 5.000000e-01
   %.103.i.i = fdiv double %.99.i.i, %.95.i.i
   %.111.i.i = fadd double %.110.i.i, %.103.i.i
-  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.thread.i.i:                                  ; preds = %B360.i.i
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.i.i:                                         ; preds = %0
   %.128.i.i = fmul double %.8.i.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
+_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
   %"$phi380.2.3.04.i.i" = phi double [ %.128.i.i, %B370.i.i ], [ %.8.i.i, %B370.thread.i.i ], [ %.104.i.i, %B360.i.i ]
   %"$phi380.3.2.0.i.i" = phi double [ 0.000000e+00, %B370.i.i ], [ 0.000000e+00, %B370.thread.i.i ], [ %.111.i.i, %B360.i.i ]
   %.8.i.i.i = bitcast double %"$phi380.2.3.04.i.i" to i64
@@ -4888,16 +4888,16 @@ B360.i:                                           ; preds = %0
   %.99.i = fmul double %.98.i, 5.000000e-01
   %.103.i = fdiv double %.99.i, %.95.i
   %.111.i = fadd double %.110.i, %.103.i
-  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.thread.i:                                    ; preds = %B360.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.i:                                           ; preds = %0
   %.128.i = fmul double %.8.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
+_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
   %"$phi380.2.3.04.i" = phi double [ %.128.i, %B370.i ], [ %.8.i, %B370.thread.i ], [ %.104.i, %B360.i ]
   %"$phi380.3.2.0.i" = phi double [ 0.000000e+00, %B370.i ], [ 0.000000e+00, %B370.thread.i ], [ %.111.i, %B360.i ]
   %.8.i.i = bitcast double %"$phi380.2.3.04.i" to i64
@@ -4988,16 +4988,16 @@ B284.i.i:                                         ; preds = %0
   %.39.i.i = fadd double %.34.i.i, 1.000000e-300
   %.43.i.i = fdiv double %.38.i.i, %.39.i.i
   %.51.i.i = fadd double %.50.i.i, %.43.i.i
-  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.thread.i.i:                                  ; preds = %B284.i.i
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.i.i:                                         ; preds = %0
   %.67.i.i = fmul double %.6.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
+_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
   %"$phi304.2.3.02.i.i" = phi double [ %.67.i.i, %B294.i.i ], [ %.6.i, %B294.thread.i.i ], [ %.44.i.i, %B284.i.i ]
   %"$phi304.3.2.0.i.i" = phi double [ 0.000000e+00, %B294.i.i ], [ 0.000000e+00, %B294.thread.i.i ], [ %.51.i.i, %B284.i.i ]
   %.8.i.i.i = bitcast double %"$phi304.2.3.02.i.i" to i64
@@ -5087,16 +5087,16 @@ B284.i:                                           ; preds = %0
   %.39.i = fadd double %.34.i, 1.000000e-300
   %.43.i = fdiv double %.38.i, %.39.i
   %.51.i = fadd double %.50.i, %.43.i
-  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.thread.i:                                    ; preds = %B284.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.i:                                           ; preds = %0
   %.67.i = fmul double %a0, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
+_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
   %"$phi304.2.3.02.i" = phi double [ %.67.i, %B294.i ], [ %a0, %B294.thread.i ], [ %.44.i, %B284.i ]
   %"$phi304.3.2.0.i" = phi double [ 0.000000e+00, %B294.i ], [ 0.000000e+00, %B294.thread.i ], [ %.51.i, %B284.i ]
   %.8.i.i = bitcast double %"$phi304.2.3.02.i" to i64
@@ -5336,16 +5336,16 @@ define internal double @nbgrad.hypot.float64.float64.float64(double %a0, double 
   %.12.i.i = fcmp ogt double %.6.i, %.10.i
   %.13.i.i = select i1 %.12.i.i, double %.6.i, double %.10.i
   %.83.i = fcmp ogt double %.13.i.i, 0x5F30000000000000
-  br i1 %.83.i, label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
+  br i1 %.83.i, label %_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
 
 B144.i:                                           ; preds = %0
   %.90.i = fcmp olt double %.13.i.i, 0x26F0000000000000
-  br i1 %.90.i, label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
+  br i1 %.90.i, label %_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
 
 B196.i:                                           ; preds = %B144.i
-  br label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
+_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
   %"$phi162.0.3.03.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x1A70000000000000, %0 ], [ 0x6570000000000000, %B144.i ]
   %"$phi198.0.3.0.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x6570000000000000, %0 ], [ 0x1A70000000000000, %B144.i ]
   %.13.i2.i = select i1 %.12.i.i, double %.10.i, double %.6.i
@@ -7170,16 +7170,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.32.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
+  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
 
 B144.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
+_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
   %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
   %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
@@ -7295,7 +7295,7 @@ define internal double @nbgrad.erf.float64.float64(double %a0) alwaysinline {
   %.40.i.i.i = fmul double %.12.i11.i.i, %1
   %.115.i = fsub double 1.000000e+00, %.40.i.i.i
   %.120.i = fcmp olt double %.8.i, 1.000000e+00
-  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B170.endif.i:                                     ; preds = %0
   %.5.i1.i = fmul double %a0, %a0
@@ -7311,9 +7311,9 @@ B170.endif.i:                                     ; preds = %0
   %.15.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.14.i10.i, double 0xBFD812746B0379C1)
   %.16.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.15.i11.i, double 0x3FC06EBA8214DB69)
   %.152.i = tail call double @llvm.fmuladd.f64(double %.8.i, double %.16.i12.i, double %.8.i)
-  br label %_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
+_ZN6nbgrad7kernels14error_function3erfB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
   %"$phi232.0.2.0.i" = phi double [ %.152.i, %B170.endif.i ], [ %.115.i, %0 ]
   %.174.i = fcmp uno double %a0, 0.000000e+00
   %2 = tail call double @llvm.copysign.f64(double %"$phi232.0.2.0.i", double %a0)
@@ -7349,7 +7349,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.140.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.138.i.i)
   %.143.i.i = fsub double %.108.i.i, %.140.i.i
   %.148.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.85.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7456,12 +7456,12 @@ B248.i.i:                                         ; preds = %0
   %.88.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.85.i.i, double %.88.i.i, double %.40.i7.i.i.i
   %.164.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.143.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7494,7 +7494,7 @@ define internal double @nbgrad.erfc.float64.float64(double %a0) alwaysinline {
   %.140.i = tail call double @llvm.fmuladd.f64(double %a0, double %.16.i.i, double %.138.i)
   %.143.i = fsub double %.108.i, %.140.i
   %.148.i = fcmp olt double %.8.i, 7.500000e-01
-  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
+  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
 
 B248.i:                                           ; preds = %0
   %.13.i = fcmp ogt double %.8.i, 7.500000e-01
@@ -7601,12 +7601,12 @@ B248.i:                                           ; preds = %0
   %.88.i = fsub double 2.000000e+00, %.40.i7.i.i
   %"$phi136.0.2.0.i" = select i1 %.85.i, double %.88.i, double %.40.i7.i.i
   %.164.i = fcmp ult double %.8.i, 7.500000e-01
-  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B264.i:                                           ; preds = %B248.i
-  br label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
+_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
   %"$phi266.0.3.0.i" = phi double [ %.8.i, %B264.i ], [ %.143.i, %0 ], [ %"$phi136.0.2.0.i", %B248.i ]
   ret double %"$phi266.0.3.0.i"
 }
@@ -8092,9 +8092,9 @@ define internal float @nbgrad.gammaln.float32.float32(float %a0) alwaysinline {
   %.14.i12.i.i = fcmp olt float %1, 0x4330000000000000
   %.18.i13.i.i = fsub double %.8.i.i, %.9.i11.i.i
   %"$phi44.0.2.0.i.i.i" = select i1 %.14.i12.i.i, double %.18.i13.i.i, double 0.000000e+00
-  br i1 %.13.i.i, label %B600.i.i, label %B618.i.i
+  br i1 %.13.i.i, label %B628.i.i, label %B646.i.i
 
-B600.i.i:                                         ; preds = %0
+B628.i.i:                                         ; preds = %0
   %.357.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
   %.5.i14.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
   %.6.i15.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double %.5.i14.i.i, double 0x3F23746A56BC77A6)
@@ -8103,26 +8103,26 @@ B600.i.i:                                         ; preds = %0
   %.9.i18.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double %.8.i17.i.i, double 0xBFC86A8E4720A5D0)
   %.10.i19.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double %.9.i18.i.i, double 0x3FE9F9CB402BC42E)
   %.11.i20.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double %.10.i19.i.i, double 0xBFFA51A6625307D3)
-  %.12.i21.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double %.11.i20.i.i, double 1.000000e+00)
+  %.12.i21.i.i = fmul double %.357.i.i, %.11.i20.i.i
   %.353.i.i = tail call double @llvm.fabs.f64(double %"$phi44.0.2.0.i.i.i")
-  %.382.i.i = fmul double %.353.i.i, %.12.i21.i.i
+  %.382.i.i = tail call double @llvm.fmuladd.f64(double %.353.i.i, double %.12.i21.i.i, double %.353.i.i)
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
-  %"$phi628.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
+  %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B618.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B626.i.i
+B646.i.i:                                         ; preds = %0
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
-B626.i.i:                                         ; preds = %B618.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B654.i.i:                                         ; preds = %B646.i.i
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B600.i.i, %B618.i.i, %B626.i.i
-  %"$phi628.0.4.021.i.i" = phi double [ %"$phi628.0.4.0.ph.i.i", %B600.i.i ], [ 1.000000e+00, %B626.i.i ], [ %.8.i.i, %B618.i.i ]
-  %"$phi642.0.2.0.i.i" = phi double [ %.429.i.i, %B600.i.i ], [ %"$phi496.0.2.0.i.i", %B626.i.i ], [ %"$phi496.0.2.0.i.i", %B618.i.i ]
-  %.8.i.i22.i.i = fcmp olt double %"$phi628.0.4.021.i.i", 0x10000000000000
-  %.18.i.i23.i.i = fmul double %"$phi628.0.4.021.i.i", 0x4350000000000000
-  %"$phi54.2.2.0.i.i24.i.i" = select i1 %.8.i.i22.i.i, double %.18.i.i23.i.i, double %"$phi628.0.4.021.i.i"
+_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+  %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
+  %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
+  %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
+  %.18.i.i23.i.i = fmul double %"$phi656.0.4.021.i.i", 0x4350000000000000
+  %"$phi54.2.2.0.i.i24.i.i" = select i1 %.8.i.i22.i.i, double %.18.i.i23.i.i, double %"$phi656.0.4.021.i.i"
   %.32.i.i25.i.i = bitcast double %"$phi54.2.2.0.i.i24.i.i" to i64
   %.41.i.i26.i.i = add nsw i64 %.32.i.i25.i.i, -4604544271217802189
   %.42.i.i27.i.i = and i64 %.41.i.i26.i.i, -4503599627370496
@@ -8153,15 +8153,15 @@ _ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %4 = fsub double %.68.i.i.i, %.19.i.i.i.i
   %.71.i.i.i = fadd double %.40.i.i.i, %4
   %.72.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i33.i.i", double 0x3FE62E42FEE00000, double %.71.i.i.i)
-  %.11.i2.i.i.i = fcmp one double %"$phi628.0.4.021.i.i", 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i.i" = select i1 %.11.i2.i.i.i, double %.72.i.i.i, double %"$phi628.0.4.021.i.i"
-  %.33.i.i.i.i = fcmp ogt double %"$phi628.0.4.021.i.i", 0.000000e+00
+  %.11.i2.i.i.i = fcmp one double %"$phi656.0.4.021.i.i", 0x7FF0000000000000
+  %"$phi42.0.2.0.i.i.i.i" = select i1 %.11.i2.i.i.i, double %.72.i.i.i, double %"$phi656.0.4.021.i.i"
+  %.33.i.i.i.i = fcmp ogt double %"$phi656.0.4.021.i.i", 0.000000e+00
   %"$phi82.0.2.0.i.i.i.i" = select i1 %.33.i.i.i.i, double %"$phi42.0.2.0.i.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i.i = fcmp oeq double %"$phi628.0.4.021.i.i", 0.000000e+00
+  %.54.i.i.i.i = fcmp oeq double %"$phi656.0.4.021.i.i", 0.000000e+00
   %"$phi124.0.2.0.i.i.i.i" = select i1 %.54.i.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i.i"
-  %.76.i.i.i.i = fcmp uno double %"$phi628.0.4.021.i.i", 0.000000e+00
-  %"$phi172.0.2.0.i.i.i.i" = select i1 %.76.i.i.i.i, double %"$phi628.0.4.021.i.i", double %"$phi124.0.2.0.i.i.i.i"
-  %.471.i.i = fsub double %"$phi642.0.2.0.i.i", %"$phi172.0.2.0.i.i.i.i"
+  %.76.i.i.i.i = fcmp uno double %"$phi656.0.4.021.i.i", 0.000000e+00
+  %"$phi172.0.2.0.i.i.i.i" = select i1 %.76.i.i.i.i, double %"$phi656.0.4.021.i.i", double %"$phi124.0.2.0.i.i.i.i"
+  %.471.i.i = fsub double %"$phi670.0.2.0.i.i", %"$phi172.0.2.0.i.i.i.i"
   %.478.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
   %.482.i.i = and i1 %.13.i.i, %.478.i.i
   %5 = fcmp one float %1, 0x7FF0000000000000
@@ -8175,9 +8175,9 @@ declare float @llvm.fabs.f32(float)
 ;; nbgrad.gammaln.float64.float64 nbgrad.kernels.gamma d903bc3f3f310efb
 declare double @llvm.fabs.f64(double)
 
-declare double @llvm.fma.f64(double, double, double)
-
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.gammaln.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
@@ -8292,9 +8292,9 @@ define internal double @nbgrad.gammaln.float64.float64(double %a0) alwaysinline 
   %.14.i12.i = fcmp olt double %.8.i, 0x4330000000000000
   %.18.i13.i = fsub double %.8.i, %.9.i11.i
   %"$phi44.0.2.0.i.i" = select i1 %.14.i12.i, double %.18.i13.i, double 0.000000e+00
-  br i1 %.13.i, label %B600.i, label %B618.i
+  br i1 %.13.i, label %B628.i, label %B646.i
 
-B600.i:                                           ; preds = %0
+B628.i:                                           ; preds = %0
   %.357.i = fmul double %"$phi44.0.2.0.i.i", %"$phi44.0.2.0.i.i"
   %.5.i14.i = tail call double @llvm.fmuladd.f64(double %.357.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
   %.6.i15.i = tail call double @llvm.fmuladd.f64(double %.357.i, double %.5.i14.i, double 0x3F23746A56BC77A6)
@@ -8303,26 +8303,26 @@ B600.i:                                           ; preds = %0
   %.9.i18.i = tail call double @llvm.fmuladd.f64(double %.357.i, double %.8.i17.i, double 0xBFC86A8E4720A5D0)
   %.10.i19.i = tail call double @llvm.fmuladd.f64(double %.357.i, double %.9.i18.i, double 0x3FE9F9CB402BC42E)
   %.11.i20.i = tail call double @llvm.fmuladd.f64(double %.357.i, double %.10.i19.i, double 0xBFFA51A6625307D3)
-  %.12.i21.i = tail call double @llvm.fmuladd.f64(double %.357.i, double %.11.i20.i, double 1.000000e+00)
+  %.12.i21.i = fmul double %.357.i, %.11.i20.i
   %.353.i = tail call double @llvm.fabs.f64(double %"$phi44.0.2.0.i.i")
-  %.382.i = fmul double %.353.i, %.12.i21.i
+  %.382.i = tail call double @llvm.fmuladd.f64(double %.353.i, double %.12.i21.i, double %.353.i)
   %.401.i = fmul double %.8.i, %.382.i
-  %"$phi628.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
+  %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-B618.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B626.i
+B646.i:                                           ; preds = %0
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
-B626.i:                                           ; preds = %B618.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+B654.i:                                           ; preds = %B646.i
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B600.i, %B618.i, %B626.i
-  %"$phi628.0.4.021.i" = phi double [ %"$phi628.0.4.0.ph.i", %B600.i ], [ 1.000000e+00, %B626.i ], [ %.8.i, %B618.i ]
-  %"$phi642.0.2.0.i" = phi double [ %.429.i, %B600.i ], [ %"$phi496.0.2.0.i", %B626.i ], [ %"$phi496.0.2.0.i", %B618.i ]
-  %.8.i.i22.i = fcmp olt double %"$phi628.0.4.021.i", 0x10000000000000
-  %.18.i.i23.i = fmul double %"$phi628.0.4.021.i", 0x4350000000000000
-  %"$phi54.2.2.0.i.i24.i" = select i1 %.8.i.i22.i, double %.18.i.i23.i, double %"$phi628.0.4.021.i"
+_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+  %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
+  %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
+  %.8.i.i22.i = fcmp olt double %"$phi656.0.4.021.i", 0x10000000000000
+  %.18.i.i23.i = fmul double %"$phi656.0.4.021.i", 0x4350000000000000
+  %"$phi54.2.2.0.i.i24.i" = select i1 %.8.i.i22.i, double %.18.i.i23.i, double %"$phi656.0.4.021.i"
   %.32.i.i25.i = bitcast double %"$phi54.2.2.0.i.i24.i" to i64
   %.41.i.i26.i = add nsw i64 %.32.i.i25.i, -4604544271217802189
   %.42.i.i27.i = and i64 %.41.i.i26.i, -4503599627370496
@@ -8353,32 +8353,34 @@ _ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s
   %3 = fsub double %.68.i.i, %.19.i.i.i
   %.71.i.i = fadd double %.40.i.i, %3
   %.72.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i33.i", double 0x3FE62E42FEE00000, double %.71.i.i)
-  %.11.i2.i.i = fcmp one double %"$phi628.0.4.021.i", 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i" = select i1 %.11.i2.i.i, double %.72.i.i, double %"$phi628.0.4.021.i"
-  %.33.i.i.i = fcmp ogt double %"$phi628.0.4.021.i", 0.000000e+00
+  %.11.i2.i.i = fcmp one double %"$phi656.0.4.021.i", 0x7FF0000000000000
+  %"$phi42.0.2.0.i.i.i" = select i1 %.11.i2.i.i, double %.72.i.i, double %"$phi656.0.4.021.i"
+  %.33.i.i.i = fcmp ogt double %"$phi656.0.4.021.i", 0.000000e+00
   %"$phi82.0.2.0.i.i.i" = select i1 %.33.i.i.i, double %"$phi42.0.2.0.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq double %"$phi628.0.4.021.i", 0.000000e+00
+  %.54.i.i.i = fcmp oeq double %"$phi656.0.4.021.i", 0.000000e+00
   %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno double %"$phi628.0.4.021.i", 0.000000e+00
-  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %"$phi628.0.4.021.i", double %"$phi124.0.2.0.i.i.i"
-  %.471.i = fsub double %"$phi642.0.2.0.i", %"$phi172.0.2.0.i.i.i"
+  %.76.i.i.i = fcmp uno double %"$phi656.0.4.021.i", 0.000000e+00
+  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %"$phi656.0.4.021.i", double %"$phi124.0.2.0.i.i.i"
+  %.471.i = fsub double %"$phi670.0.2.0.i", %"$phi172.0.2.0.i.i.i"
   %.478.i = fcmp oeq double %"$phi44.0.2.0.i.i", 0.000000e+00
   %.482.i = and i1 %.13.i, %.478.i
-  %"$phi720.0.2.0.i" = select i1 %.482.i, double 0x7FF0000000000000, double %.471.i
+  %"$phi748.0.2.0.i" = select i1 %.482.i, double 0x7FF0000000000000, double %.471.i
   %4 = fcmp one double %.8.i, 0x7FF0000000000000
-  %"$phi760.0.2.0.i" = select i1 %4, double %"$phi720.0.2.0.i", double %a0
-  ret double %"$phi760.0.2.0.i"
+  %"$phi788.0.2.0.i" = select i1 %4, double %"$phi748.0.2.0.i", double %a0
+  ret double %"$phi788.0.2.0.i"
 }
 ;; nbgrad.digamma.float32.float32 nbgrad.kernels.widened d39412c9e41fb2b1
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
+declare double @llvm.fma.f64(double, double, double)
+
 define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %B126.endif.endif.endif.endif.i.i
+  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8388,60 +8390,20 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %B126.endif.endif.endif.endif.i.i
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %B126.endif.endif.endif.endif.i.i
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B126.endif.endif.endif.endif.i.i:                 ; preds = %B108.i.i, %B92.i.i, %0
+_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
-  %2 = fcmp olt float %a0, 0.000000e+00
-  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
-  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
-  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
-  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
-  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
-  br i1 %2, label %B322.endif.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-B322.endif.i.i:                                   ; preds = %B126.endif.endif.endif.endif.i.i
-  %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
-  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
-  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
-  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.11.i18.i.i, double 1.000000e+00)
-  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
-  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.11.i26.i.i, double 1.000000e+00)
-  %.244.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.endif.endif.i.i, %B322.endif.i.i
-  %"$phi316.0.2.09.i.i" = phi double [ %.12.i19.i.i, %B322.endif.i.i ], [ -1.000000e+00, %B126.endif.endif.endif.endif.i.i ]
-  %"$phi360.0.2.0.i.i" = phi double [ %.244.i.i, %B322.endif.i.i ], [ %.6.i, %B126.endif.endif.endif.endif.i.i ]
-  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
+  %.13.i.i = fcmp olt float %a0, 0.000000e+00
   %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
   %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
   %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
-  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
   %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
   %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFE096D0F5E5E243)
   %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0xBFBEDFB5B8E61A7F)
@@ -8450,74 +8412,128 @@ _ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7B59A68D5680EA)
   %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FA20B60B568196F)
   %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0x3FA555555555574E)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
   %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.76.i.i, double %.21.i.i.i, double %.13.i.i.i)
   %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
+  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
   %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
+  %.105.i.i = fsub double %.67.i.i, %.103.i.i
+  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
+  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
   %.8.i1.i.i = bitcast double %.103.i.i to i64
   %.13.i2.i.i = add nsw i64 %.8.i1.i.i, -4604544271217802189
+  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
   %.19.i4.i.i = ashr i64 %.13.i2.i.i, 52
   %.20.i5.i.i = add nsw i64 %.19.i4.i.i, 4843621399236968448
   %.21.i6.i.i = bitcast i64 %.20.i5.i.i to double
   %.22.i7.i.i = fadd double %.21.i6.i.i, 0xC338000000000000
-  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
+  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
+  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
+  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
+  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
+  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
+  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
   %.59.i.i.i = sub nsw i64 %.8.i1.i.i, %.14.i3.i.i
   %.64.i.i.i = bitcast i64 %.59.i.i.i to double
   %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.105.i.i = fsub double %.67.i.i, %.103.i.i
-  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
-  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
   %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
   %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
   %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
   %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
   %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
   %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
   %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
   %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
   %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
   %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
   %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
+  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
+  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
   %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
+  %.100.i.i.i = fneg double %.66.i.i.i
+  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
   %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %3 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %3
+  %2 = fsub double %.102.i.i.i, %.19.i.i.i.i
+  %.104.i.i.i = fadd double %.66.i.i.i, %2
   %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.262.i.i = fdiv double %"$phi316.0.2.09.i.i", %"$phi360.0.2.0.i.i"
-  %.274.i.i = fadd double %.106.i.i.i, %.262.i.i
-  %"$phi388.0.2.0.i.i" = select i1 %.18.i.i, double %.274.i.i, double %.106.i.i.i
-  %.298.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
-  %.302.i.i = and i1 %2, %.298.i.i
-  %.307.i.i = fcmp oeq float %a0, 0xFFF0000000000000
-  %.308.i.i = or i1 %.307.i.i, %.302.i.i
-  %.329.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %4 = fptrunc double %"$phi388.0.2.0.i.i" to float
-  %5 = select i1 %.308.i.i, float 0x7FF8000000000000, float %4
-  %result = select i1 %.329.i.i, float %5, float %a0
+  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
+  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
+  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
+  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
+  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
+  %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
+  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
+  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
+  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
+  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
+  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
+  %.12.i19.i.i = fmul double %.168.i.i, %.11.i18.i.i
+  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
+  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
+  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
+  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
+  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
+  %.12.i27.i.i = fmul double %.168.i.i, %.11.i26.i.i
+  %.202.i.i = fadd double %.12.i19.i.i, 1.000000e+00
+  %.225.i.i = fsub double 1.000000e+00, %.202.i.i
+  %.229.i.i = fadd double %.12.i19.i.i, %.225.i.i
+  %"$phi354.0.2.0.i.i" = select i1 %.13.i.i, double %.229.i.i, double 0.000000e+00
+  %"$phi330.0.2.09.i.i" = select i1 %.13.i.i, double %.202.i.i, double -1.000000e+00
+  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
+  %.284.i.i = fadd double %"$phi44.0.2.0.i.i.i", %.278.i.i
+  %.309.i.i = fsub double %"$phi44.0.2.0.i.i.i", %.284.i.i
+  %.313.i.i = fadd double %.278.i.i, %.309.i.i
+  %"$phi412.0.2.012.i.i" = select i1 %.13.i.i, double %.284.i.i, double %.6.i
+  %"$phi436.0.2.0.i.i" = select i1 %.13.i.i, double %.313.i.i, double 0.000000e+00
+  %.334.i.i = fdiv double 1.000000e+00, %"$phi412.0.2.012.i.i"
+  %.336.i.i = fmul double %"$phi330.0.2.09.i.i", %.334.i.i
+  %.337.i.i = fneg double %.336.i.i
+  %.341.i.i = tail call double @llvm.fma.f64(double %.337.i.i, double %"$phi412.0.2.012.i.i", double %"$phi330.0.2.09.i.i")
+  %.346.i.i = tail call double @llvm.fmuladd.f64(double %.337.i.i, double %"$phi436.0.2.0.i.i", double %.341.i.i)
+  %.348.i.i = fadd double %"$phi354.0.2.0.i.i", %.346.i.i
+  %.351.i.i = fmul double %.334.i.i, %.348.i.i
+  %.355.i.i = tail call double @llvm.fabs.f64(double %.336.i.i)
+  %.356.i.i = fcmp olt double %.355.i.i, 1.000000e+300
+  %"$phi584.1.2.0.i.i" = select i1 %.356.i.i, double %.351.i.i, double 0.000000e+00
+  %.375.i.i = fadd double %.336.i.i, %"$phi584.1.2.0.i.i"
+  %.389.i.i = fadd double %.375.i.i, %.106.i.i.i
+  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.106.i.i.i
+  %.413.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
+  %.417.i.i = and i1 %.13.i.i, %.413.i.i
+  %.422.i.i = fcmp oeq float %a0, 0xFFF0000000000000
+  %.423.i.i = or i1 %.422.i.i, %.417.i.i
+  %.444.i.i = fcmp one float %a0, 0x7FF0000000000000
+  %3 = fptrunc double %"$phi606.0.2.0.i.i" to float
+  %4 = select i1 %.423.i.i, float 0x7FF8000000000000, float %3
+  %result = select i1 %.444.i.i, float %4, float %a0
   ret float %result
 }
 ;; nbgrad.digamma.float64.float64 nbgrad.kernels.gamma d39412c9e41fb2b1
 declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal double @nbgrad.digamma.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.18.i = fcmp olt double %a0, 1.000000e+00
-  br i1 %.18.i, label %B80.i, label %B126.endif.endif.endif.endif.i
+  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B80.i:                                            ; preds = %0
   %.25.i = fadd double %.8.i, 1.000000e+00
@@ -8527,60 +8543,20 @@ B80.i:                                            ; preds = %0
 B92.i:                                            ; preds = %B80.i
   %1 = fsub double %.8.i, %.25.i
   %.48.i = fadd double %1, 1.000000e+00
-  br label %B126.endif.endif.endif.endif.i
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B108.i:                                           ; preds = %B80.i
   %.54.i = fadd double %.25.i, -1.000000e+00
   %.56.i = fsub double %.8.i, %.54.i
-  br label %B126.endif.endif.endif.endif.i
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-B126.endif.endif.endif.endif.i:                   ; preds = %B108.i, %B92.i, %0
+_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
   %"$phi74.0.2.07.i" = phi double [ %.25.i, %B92.i ], [ %.25.i, %B108.i ], [ %.8.i, %0 ]
   %"$phi126.0.3.0.i" = phi double [ %.48.i, %B92.i ], [ %.56.i, %B108.i ], [ 0.000000e+00, %0 ]
-  %2 = fcmp olt double %a0, 0.000000e+00
-  %.8.i8.i = fadd double %.8.i, 0x4330000000000000
-  %.9.i9.i = fadd double %.8.i8.i, 0xC330000000000000
-  %.14.i10.i = fcmp olt double %.8.i, 0x4330000000000000
-  %.18.i11.i = fsub double %.8.i, %.9.i9.i
-  %"$phi44.0.2.0.i.i" = select i1 %.14.i10.i, double %.18.i11.i, double 0.000000e+00
-  br i1 %2, label %B322.endif.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
-
-B322.endif.i:                                     ; preds = %B126.endif.endif.endif.endif.i
-  %.168.i = fmul double %"$phi44.0.2.0.i.i", %"$phi44.0.2.0.i.i"
-  %.5.i12.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i12.i, double 0x3F5F9D247559A532)
-  %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i13.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i14.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i15.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i16.i, double 0x40103C1F081B599A)
-  %.11.i18.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i17.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.11.i18.i, double 1.000000e+00)
-  %.5.i20.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i20.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i21.i, double 0xBF6338169A3CA423)
-  %.8.i23.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i22.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i23.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i24.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i25.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.11.i26.i, double 1.000000e+00)
-  %.244.i = fmul double %"$phi44.0.2.0.i.i", %.12.i27.i
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
-
-_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.endif.endif.i, %B322.endif.i
-  %"$phi316.0.2.09.i" = phi double [ %.12.i19.i, %B322.endif.i ], [ -1.000000e+00, %B126.endif.endif.endif.endif.i ]
-  %"$phi360.0.2.0.i" = phi double [ %.244.i, %B322.endif.i ], [ %a0, %B126.endif.endif.endif.endif.i ]
-  %.67.i = fadd double %"$phi74.0.2.07.i", -5.000000e-01
+  %.13.i = fcmp olt double %a0, 0.000000e+00
   %.70.i = fadd double %"$phi74.0.2.07.i", 5.000000e-01
   %.76.i = fdiv double 1.000000e+00, %.70.i
   %.5.i.i = fmul double %.76.i, %.76.i
-  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.14.i.i, double 0x3FE284011C43E98B)
-  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.15.i.i, double 0x3FD4636143B6B091)
-  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double 0x3F90E24100746441)
-  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.17.i.i, double 0x3F707AB19B38DA57)
-  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.18.i.i, double 0xBF73AC4C5C48A0D3)
-  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.19.i.i, double 0x3F96EEEF4AC734DE)
-  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.20.i.i, double 0x3FA555555555B08B)
   %.6.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
   %.7.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.6.i.i, double 0xBFE096D0F5E5E243)
   %.8.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.7.i.i, double 0xBFBEDFB5B8E61A7F)
@@ -8589,63 +8565,115 @@ _ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s
   %.11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.10.i.i, double 0x3F7B59A68D5680EA)
   %.12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.11.i.i, double 0x3FA20B60B568196F)
   %.13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.12.i.i, double 0x3FA555555555574E)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.14.i.i, double 0x3FE284011C43E98B)
+  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.15.i.i, double 0x3FD4636143B6B091)
+  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double 0x3F90E24100746441)
+  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.17.i.i, double 0x3F707AB19B38DA57)
+  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.18.i.i, double 0xBF73AC4C5C48A0D3)
+  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.19.i.i, double 0x3F96EEEF4AC734DE)
+  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.20.i.i, double 0x3FA555555555B08B)
   %.22.i.i = tail call double @llvm.fmuladd.f64(double %.76.i, double %.21.i.i, double %.13.i.i)
   %.23.i.i = fmul double %.76.i, %.22.i.i
+  %.67.i = fadd double %"$phi74.0.2.07.i", -5.000000e-01
   %.103.i = fadd double %.67.i, %.23.i.i
+  %.105.i = fsub double %.67.i, %.103.i
+  %.106.i = fadd double %.23.i.i, %.105.i
+  %.107.i = fadd double %"$phi126.0.3.0.i", %.106.i
   %.8.i1.i = bitcast double %.103.i to i64
   %.13.i2.i = add nsw i64 %.8.i1.i, -4604544271217802189
+  %.14.i3.i = and i64 %.13.i2.i, -4503599627370496
   %.19.i4.i = ashr i64 %.13.i2.i, 52
   %.20.i5.i = add nsw i64 %.19.i4.i, 4843621399236968448
   %.21.i6.i = bitcast i64 %.20.i5.i to double
   %.22.i7.i = fadd double %.21.i6.i, 0xC338000000000000
-  %.14.i3.i = and i64 %.13.i2.i, -4503599627370496
+  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i3.i
+  %.28.i.i = bitcast i64 %.27.i.i to double
+  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i)
+  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
+  %.38.i.i = fmul double %.107.i, %.28.i.i
+  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
   %.59.i.i = sub nsw i64 %.8.i1.i, %.14.i3.i
   %.64.i.i = bitcast i64 %.59.i.i to double
   %.65.i.i = fadd double %.64.i.i, -1.000000e+00
-  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i)
-  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
-  %.105.i = fsub double %.67.i, %.103.i
-  %.106.i = fadd double %.23.i.i, %.105.i
-  %.107.i = fadd double %"$phi126.0.3.0.i", %.106.i
-  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i3.i
-  %.28.i.i = bitcast i64 %.27.i.i to double
-  %.38.i.i = fmul double %.107.i, %.28.i.i
-  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
   %.66.i.i = fadd double %.65.i.i, %"$phi224.0.2.0.i.i"
-  %.100.i.i = fneg double %.66.i.i
-  %.67.i.i = fsub double %.65.i.i, %.66.i.i
-  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
-  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
   %.5.i.i.i = fadd double %.66.i.i, 2.000000e+00
   %.9.i.i.i = fdiv double %.66.i.i, %.5.i.i.i
   %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
   %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
   %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
   %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
   %.18.i.i.i = fmul double %.66.i.i, 5.000000e-01
   %.19.i.i.i = fmul double %.66.i.i, %.18.i.i.i
   %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
   %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
+  %.67.i.i = fsub double %.65.i.i, %.66.i.i
+  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
   %.99.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i, double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %.100.i.i = fneg double %.66.i.i
+  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
   %.102.i.i = fadd double %.101.i.i, %.99.i.i
-  %3 = fsub double %.102.i.i, %.19.i.i.i
-  %.104.i.i = fadd double %.66.i.i, %3
+  %2 = fsub double %.102.i.i, %.19.i.i.i
+  %.104.i.i = fadd double %.66.i.i, %2
   %.106.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i, double 0x3FE62E42FEE00000, double %.104.i.i)
-  %.262.i = fdiv double %"$phi316.0.2.09.i", %"$phi360.0.2.0.i"
-  %.274.i = fadd double %.106.i.i, %.262.i
-  %"$phi388.0.2.0.i" = select i1 %.18.i, double %.274.i, double %.106.i.i
-  %.298.i = fcmp oeq double %"$phi44.0.2.0.i.i", 0.000000e+00
-  %.302.i = and i1 %2, %.298.i
-  %.307.i = fcmp oeq double %a0, 0xFFF0000000000000
-  %.308.i = or i1 %.307.i, %.302.i
-  %"$phi470.0.2.0.i" = select i1 %.308.i, double 0x7FF8000000000000, double %"$phi388.0.2.0.i"
-  %.329.i = fcmp one double %a0, 0x7FF0000000000000
-  %"$phi510.0.2.0.i" = select i1 %.329.i, double %"$phi470.0.2.0.i", double %a0
-  ret double %"$phi510.0.2.0.i"
+  %.8.i8.i = fadd double %.8.i, 0x4330000000000000
+  %.9.i9.i = fadd double %.8.i8.i, 0xC330000000000000
+  %.14.i10.i = fcmp olt double %.8.i, 0x4330000000000000
+  %.18.i11.i = fsub double %.8.i, %.9.i9.i
+  %"$phi44.0.2.0.i.i" = select i1 %.14.i10.i, double %.18.i11.i, double 0.000000e+00
+  %.168.i = fmul double %"$phi44.0.2.0.i.i", %"$phi44.0.2.0.i.i"
+  %.5.i12.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i13.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i12.i, double 0x3F5F9D247559A532)
+  %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i13.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i15.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i14.i, double 0x3FCE1F50680DC282)
+  %.9.i16.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i15.i, double 0xBFF55D3C7E3BF652)
+  %.10.i17.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i16.i, double 0x40103C1F081B599A)
+  %.11.i18.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i17.i, double 0xC013BD3CC9BE45DC)
+  %.12.i19.i = fmul double %.168.i, %.11.i18.i
+  %.5.i20.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i21.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i20.i, double 0x3F23746A56BC77A6)
+  %.7.i22.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i21.i, double 0xBF6338169A3CA423)
+  %.8.i23.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i22.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i24.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i23.i, double 0xBFC86A8E4720A5D0)
+  %.10.i25.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i24.i, double 0x3FE9F9CB402BC42E)
+  %.11.i26.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i25.i, double 0xBFFA51A6625307D3)
+  %.12.i27.i = fmul double %.168.i, %.11.i26.i
+  %.202.i = fadd double %.12.i19.i, 1.000000e+00
+  %.225.i = fsub double 1.000000e+00, %.202.i
+  %.229.i = fadd double %.12.i19.i, %.225.i
+  %"$phi354.0.2.0.i" = select i1 %.13.i, double %.229.i, double 0.000000e+00
+  %"$phi330.0.2.09.i" = select i1 %.13.i, double %.202.i, double -1.000000e+00
+  %.278.i = fmul double %"$phi44.0.2.0.i.i", %.12.i27.i
+  %.284.i = fadd double %"$phi44.0.2.0.i.i", %.278.i
+  %.309.i = fsub double %"$phi44.0.2.0.i.i", %.284.i
+  %.313.i = fadd double %.278.i, %.309.i
+  %"$phi412.0.2.012.i" = select i1 %.13.i, double %.284.i, double %a0
+  %"$phi436.0.2.0.i" = select i1 %.13.i, double %.313.i, double 0.000000e+00
+  %.334.i = fdiv double 1.000000e+00, %"$phi412.0.2.012.i"
+  %.336.i = fmul double %"$phi330.0.2.09.i", %.334.i
+  %.337.i = fneg double %.336.i
+  %.341.i = tail call double @llvm.fma.f64(double %.337.i, double %"$phi412.0.2.012.i", double %"$phi330.0.2.09.i")
+  %.346.i = tail call double @llvm.fmuladd.f64(double %.337.i, double %"$phi436.0.2.0.i", double %.341.i)
+  %.348.i = fadd double %"$phi354.0.2.0.i", %.346.i
+  %.351.i = fmul double %.334.i, %.348.i
+  %.355.i = tail call double @llvm.fabs.f64(double %.336.i)
+  %.356.i = fcmp olt double %.355.i, 1.000000e+300
+  %"$phi584.1.2.0.i" = select i1 %.356.i, double %.351.i, double 0.000000e+00
+  %.375.i = fadd double %.336.i, %"$phi584.1.2.0.i"
+  %.389.i = fadd double %.375.i, %.106.i.i
+  %"$phi606.0.2.0.i" = select i1 %.18.i, double %.389.i, double %.106.i.i
+  %.413.i = fcmp oeq double %"$phi44.0.2.0.i.i", 0.000000e+00
+  %.417.i = and i1 %.13.i, %.413.i
+  %.422.i = fcmp oeq double %a0, 0xFFF0000000000000
+  %.423.i = or i1 %.422.i, %.417.i
+  %"$phi688.0.2.0.i" = select i1 %.423.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i"
+  %.444.i = fcmp one double %a0, 0x7FF0000000000000
+  %"$phi728.0.2.0.i" = select i1 %.444.i, double %"$phi688.0.2.0.i", double %a0
+  ret double %"$phi728.0.2.0.i"
 }
 ;; nbgrad.polygamma.float32.float32.float32 nbgrad.kernels.polygamma 71bab1ae0c7fc19b
 declare double @llvm.floor.f64(double)
@@ -8653,6 +8681,8 @@ declare double @llvm.floor.f64(double)
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.pow.f64(double, double)
 
@@ -8665,7 +8695,7 @@ define internal float @nbgrad.polygamma.float32.float32.float32(float %a0, float
 B96.i:                                            ; preds = %0
   %.8.i.i = tail call double @llvm.fabs.f64(double %.10.i)
   %.18.i.i = fcmp olt float %a1, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %B126.endif.endif.endif.endif.i.i
+  br i1 %.18.i.i, label %B80.i.i, label %B96.endif.i
 
 B80.i.i:                                          ; preds = %B96.i
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8675,43 +8705,11 @@ B80.i.i:                                          ; preds = %B96.i
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %B126.endif.endif.endif.endif.i.i
+  br label %B96.endif.i
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %B126.endif.endif.endif.endif.i.i
-
-B126.endif.endif.endif.endif.i.i:                 ; preds = %B108.i.i, %B92.i.i, %B96.i
-  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
-  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
-  %2 = fcmp olt float %a1, 0.000000e+00
-  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
-  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
-  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
-  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
-  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
-  br i1 %2, label %B322.endif.i.i, label %B96.endif.i
-
-B322.endif.i.i:                                   ; preds = %B126.endif.endif.endif.endif.i.i
-  %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
-  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
-  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
-  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.11.i18.i.i, double 1.000000e+00)
-  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
-  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.11.i26.i.i, double 1.000000e+00)
-  %.244.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
   br label %B96.endif.i
 
 B126.i:                                           ; preds = %0
@@ -8721,7 +8719,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8751,7 +8749,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8759,7 +8757,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8792,18 +8790,18 @@ B202.i.i:                                         ; preds = %B76.i.i, %B516.i
   %.95.i.i = tail call double @llvm.pow.f64(double %x.3.1.i.i, double %.37.i.i)
   %.116.i.i = fmul double %.69.i, %.95.i.i
   %.121.i.i = fdiv double %.116.i.i, %x.3.1.i.i
-  %.356.i.i = fmul double %x.3.1.i.i, %x.3.1.i.i
+  %.356.i1.i = fmul double %x.3.1.i.i, %x.3.1.i.i
   %.97.i.i = fsub double 1.000000e+00, %.69.i
   %.99.i.i = tail call double @llvm.pow.f64(double %x.3.1.i.i, double %.97.i.i)
   %.101.i.i = fadd double %.69.i, -1.000000e+00
-  %.105.i1.i = fdiv double %.99.i.i, %.101.i.i
-  %.106.i2.i = fmul double %.95.i.i, 5.000000e-01
-  %.107.i3.i = fadd double %.105.i1.i, %.106.i2.i
-  %.109.i.i = fadd double %total.5.1.i.i, %.107.i3.i
+  %.105.i2.i = fdiv double %.99.i.i, %.101.i.i
+  %.106.i3.i = fmul double %.95.i.i, 5.000000e-01
+  %.107.i4.i = fadd double %.105.i2.i, %.106.i3.i
+  %.109.i.i = fadd double %total.5.1.i.i, %.107.i4.i
   %.306.i.i = fmul double %.121.i.i, 0x3FB5555555555555
-  %.308.i4.i = fadd double %.109.i.i, %.306.i.i
+  %.308.i.i = fadd double %.109.i.i, %.306.i.i
   %.314.i.i = tail call double @llvm.fabs.f64(double %.306.i.i)
-  %.316.i.i = tail call double @llvm.fabs.f64(double %.308.i4.i)
+  %.316.i.i = tail call double @llvm.fabs.f64(double %.308.i.i)
   %.317.i.i = fmul double %.316.i.i, 1.000000e-17
   %.318.i.i = fcmp ugt double %.314.i.i, %.317.i.i
   br i1 %.318.i.i, label %B202.1.i.i, label %B516.endif.i
@@ -8812,10 +8810,10 @@ B202.1.i.i:                                       ; preds = %B202.i.i
   %.350.i.i = fadd double %.69.i, 1.000000e+00
   %.352.i.i = fadd double %.69.i, 2.000000e+00
   %.353.i.i = fmul double %.350.i.i, %.352.i.i
-  %.360.i.i = fdiv double %.353.i.i, %.356.i.i
+  %.360.i.i = fdiv double %.353.i.i, %.356.i1.i
   %.362.i.i = fmul double %.360.i.i, %.121.i.i
   %.306.1.i.i = fmul double %.362.i.i, 0xBF56C16C16C16C17
-  %.308.1.i.i = fadd double %.308.i4.i, %.306.1.i.i
+  %.308.1.i.i = fadd double %.308.i.i, %.306.1.i.i
   %.314.1.i.i = tail call double @llvm.fabs.f64(double %.306.1.i.i)
   %.316.1.i.i = tail call double @llvm.fabs.f64(double %.308.1.i.i)
   %.317.1.i.i = fmul double %.316.1.i.i, 1.000000e-17
@@ -8826,7 +8824,7 @@ B202.2.i.i:                                       ; preds = %B202.1.i.i
   %.350.1.i.i = fadd double %.352.i.i, 1.000000e+00
   %.352.1.i.i = fadd double %.352.i.i, 2.000000e+00
   %.353.1.i.i = fmul double %.350.1.i.i, %.352.1.i.i
-  %.360.1.i.i = fdiv double %.353.1.i.i, %.356.i.i
+  %.360.1.i.i = fdiv double %.353.1.i.i, %.356.i1.i
   %.362.1.i.i = fmul double %.360.1.i.i, %.362.i.i
   %.306.2.i.i = fmul double %.362.1.i.i, 0x3F01566ABC011567
   %.308.2.i.i = fadd double %.308.1.i.i, %.306.2.i.i
@@ -8840,7 +8838,7 @@ B202.3.i.i:                                       ; preds = %B202.2.i.i
   %.350.2.i.i = fadd double %.352.1.i.i, 1.000000e+00
   %.352.2.i.i = fadd double %.352.1.i.i, 2.000000e+00
   %.353.2.i.i = fmul double %.350.2.i.i, %.352.2.i.i
-  %.360.2.i.i = fdiv double %.353.2.i.i, %.356.i.i
+  %.360.2.i.i = fdiv double %.353.2.i.i, %.356.i1.i
   %.362.2.i.i = fmul double %.360.2.i.i, %.362.1.i.i
   %.306.3.i.i = fmul double %.362.2.i.i, 0xBEABBD779334EF0B
   %.308.3.i.i = fadd double %.308.2.i.i, %.306.3.i.i
@@ -8854,7 +8852,7 @@ B202.4.i.i:                                       ; preds = %B202.3.i.i
   %.350.3.i.i = fadd double %.352.2.i.i, 1.000000e+00
   %.352.3.i.i = fadd double %.352.2.i.i, 2.000000e+00
   %.353.3.i.i = fmul double %.350.3.i.i, %.352.3.i.i
-  %.360.3.i.i = fdiv double %.353.3.i.i, %.356.i.i
+  %.360.3.i.i = fdiv double %.353.3.i.i, %.356.i1.i
   %.362.3.i.i = fmul double %.360.3.i.i, %.362.2.i.i
   %.306.4.i.i = fmul double %.362.3.i.i, 0x3E566A8F2BF70EBE
   %.308.4.i.i = fadd double %.308.3.i.i, %.306.4.i.i
@@ -8868,7 +8866,7 @@ B202.5.i.i:                                       ; preds = %B202.4.i.i
   %.350.4.i.i = fadd double %.352.3.i.i, 1.000000e+00
   %.352.4.i.i = fadd double %.352.3.i.i, 2.000000e+00
   %.353.4.i.i = fmul double %.350.4.i.i, %.352.4.i.i
-  %.360.4.i.i = fdiv double %.353.4.i.i, %.356.i.i
+  %.360.4.i.i = fdiv double %.353.4.i.i, %.356.i1.i
   %.362.4.i.i = fmul double %.360.4.i.i, %.362.3.i.i
   %.306.5.i.i = fmul double %.362.4.i.i, 0xBE022805D644267F
   %.308.5.i.i = fadd double %.308.4.i.i, %.306.5.i.i
@@ -8882,7 +8880,7 @@ B202.6.i.i:                                       ; preds = %B202.5.i.i
   %.350.5.i.i = fadd double %.352.4.i.i, 1.000000e+00
   %.352.5.i.i = fadd double %.352.4.i.i, 2.000000e+00
   %.353.5.i.i = fmul double %.350.5.i.i, %.352.5.i.i
-  %.360.5.i.i = fdiv double %.353.5.i.i, %.356.i.i
+  %.360.5.i.i = fdiv double %.353.5.i.i, %.356.i1.i
   %.362.5.i.i = fmul double %.360.5.i.i, %.362.4.i.i
   %.306.6.i.i = fmul double %.362.5.i.i, 0x3DAD6DB2C4E09162
   %.308.6.i.i = fadd double %.308.5.i.i, %.306.6.i.i
@@ -8896,7 +8894,7 @@ B202.7.i.i:                                       ; preds = %B202.6.i.i
   %.350.6.i.i = fadd double %.352.5.i.i, 1.000000e+00
   %.352.6.i.i = fadd double %.352.5.i.i, 2.000000e+00
   %.353.6.i.i = fmul double %.350.6.i.i, %.352.6.i.i
-  %.360.6.i.i = fdiv double %.353.6.i.i, %.356.i.i
+  %.360.6.i.i = fdiv double %.353.6.i.i, %.356.i1.i
   %.362.6.i.i = fmul double %.360.6.i.i, %.362.5.i.i
   %.306.7.i.i = fmul double %.362.6.i.i, 0xBD57DA4E1F79955C
   %.308.7.i.i = fadd double %.308.6.i.i, %.306.7.i.i
@@ -8910,7 +8908,7 @@ B202.8.i.i:                                       ; preds = %B202.7.i.i
   %.350.7.i.i = fadd double %.352.6.i.i, 1.000000e+00
   %.352.7.i.i = fadd double %.352.6.i.i, 2.000000e+00
   %.353.7.i.i = fmul double %.350.7.i.i, %.352.7.i.i
-  %.360.7.i.i = fdiv double %.353.7.i.i, %.356.i.i
+  %.360.7.i.i = fdiv double %.353.7.i.i, %.356.i1.i
   %.362.7.i.i = fmul double %.360.7.i.i, %.362.6.i.i
   %.306.8.i.i = fmul double %.362.7.i.i, 0x3D0355871D652E9E
   %.308.8.i.i = fadd double %.308.7.i.i, %.306.8.i.i
@@ -8924,10 +8922,10 @@ B202.9.i.i:                                       ; preds = %B202.8.i.i
   %.350.8.i.i = fadd double %.352.7.i.i, 1.000000e+00
   %.352.8.i.i = fadd double %.352.7.i.i, 2.000000e+00
   %.353.8.i.i = fmul double %.350.8.i.i, %.352.8.i.i
-  %.360.8.i.i = fdiv double %.353.8.i.i, %.356.i.i
+  %.360.8.i.i = fdiv double %.353.8.i.i, %.356.i1.i
   %.362.8.i.i = fmul double %.360.8.i.i, %.362.7.i.i
   %.306.9.i.i = fmul double %.362.8.i.i, 0x3CAF57D968CAACF1
-  %3 = fsub double %.308.8.i.i, %.306.9.i.i
+  %2 = fsub double %.308.8.i.i, %.306.9.i.i
   br label %B516.endif.i
 
 B554.i:                                           ; preds = %B504.i
@@ -8939,7 +8937,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -9103,24 +9101,16 @@ B202.9.i126.i:                                    ; preds = %B202.8.i114.i
   %.360.8.i130.i = fdiv double %.353.8.i129.i, %.356.i15.i
   %.362.8.i131.i = fmul double %.360.8.i130.i, %.362.7.i119.i
   %.306.9.i132.i = fmul double %.362.8.i131.i, 0x3CAF57D968CAACF1
-  %4 = fsub double %.308.8.i121.i, %.306.9.i132.i
+  %3 = fsub double %.308.8.i121.i, %.306.9.i132.i
   br label %B640.endif.i
 
-B96.endif.i:                                      ; preds = %B322.endif.i.i, %B126.endif.endif.endif.endif.i.i
-  %"$phi316.0.2.09.i.i" = phi double [ %.12.i19.i.i, %B322.endif.i.i ], [ -1.000000e+00, %B126.endif.endif.endif.endif.i.i ]
-  %"$phi360.0.2.0.i.i" = phi double [ %.244.i.i, %B322.endif.i.i ], [ %.10.i, %B126.endif.endif.endif.endif.i.i ]
-  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
+B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i, %B96.i
+  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
+  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
+  %.13.i.i = fcmp olt float %a1, 0.000000e+00
   %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
   %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
   %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
-  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
   %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
   %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFE096D0F5E5E243)
   %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0xBFBEDFB5B8E61A7F)
@@ -9129,71 +9119,123 @@ B96.endif.i:                                      ; preds = %B322.endif.i.i, %B1
   %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7B59A68D5680EA)
   %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FA20B60B568196F)
   %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0x3FA555555555574E)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
   %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.76.i.i, double %.21.i.i.i, double %.13.i.i.i)
   %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
+  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
   %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
+  %.105.i.i = fsub double %.67.i.i, %.103.i.i
+  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
+  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
   %.8.i1.i.i = bitcast double %.103.i.i to i64
   %.13.i2.i.i = add nsw i64 %.8.i1.i.i, -4604544271217802189
+  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
   %.19.i4.i.i = ashr i64 %.13.i2.i.i, 52
   %.20.i5.i.i = add nsw i64 %.19.i4.i.i, 4843621399236968448
   %.21.i6.i.i = bitcast i64 %.20.i5.i.i to double
   %.22.i7.i.i = fadd double %.21.i6.i.i, 0xC338000000000000
-  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
+  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
+  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
+  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
+  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
+  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
+  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
   %.59.i.i.i = sub nsw i64 %.8.i1.i.i, %.14.i3.i.i
   %.64.i.i.i = bitcast i64 %.59.i.i.i to double
   %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.105.i.i = fsub double %.67.i.i, %.103.i.i
-  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
-  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
   %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
   %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
   %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
   %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
   %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
   %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
   %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
   %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
   %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
   %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
   %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
+  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
+  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
   %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
+  %.100.i.i.i = fneg double %.66.i.i.i
+  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
   %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %5 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %5
+  %4 = fsub double %.102.i.i.i, %.19.i.i.i.i
+  %.104.i.i.i = fadd double %.66.i.i.i, %4
   %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.262.i.i = fdiv double %"$phi316.0.2.09.i.i", %"$phi360.0.2.0.i.i"
-  %.274.i.i = fadd double %.106.i.i.i, %.262.i.i
-  %"$phi388.0.2.0.i.i" = select i1 %.18.i.i, double %.274.i.i, double %.106.i.i.i
-  %.298.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
-  %.302.i.i = and i1 %2, %.298.i.i
-  %.307.i.i = fcmp oeq float %a1, 0xFFF0000000000000
-  %.308.i.i = or i1 %.307.i.i, %.302.i.i
-  %"$phi470.0.2.0.i.i" = select i1 %.308.i.i, double 0x7FF8000000000000, double %"$phi388.0.2.0.i.i"
-  %.329.i.i = fcmp one float %a1, 0x7FF0000000000000
-  %"$phi510.0.2.0.i.i" = select i1 %.329.i.i, double %"$phi470.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
+  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
+  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
+  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
+  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
+  %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
+  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
+  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
+  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
+  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
+  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
+  %.12.i19.i.i = fmul double %.168.i.i, %.11.i18.i.i
+  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
+  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
+  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
+  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
+  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
+  %.12.i27.i.i = fmul double %.168.i.i, %.11.i26.i.i
+  %.202.i.i = fadd double %.12.i19.i.i, 1.000000e+00
+  %.225.i.i = fsub double 1.000000e+00, %.202.i.i
+  %.229.i.i = fadd double %.12.i19.i.i, %.225.i.i
+  %"$phi354.0.2.0.i.i" = select i1 %.13.i.i, double %.229.i.i, double 0.000000e+00
+  %"$phi330.0.2.09.i.i" = select i1 %.13.i.i, double %.202.i.i, double -1.000000e+00
+  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
+  %.284.i.i = fadd double %"$phi44.0.2.0.i.i.i", %.278.i.i
+  %.309.i.i = fsub double %"$phi44.0.2.0.i.i.i", %.284.i.i
+  %.313.i.i = fadd double %.278.i.i, %.309.i.i
+  %"$phi412.0.2.012.i.i" = select i1 %.13.i.i, double %.284.i.i, double %.10.i
+  %"$phi436.0.2.0.i.i" = select i1 %.13.i.i, double %.313.i.i, double 0.000000e+00
+  %.334.i.i = fdiv double 1.000000e+00, %"$phi412.0.2.012.i.i"
+  %.336.i.i = fmul double %"$phi330.0.2.09.i.i", %.334.i.i
+  %.337.i.i = fneg double %.336.i.i
+  %.341.i.i = tail call double @llvm.fma.f64(double %.337.i.i, double %"$phi412.0.2.012.i.i", double %"$phi330.0.2.09.i.i")
+  %.346.i.i = tail call double @llvm.fmuladd.f64(double %.337.i.i, double %"$phi436.0.2.0.i.i", double %.341.i.i)
+  %.348.i.i = fadd double %"$phi354.0.2.0.i.i", %.346.i.i
+  %.351.i.i = fmul double %.334.i.i, %.348.i.i
+  %.355.i.i = tail call double @llvm.fabs.f64(double %.336.i.i)
+  %.356.i.i = fcmp olt double %.355.i.i, 1.000000e+300
+  %"$phi584.1.2.0.i.i" = select i1 %.356.i.i, double %.351.i.i, double 0.000000e+00
+  %.375.i.i = fadd double %.336.i.i, %"$phi584.1.2.0.i.i"
+  %.389.i.i = fadd double %.375.i.i, %.106.i.i.i
+  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.106.i.i.i
+  %.413.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
+  %.417.i.i = and i1 %.13.i.i, %.413.i.i
+  %.422.i.i = fcmp oeq float %a1, 0xFFF0000000000000
+  %.423.i.i = or i1 %.422.i.i, %.417.i.i
+  %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
+  %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
+  %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
-  %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i4.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %3, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
+  %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
-  %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %4, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
+  %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
   %.259.i = fsub double 1.000000e+00, %.10.i
   %.27.i147.i = fcmp olt double %.259.i, %.22.i6.i
   br i1 %.27.i147.i, label %B36.i274.i, label %B202.i149.i
@@ -9353,11 +9395,11 @@ B202.9.i266.i:                                    ; preds = %B202.8.i254.i
   %.360.8.i270.i = fdiv double %.353.8.i269.i, %.356.i155.i
   %.362.8.i271.i = fmul double %.360.8.i270.i, %.362.7.i259.i
   %.306.9.i272.i = fmul double %.362.8.i271.i, 0x3CAF57D968CAACF1
-  %6 = fsub double %.308.8.i261.i, %.306.9.i272.i
+  %5 = fsub double %.308.8.i261.i, %.306.9.i272.i
   br label %B640.endif.endif.i
 
 B640.endif.endif.i:                               ; preds = %B36.i274.i, %B202.9.i266.i, %B202.8.i254.i, %B202.7.i242.i, %B202.6.i230.i, %B202.5.i218.i, %B202.4.i206.i, %B202.3.i194.i, %B202.2.i182.i, %B202.1.i170.i, %B202.i149.i
-  %storemerge.i169.i = phi double [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %6, %B202.9.i266.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.65.i280.i, %B36.i274.i ]
+  %storemerge.i169.i = phi double [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %5, %B202.9.i266.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.65.i280.i, %B36.i274.i ]
   %.293.i = fsub double 1.000000e+00, %.209.i
   %.27.i287.i = fcmp olt double %.293.i, %.22.i6.i
   br i1 %.27.i287.i, label %B36.i414.i, label %B202.i289.i
@@ -9517,20 +9559,20 @@ B202.9.i406.i:                                    ; preds = %B202.8.i394.i
   %.360.8.i410.i = fdiv double %.353.8.i409.i, %.356.i295.i
   %.362.8.i411.i = fmul double %.360.8.i410.i, %.362.7.i399.i
   %.306.9.i412.i = fmul double %.362.8.i411.i, 0x3CAF57D968CAACF1
-  %7 = fsub double %.308.8.i401.i, %.306.9.i412.i
+  %6 = fsub double %.308.8.i401.i, %.306.9.i412.i
   br label %B640.endif.endif.endif.i
 
 B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9.i406.i, %B202.8.i394.i, %B202.7.i382.i, %B202.6.i370.i, %B202.5.i358.i, %B202.4.i346.i, %B202.3.i334.i, %B202.2.i322.i, %B202.1.i310.i, %B202.i289.i
-  %storemerge.i309.i = phi double [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %7, %B202.9.i406.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.65.i420.i, %B36.i414.i ]
+  %storemerge.i309.i = phi double [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %6, %B202.9.i406.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.65.i420.i, %B36.i414.i ]
   %.287.i = fsub double %storemerge.i29.i, %storemerge.i169.i
   %.344.i = fneg double %.287.i
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
-  %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi510.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
+_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+  %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
 }
@@ -9541,6 +9583,8 @@ declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
+declare double @llvm.fma.f64(double, double, double)
+
 declare double @llvm.pow.f64(double, double)
 
 define internal double @nbgrad.polygamma.float64.float64.float64(double %a0, double %a1) alwaysinline {
@@ -9550,7 +9594,7 @@ define internal double @nbgrad.polygamma.float64.float64.float64(double %a0, dou
 B96.i:                                            ; preds = %0
   %.8.i.i = tail call double @llvm.fabs.f64(double %a1)
   %.18.i.i = fcmp olt double %a1, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %B126.endif.endif.endif.endif.i.i
+  br i1 %.18.i.i, label %B80.i.i, label %B96.endif.i
 
 B80.i.i:                                          ; preds = %B96.i
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -9560,43 +9604,11 @@ B80.i.i:                                          ; preds = %B96.i
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %B126.endif.endif.endif.endif.i.i
+  br label %B96.endif.i
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %B126.endif.endif.endif.endif.i.i
-
-B126.endif.endif.endif.endif.i.i:                 ; preds = %B108.i.i, %B92.i.i, %B96.i
-  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
-  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
-  %2 = fcmp olt double %a1, 0.000000e+00
-  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
-  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
-  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
-  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
-  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
-  br i1 %2, label %B322.endif.i.i, label %B96.endif.i
-
-B322.endif.i.i:                                   ; preds = %B126.endif.endif.endif.endif.i.i
-  %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
-  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
-  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
-  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.11.i18.i.i, double 1.000000e+00)
-  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
-  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.11.i26.i.i, double 1.000000e+00)
-  %.244.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
   br label %B96.endif.i
 
 B126.i:                                           ; preds = %0
@@ -9606,7 +9618,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9636,7 +9648,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9644,7 +9656,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9677,18 +9689,18 @@ B202.i.i:                                         ; preds = %B76.i.i, %B516.i
   %.95.i.i = tail call double @llvm.pow.f64(double %x.3.1.i.i, double %.37.i.i)
   %.116.i.i = fmul double %.67.i, %.95.i.i
   %.121.i.i = fdiv double %.116.i.i, %x.3.1.i.i
-  %.356.i.i = fmul double %x.3.1.i.i, %x.3.1.i.i
+  %.356.i1.i = fmul double %x.3.1.i.i, %x.3.1.i.i
   %.97.i.i = fsub double 1.000000e+00, %.67.i
   %.99.i.i = tail call double @llvm.pow.f64(double %x.3.1.i.i, double %.97.i.i)
   %.101.i.i = fadd double %.67.i, -1.000000e+00
-  %.105.i1.i = fdiv double %.99.i.i, %.101.i.i
-  %.106.i2.i = fmul double %.95.i.i, 5.000000e-01
-  %.107.i3.i = fadd double %.105.i1.i, %.106.i2.i
-  %.109.i.i = fadd double %total.5.1.i.i, %.107.i3.i
+  %.105.i2.i = fdiv double %.99.i.i, %.101.i.i
+  %.106.i3.i = fmul double %.95.i.i, 5.000000e-01
+  %.107.i4.i = fadd double %.105.i2.i, %.106.i3.i
+  %.109.i.i = fadd double %total.5.1.i.i, %.107.i4.i
   %.306.i.i = fmul double %.121.i.i, 0x3FB5555555555555
-  %.308.i4.i = fadd double %.109.i.i, %.306.i.i
+  %.308.i.i = fadd double %.109.i.i, %.306.i.i
   %.314.i.i = tail call double @llvm.fabs.f64(double %.306.i.i)
-  %.316.i.i = tail call double @llvm.fabs.f64(double %.308.i4.i)
+  %.316.i.i = tail call double @llvm.fabs.f64(double %.308.i.i)
   %.317.i.i = fmul double %.316.i.i, 1.000000e-17
   %.318.i.i = fcmp ugt double %.314.i.i, %.317.i.i
   br i1 %.318.i.i, label %B202.1.i.i, label %B516.endif.i
@@ -9697,10 +9709,10 @@ B202.1.i.i:                                       ; preds = %B202.i.i
   %.350.i.i = fadd double %.67.i, 1.000000e+00
   %.352.i.i = fadd double %.67.i, 2.000000e+00
   %.353.i.i = fmul double %.350.i.i, %.352.i.i
-  %.360.i.i = fdiv double %.353.i.i, %.356.i.i
+  %.360.i.i = fdiv double %.353.i.i, %.356.i1.i
   %.362.i.i = fmul double %.360.i.i, %.121.i.i
   %.306.1.i.i = fmul double %.362.i.i, 0xBF56C16C16C16C17
-  %.308.1.i.i = fadd double %.308.i4.i, %.306.1.i.i
+  %.308.1.i.i = fadd double %.308.i.i, %.306.1.i.i
   %.314.1.i.i = tail call double @llvm.fabs.f64(double %.306.1.i.i)
   %.316.1.i.i = tail call double @llvm.fabs.f64(double %.308.1.i.i)
   %.317.1.i.i = fmul double %.316.1.i.i, 1.000000e-17
@@ -9711,7 +9723,7 @@ B202.2.i.i:                                       ; preds = %B202.1.i.i
   %.350.1.i.i = fadd double %.352.i.i, 1.000000e+00
   %.352.1.i.i = fadd double %.352.i.i, 2.000000e+00
   %.353.1.i.i = fmul double %.350.1.i.i, %.352.1.i.i
-  %.360.1.i.i = fdiv double %.353.1.i.i, %.356.i.i
+  %.360.1.i.i = fdiv double %.353.1.i.i, %.356.i1.i
   %.362.1.i.i = fmul double %.360.1.i.i, %.362.i.i
   %.306.2.i.i = fmul double %.362.1.i.i, 0x3F01566ABC011567
   %.308.2.i.i = fadd double %.308.1.i.i, %.306.2.i.i
@@ -9725,7 +9737,7 @@ B202.3.i.i:                                       ; preds = %B202.2.i.i
   %.350.2.i.i = fadd double %.352.1.i.i, 1.000000e+00
   %.352.2.i.i = fadd double %.352.1.i.i, 2.000000e+00
   %.353.2.i.i = fmul double %.350.2.i.i, %.352.2.i.i
-  %.360.2.i.i = fdiv double %.353.2.i.i, %.356.i.i
+  %.360.2.i.i = fdiv double %.353.2.i.i, %.356.i1.i
   %.362.2.i.i = fmul double %.360.2.i.i, %.362.1.i.i
   %.306.3.i.i = fmul double %.362.2.i.i, 0xBEABBD779334EF0B
   %.308.3.i.i = fadd double %.308.2.i.i, %.306.3.i.i
@@ -9739,7 +9751,7 @@ B202.4.i.i:                                       ; preds = %B202.3.i.i
   %.350.3.i.i = fadd double %.352.2.i.i, 1.000000e+00
   %.352.3.i.i = fadd double %.352.2.i.i, 2.000000e+00
   %.353.3.i.i = fmul double %.350.3.i.i, %.352.3.i.i
-  %.360.3.i.i = fdiv double %.353.3.i.i, %.356.i.i
+  %.360.3.i.i = fdiv double %.353.3.i.i, %.356.i1.i
   %.362.3.i.i = fmul double %.360.3.i.i, %.362.2.i.i
   %.306.4.i.i = fmul double %.362.3.i.i, 0x3E566A8F2BF70EBE
   %.308.4.i.i = fadd double %.308.3.i.i, %.306.4.i.i
@@ -9753,7 +9765,7 @@ B202.5.i.i:                                       ; preds = %B202.4.i.i
   %.350.4.i.i = fadd double %.352.3.i.i, 1.000000e+00
   %.352.4.i.i = fadd double %.352.3.i.i, 2.000000e+00
   %.353.4.i.i = fmul double %.350.4.i.i, %.352.4.i.i
-  %.360.4.i.i = fdiv double %.353.4.i.i, %.356.i.i
+  %.360.4.i.i = fdiv double %.353.4.i.i, %.356.i1.i
   %.362.4.i.i = fmul double %.360.4.i.i, %.362.3.i.i
   %.306.5.i.i = fmul double %.362.4.i.i, 0xBE022805D644267F
   %.308.5.i.i = fadd double %.308.4.i.i, %.306.5.i.i
@@ -9767,7 +9779,7 @@ B202.6.i.i:                                       ; preds = %B202.5.i.i
   %.350.5.i.i = fadd double %.352.4.i.i, 1.000000e+00
   %.352.5.i.i = fadd double %.352.4.i.i, 2.000000e+00
   %.353.5.i.i = fmul double %.350.5.i.i, %.352.5.i.i
-  %.360.5.i.i = fdiv double %.353.5.i.i, %.356.i.i
+  %.360.5.i.i = fdiv double %.353.5.i.i, %.356.i1.i
   %.362.5.i.i = fmul double %.360.5.i.i, %.362.4.i.i
   %.306.6.i.i = fmul double %.362.5.i.i, 0x3DAD6DB2C4E09162
   %.308.6.i.i = fadd double %.308.5.i.i, %.306.6.i.i
@@ -9781,7 +9793,7 @@ B202.7.i.i:                                       ; preds = %B202.6.i.i
   %.350.6.i.i = fadd double %.352.5.i.i, 1.000000e+00
   %.352.6.i.i = fadd double %.352.5.i.i, 2.000000e+00
   %.353.6.i.i = fmul double %.350.6.i.i, %.352.6.i.i
-  %.360.6.i.i = fdiv double %.353.6.i.i, %.356.i.i
+  %.360.6.i.i = fdiv double %.353.6.i.i, %.356.i1.i
   %.362.6.i.i = fmul double %.360.6.i.i, %.362.5.i.i
   %.306.7.i.i = fmul double %.362.6.i.i, 0xBD57DA4E1F79955C
   %.308.7.i.i = fadd double %.308.6.i.i, %.306.7.i.i
@@ -9795,7 +9807,7 @@ B202.8.i.i:                                       ; preds = %B202.7.i.i
   %.350.7.i.i = fadd double %.352.6.i.i, 1.000000e+00
   %.352.7.i.i = fadd double %.352.6.i.i, 2.000000e+00
   %.353.7.i.i = fmul double %.350.7.i.i, %.352.7.i.i
-  %.360.7.i.i = fdiv double %.353.7.i.i, %.356.i.i
+  %.360.7.i.i = fdiv double %.353.7.i.i, %.356.i1.i
   %.362.7.i.i = fmul double %.360.7.i.i, %.362.6.i.i
   %.306.8.i.i = fmul double %.362.7.i.i, 0x3D0355871D652E9E
   %.308.8.i.i = fadd double %.308.7.i.i, %.306.8.i.i
@@ -9809,10 +9821,10 @@ B202.9.i.i:                                       ; preds = %B202.8.i.i
   %.350.8.i.i = fadd double %.352.7.i.i, 1.000000e+00
   %.352.8.i.i = fadd double %.352.7.i.i, 2.000000e+00
   %.353.8.i.i = fmul double %.350.8.i.i, %.352.8.i.i
-  %.360.8.i.i = fdiv double %.353.8.i.i, %.356.i.i
+  %.360.8.i.i = fdiv double %.353.8.i.i, %.356.i1.i
   %.362.8.i.i = fmul double %.360.8.i.i, %.362.7.i.i
   %.306.9.i.i = fmul double %.362.8.i.i, 0x3CAF57D968CAACF1
-  %3 = fsub double %.308.8.i.i, %.306.9.i.i
+  %2 = fsub double %.308.8.i.i, %.306.9.i.i
   br label %B516.endif.i
 
 B554.i:                                           ; preds = %B504.i
@@ -9824,7 +9836,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -9988,24 +10000,16 @@ B202.9.i126.i:                                    ; preds = %B202.8.i114.i
   %.360.8.i130.i = fdiv double %.353.8.i129.i, %.356.i15.i
   %.362.8.i131.i = fmul double %.360.8.i130.i, %.362.7.i119.i
   %.306.9.i132.i = fmul double %.362.8.i131.i, 0x3CAF57D968CAACF1
-  %4 = fsub double %.308.8.i121.i, %.306.9.i132.i
+  %3 = fsub double %.308.8.i121.i, %.306.9.i132.i
   br label %B640.endif.i
 
-B96.endif.i:                                      ; preds = %B322.endif.i.i, %B126.endif.endif.endif.endif.i.i
-  %"$phi316.0.2.09.i.i" = phi double [ %.12.i19.i.i, %B322.endif.i.i ], [ -1.000000e+00, %B126.endif.endif.endif.endif.i.i ]
-  %"$phi360.0.2.0.i.i" = phi double [ %.244.i.i, %B322.endif.i.i ], [ %a1, %B126.endif.endif.endif.endif.i.i ]
-  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
+B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i, %B96.i
+  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
+  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
+  %.13.i.i = fcmp olt double %a1, 0.000000e+00
   %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
   %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
   %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
-  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
   %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
   %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFE096D0F5E5E243)
   %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0xBFBEDFB5B8E61A7F)
@@ -10014,71 +10018,123 @@ B96.endif.i:                                      ; preds = %B322.endif.i.i, %B1
   %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7B59A68D5680EA)
   %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FA20B60B568196F)
   %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0x3FA555555555574E)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
   %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.76.i.i, double %.21.i.i.i, double %.13.i.i.i)
   %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
+  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
   %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
+  %.105.i.i = fsub double %.67.i.i, %.103.i.i
+  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
+  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
   %.8.i1.i.i = bitcast double %.103.i.i to i64
   %.13.i2.i.i = add nsw i64 %.8.i1.i.i, -4604544271217802189
+  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
   %.19.i4.i.i = ashr i64 %.13.i2.i.i, 52
   %.20.i5.i.i = add nsw i64 %.19.i4.i.i, 4843621399236968448
   %.21.i6.i.i = bitcast i64 %.20.i5.i.i to double
   %.22.i7.i.i = fadd double %.21.i6.i.i, 0xC338000000000000
-  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
+  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
+  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
+  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
+  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
+  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
+  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
   %.59.i.i.i = sub nsw i64 %.8.i1.i.i, %.14.i3.i.i
   %.64.i.i.i = bitcast i64 %.59.i.i.i to double
   %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.105.i.i = fsub double %.67.i.i, %.103.i.i
-  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
-  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
   %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
   %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
   %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
   %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
   %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
   %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
   %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
   %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
   %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
   %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
   %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
   %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
+  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
+  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
   %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
+  %.100.i.i.i = fneg double %.66.i.i.i
+  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
   %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %5 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %5
+  %4 = fsub double %.102.i.i.i, %.19.i.i.i.i
+  %.104.i.i.i = fadd double %.66.i.i.i, %4
   %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.262.i.i = fdiv double %"$phi316.0.2.09.i.i", %"$phi360.0.2.0.i.i"
-  %.274.i.i = fadd double %.106.i.i.i, %.262.i.i
-  %"$phi388.0.2.0.i.i" = select i1 %.18.i.i, double %.274.i.i, double %.106.i.i.i
-  %.298.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
-  %.302.i.i = and i1 %2, %.298.i.i
-  %.307.i.i = fcmp oeq double %a1, 0xFFF0000000000000
-  %.308.i.i = or i1 %.307.i.i, %.302.i.i
-  %"$phi470.0.2.0.i.i" = select i1 %.308.i.i, double 0x7FF8000000000000, double %"$phi388.0.2.0.i.i"
-  %.329.i.i = fcmp one double %a1, 0x7FF0000000000000
-  %"$phi510.0.2.0.i.i" = select i1 %.329.i.i, double %"$phi470.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
+  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
+  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
+  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
+  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
+  %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
+  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
+  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
+  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
+  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
+  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
+  %.12.i19.i.i = fmul double %.168.i.i, %.11.i18.i.i
+  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
+  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
+  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
+  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
+  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
+  %.12.i27.i.i = fmul double %.168.i.i, %.11.i26.i.i
+  %.202.i.i = fadd double %.12.i19.i.i, 1.000000e+00
+  %.225.i.i = fsub double 1.000000e+00, %.202.i.i
+  %.229.i.i = fadd double %.12.i19.i.i, %.225.i.i
+  %"$phi354.0.2.0.i.i" = select i1 %.13.i.i, double %.229.i.i, double 0.000000e+00
+  %"$phi330.0.2.09.i.i" = select i1 %.13.i.i, double %.202.i.i, double -1.000000e+00
+  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
+  %.284.i.i = fadd double %"$phi44.0.2.0.i.i.i", %.278.i.i
+  %.309.i.i = fsub double %"$phi44.0.2.0.i.i.i", %.284.i.i
+  %.313.i.i = fadd double %.278.i.i, %.309.i.i
+  %"$phi412.0.2.012.i.i" = select i1 %.13.i.i, double %.284.i.i, double %a1
+  %"$phi436.0.2.0.i.i" = select i1 %.13.i.i, double %.313.i.i, double 0.000000e+00
+  %.334.i.i = fdiv double 1.000000e+00, %"$phi412.0.2.012.i.i"
+  %.336.i.i = fmul double %"$phi330.0.2.09.i.i", %.334.i.i
+  %.337.i.i = fneg double %.336.i.i
+  %.341.i.i = tail call double @llvm.fma.f64(double %.337.i.i, double %"$phi412.0.2.012.i.i", double %"$phi330.0.2.09.i.i")
+  %.346.i.i = tail call double @llvm.fmuladd.f64(double %.337.i.i, double %"$phi436.0.2.0.i.i", double %.341.i.i)
+  %.348.i.i = fadd double %"$phi354.0.2.0.i.i", %.346.i.i
+  %.351.i.i = fmul double %.334.i.i, %.348.i.i
+  %.355.i.i = tail call double @llvm.fabs.f64(double %.336.i.i)
+  %.356.i.i = fcmp olt double %.355.i.i, 1.000000e+300
+  %"$phi584.1.2.0.i.i" = select i1 %.356.i.i, double %.351.i.i, double 0.000000e+00
+  %.375.i.i = fadd double %.336.i.i, %"$phi584.1.2.0.i.i"
+  %.389.i.i = fadd double %.375.i.i, %.106.i.i.i
+  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.106.i.i.i
+  %.413.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
+  %.417.i.i = and i1 %.13.i.i, %.413.i.i
+  %.422.i.i = fcmp oeq double %a1, 0xFFF0000000000000
+  %.423.i.i = or i1 %.422.i.i, %.417.i.i
+  %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
+  %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
+  %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
-  %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i4.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %3, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
+  %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
-  %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %4, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
+  %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
   %.257.i = fsub double 1.000000e+00, %a1
   %.27.i147.i = fcmp olt double %.257.i, %.22.i6.i
   br i1 %.27.i147.i, label %B36.i274.i, label %B202.i149.i
@@ -10238,11 +10294,11 @@ B202.9.i266.i:                                    ; preds = %B202.8.i254.i
   %.360.8.i270.i = fdiv double %.353.8.i269.i, %.356.i155.i
   %.362.8.i271.i = fmul double %.360.8.i270.i, %.362.7.i259.i
   %.306.9.i272.i = fmul double %.362.8.i271.i, 0x3CAF57D968CAACF1
-  %6 = fsub double %.308.8.i261.i, %.306.9.i272.i
+  %5 = fsub double %.308.8.i261.i, %.306.9.i272.i
   br label %B640.endif.endif.i
 
 B640.endif.endif.i:                               ; preds = %B36.i274.i, %B202.9.i266.i, %B202.8.i254.i, %B202.7.i242.i, %B202.6.i230.i, %B202.5.i218.i, %B202.4.i206.i, %B202.3.i194.i, %B202.2.i182.i, %B202.1.i170.i, %B202.i149.i
-  %storemerge.i169.i = phi double [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %6, %B202.9.i266.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.65.i280.i, %B36.i274.i ]
+  %storemerge.i169.i = phi double [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %5, %B202.9.i266.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.65.i280.i, %B36.i274.i ]
   %.291.i = fsub double 1.000000e+00, %.207.i
   %.27.i287.i = fcmp olt double %.291.i, %.22.i6.i
   br i1 %.27.i287.i, label %B36.i414.i, label %B202.i289.i
@@ -10402,20 +10458,20 @@ B202.9.i406.i:                                    ; preds = %B202.8.i394.i
   %.360.8.i410.i = fdiv double %.353.8.i409.i, %.356.i295.i
   %.362.8.i411.i = fmul double %.360.8.i410.i, %.362.7.i399.i
   %.306.9.i412.i = fmul double %.362.8.i411.i, 0x3CAF57D968CAACF1
-  %7 = fsub double %.308.8.i401.i, %.306.9.i412.i
+  %6 = fsub double %.308.8.i401.i, %.306.9.i412.i
   br label %B640.endif.endif.endif.i
 
 B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9.i406.i, %B202.8.i394.i, %B202.7.i382.i, %B202.6.i370.i, %B202.5.i358.i, %B202.4.i346.i, %B202.3.i334.i, %B202.2.i322.i, %B202.1.i310.i, %B202.i289.i
-  %storemerge.i309.i = phi double [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %7, %B202.9.i406.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.65.i420.i, %B36.i414.i ]
+  %storemerge.i309.i = phi double [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %6, %B202.9.i406.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.65.i420.i, %B36.i414.i ]
   %.285.i = fsub double %storemerge.i29.i, %storemerge.i169.i
   %.342.i = fneg double %.285.i
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
-  %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi510.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
+_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+  %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
 ;; nbgrad.sinc_derivative.float32.float32.float32 nbgrad.kernels.sinc 2652e78a88093edc
@@ -12357,7 +12413,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12369,12 +12425,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12384,7 +12440,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12427,7 +12483,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12439,12 +12495,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -12454,7 +12510,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12498,7 +12554,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12510,12 +12566,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12525,7 +12581,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12568,7 +12624,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12580,12 +12636,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12595,7 +12651,455 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.150.i = getelementptr i8, ptr %a3, i64 16
+  %.151.i = load i64, ptr %.150.i, align 8
+  %.157.i = load i64, ptr %a3, align 8
+  %.239141.not.i = icmp slt i64 %.157.i, 1
+  %.367130.not.i = icmp slt i64 %.151.i, 1
+  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.151.i, 3
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 12
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 12
+  %2 = shl i64 %.151.i, 2
+  %3 = icmp samesign ult i64 %.151.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
+  %.283.us.i = load i64, ptr %.282.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.283.us.i, 2
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.373129131.us.i, 2
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -12
+  %.409.us.i = load i32, ptr %scevgep9.i, align 4
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -12
+  %.416.us.i = load i32, ptr %scevgep18.i, align 4
+  %.419.us.i = add i32 %.416.us.i, %.409.us.i
+  store i32 %.419.us.i, ptr %scevgep9.i, align 4
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.409.us.1.i = load i32, ptr %scevgep7.i, align 4
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.416.us.1.i = load i32, ptr %scevgep16.i, align 4
+  %.419.us.1.i = add i32 %.416.us.1.i, %.409.us.1.i
+  store i32 %.419.us.1.i, ptr %scevgep7.i, align 4
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -4
+  %.409.us.2.i = load i32, ptr %scevgep5.i, align 4
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -4
+  %.416.us.2.i = load i32, ptr %scevgep14.i, align 4
+  %.419.us.2.i = add i32 %.416.us.2.i, %.409.us.2.i
+  store i32 %.419.us.2.i, ptr %scevgep5.i, align 4
+  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
+  %.409.us.3.i = load i32, ptr %scevgep8.i, align 4
+  %.416.us.3.i = load i32, ptr %scevgep17.i, align 4
+  %.419.us.3.i = add i32 %.416.us.3.i, %.409.us.3.i
+  store i32 %.419.us.3.i, ptr %scevgep8.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.373129131.us.epil.init.i, 2
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
+  %9 = shl i64 %8, 2
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.409.us.epil.i = load i32, ptr %scevgep24.i, align 4
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.416.us.epil.i = load i32, ptr %scevgep22.i, align 4
+  %.419.us.epil.i = add i32 %.416.us.epil.i, %.409.us.epil.i
+  store i32 %.419.us.epil.i, ptr %scevgep24.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.149.i = getelementptr i8, ptr %a3, i64 16
+  %.150.i = load i64, ptr %.149.i, align 8
+  %.156.i = load i64, ptr %a3, align 8
+  %.238141.not.i = icmp slt i64 %.156.i, 1
+  %.366130.not.i = icmp slt i64 %.150.i, 1
+  %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.150.i, 3
+  %unroll_iter.i = and i64 %.150.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 24
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 24
+  %2 = shl i64 %.150.i, 3
+  %3 = icmp samesign ult i64 %.150.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.244136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.251.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.281.us.i = getelementptr i64, ptr %a0, i64 %.244136142.us.i
+  %.282.us.i = load i64, ptr %.281.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.282.us.i, 3
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.372129131.us.i = phi i64 [ %.379.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.372129131.us.i, 3
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -24
+  %.408.us.i = load i64, ptr %scevgep9.i, align 8
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -24
+  %.415.us.i = load i64, ptr %scevgep18.i, align 8
+  %.416.us.i = add nsw i64 %.415.us.i, %.408.us.i
+  store i64 %.416.us.i, ptr %scevgep9.i, align 8
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -16
+  %.408.us.1.i = load i64, ptr %scevgep7.i, align 8
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -16
+  %.415.us.1.i = load i64, ptr %scevgep16.i, align 8
+  %.416.us.1.i = add nsw i64 %.415.us.1.i, %.408.us.1.i
+  store i64 %.416.us.1.i, ptr %scevgep7.i, align 8
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.408.us.2.i = load i64, ptr %scevgep5.i, align 8
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.415.us.2.i = load i64, ptr %scevgep14.i, align 8
+  %.416.us.2.i = add nsw i64 %.415.us.2.i, %.408.us.2.i
+  store i64 %.416.us.2.i, ptr %scevgep5.i, align 8
+  %.379.us.3.i = add nuw nsw i64 %.372129131.us.i, 4
+  %.408.us.3.i = load i64, ptr %scevgep8.i, align 8
+  %.415.us.3.i = load i64, ptr %scevgep17.i, align 8
+  %.416.us.3.i = add nsw i64 %.415.us.3.i, %.408.us.3.i
+  store i64 %.416.us.3.i, ptr %scevgep8.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.379.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.372129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.372129131.us.epil.init.i, 3
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.372129131.us.epil.init.i, %.282.us.i
+  %9 = shl i64 %8, 3
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.408.us.epil.i = load i64, ptr %scevgep24.i, align 8
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.415.us.epil.i = load i64, ptr %scevgep22.i, align 8
+  %.416.us.epil.i = add nsw i64 %.415.us.epil.i, %.408.us.epil.i
+  store i64 %.416.us.epil.i, ptr %scevgep24.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.251.us.i = add nuw nsw i64 %.244136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.150.i = getelementptr i8, ptr %a3, i64 16
+  %.151.i = load i64, ptr %.150.i, align 8
+  %.157.i = load i64, ptr %a3, align 8
+  %.239141.not.i = icmp slt i64 %.157.i, 1
+  %.367130.not.i = icmp slt i64 %.151.i, 1
+  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.151.i, 3
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 12
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 12
+  %2 = shl i64 %.151.i, 2
+  %3 = icmp samesign ult i64 %.151.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
+  %.283.us.i = load i64, ptr %.282.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.283.us.i, 2
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.373129131.us.i, 2
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -12
+  %.409.us.i = load float, ptr %scevgep9.i, align 4
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -12
+  %.416.us.i = load float, ptr %scevgep18.i, align 4
+  %.417.us.i = fadd float %.409.us.i, %.416.us.i
+  store float %.417.us.i, ptr %scevgep9.i, align 4
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.409.us.1.i = load float, ptr %scevgep7.i, align 4
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.416.us.1.i = load float, ptr %scevgep16.i, align 4
+  %.417.us.1.i = fadd float %.409.us.1.i, %.416.us.1.i
+  store float %.417.us.1.i, ptr %scevgep7.i, align 4
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -4
+  %.409.us.2.i = load float, ptr %scevgep5.i, align 4
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -4
+  %.416.us.2.i = load float, ptr %scevgep14.i, align 4
+  %.417.us.2.i = fadd float %.409.us.2.i, %.416.us.2.i
+  store float %.417.us.2.i, ptr %scevgep5.i, align 4
+  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
+  %.409.us.3.i = load float, ptr %scevgep8.i, align 4
+  %.416.us.3.i = load float, ptr %scevgep17.i, align 4
+  %.417.us.3.i = fadd float %.409.us.3.i, %.416.us.3.i
+  store float %.417.us.3.i, ptr %scevgep8.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.373129131.us.epil.init.i, 2
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
+  %9 = shl i64 %8, 2
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.409.us.epil.i = load float, ptr %scevgep24.i, align 4
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.416.us.epil.i = load float, ptr %scevgep22.i, align 4
+  %.417.us.epil.i = fadd float %.409.us.epil.i, %.416.us.epil.i
+  store float %.417.us.epil.i, ptr %scevgep24.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.150.i = getelementptr i8, ptr %a3, i64 16
+  %.151.i = load i64, ptr %.150.i, align 8
+  %.157.i = load i64, ptr %a3, align 8
+  %.239141.not.i = icmp slt i64 %.157.i, 1
+  %.367130.not.i = icmp slt i64 %.151.i, 1
+  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.151.i, 3
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 24
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 24
+  %2 = shl i64 %.151.i, 3
+  %3 = icmp samesign ult i64 %.151.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
+  %.283.us.i = load i64, ptr %.282.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.283.us.i, 3
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.373129131.us.i, 3
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -24
+  %.409.us.i = load double, ptr %scevgep9.i, align 8
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -24
+  %.416.us.i = load double, ptr %scevgep18.i, align 8
+  %.417.us.i = fadd double %.409.us.i, %.416.us.i
+  store double %.417.us.i, ptr %scevgep9.i, align 8
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -16
+  %.409.us.1.i = load double, ptr %scevgep7.i, align 8
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -16
+  %.416.us.1.i = load double, ptr %scevgep16.i, align 8
+  %.417.us.1.i = fadd double %.409.us.1.i, %.416.us.1.i
+  store double %.417.us.1.i, ptr %scevgep7.i, align 8
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.409.us.2.i = load double, ptr %scevgep5.i, align 8
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.416.us.2.i = load double, ptr %scevgep14.i, align 8
+  %.417.us.2.i = fadd double %.409.us.2.i, %.416.us.2.i
+  store double %.417.us.2.i, ptr %scevgep5.i, align 8
+  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
+  %.409.us.3.i = load double, ptr %scevgep8.i, align 8
+  %.416.us.3.i = load double, ptr %scevgep17.i, align 8
+  %.417.us.3.i = fadd double %.409.us.3.i, %.416.us.3.i
+  store double %.417.us.3.i, ptr %scevgep8.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.373129131.us.epil.init.i, 3
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
+  %9 = shl i64 %8, 3
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.409.us.epil.i = load double, ptr %scevgep24.i, align 8
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.416.us.epil.i = load double, ptr %scevgep22.i, align 8
+  %.417.us.epil.i = fadd double %.409.us.epil.i, %.416.us.epil.i
+  store double %.417.us.epil.i, ptr %scevgep24.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12640,7 +13144,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
 
 B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
   %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -12657,12 +13161,12 @@ B106.epil.i:                                      ; preds = %B106.epil.i.prehead
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -12673,7 +13177,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
