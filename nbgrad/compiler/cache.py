@@ -154,7 +154,8 @@ def _bound(place: Path) -> None:
     _written += 1
     if _written % 256:
         return
-    entries = [(entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(place)]
+    with os.scandir(place) as listed:
+        entries = [(entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in listed]
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
         if total <= SIZE_LIMIT:

@@ -56,16 +56,22 @@ class _Regions:
         self.mixed: set[Node] = set()
         for node in order:
             self._visit(node)
-        roots = {self.find(node) for node in self.mixed}
-        long = {
-            self.find(node)
-            for node, axis in self.axis.items()
-            if node.primitive.kind == "elementwise" and node.shape[axis] > LONGEST and node.name not in PLACING
-        }
-        working = {
-            self.find(node) for node in self.axis if node.primitive.kind == "elementwise" or node.name == "concatenate"
-        }
-        self.split = (roots - long) & working
+        working: set[Node] = set()
+        wide: set[Node] = set()
+        joining: set[Node] = set()
+        others: set[Node] = set()
+        for node, axis in self.axis.items():
+            region = self.find(node)
+            arithmetic = node.primitive.kind == "elementwise"
+            if arithmetic or node.name == "concatenate":
+                working.add(region)
+            if node.shape[axis] > LONGEST:
+                wide.add(region)
+                if node.name in ("gather", "concatenate"):
+                    joining.add(region)
+                elif arithmetic and node.name not in PLACING:
+                    others.add(region)
+        self.split = ({self.find(node) for node in self.mixed} & working) - (wide - joining) - others
 
     def __contains__(self, node: Node) -> bool:
         return node in self.axis and node.primitive.kind not in ("source", "special") and self.find(node) in self.split
@@ -331,13 +337,12 @@ class _Splitter:
         return reshape(part, node.shape)
 
 
-def take_apart(outputs: Sequence[Node]) -> list[Node]:
-    """Equal outputs whose short trailing axes are taken apart where that makes loops longer."""
-    outputs = list(outputs)
+def take_apart(outputs: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
+    """Equal outputs whose short trailing axes are taken apart where that helps, and all their nodes in order."""
     for _ in range(MOST_AXES):
-        nodes = topological(outputs)
-        regions = _Regions(nodes)
+        regions = _Regions(order)
         if not regions.split:
             break
-        outputs = _Splitter(regions).run(nodes, outputs)
-    return outputs
+        outputs = _Splitter(regions).run(order, outputs)
+        order = topological(outputs)
+    return outputs, order

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..graph.ir import Node, Shape, broadcast, elementwise, literal, make, topological
+from ..graph.ir import PRIMITIVES, Node, Shape, broadcast, elementwise, literal, make, topological
 from ..graph.primitives import pad, reshape, transpose
 from .builder import TRUE, LoopBuilder
 from .components import take_apart
@@ -42,6 +42,7 @@ MOST_SHIFTED = 10
 """How often a value may be computed again at other points, as in a stencil."""
 MOST_PIECES = 4
 """Concatenations of more pieces are assembled by copies instead of by tests on the index."""
+MATMUL = PRIMITIVES["matmul"]
 LEAVES = frozenset(["input", "constant"])
 VIRTUAL = frozenset(["literal", "iota"])
 
@@ -111,11 +112,12 @@ def domain_of(node: Node) -> Shape:
 class _Fuser:
     def __init__(self, outputs: Sequence[Node]) -> None:
         self.views: dict[Node, tuple[Node, View]] = {}
-        outputs = take_apart(add_whole_rows(outputs))
-        self.assembled = _assembled(outputs)
-        self.turned = _turned(outputs)
+        outputs, order = add_whole_rows(list(outputs), topological(outputs))
+        outputs, order = take_apart(outputs, order)
+        self.assembled = _assembled(outputs, order)
+        self.turned = _turned(outputs, order)
         self.interleaved: set[Node] = set()
-        self.outputs = self._lower(outputs)
+        self.outputs = self._lower(outputs, order)
         self.order = topological(self.outputs)
         self.groups: list[_Group] = []
         self.stored: set[Node] = set(self.outputs)
@@ -141,9 +143,9 @@ class _Fuser:
 
     # ----- Lowering -----
 
-    def _lower(self, outputs: Sequence[Node]) -> list[Node]:
+    def _lower(self, outputs: Sequence[Node], order: Sequence[Node]) -> list[Node]:
         new: dict[Node, Node] = {}
-        for node in topological(outputs):
+        for node in order:
             stored = node in self.assembled or len(node.inputs) > MOST_PIECES
             new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]), stored)
         result: list[Node] = []
@@ -500,11 +502,11 @@ class _Fuser:
         )
 
 
-def _assembled(outputs: Sequence[Node]) -> set[Node]:
+def _assembled(outputs: Sequence[Node], order: Sequence[Node]) -> set[Node]:
     """The concatenations that are needed as arrays in memory, directly or through other movements."""
     result: set[Node] = set()
     stack = list(outputs)
-    for node in topological(outputs):
+    for node in order:
         if node.primitive.kind == "special":
             stack.extend(node.inputs)
         elif node.name == "gather":
@@ -519,12 +521,12 @@ def _assembled(outputs: Sequence[Node]) -> set[Node]:
     return result
 
 
-def _turned(outputs: Sequence[Node]) -> dict[Node, tuple[int, ...]]:
+def _turned(outputs: Sequence[Node], order: Sequence[Node]) -> dict[Node, tuple[int, ...]]:
     """Products of matrices that are only read transposed, all in one way that BLAS can write."""
     orders: dict[Node, set[tuple[int, ...]]] = {}
-    for node in topological(outputs):
+    for node in order:
         for source in node.inputs:
-            if source.name == "matmul":
+            if source.primitive is MATMUL:
                 orders.setdefault(source, set()).add(node.params[0] if node.name == "transpose" else ())
     for node in outputs:
         orders.pop(node, None)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,8 +97,8 @@ class Loop:
 
     @cached_property
     def interior(self) -> tuple[Range | None, ...] | None:
-        """Per axis the longest range in which no mask begins or ends, None without masks; None altogether if there are
-        no masks, or if what lies outside is not short."""
+        """Per axis the range around the middle in which no mask begins or ends, None without masks; None altogether if
+        there are no masks, or if what lies outside is not short."""
         ranges: list[Range | None] = []
         views = [a.view for position, a in enumerate(self.accesses) if position not in self.gathered]
         for axis, extent in enumerate(self.shape):
@@ -107,13 +106,12 @@ class Loop:
             if not spans:
                 ranges.append(None)
                 continue
-            marks = sorted({0, extent, *[min(max(mark, 0), extent) for span in spans for mark in span]})
-            middle = len(marks) / 2 - 1
-            segments = [(b - a, -abs(k - middle), (a, b)) for k, (a, b) in enumerate(pairwise(marks))]
-            length, _, longest = max(segments)
-            if extent - length > max(BORDER, extent // 8):
+            marks = [min(max(mark, 0), extent) for span in spans for mark in span]
+            low = max([mark for mark in marks if 2 * mark <= extent], default=0)
+            high = min([mark for mark in marks if 2 * mark > extent], default=extent)
+            if extent - (high - low) > max(BORDER, extent // 8):
                 return None
-            ranges.append(longest)
+            ranges.append((low, high))
         return tuple(ranges) if any(ranges) else None
 
     def holds_inside(self, position: int, axis: int) -> bool | None:
@@ -123,9 +121,9 @@ class Loop:
         span = self.accesses[position].view.valid[axis]
         if span is None:
             return None
-        longest = self.interior[axis]
-        assert longest is not None
-        return span[0] <= longest[0] and longest[1] <= span[1]
+        middle = self.interior[axis]
+        assert middle is not None
+        return span[0] <= middle[0] and middle[1] <= span[1]
 
     @property
     def identity(self) -> str:
@@ -162,10 +160,10 @@ class Loop:
                     result.append((f"a{position}.hi{axis}", span[1]))
             if access.buffer < 0:
                 result.append((f"a{position}.base", access.view.offset))
-        for axis, longest in enumerate(self.interior or ()):
-            if longest is not None:
-                result.append((f"in.lo{axis}", longest[0]))
-                result.append((f"in.hi{axis}", longest[1]))
+        for axis, middle in enumerate(self.interior or ()):
+            if middle is not None:
+                result.append((f"in.lo{axis}", middle[0]))
+                result.append((f"in.hi{axis}", middle[1]))
         for gathered in sorted(self.gathered):
             result.append((f"a{gathered}.step", self.accesses[gathered].view.strides[0]))
         for position, reduction in enumerate(self.reductions):

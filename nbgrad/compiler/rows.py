@@ -24,11 +24,10 @@ SCATTER_ROWS = Primitive("scatter_rows", "special", _rule)
 """(starts of rows, rows) -> zeros of a given length with the rows added. Only compiled graphs hold it."""
 
 
-def add_whole_rows(outputs: Sequence[Node]) -> list[Node]:
-    """Equal outputs in which rows are added as a whole."""
-    order = topological(outputs)
+def add_whole_rows(outputs: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
+    """Equal outputs in which rows are added as a whole, and all their nodes in order."""
     if not any(node.name == "scatter_add" for node in order):
-        return list(outputs)
+        return outputs, order
     new: dict[Node, Node] = {}
     for node in order:
         inputs = tuple([new[source] for source in node.inputs])
@@ -39,7 +38,8 @@ def add_whole_rows(outputs: Sequence[Node]) -> list[Node]:
             new[node] = Node(SCATTER_ROWS, parts, node.params, node.shape, node.dtype)
         elif inputs != node.inputs:
             new[node] = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
-    return [new[node] for node in outputs]
+    outputs = [new[node] for node in outputs]
+    return outputs, topological(outputs)
 
 
 def _row_starts(index: Node) -> Node | None:
