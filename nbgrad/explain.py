@@ -6,7 +6,6 @@ flops, the memory plan, and the times of compiling and running. Called by users 
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +58,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     count = len(program.plan.steps)
     flops = sum(_cost(step)[1] for step in program.plan.steps)
     moved = sum(_cost(step)[0] for step in program.plan.steps)
-    seconds = statistics.median(samples)
+    seconds = sorted(samples)[len(samples) // 2]
     lines = [
         f"{name_of(fn)}: {count} kernel{'s' if count != 1 else ''}, {flops:,} flops, {moved:,} bytes read and written",
         (
@@ -71,14 +70,17 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
         "",
     ]
     position = 0
-    for group in program.plan.groups:
+    for number, group in enumerate(program.plan.groups):
         share = f"{group.chunks} chunks{', parallel' if group.parallel else ''}" if group.chunks > 1 else "1 chunk"
         if len(group.steps) > 1:
             last = position + len(group.steps) - 1
-            lines.append(f"kernels {position} to {last} go through their rows together, chunk by chunk:")
+            lines.append(
+                f"group {number}: kernels {position} to {last} go through their rows together, a chunk at a time, so "
+                "that what passes between them stays in cache"
+            )
         for step in group.steps:
             bytes_, work = _cost(step)
-            lines.append(f"kernel {position}: {share}, {work:,} flops, {bytes_:,} bytes")
+            lines.append(f"kernel {position} of group {number}: {share}, {work:,} flops, {bytes_:,} bytes")
             lines.append(_kernel(step, program))
             lines.append("")
             position += 1
@@ -132,5 +134,11 @@ def _memory(program: Program) -> str:
         )
     ]
     for node, (first, last) in plan.lifetimes.items():
-        lines.append(f"  {plan.where(node)}: {node.name} {node.dtype}{list(node.shape)}, kernels {first} to {last}")
+        reason = f"; {plan.reasons[node]}" if node in plan.reasons else ""
+        lines.append(
+            f"  {plan.where(node)}: {node.name} {node.dtype}{list(node.shape)}, groups {first} to {last}{reason}"
+        )
+    for node, reason in plan.reasons.items():
+        if node not in plan.lifetimes and reason.startswith("not stored"):
+            lines.append(f"  {node.name} {node.dtype}{list(node.shape)}: {reason}")
     return "\n".join(lines)

@@ -144,3 +144,14 @@ def test_new_lengths_compile_nothing() -> None:
     for shape in ((41, 50), (64, 200), (200, 64), (1000, 100)):
         gradient(RNG.normal(size=shape))
     assert nb.counters["compiled"] == before
+
+
+def test_explain_gives_reasons() -> None:
+    u = RNG.normal(size=(64, 64))
+    text = nb.explain(nb.grad(lambda u: np.sum(rolled(u, 3) ** 2)), u)
+    assert "it is read at other points than it is computed at" in text
+    assert "not stored: computed again in" in text
+    x = RNG.normal(size=(700, 130))
+    text = nb.explain(lambda x: np.exp(x) / np.sum(np.exp(x), axis=1, keepdims=True), x)
+    assert "go through their rows together" in text
+    assert "its loop ends before it is known" in text

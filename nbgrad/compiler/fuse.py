@@ -62,10 +62,11 @@ class Special:
 
 @dataclass
 class Fused:
-    """Kernels in order, and the stored node of each output."""
+    """Kernels in order, the stored node of each output, and why arrays are stored, or values are not."""
 
     steps: list[Loop | Special]
     outputs: list[Node]
+    reasons: dict[Node, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -125,6 +126,7 @@ class _Fuser:
         self.written: dict[Node, list[tuple[Node, int]]] = {}
         self.readers: dict[Node, int] = {}
         self.anchored: set[Node] = set()
+        self.reasons: dict[Node, str] = {}
 
     def run(self) -> Fused:
         self._group()
@@ -139,7 +141,7 @@ class _Fuser:
                 steps.extend(self._assemble(first))
             else:
                 steps.append(self._loop(group))
-        return Fused(steps, self.outputs)
+        return Fused(steps, self.outputs, self.reasons)
 
     # ----- Lowering -----
 
@@ -265,6 +267,9 @@ class _Fuser:
                 continue
             if self._is_repeated(node, uses):
                 self.free.add(node)
+                places = len({use.group for use in uses[node]})
+                kernels = f"{places} kernels" if places > 1 else "a kernel, at each point it is read from"
+                self.reasons[node] = f"not stored: computed again in {kernels}, from an array that they read"
                 for use in uses[node]:
                     self.groups[use.group].weight += 1
                     for operand in node.inputs:
@@ -278,6 +283,7 @@ class _Fuser:
             self.groups[place].add(node)
             if any(use.stored and (use.group != place or not use.direct) for use in uses.get(node, [])):
                 self.stored.add(node)
+                self.reasons[node] = self._reason(node, uses[node])
             for position, operand in enumerate(node.inputs):
                 source, view = self.views[operand]
                 if source.name in LEAVES or source.name in VIRTUAL:
@@ -291,6 +297,17 @@ class _Fuser:
                 else:
                     use = _Use(place, False, False)
                 uses.setdefault(source, []).append(use)
+
+    @staticmethod
+    def _reason(node: Node, uses: Sequence[_Use]) -> str:
+        """Why an array is stored."""
+        if node.primitive.kind == "reduction":
+            return "its loop ends before it is known"
+        if any(not use.in_loop for use in uses):
+            return "a kernel that is no loop reads it"
+        if any(not use.direct for use in uses):
+            return "it is read at other points than it is computed at"
+        return "several kernels read it, and it is too much to compute again"
 
     def _use(self, place: int, node: Node, source: Node, view: View) -> _Use:
         """The use of a source by a node in a loop."""

@@ -77,6 +77,7 @@ class Plan:
     lifetimes: dict[Node, tuple[int, int]] = field(default_factory=dict)
     unshared_bytes: int = 0
     elements: int = 0
+    reasons: dict[Node, str] = field(default_factory=dict)
 
     @property
     def steps(self) -> list[Step]:
@@ -200,6 +201,7 @@ def combining_loops(loop: Loop) -> list[Loop]:
 class _Planner:
     def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int) -> None:
         self.slots = slots
+        self.reasons = fused.reasons
         self.stages = make_stages(fused.steps)
         literals = [n for s in fused.steps for n in reads_and_writes(s)[0] if n.name == "literal"]
         self.literals = list(dict.fromkeys(literals))
@@ -259,6 +261,7 @@ class _Planner:
             lifetimes,
             self.arena.total,
             elements,
+            self.reasons,
         )
 
     def _blocks(self, stage: Stage, within: set[Node]) -> tuple[int, int] | None:
