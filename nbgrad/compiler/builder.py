@@ -35,7 +35,7 @@ class LoopBuilder:
     def access(self, node: Node, view: View) -> int:
         """The position of an access, new or known."""
         if node.name == "iota":
-            slot = -1
+            slot = -2 if node is ANYWHERE else -1
         else:
             slot = self.slots.setdefault(node, len(self.slots))
         access = Access(slot, view, node.dtype)
