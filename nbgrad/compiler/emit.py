@@ -253,7 +253,9 @@ class _Emitter:
             else:
                 self.counted(variable, first, stop, self.point, self.hint())
 
-        if loop.interior is None:
+        if loop.is_single:
+            self.point("0")
+        elif loop.interior is None:
             points(low, high)
         else:
             self.apart(low, high, loop.interior, points)

@@ -91,6 +91,11 @@ class Loop:
         return -(-extent // step), step
 
     @cached_property
+    def is_single(self) -> bool:
+        """Whether it is no loop at all: one point, of scalars."""
+        return self.shape == (1,) and not self.reductions and all(a.view.strides == (0,) for a in self.accesses)
+
+    @cached_property
     def gathered(self) -> frozenset[int]:
         """The accesses that are read at computed positions."""
         return frozenset([value.access for value in self.values if value.operation == "gather"])
@@ -139,7 +144,8 @@ class Loop:
                 accesses[position] += "".join(" +" if i else " -" for i in inside if i is not None)
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
-        return "|".join([str(len(self.shape)), *values, "/", *accesses, "/", *stores, "/", *reductions])
+        axes = "single" if self.is_single else str(len(self.shape))
+        return "|".join([axes, *values, "/", *accesses, "/", *stores, "/", *reductions])
 
     def arguments(self, step: int = 0, apart: Sequence[int] = ()) -> list[tuple[str, int]]:
         """The run-time integers in the order of the kernel's `sizes` array, each with its name in the IR.
