@@ -33,16 +33,19 @@ HINTS = """!2 = !{!"llvm.loop.interleave.count", i32 2}
 !5 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}"""
 
 FLOAT32 = np.dtype(np.float32)
+FLOAT16 = np.dtype(np.float16).num
+TYPES = {np.dtype(code).num: LLVM_TYPES[np.dtype(code).name] for code in "?bBhHiIlLqQefd"}
+"""LLVM's types by dtype number: a dtype's name takes NumPy a microsecond. Some types have two numbers."""
 
 
 def memory_type(dtype: np.dtype[Any]) -> str:
     """The LLVM type of an element in memory."""
-    return "i8" if dtype.kind == "b" else LLVM_TYPES[dtype.name]
+    return "i8" if dtype.kind == "b" else TYPES[dtype.num]
 
 
 def register_type(dtype: np.dtype[Any]) -> str:
     """The LLVM type of a scalar value."""
-    return LLVM_TYPES[dtype.name]
+    return TYPES[dtype.num]
 
 
 def number(value: Any, dtype: np.dtype[Any]) -> str:
@@ -51,7 +54,7 @@ def number(value: Any, dtype: np.dtype[Any]) -> str:
         return "true" if value else "false"
     if dtype.kind in "iu":
         return str(int(value))
-    if dtype.name == "float16":
+    if dtype.num == FLOAT16:
         return "0xH" + np.float16(value).tobytes()[::-1].hex().upper()
     return "0x" + np.float64(value).tobytes()[::-1].hex().upper()
 
@@ -464,9 +467,9 @@ class _Emitter:
         """Call a scalar kernel; float16 is computed in float32 and rounded after each operation."""
         dtypes = [self.loop.values[o].dtype for o in value.operands]
         operands = [names[o] for o in value.operands]
-        wide = [FLOAT32 if d.name == "float16" else d for d in dtypes]
+        wide = [FLOAT32 if d.num == FLOAT16 else d for d in dtypes]
         operands = [self.cast(v, d, w) for v, d, w in zip(operands, dtypes, wide, strict=True)]
-        result = FLOAT32 if value.dtype.name == "float16" else value.dtype
+        result = FLOAT32 if value.dtype.num == FLOAT16 else value.dtype
         symbol, text = scalar_ir(value.operation, wide, result)
         self.scalars[symbol] = text
         arguments = ", ".join(f"{register_type(d)} {v}" for d, v in zip(wide, operands, strict=True))
@@ -478,7 +481,7 @@ class _Emitter:
     def accumulator(self, r: Reduction) -> np.dtype[Any]:
         """The dtype that a reduction is formed in."""
         dtype = self.loop.accesses[r.access].dtype
-        return FLOAT32 if dtype.name == "float16" else dtype
+        return FLOAT32 if dtype.num == FLOAT16 else dtype
 
     def compensated(self, r: Reduction) -> bool:
         return r.kind == "sum" and self.accumulator(r).kind == "f"

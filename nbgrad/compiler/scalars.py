@@ -20,7 +20,7 @@ from .lowering import kernel_module, lower, scalar_text
 
 __all__ = ["LLVM_TYPES", "convert", "kernel_module", "lower", "merge", "scalar_ir"]
 
-_known: dict[tuple[str, ...], tuple[str, str]] = {}
+_known: dict[tuple[str | int, ...], tuple[str, str]] = {}
 _lock = ForkSafeLock()
 
 
@@ -39,9 +39,10 @@ def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any])
     symbol, text : str
         `define internal T @symbol(...)`, with the declarations that it needs.
     """
-    key = (name, *[dtype.name for dtype in dtypes], result.name)
-    if key not in _known:
+    short = (name, *[dtype.num for dtype in dtypes], result.num)
+    if short not in _known:
         with _lock.held():
+            key = (name, *[dtype.name for dtype in dtypes], result.name)
             symbol = shipped.scalar_name(name, dtypes, result)
             text = shipped.find(symbol)
             if text is None:
@@ -49,8 +50,8 @@ def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any])
             if text is None:
                 text = scalar_text(name, dtypes, result, symbol)
                 cache.store_text("scalar", cache.digest("scalar", *key), text)
-            _known[key] = (symbol, text)
-    return _known[key]
+            _known[short] = (symbol, text)
+    return _known[short]
 
 
 def merge(texts: Sequence[str]) -> str:
