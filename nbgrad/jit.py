@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,56 +25,13 @@ from .graph.trace import CELLS, Trace, current_trace, recording
 from .lifting import as_kind, flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
 from .parameter import Parameter
+from .paths import Path, shortcut
 from .runtime.evaluate import finish_pending, ready, refuse
 from .runtime.program import MISSED, Output, Program, missed
 from .targets import check_donate, check_donated, check_targets, copy_constants, copy_to, direct_targets, donated_leaves
 from .tensor import Tensor
 
 MOST_PATHS = 256
-
-
-@dataclass
-class Path:
-    """One recorded way through the function."""
-
-    program: Program | None
-    outputs: list[Node]
-    arguments: list[Node]
-    kinds: list[str]
-    treespec: Any
-    leaves: list[Any]
-    guards: list[np.ndarray]
-    checks: list[tuple[str, type[NbgradError]]]
-    native: bool
-    parameters: list[tuple[Any, Node]]
-    """Parameters that the function reads, and the node that stood for each: inputs after the arguments."""
-    written: list[Any]
-    """Parameters that the function writes to: their new values are outputs after all others."""
-    cells: dict[Any, Any]
-    """The state, such as `training`, that the Cells taking part (and Parameters that were differentiated with respect
-    to) had when the path was recorded."""
-    version: int
-    """The version of all Cells for which `cells` is known to hold; -1 if Cells have lists or dicts, which change
-    without notice."""
-
-    @property
-    def result_count(self) -> int:
-        """Outputs that the user gets; guards, checks and written Parameters follow them."""
-        return len(self.outputs) - len(self.guards) - len(self.checks) - len(self.written)
-
-    def current(self) -> bool:
-        """Whether the Cells and Parameters that took part are still as they were; only values may differ."""
-        if self.version != CELLS.number:
-            now = CELLS.number
-            if any(cell._state() != known for cell, known in self.cells.items()):
-                return False
-            if self.version >= 0:
-                self.version = now
-        for parameter, node in self.parameters:
-            leaf = parameter._leaf
-            if leaf.shape != node.shape or leaf.dtype != node.dtype:
-                return False
-        return True
 
 
 class Jitted:
@@ -183,27 +139,31 @@ class Jitted:
         return self._run(path, dynamic, out)
 
     def _shorten(self, path: Path, args: Sequence[Any], kwargs: Any) -> None:
-        """Let the next call try this path first, with little or no Python, if its arguments are single arrays."""
-        kinds = tuple([type(value) for value in args])
-        if path.program is None or kwargs or not all(kind in _SINGLE for kind in kinds):
+        """Let the next call try this path first, with little or no Python."""
+        if path.program is None or kwargs:
             return
-        if not path.native:
-            self._fast = functools.partial(self._again, path, kinds)
-        elif Tensor not in kinds:
+        kinds = tuple([type(value) for value in args])
+        if path.native and all(kind is np.ndarray or kind is float for kind in kinds):
             self._fast = path.program.call
             self._native = path
+            return
+        short = shortcut(path, args, self._general)
+        if short is not None:
+            self._fast = short
+        elif not path.native and all(kind in _SINGLE for kind in kinds):
+            self._fast = functools.partial(self._again, path, kinds)
 
     def _again(self, path: Path, kinds: tuple[type, ...], *args: Any) -> Any:
-        """A call that is probably like the last one. Native code compares dtypes and shapes."""
+        """A call that is probably like the last one, whose results need Python: guards, checks, or containers."""
         if path.version != CELLS.number or len(args) != len(kinds) or current_trace() is not None or config.interpret():
             return self._general(*args)
         arrays: list[Any] = []
-        for value, kind in zip(args, kinds, strict=True):
+        for value, kind, argument in zip(args, kinds, path.arguments, strict=False):
             if type(value) is not kind:
                 return self._general(*args)
             if kind is Tensor:
                 node = value._node
-                if node.weak or not node.tensor or node.value is None:
+                if node.weak != argument.weak or node.tensor != argument.tensor or node.value is None:
                     return self._general(*args)
                 value = node.value
             arrays.append(value)
@@ -320,24 +280,25 @@ class Jitted:
         if not tensors and (parameters or any(isinstance(key, Tensor) for key in trace.cells)):
             tensors, kinds = True, ["tensor"] * len(kinds)
         simple = plain and not (guards or checks or tensors or written or parameters or trace.cells)
-        simple = simple and all(leaf is _RESULT for leaf in kept)
-        structure = _postfix(out_spec) if simple else None
+        native = all(leaf is _RESULT for leaf in kept) and not (guards or checks)
+        structure = _postfix(out_spec) if native else None
+        simple = simple and structure is not None
         arguments += [node for _, node in parameters]
         program = None
         if not config.interpret():
             donated: list[int] = []
-            if structure is not None and self.donate:
+            if simple and self.donate:
                 numbers = [k for k, leaf in enumerate(leaves) if _dynamic_kind(leaf) is not None]
                 kept_up = donated_leaves(self.donate, treespec, name_of(self.fn))
                 donated = [numbers.index(k) for k in kept_up if isinstance(leaves[k], np.ndarray)]
-            scalar = [Output(node, scalar=True) for node in outputs] if structure is not None else map(Output, outputs)
             program = Program(
-                list(scalar),
+                [Output(node, scalar=simple) for node in outputs],
                 arguments,
                 frozenset(floats),
-                structure,
-                self._general if structure is not None else missed,
+                structure if simple else None,
+                self._general if simple else missed,
                 frozenset(donated),
+                len(structure or ()),
             )
         for node in arguments:
             if node.owner is None:
@@ -351,7 +312,8 @@ class Jitted:
             kept,
             [value for _, value in trace.guards],
             [(message, error) for _, message, error in trace.checks],
-            structure is not None,
+            simple,
+            structure,
             parameters,
             [parameter for parameter, _ in written],
             dict(trace.cells),

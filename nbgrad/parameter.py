@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentError, DtypeError
-from .graph.ir import Node, constant, placeholder, plain
+from .graph.ir import PRIMITIVES, Node, Shape, constant, placeholder, plain
 from .graph.primitives import cast
 from .graph.trace import CELLS, current_trace
 from .numpy.lifting import as_node
@@ -26,6 +26,7 @@ from .runtime import evaluate
 from .tensor import Tensor
 
 _unnamed = itertools.count()
+_CONSTANT = PRIMITIVES["constant"]
 
 
 class Parameter(Tensor):
@@ -90,12 +91,18 @@ class Parameter(Tensor):
         """What it is inside of recordings."""
         return self._held[0]
 
+    def _nodes(self, shape: Shape, dtype: np.dtype[Any]) -> tuple[Node, Node]:
+        """Nodes that it can hold, without a value."""
+        leaf, snapshot = placeholder(shape, dtype), Node(_CONSTANT, (), (), shape, dtype)
+        leaf.owner = weakref.ref(self)
+        leaf.tensor = snapshot.tensor = True
+        return leaf, snapshot
+
     def _prepared(self, value: np.ndarray) -> tuple[Node, Node]:
         """What it holds for a value that is known."""
         value = plain(value)
-        leaf, snapshot = placeholder(value.shape, value.dtype, value), constant(value)
-        leaf.owner = weakref.ref(self)
-        leaf.tensor = snapshot.tensor = True
+        leaf, snapshot = self._nodes(value.shape, value.dtype)
+        leaf.value = snapshot.value = value
         return leaf, snapshot
 
     def _hold(self, value: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from .compiler import shipped
 from .compiler.lowering import kernel_module, lower, scalar_text
 from .graph.ir import make, placeholder
 from .graph.primitives import PRIMITIVES
-from .runtime import blocks, native
+from .runtime import blocks, native, tensors
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
 """What scalar kernels compute with; float16 is computed in float32."""
@@ -77,7 +77,7 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             arguments = [*arrays, "*int64", "int64", "int64"]
             section = shipped.function_name(function, arguments, "int64")
             yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
-    for function, count in {**native.FUNCTIONS, **blocks.FUNCTIONS}.items():
+    for function, count in {**native.FUNCTIONS, **blocks.FUNCTIONS, **tensors.FUNCTIONS}.items():
         arguments = ["int64"] * count
         section = shipped.function_name(function, arguments, "int64")
         text = partial(lower, function, arguments, "int64", "native", native.register)

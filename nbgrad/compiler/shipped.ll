@@ -22,8 +22,9 @@
 ; digest nbgrad.kernels.trigonometric 233c75bacee9a3b8b6067e6f8d265020
 ; digest nbgrad.kernels.widened df2ff4e07c40b1727807510833364af9
 ; digest nbgrad.kernels.windows d433a6b759931ac5e903d593fbdddde7
-; digest nbgrad.runtime.blocks ed499f2293150457a96fbc65e3339424
-; digest nbgrad.runtime.native b98725f8effc4a2bf3dabad23a88d7c1
+; digest nbgrad.runtime.blocks eb83b5c2ae847df95959b725d6c43cb0
+; digest nbgrad.runtime.native 38f84a50702d42b62cb714c16e26fc41
+; digest nbgrad.runtime.tensors 54c760d9c76fd70da6a267101434634d
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -20851,7 +20852,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.182.i.i = add nsw i64 %.170.i.i, 8
   %.185.i.i = inttoptr i64 %.182.i.i to ptr
   %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr152.i, align 8
+  %.191.i.i = load i64, ptr %sunkaddr150.i, align 8
   %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
   br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B136.i
 
@@ -20869,7 +20870,7 @@ B356.i.i:                                         ; preds = %B152.i.i
   %.15.i.i.i = add nsw i64 %.170.i.i, 8
   %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
   %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr153.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr151.i, align 8
   %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
   br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B136.i
 
@@ -20943,8 +20944,8 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.13.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr153.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr152.i = getelementptr i8, ptr %sunkaddr153.i, i64 8
+  %sunkaddr151.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr150.i = getelementptr i8, ptr %sunkaddr151.i, i64 8
   br label %B152.i.i
 
 B136.i:                                           ; preds = %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %0
@@ -20971,8 +20972,8 @@ B278.i:                                           ; preds = %B454.i.i, %B68.endi
   br i1 %or.cond.i.i.i, label %B138.i.i.i, label %B232.i.i.i
 
 B138.i.i.i:                                       ; preds = %B278.i
-  %.27.i.i20.i = add nsw i64 %.21.i, 80
-  %.30.i.i.i = inttoptr i64 %.27.i.i20.i to ptr
+  %.27.i.i19.i = add nsw i64 %.21.i, 80
+  %.30.i.i.i = inttoptr i64 %.27.i.i19.i to ptr
   %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
   %.33.i.i.i = inttoptr i64 %.31.i.i.i to ptr
   %.34.i.i.i = tail call i64 %.33.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -20986,16 +20987,16 @@ B232.i.i.i:                                       ; preds = %B278.i
   br i1 %.45.i.i2.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre78.i = inttoptr i64 %.21.i to ptr
+  %.pre76.i = inttoptr i64 %.21.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
   %.49.i.i.i = add nsw i64 %.21.i, 88
   %.50.i.i.i = inttoptr i64 %.49.i.i.i to ptr
   %.51.i.i.i = load i64, ptr %.50.i.i.i, align 8
-  %.54.i.i17.i = add nsw i64 %.21.i, 144
-  %.55.i.i18.i = inttoptr i64 %.54.i.i17.i to ptr
-  %.56.i.i.i = load i64, ptr %.55.i.i18.i, align 8
+  %.54.i.i16.i = add nsw i64 %.21.i, 144
+  %.55.i.i17.i = inttoptr i64 %.54.i.i16.i to ptr
+  %.56.i.i.i = load i64, ptr %.55.i.i17.i, align 8
   %.57.i.i.i = inttoptr i64 %.51.i.i.i to ptr
   %.58.i.i.i = tail call i64 %.57.i.i.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %sunkaddr.i.i.i = inttoptr i64 %.21.i to ptr
@@ -21006,7 +21007,7 @@ B292.i.i.i:                                       ; preds = %B232.i.i.i
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
   %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
   %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i18.i, align 8
+  store i64 %.71.i.i.i, ptr %.55.i.i17.i, align 8
   %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
   br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
 
@@ -21015,7 +21016,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre78.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre76.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -21030,1181 +21031,1195 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B416.i.i:                                         ; preds = %B416.preheader.new.i.i, %B416.i.i
-  %lsr.iv148.i = phi i64 [ %unroll_iter.i.i, %B416.preheader.new.i.i ], [ %lsr.iv.next149.i, %B416.i.i ]
-  %lsr.iv377.i.i = phi i64 [ 0, %B416.preheader.new.i.i ], [ %lsr.iv.next378.i.i, %B416.i.i ]
-  %2 = add i64 %lsr.iv377.i.i, %.117.i.i
-  %3 = add i64 %lsr.iv377.i.i, %.149.i.i
-  %.281.i.i = inttoptr i64 %3 to ptr
-  %.282.i.i = load i64, ptr %.281.i.i, align 8
-  %.283.i.i = inttoptr i64 %2 to ptr
-  store i64 %.282.i.i, ptr %.283.i.i, align 32
-  %4 = or disjoint i64 %2, 8
-  %5 = add i64 %3, 8
-  %.281.1.i.i = inttoptr i64 %5 to ptr
-  %.282.1.i.i = load i64, ptr %.281.1.i.i, align 8
-  %.283.1.i.i = inttoptr i64 %4 to ptr
-  store i64 %.282.1.i.i, ptr %.283.1.i.i, align 8
-  %6 = or disjoint i64 %2, 16
-  %7 = add i64 %3, 16
-  %.281.2.i.i = inttoptr i64 %7 to ptr
-  %.282.2.i.i = load i64, ptr %.281.2.i.i, align 8
-  %.283.2.i.i = inttoptr i64 %6 to ptr
-  store i64 %.282.2.i.i, ptr %.283.2.i.i, align 16
-  %8 = or disjoint i64 %2, 24
-  %9 = add i64 %3, 24
-  %.281.3.i.i = inttoptr i64 %9 to ptr
-  %.282.3.i.i = load i64, ptr %.281.3.i.i, align 8
-  %.283.3.i.i = inttoptr i64 %8 to ptr
-  store i64 %.282.3.i.i, ptr %.283.3.i.i, align 8
-  %lsr.iv.next378.i.i = add nuw i64 %lsr.iv377.i.i, 32
-  %lsr.iv.next149.i = add nsw i64 %lsr.iv148.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next149.i, 0
-  br i1 %niter.ncmp.3.i.i, label %B502.endif.loopexit.unr-lcssa.i.i, label %B416.i.i
+B142.i.i:                                         ; preds = %B0.endif.i.i
+  %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
+  %.61.i.i3.i = and i64 %.20.i1.i.i, -64
+  %.71.i2.i.i = add nsw i64 %.13.i, 80
+  %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
+  %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
+  %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i3.i
+  %.81.i.i.i = add nsw i64 %.13.i, 112
+  %.82.i.i4.i = inttoptr i64 %.81.i.i.i to ptr
+  %.83.i.i.i = load i64, ptr %.82.i.i4.i, align 8
+  %.85.i.i5.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
+  %.91.i.i.i = add nsw i64 %.13.i, 64
+  %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
+  %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
+  %.99.i.i.i = add nsw i64 %.13.i, 72
+  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
+  %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
+  %.183263.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183263.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
-B672.i.i:                                         ; preds = %B672.lr.ph.i.i, %B852.i.i
-  %lsr.iv369.i.i = phi i64 [ %a2, %B672.lr.ph.i.i ], [ %lsr.iv.next370.i.i, %B852.i.i ]
-  %lsr.iv367.i.i = phi i64 [ %a1, %B672.lr.ph.i.i ], [ %lsr.iv.next368.i.i, %B852.i.i ]
-  %lsr.iv365.i.i = phi i64 [ %65, %B672.lr.ph.i.i ], [ %lsr.iv.next366.i.i, %B852.i.i ]
-  %spec.4.0289.i.i = phi i64 [ %.308.i.i, %B672.lr.ph.i.i ], [ %.490.i.i, %B852.i.i ]
-  %.433.i.i = inttoptr i64 %lsr.iv367.i.i to ptr
-  %.434.i.i = load i64, ptr %.433.i.i, align 8
-  %.445.i.i = inttoptr i64 %spec.4.0289.i.i to ptr
-  %.446.i.i = load i64, ptr %.445.i.i, align 8
-  %.447.i.i = icmp eq i64 %.446.i.i, 0
-  %.456.i.i = add nsw i64 %.434.i.i, 16
-  br i1 %.447.i.i, label %B852.i.i, label %B818.i.i
+B278.preheader.i.i.i:                             ; preds = %B142.i.i
+  %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
+  %2 = icmp samesign ult i64 %.101.i.i.i, 4
+  br i1 %2, label %B278.epil.preheader.i.i.i, label %B278.preheader.new.i.i.i
 
-B818.i.i:                                         ; preds = %B672.i.i
-  %.467.i.i = inttoptr i64 %.456.i.i to ptr
-  %.468.i.i = load i64, ptr %.467.i.i, align 8
-  br label %B852.i.i
+B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.i
+  %3 = lshr i64 %.101.i.i.i, 2
+  %4 = mul nsw i64 %3, -4
+  br label %B278.i.i.i
 
-B852.i.i:                                         ; preds = %B818.i.i, %B672.i.i
-  %"$phi852.4.2.1.i.i" = phi i64 [ %.468.i.i, %B818.i.i ], [ %.456.i.i, %B672.i.i ]
-  %.474.i.i = inttoptr i64 %lsr.iv365.i.i to ptr
-  store i64 %"$phi852.4.2.1.i.i", ptr %.474.i.i, align 8
-  %.484.i.i = add nsw i64 %spec.4.0289.i.i, 24
-  %.485.i.i = inttoptr i64 %.484.i.i to ptr
-  %.486.i.i = load i64, ptr %.485.i.i, align 8
-  %.487.i.i = shl i64 %.486.i.i, 3
-  %.488.i.i = add i64 %spec.4.0289.i.i, 32
-  %.490.i.i = add i64 %.488.i.i, %.487.i.i
-  %lsr.iv.next366.i.i = add i64 %lsr.iv365.i.i, 8
-  %lsr.iv.next368.i.i = add i64 %lsr.iv367.i.i, 8
-  %lsr.iv.next370.i.i = add nsw i64 %lsr.iv369.i.i, -1
-  %exitcond304.not.i.i = icmp eq i64 %lsr.iv.next370.i.i, 0
-  br i1 %exitcond304.not.i.i, label %B950.endif.i.i, label %B672.i.i
+B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
+  %lsr.iv146.i = phi i64 [ %lsr.iv.next147.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv341.i.i.i = phi i64 [ %lsr.iv.next342.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv341.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv341.i.i.i, %.93.i.i.i
+  %.227.i.i.i = inttoptr i64 %6 to ptr
+  %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
+  %.229.i.i.i = inttoptr i64 %5 to ptr
+  store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
+  %7 = or disjoint i64 %5, 8
+  %8 = add i64 %6, 8
+  %.227.1.i.i.i = inttoptr i64 %8 to ptr
+  %.228.1.i.i.i = load i64, ptr %.227.1.i.i.i, align 8
+  %.229.1.i.i.i = inttoptr i64 %7 to ptr
+  store i64 %.228.1.i.i.i, ptr %.229.1.i.i.i, align 8
+  %9 = or disjoint i64 %5, 16
+  %10 = add i64 %6, 16
+  %.227.2.i.i.i = inttoptr i64 %10 to ptr
+  %.228.2.i.i.i = load i64, ptr %.227.2.i.i.i, align 8
+  %.229.2.i.i.i = inttoptr i64 %9 to ptr
+  store i64 %.228.2.i.i.i, ptr %.229.2.i.i.i, align 16
+  %11 = or disjoint i64 %5, 24
+  %12 = add i64 %6, 24
+  %.227.3.i.i.i = inttoptr i64 %12 to ptr
+  %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
+  %.229.3.i.i.i = inttoptr i64 %11 to ptr
+  store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
+  %lsr.iv.next342.i.i.i = add nuw i64 %lsr.iv341.i.i.i, 32
+  %lsr.iv.next147.i = add nsw i64 %lsr.iv146.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next147.i, 0
+  br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
-B1264.i.i:                                        ; preds = %B1264.outer.i.i, %B1656.i.i
-  %spec.5.0299.i.i = phi i64 [ %.851.i.i, %B1656.i.i ], [ %spec.5.0299.ph.i.i, %B1264.outer.i.i ]
-  %.611294297.i.i = phi i64 [ %.618.i.i, %B1656.i.i ], [ %.611294297.ph.i.i, %B1264.outer.i.i ]
-  %.618.i.i = add nuw nsw i64 %.611294297.i.i, 1
-  %.648.i.i = add nsw i64 %spec.5.0299.i.i, 24
-  %.649.i.i = inttoptr i64 %.648.i.i to ptr
-  %.650.i.i = load i64, ptr %.649.i.i, align 8
-  %.677.i.i = icmp sgt i64 %.650.i.i, -1
-  br i1 %.677.i.i, label %B172.preheader.i.i.i, label %B1470.i.i
+B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B714.i.i.i
+  %lsr.iv333.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next334.i.i.i, %B714.i.i.i ]
+  %lsr.iv331.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next332.i.i.i, %B714.i.i.i ]
+  %lsr.iv329.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next330.i.i.i, %B714.i.i.i ]
+  %spec.3.0272.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv331.i.i.i to ptr
+  %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
+  %.391.i.i.i = inttoptr i64 %spec.3.0272.i.i.i to ptr
+  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
+  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
+  %.402.i.i.i = add nsw i64 %.380.i.i.i, 16
+  br i1 %.393.i.i.i, label %B714.i.i.i, label %B680.i.i.i
 
-B172.preheader.i.i.i:                             ; preds = %B1264.i.i
-  %.20.i3.i.i = load i64, ptr %sunkaddr157.i, align 8
-  %.25.i.i12.i = shl nsw i64 %.650.i.i, 3
-  %.27.i4.i.i = add nsw i64 %.25.i.i12.i, %a1
-  %.28.i.i.i = inttoptr i64 %.27.i4.i.i to ptr
-  %.29.i.i.i = load i64, ptr %.28.i.i.i, align 8
-  %.30.i5.i.i = add nsw i64 %.29.i.i.i, 16
-  %.31.i6.i.i = inttoptr i64 %.30.i5.i.i to ptr
-  %.32.i.i.i = load i64, ptr %.31.i6.i.i, align 8
-  %storemerge.i.i.i = add nuw i64 %.650.i.i, 1
-  %xtraiter.i.i.i = and i64 %storemerge.i.i.i, 3
+B680.i.i.i:                                       ; preds = %B534.i.i.i
+  %.413.i.i.i = inttoptr i64 %.402.i.i.i to ptr
+  %.414.i.i.i = load i64, ptr %.413.i.i.i, align 8
+  br label %B714.i.i.i
+
+B714.i.i.i:                                       ; preds = %B680.i.i.i, %B534.i.i.i
+  %"$phi714.4.2.1.i.i.i" = phi i64 [ %.414.i.i.i, %B680.i.i.i ], [ %.402.i.i.i, %B534.i.i.i ]
+  %.420.i.i.i = inttoptr i64 %lsr.iv329.i.i.i to ptr
+  store i64 %"$phi714.4.2.1.i.i.i", ptr %.420.i.i.i, align 8
+  %.430.i.i.i = add nsw i64 %spec.3.0272.i.i.i, 24
+  %.431.i.i.i = inttoptr i64 %.430.i.i.i to ptr
+  %.432.i.i.i = load i64, ptr %.431.i.i.i, align 8
+  %.433.i.i.i = shl i64 %.432.i.i.i, 3
+  %.434.i.i.i = add i64 %spec.3.0272.i.i.i, 32
+  %.436.i.i.i = add i64 %.434.i.i.i, %.433.i.i.i
+  %lsr.iv.next330.i.i.i = add i64 %lsr.iv329.i.i.i, 8
+  %lsr.iv.next332.i.i.i = add i64 %lsr.iv331.i.i.i, 8
+  %lsr.iv.next334.i.i.i = add nsw i64 %lsr.iv333.i.i.i, -1
+  %exitcond287.not.i.i.i = icmp eq i64 %lsr.iv.next334.i.i.i, 0
+  br i1 %exitcond287.not.i.i.i, label %B812.endif.i.i.i, label %B534.i.i.i
+
+B1126.i.i.i:                                      ; preds = %B1126.outer.i.i.i, %B1518.i.i.i
+  %spec.1.2.0282.i.i.i = phi i64 [ %.797.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0282.ph.i.i.i, %B1126.outer.i.i.i ]
+  %.557277280.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557277280.ph.i.i.i, %B1126.outer.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557277280.i.i.i, 1
+  %.594.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 24
+  %.595.i.i.i = inttoptr i64 %.594.i.i.i to ptr
+  %.596.i.i.i = load i64, ptr %.595.i.i.i, align 8
+  %.623.i.i.i = icmp sgt i64 %.596.i.i.i, -1
+  br i1 %.623.i.i.i, label %B172.preheader.i.i.i.i, label %B1332.i.i.i
+
+B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
+  %.20.i.i.i.i = load i64, ptr %sunkaddr155.i, align 8
+  %.25.i.i.i.i = shl nsw i64 %.596.i.i.i, 3
+  %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
+  %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
+  %.29.i.i.i.i = load i64, ptr %.28.i.i.i.i, align 8
+  %.30.i.i.i.i = add nsw i64 %.29.i.i.i.i, 16
+  %.31.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
+  %.32.i.i.i.i = load i64, ptr %.31.i.i.i.i, align 8
+  %storemerge.i.i.i.i = add nuw i64 %.596.i.i.i, 1
+  %xtraiter.i.i.i.i = and i64 %storemerge.i.i.i.i, 3
+  %lcmp.mod.not.i.i.i.i = icmp eq i64 %xtraiter.i.i.i.i, 0
+  br i1 %lcmp.mod.not.i.i.i.i, label %B172.prol.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+
+B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.i.i, %B172.prol.i.i.i.i
+  %lsr.iv327.i.i.i = phi i64 [ %lsr.iv.next328.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
+  %spec.3.0127.prol.i.i.i.i = phi i64 [ %.178.prol.i.i.i.i, %B172.prol.i.i.i.i ], [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ]
+  %.172.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
+  %.173.prol.i.i.i.i = inttoptr i64 %.172.prol.i.i.i.i to ptr
+  %.174.prol.i.i.i.i = load i64, ptr %.173.prol.i.i.i.i, align 8
+  %.175.prol.i.i.i.i = shl i64 %.174.prol.i.i.i.i, 3
+  %.176.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
+  %.178.prol.i.i.i.i = add i64 %.176.prol.i.i.i.i, %.175.prol.i.i.i.i
+  %lsr.iv.next328.i.i.i = add nsw i64 %lsr.iv327.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next328.i.i.i, 0
+  br i1 %prol.iter.cmp.not.i.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+
+B172.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B172.prol.i.i.i.i
+  %13 = and i64 %storemerge.i.i.i.i, -4
+  br label %B172.prol.loopexit.i.i.i.i
+
+B172.prol.loopexit.i.i.i.i:                       ; preds = %B172.prol.loopexit.loopexit.i.i.i.i, %B172.preheader.i.i.i.i
+  %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ], [ %.178.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
+  %.122122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B172.preheader.i.i.i.i ], [ %13, %B172.prol.loopexit.loopexit.i.i.i.i ]
+  %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
+  %14 = icmp samesign ult i64 %.596.i.i.i, 3
+  br i1 %14, label %B314.endif.i.i.i.i, label %B172.preheader1.i.i.i.i
+
+B172.preheader1.i.i.i.i:                          ; preds = %B172.prol.loopexit.i.i.i.i
+  %15 = add nuw i64 %.122122126.unr.i.i.i.i, 4
+  br label %B172.i.i.i.i
+
+B172.i.i.i.i:                                     ; preds = %B172.i.i.i.i, %B172.preheader1.i.i.i.i
+  %lsr.iv2.i.i.i.i = phi i64 [ %15, %B172.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B172.i.i.i.i ]
+  %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B172.preheader1.i.i.i.i ], [ %.178.3.i.i.i.i, %B172.i.i.i.i ]
+  %.172.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
+  %.173.i.i.i.i = inttoptr i64 %.172.i.i.i.i to ptr
+  %.174.i.i.i.i = load i64, ptr %.173.i.i.i.i, align 8
+  %.175.i.i.i.i = shl i64 %.174.i.i.i.i, 3
+  %.176.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
+  %.178.i.i.i.i = add i64 %.176.i.i.i.i, %.175.i.i.i.i
+  %.172.1.i.i.i.i = add nsw i64 %.178.i.i.i.i, 24
+  %.173.1.i.i.i.i = inttoptr i64 %.172.1.i.i.i.i to ptr
+  %.174.1.i.i.i.i = load i64, ptr %.173.1.i.i.i.i, align 8
+  %.175.1.i.i.i.i = shl i64 %.174.1.i.i.i.i, 3
+  %.176.1.i.i.i.i = add i64 %.178.i.i.i.i, 32
+  %.178.1.i.i.i.i = add i64 %.176.1.i.i.i.i, %.175.1.i.i.i.i
+  %.172.2.i.i.i.i = add nsw i64 %.178.1.i.i.i.i, 24
+  %.173.2.i.i.i.i = inttoptr i64 %.172.2.i.i.i.i to ptr
+  %.174.2.i.i.i.i = load i64, ptr %.173.2.i.i.i.i, align 8
+  %.175.2.i.i.i.i = shl i64 %.174.2.i.i.i.i, 3
+  %.176.2.i.i.i.i = add i64 %.175.2.i.i.i.i, 32
+  %.178.2.i.i.i.i = add i64 %.176.2.i.i.i.i, %.178.1.i.i.i.i
+  %.172.3.i.i.i.i = add nsw i64 %.178.2.i.i.i.i, 24
+  %.173.3.i.i.i.i = inttoptr i64 %.172.3.i.i.i.i to ptr
+  %.174.3.i.i.i.i = load i64, ptr %.173.3.i.i.i.i, align 8
+  %.175.3.i.i.i.i = shl i64 %.174.3.i.i.i.i, 3
+  %.176.3.i.i.i.i = add i64 %.175.3.i.i.i.i, 32
+  %.178.3.i.i.i.i = add i64 %.176.3.i.i.i.i, %.178.2.i.i.i.i
+  %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
+  %.123.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
+  br i1 %.123.3.i.i.i.i, label %B172.i.i.i.i, label %B314.endif.i.i.i.i
+
+B398.i.i.i.i:                                     ; preds = %B314.endif.i.i.i.i, %B630.i.i.i.i
+  %lsr.iv.i.i.i.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B630.i.i.i.i ], [ %a1, %B314.endif.i.i.i.i ]
+  %spec.1.2.0137.i.i.i.i = phi i64 [ %.388.i.i.i.i, %B630.i.i.i.i ], [ %.20.i.i.i.i, %B314.endif.i.i.i.i ]
+  %.286132135.i.i.i.i = phi i64 [ %.293.i.i.i.i, %B630.i.i.i.i ], [ 0, %B314.endif.i.i.i.i ]
+  %.293.i.i.i.i = add nuw nsw i64 %.286132135.i.i.i.i, 1
+  %.323.not.i.i.i.i = icmp eq i64 %.596.i.i.i, %.286132135.i.i.i.i
+  br i1 %.323.not.i.i.i.i, label %B630.i.i.i.i, label %B412.i.i.i.i
+
+B412.i.i.i.i:                                     ; preds = %B398.i.i.i.i
+  %.328.i.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i.i to ptr
+  %.329.i.i.i.i = load i64, ptr %.328.i.i.i.i, align 8
+  %.330.not.i.i.i.i = icmp eq i64 %.329.i.i.i.i, 0
+  br i1 %.330.not.i.i.i.i, label %B630.i.i.i.i, label %B472.i.i.i.i
+
+B472.i.i.i.i:                                     ; preds = %B412.i.i.i.i
+  %.338.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
+  %.339.i.i.i.i = load i64, ptr %.338.i.i.i.i, align 8
+  %.340.i.i.i.i = add nsw i64 %.339.i.i.i.i, 16
+  %.341.i.i.i.i = inttoptr i64 %.340.i.i.i.i to ptr
+  %.342.i.i.i.i = load i64, ptr %.341.i.i.i.i, align 8
+  %.348.i.i.i.i = icmp slt i64 %.342.i.i.i.i, %.167.le.i.i.i.i
+  br i1 %.348.i.i.i.i, label %B558.i.i.i.i, label %B630.i.i.i.i
+
+B558.i.i.i.i:                                     ; preds = %B472.i.i.i.i
+  %.352.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 8
+  %.353.i.i.i.i = inttoptr i64 %.352.i.i.i.i to ptr
+  %.354.i.i.i.i = load i64, ptr %.353.i.i.i.i, align 8
+  %.356.i.i.i.i = add nsw i64 %.354.i.i.i.i, %.342.i.i.i.i
+  %.360.i.i.i.i = icmp slt i64 %.32.i.i.i.i, %.356.i.i.i.i
+  br i1 %.360.i.i.i.i, label %B1332.i.i.i, label %B630.i.i.i.i
+
+B630.i.i.i.i:                                     ; preds = %B558.i.i.i.i, %B472.i.i.i.i, %B412.i.i.i.i, %B398.i.i.i.i
+  %.382.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
+  %.383.i.i.i.i = inttoptr i64 %.382.i.i.i.i to ptr
+  %.384.i.i.i.i = load i64, ptr %.383.i.i.i.i, align 8
+  %.385.i.i.i.i = shl i64 %.384.i.i.i.i, 3
+  %.386.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
+  %.388.i.i.i.i = add i64 %.386.i.i.i.i, %.385.i.i.i.i
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
+  %exitcond.not.i.i.i.i = icmp eq i64 %a2, %.293.i.i.i.i
+  br i1 %exitcond.not.i.i.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+
+B314.endif.i.i.i.i:                               ; preds = %B172.i.i.i.i, %B172.prol.loopexit.i.i.i.i
+  %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B172.prol.loopexit.i.i.i.i ], [ %.178.2.i.i.i.i, %B172.i.i.i.i ]
+  %.163.le.i.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i.i, 8
+  %.164.le.i.i.i.i = inttoptr i64 %.163.le.i.i.i.i to ptr
+  %.165.le.i.i.i.i = load i64, ptr %.164.le.i.i.i.i, align 8
+  %.167.le.i.i.i.i = add nsw i64 %.165.le.i.i.i.i, %.32.i.i.i.i
+  br i1 %.12886.not.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+
+B1224.i.i.i:                                      ; preds = %B630.i.i.i.i, %B314.endif.i.i.i.i
+  %.677.not.i.i.i = icmp eq i64 %.29.i.i.i.i, 0
+  br i1 %.677.not.i.i.i, label %B1332.i.i.i, label %B1236.i.i.i
+
+B1236.i.i.i:                                      ; preds = %B1224.i.i.i
+  %.693.i.i.i = load i64, ptr %sunkaddr157.i, align 8
+  %.695.i.i.i = inttoptr i64 %.693.i.i.i to ptr
+  %.696.i.i.i = tail call i64 %.695.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.pre244.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
+  %.pre245.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
+  %.pre.i = inttoptr i64 %.pre244.i.i.i to ptr
+  br label %B1518.i.i.i
+
+B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B1224.i.i.i, %B1126.i.i.i
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0282.i.i.i to ptr
+  %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 8
+  %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
+  %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
+  %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
+  %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.30.i3.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
+  %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
+  br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
+
+B216.i.i.i.i:                                     ; preds = %B1332.i.i.i
+  %.65.i.i.i.i = load i64, ptr %sunkaddr159.i, align 8
+  %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
+  br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
+
+B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
+  %.72.i.i.i.i = load i64, ptr %sunkaddr161.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
+  %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
+  br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
+
+B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
+  %.105.i.i.i.i = load i64, ptr %sunkaddr165.i, align 8
+  %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
+  %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1332.endif.i.i.i
+
+B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1332.i.i.i
+  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
+  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
+  %.118.i.i.i.i = load i64, ptr %sunkaddr157.i, align 8
+  %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
+  %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.126.i.i.i.i = load i64, ptr %sunkaddr156.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
+  %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
+  %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
+  %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
+  br i1 %.151.not.i.i.i.i, label %B1332.endif.i.i.i, label %B780.i.i.i.i
+
+B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
+  %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
+  br i1 %.154.i.i.i.i, label %B1332.endif.thread.i.i.i, label %B1332.endif.thread228.i.i.i
+
+B1332.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
+  %.160.i.i.i.i = load i64, ptr %sunkaddr172.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
+  %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1518.thread.i.i.i
+
+B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
+  %.185.i.i.i.i = load i64, ptr %sunkaddr159.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr157.i, align 8
+  %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
+  %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.196.i.i.i.i = add nsw i64 %.138.i.i.i.i, 88
+  %.197.i.i.i.i = inttoptr i64 %.196.i.i.i.i to ptr
+  store i64 %.185.i.i.i.i, ptr %.197.i.i.i.i, align 8
+  %.200.i.i.i.i = add nsw i64 %.138.i.i.i.i, 64
+  %.203.i.i.i.i = inttoptr i64 %.200.i.i.i.i to ptr
+  %.204.i.i.i.i = load i64, ptr %.203.i.i.i.i, align 8
+  %.205.i.i.i.i = or i64 %.204.i.i.i.i, 4
+  store i64 %.205.i.i.i.i, ptr %.203.i.i.i.i, align 8
+  br label %B1518.i.i.i
+
+B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, %B1332.endif.thread228.i.i.i, %B1236.i.i.i
+  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre.i, %B1236.i.i.i ]
+  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre245.i.i.i, %B1236.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1332.endif.i.i.i ], [ %.138.i.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.29.i.i.i.i, %B1236.i.i.i ]
+  %.754238.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
+  %.756239.i.i.i = add nsw i64 %.754238.i.i.i, %.85.i.i5.i
+  %.758240.i.i.i = inttoptr i64 %.756239.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.758240.i.i.i, align 8
+  %.765.i.i.i = add nsw i64 %.464.i.i.i, %.557277280.i.i.i
+  %.768.i.i.i = shl nsw i64 %.765.i.i.i, 3
+  %.770.i.i.i = add nsw i64 %.768.i.i.i, %.61.i.i3.i
+  %.772.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, 16
+  %.775.i.i.i = inttoptr i64 %.772.i.i.i to ptr
+  %.776.i.i.i = load i64, ptr %.775.i.i.i, align 8
+  %.758.i.i.i = inttoptr i64 %.770.i.i.i to ptr
+  store i64 %.776.i.i.i, ptr %.758.i.i.i, align 8
+  %.793.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.794.i.i.i = shl i64 %.793.i.i.i, 3
+  %.797.i.i.i = add i64 %.794.i.i.i, %.pre243.pre-phi.i.i.i
+  %exitcond288.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond288.not.i.i.i, label %B1602.i.i.i, label %B1126.i.i.i
+
+B1518.thread.i.i.i:                               ; preds = %B1332.endif.i.i.i, %B1332.endif.thread.i.i.i
+  %.754.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
+  %.756.i.i.i = add nsw i64 %.754.i.i.i, %.85.i.i5.i
+  %.758251.i.i.i = inttoptr i64 %.756.i.i.i to ptr
+  store i64 0, ptr %.758251.i.i.i, align 8
+  %.793252.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.794253.i.i.i = shl i64 %.793252.i.i.i, 3
+  %.797254.i.i.i = add i64 %.794253.i.i.i, %.30.i3.i.i.i
+  %exitcond288.not255.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond288.not255.i.i.i, label %B2034.i.i.i, label %B1126.outer.i.i.i
+
+B1602.i.i.i:                                      ; preds = %B1518.i.i.i
+  br i1 %.816.not.i.i.i, label %B2034.i.i.i, label %B1614.i.i.i
+
+B1614.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
+  %.822.i.i.i = add nsw i64 %.13.i, 88
+  %.823.i.i.i = inttoptr i64 %.822.i.i.i to ptr
+  %.824.i.i.i = load i64, ptr %.823.i.i.i, align 8
+  %.825.not.i.i.i = icmp eq i64 %.824.i.i.i, 0
+  br i1 %.825.not.i.i.i, label %B1948.i.i.i, label %B1674.i.i.i
+
+B1674.i.i.i:                                      ; preds = %B1614.i.i.i
+  %.829.i.i.i = add nsw i64 %.21.i, 64
+  %.830.i.i.i = inttoptr i64 %.829.i.i.i to ptr
+  %.831.i.i.i = load i64, ptr %.830.i.i.i, align 8
+  %.832.i.i.i = inttoptr i64 %.831.i.i.i to ptr
+  %.833.i.i.i = tail call i64 %.832.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.837.i.i.i = add nsw i64 %.13.i, 48
+  %.840.i.i.i = inttoptr i64 %.837.i.i.i to ptr
+  %.841.i.i.i = load i64, ptr %.840.i.i.i, align 8
+  %.14.i5.i.i.i = inttoptr i64 %.841.i.i.i to ptr
+  %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
+  %.16.i.i.i.i = add nsw i64 %.841.i.i.i, 8
+  %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
+  %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
+  %.19.i9.i.i.i = add nsw i64 %.841.i.i.i, 16
+  %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
+  %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
+  %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
+  br i1 %.11487.not.i.i.i.i, label %B1674.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+
+B150.lr.ph.i.i.i.i:                               ; preds = %B1674.i.i.i
+  %.28.i11.i.i.i = add nsw i64 %.841.i.i.i, 24
+  %sunkaddr179.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr180.i = getelementptr i8, ptr %sunkaddr179.i, i64 120
+  %16 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr182.i = getelementptr i8, ptr %16, i64 8
+  %sunkaddr184.i = getelementptr i8, ptr %16, i64 16
+  %sunkaddr186.i = getelementptr i8, ptr %16, i64 24
+  %sunkaddr188.i = getelementptr i8, ptr %16, i64 32
+  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr179.i, i64 104
+  %sunkaddr192.i = getelementptr i8, ptr %16, i64 40
+  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr179.i, i64 112
+  %sunkaddr196.i = getelementptr i8, ptr %16, i64 48
+  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr179.i, i64 96
+  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr179.i, i64 128
+  br label %B150.i.i.i.i
+
+B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
+  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i17.i.i.i, %B1022.i.i.i.i ]
+  %.1138389.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1022.i.i.i.i ]
+  %.123.i.i.i.i = add nsw i64 %.1138389.i.i.i.i, -1
+  %.153.i.i.i.i = inttoptr i64 %at.3.090.i.i.i.i to ptr
+  %.154.i12.i.i.i = load i64, ptr %.153.i.i.i.i, align 8
+  %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i12.i.i.i
+  %.156.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 8
+  %.157.i.i.i.i = inttoptr i64 %.156.i.i.i.i to ptr
+  %.158.i13.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
+  %.160.i14.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 16
+  %.161.i.i.i.i = inttoptr i64 %.160.i14.i.i.i to ptr
+  %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
+  %.164.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 24
+  %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
+  %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
+  %.202.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
+  %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
+  br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
+
+B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
+  %.214.i.i.i.i = load i64, ptr %sunkaddr180.i, align 8
+  %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
+  br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
+
+B980.i.i.i.i:                                     ; preds = %B336.i.i.i.i, %B150.i.i.i.i
+  %.28.i.i.i.i.i = icmp sgt i64 %.158.i13.i.i.i, 0
+  br i1 %.28.i.i.i.i.i, label %B26.preheader.i.i.i.i.i, label %B1022.i.i.i.i
+
+B26.preheader.i.i.i.i.i:                          ; preds = %B980.i.i.i.i
+  %.arg.steps.i.i.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i.i.i.i, i64 0)
+  %.138131.not.i.i.i.i.i = icmp slt i64 %arg.steps.fr.i.i.i.i.i, 1
+  br i1 %.138131.not.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.preheader.i.i.i.i.i
+
+B26.us.preheader.i.i.i.i.i:                       ; preds = %B26.preheader.i.i.i.i.i
+  %.34.i.i.i.i.i = icmp eq i64 %arg.steps.fr.i.i.i.i.i, 1
+  br i1 %.34.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B26.us.i.i.i.i.i
+
+B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.i.i.i.i, %B518.us.us.i.i.i.i.i
+  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %.137125133.us.us.i.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.arg.steps.i.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %.147.us.us.i.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i.i, -1
+  %.177.us.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i.i to ptr
+  %.178.us.us.i.i.i.i.i = load i64, ptr %.177.us.us.i.i.i.i.i, align 8
+  %.180.us.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i.i, 8
+  %.181.us.us.i.i.i.i.i = inttoptr i64 %.180.us.us.i.i.i.i.i to ptr
+  %.182.us.us.i.i.i.i.i = load i64, ptr %.181.us.us.i.i.i.i.i, align 8
+  %.184.us.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i.i, 16
+  %.185.us.us.i.i.i.i.i = inttoptr i64 %.184.us.us.i.i.i.i.i to ptr
+  %.186.us.us.i.i.i.i.i = load i64, ptr %.185.us.us.i.i.i.i.i, align 8
+  %.195.us.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i.i, 24
+  %.280119.us.not.us.i.i.i.i.i = icmp slt i64 %.182.us.us.i.i.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.preheader.i.i.i.i.i
+
+B250.us.us.preheader.i.i.i.i.i:                   ; preds = %B88.endif.us.us.i.i.i.i.i
+  %17 = icmp eq i64 %.182.us.us.i.i.i.i.i, 1
+  br i1 %17, label %B250.us.us.epil.preheader.i.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i.i
+
+B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheader.i.i.i.i.i
+  %18 = lshr i64 %.182.us.us.i.i.i.i.i, 1
+  %19 = mul nsw i64 %18, -2
+  br label %B250.us.us.i.i.i.i.i
+
+B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
+  %lsr.iv143.i = phi i64 [ %lsr.iv.next144.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %24, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
+  %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
+  %.337.us.us.i.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i.i, 3
+  %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i.i to ptr
+  %.341.us.us.i.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i.i, align 8
+  %20 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
+  %.344.us.us.i.i.i.i.i = inttoptr i64 %20 to ptr
+  %.345.us.us.i.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i.i, align 8
+  %.347.us.us.i.i.i.i.i = add i64 %.345.us.us.i.i.i.i.i, %.341.us.us.i.i.i.i.i
+  %.348.us.us.i.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i.i to ptr
+  store i64 %.347.us.us.i.i.i.i.i, ptr %.348.us.us.i.i.i.i.i, align 8
+  %21 = add i64 %at.5.2122.us.us.i.i.i.i.i, 32
+  %.335.us.us.1.i.i.i.i.i = inttoptr i64 %21 to ptr
+  %.336.us.us.1.i.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i.i, align 8
+  %.337.us.us.1.i.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i.i, 3
+  %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i.i to ptr
+  %.341.us.us.1.i.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i.i, align 8
+  %22 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
+  %.344.us.us.1.i.i.i.i.i = inttoptr i64 %22 to ptr
+  %.345.us.us.1.i.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i.i, align 8
+  %.347.us.us.1.i.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i.i, %.341.us.us.1.i.i.i.i.i
+  %23 = add i64 %lsr.iv.i.i.i.i.i, 8
+  %.348.us.us.1.i.i.i.i.i = inttoptr i64 %23 to ptr
+  store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
+  %lsr.iv.next144.i = add i64 %lsr.iv143.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next144.i, 0
+  %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
+  %25 = add i64 %lsr.iv.i.i.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
+
+B518.us.us.loopexit.unr-lcssa.i.i.i.i.i:          ; preds = %B250.us.us.i.i.i.i.i
+  %26 = and i64 %.182.us.us.i.i.i.i.i, 9223372036854775806
+  %27 = and i64 %.182.us.us.i.i.i.i.i, 1
+  %lcmp.mod.not.i.i.i.i.i = icmp eq i64 %27, 0
+  br i1 %lcmp.mod.not.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i.i
+
+B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i
+  %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %26, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
+  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
+  %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
+  %.336.us.us.epil.i.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i.i, align 8
+  %.337.us.us.epil.i.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i.i, 3
+  %.339.us.us.epil.i.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i.i to ptr
+  %.341.us.us.epil.i.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i.i, align 8
+  %.343.us.us.epil.i.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i.i, 8
+  %.344.us.us.epil.i.i.i.i.i = inttoptr i64 %.343.us.us.epil.i.i.i.i.i to ptr
+  %.345.us.us.epil.i.i.i.i.i = load i64, ptr %.344.us.us.epil.i.i.i.i.i, align 8
+  %.347.us.us.epil.i.i.i.i.i = add i64 %.345.us.us.epil.i.i.i.i.i, %.341.us.us.epil.i.i.i.i.i
+  %.348.us.us.epil.i.i.i.i.i = inttoptr i64 %.333.us.us.epil.i.i.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i.i.i.i, ptr %.348.us.us.epil.i.i.i.i.i, align 8
+  %.352.us.us.epil.i.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i.i, 32
+  br label %B518.us.us.i.i.i.i.i
+
+B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
+  %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
+  br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
+
+B26.us.i.i.i.i.i:                                 ; preds = %B26.us.preheader.i.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i.i
+  %chunk.2.0.us.i.i.i.i.i = phi i64 [ %.42.us.i.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i.i ], [ 0, %B26.us.preheader.i.i.i.i.i ]
+  %.42.us.i.i.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i.i.i.i, 1
+  br label %B88.endif.us.i.i.i.i.i
+
+B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, %B26.us.i.i.i.i.i
+  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %.137125133.us.i.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i.i, %B26.us.i.i.i.i.i ], [ %.147.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %.147.us.i.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i.i, -1
+  %.177.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i.i to ptr
+  %.178.us.i.i.i.i.i = load i64, ptr %.177.us.i.i.i.i.i, align 8
+  %.180.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i.i, 8
+  %.181.us.i.i.i.i.i = inttoptr i64 %.180.us.i.i.i.i.i to ptr
+  %.182.us.i.i.i.i.i = load i64, ptr %.181.us.i.i.i.i.i, align 8
+  %.184.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i.i, 16
+  %.185.us.i.i.i.i.i = inttoptr i64 %.184.us.i.i.i.i.i to ptr
+  %.186.us.i.i.i.i.i = load i64, ptr %.185.us.i.i.i.i.i, align 8
+  %.195.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i.i, 24
+  %.280119.us.not.i.i.i.i.i = icmp slt i64 %.182.us.i.i.i.i.i, 1
+  br i1 %.280119.us.not.i.i.i.i.i, label %B518.us.i.i.i.i.i, label %B250.us.i.i.i.i.i
+
+B518.us.i.i.i.i.i:                                ; preds = %B250.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i
+  %at.5.2.lcssa.us.i.i.i.i.i = phi i64 [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ], [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ]
+  %.370.us.i.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i.i to ptr
+  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i.i, 1
+  br i1 %.138.us.i.i.i.i.i, label %B88.endif.us.i.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i.i
+
+B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.i.i, %B250.us.i.i.i.i.i
+  %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %28 = add i64 %at.5.2122.us.i.i.i.i.i, 16
+  %.326.us.i.i.i.i.i = inttoptr i64 %28 to ptr
+  %.327.us.i.i.i.i.i = load i64, ptr %.326.us.i.i.i.i.i, align 8
+  %29 = mul i64 %chunk.2.0.us.i.i.i.i.i, %.327.us.i.i.i.i.i
+  %.335.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i.i to ptr
+  %.336.us.i.i.i.i.i = load i64, ptr %.335.us.i.i.i.i.i, align 8
+  %.337.us.i.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i.i, 3
+  %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.i.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i.i to ptr
+  %.341.us.i.i.i.i.i = load i64, ptr %.340.us.i.i.i.i.i, align 8
+  %30 = add i64 %at.5.2122.us.i.i.i.i.i, 8
+  %.344.us.i.i.i.i.i = inttoptr i64 %30 to ptr
+  %.345.us.i.i.i.i.i = load i64, ptr %.344.us.i.i.i.i.i, align 8
+  %.346.us.i.i.i.i.i = sub i64 %.341.us.i.i.i.i.i, %29
+  %.347.us.i.i.i.i.i = add i64 %.346.us.i.i.i.i.i, %.345.us.i.i.i.i.i
+  %.348.us.i.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i.i to ptr
+  store i64 %.347.us.i.i.i.i.i, ptr %.348.us.i.i.i.i.i, align 8
+  %.352.us.i.i.i.i.i = add i64 %at.5.2122.us.i.i.i.i.i, 32
+  %lsr.iv.next14.i.i.i.i.i = add i64 %lsr.iv13.i.i.i.i.i, 8
+  %lsr.iv.next16.i.i.i.i.i = add i64 %lsr.iv15.i.i.i.i.i, -1
+  %exitcond.not.i.i.i.i.i = icmp eq i64 %lsr.iv.next16.i.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i.i.i, label %B518.us.i.i.i.i.i, label %B250.us.i.i.i.i.i
+
+B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
+  %exitcond.not3.i.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i.i, %.158.i13.i.i.i
+  br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
+
+B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
+  %.350.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
+  %.354.i17.i.i.i = add nsw i64 %.350.i.i.i.i, %.202.i.i.i.i
+  %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1674.endif.i.i.i
+
+B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
+  store i64 %.202.i.i.i.i, ptr %16, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr182.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr184.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr186.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr188.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr192.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr196.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr180.i, align 8
+  %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
+  %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
+  %.304.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+  %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
+  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i.i.i.i
+
+B1948.i.i.i:                                      ; preds = %B1614.i.i.i
+  %.886.i.i.i = add nsw i64 %.13.i, 48
+  %.889.i.i.i = inttoptr i64 %.886.i.i.i to ptr
+  %.890.i.i.i = load i64, ptr %.889.i.i.i, align 8
+  %.14.i20.i.i.i = inttoptr i64 %.890.i.i.i to ptr
+  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
+  %.16.i22.i.i.i = add nsw i64 %.890.i.i.i, 8
+  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
+  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
+  %.19.i25.i.i.i = add nsw i64 %.890.i.i.i, 16
+  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
+  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
+  %.11487.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
+  br i1 %.11487.not.i28.i.i.i, label %B194.else.if.i.i, label %B150.lr.ph.i29.i.i.i
+
+B150.lr.ph.i29.i.i.i:                             ; preds = %B1948.i.i.i
+  %.28.i30.i.i.i = add nsw i64 %.890.i.i.i, 24
+  %sunkaddr203.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr203.i, i64 120
+  %31 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr206.i = getelementptr i8, ptr %31, i64 8
+  %sunkaddr208.i = getelementptr i8, ptr %31, i64 16
+  %sunkaddr210.i = getelementptr i8, ptr %31, i64 24
+  %sunkaddr212.i = getelementptr i8, ptr %31, i64 32
+  %sunkaddr214.i = getelementptr i8, ptr %sunkaddr203.i, i64 104
+  %sunkaddr216.i = getelementptr i8, ptr %31, i64 40
+  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr203.i, i64 112
+  %sunkaddr220.i = getelementptr i8, ptr %31, i64 48
+  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr203.i, i64 96
+  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr203.i, i64 128
+  br label %B150.i31.i.i.i
+
+B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B150.lr.ph.i29.i.i.i
+  %at.3.090.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.354.i58.i.i.i, %B1022.i56.i.i.i ]
+  %.1138389.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1022.i56.i.i.i ]
+  %.123.i34.i.i.i = add nsw i64 %.1138389.i33.i.i.i, -1
+  %.153.i35.i.i.i = inttoptr i64 %at.3.090.i32.i.i.i to ptr
+  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
+  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
+  %.156.i38.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 8
+  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
+  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
+  %.160.i41.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 16
+  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
+  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
+  %.164.i44.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 24
+  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
+  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
+  %.202.i47.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 32
+  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
+  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
+
+B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
+  br i1 %.215.i53.i.i.i, label %B398.endif.i180.i.i.i, label %B980.i54.i.i.i
+
+B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
+  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
+  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i60.i.i.i, label %B1022.i56.i.i.i
+
+B26.preheader.i.i60.i.i.i:                        ; preds = %B980.i54.i.i.i
+  %.arg.steps.i.i61.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
+  %.138131.not.i.i62.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.138131.not.i.i62.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i63.i.i.i
+
+B26.us.preheader.i.i63.i.i.i:                     ; preds = %B26.preheader.i.i60.i.i.i
+  %.34.i.i64.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.34.i.i64.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B26.us.i.i66.i.i.i
+
+B88.endif.us.us.i.i113.i.i.i:                     ; preds = %B26.us.preheader.i.i63.i.i.i, %B518.us.us.i.i175.i.i.i
+  %at.4.1134.us.us.i.i114.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i176.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
+  %.137125133.us.us.i.i115.i.i.i = phi i64 [ %.147.us.us.i.i116.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.arg.steps.i.i61.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
+  %.147.us.us.i.i116.i.i.i = add nsw i64 %.137125133.us.us.i.i115.i.i.i, -1
+  %.177.us.us.i.i117.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i114.i.i.i to ptr
+  %.178.us.us.i.i118.i.i.i = load i64, ptr %.177.us.us.i.i117.i.i.i, align 8
+  %.180.us.us.i.i119.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 8
+  %.181.us.us.i.i120.i.i.i = inttoptr i64 %.180.us.us.i.i119.i.i.i to ptr
+  %.182.us.us.i.i121.i.i.i = load i64, ptr %.181.us.us.i.i120.i.i.i, align 8
+  %.184.us.us.i.i122.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 16
+  %.185.us.us.i.i123.i.i.i = inttoptr i64 %.184.us.us.i.i122.i.i.i to ptr
+  %.186.us.us.i.i124.i.i.i = load i64, ptr %.185.us.us.i.i123.i.i.i, align 8
+  %.195.us.us.i.i125.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 24
+  %.280119.us.not.us.i.i126.i.i.i = icmp slt i64 %.182.us.us.i.i121.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i126.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.preheader.i.i127.i.i.i
+
+B250.us.us.preheader.i.i127.i.i.i:                ; preds = %B88.endif.us.us.i.i113.i.i.i
+  %32 = icmp eq i64 %.182.us.us.i.i121.i.i.i, 1
+  br i1 %32, label %B250.us.us.epil.preheader.i.i158.i.i.i, label %B250.us.us.preheader.new.i.i128.i.i.i
+
+B250.us.us.preheader.new.i.i128.i.i.i:            ; preds = %B250.us.us.preheader.i.i127.i.i.i
+  %33 = lshr i64 %.182.us.us.i.i121.i.i.i, 1
+  %34 = mul nsw i64 %33, -2
+  br label %B250.us.us.i.i130.i.i.i
+
+B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i
+  %lsr.iv141.i = phi i64 [ %lsr.iv.next142.i, %B250.us.us.i.i130.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %lsr.iv.i.i132.i.i.i = phi i64 [ %40, %B250.us.us.i.i130.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %at.5.2122.us.us.i.i133.i.i.i = phi i64 [ %39, %B250.us.us.i.i130.i.i.i ], [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %.335.us.us.i.i134.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i.i to ptr
+  %.336.us.us.i.i135.i.i.i = load i64, ptr %.335.us.us.i.i134.i.i.i, align 8
+  %.337.us.us.i.i136.i.i.i = shl nsw i64 %.336.us.us.i.i135.i.i.i, 3
+  %.339.us.us.i.i137.i.i.i = add nsw i64 %.337.us.us.i.i136.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i138.i.i.i = inttoptr i64 %.339.us.us.i.i137.i.i.i to ptr
+  %.341.us.us.i.i139.i.i.i = load i64, ptr %.340.us.us.i.i138.i.i.i, align 8
+  %35 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 8
+  %.344.us.us.i.i140.i.i.i = inttoptr i64 %35 to ptr
+  %.345.us.us.i.i141.i.i.i = load i64, ptr %.344.us.us.i.i140.i.i.i, align 8
+  %.347.us.us.i.i142.i.i.i = add i64 %.345.us.us.i.i141.i.i.i, %.341.us.us.i.i139.i.i.i
+  %.348.us.us.i.i143.i.i.i = inttoptr i64 %lsr.iv.i.i132.i.i.i to ptr
+  store i64 %.347.us.us.i.i142.i.i.i, ptr %.348.us.us.i.i143.i.i.i, align 8
+  %36 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 32
+  %.335.us.us.1.i.i144.i.i.i = inttoptr i64 %36 to ptr
+  %.336.us.us.1.i.i145.i.i.i = load i64, ptr %.335.us.us.1.i.i144.i.i.i, align 8
+  %.337.us.us.1.i.i146.i.i.i = shl nsw i64 %.336.us.us.1.i.i145.i.i.i, 3
+  %.339.us.us.1.i.i147.i.i.i = add nsw i64 %.337.us.us.1.i.i146.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i148.i.i.i = inttoptr i64 %.339.us.us.1.i.i147.i.i.i to ptr
+  %.341.us.us.1.i.i149.i.i.i = load i64, ptr %.340.us.us.1.i.i148.i.i.i, align 8
+  %37 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 40
+  %.344.us.us.1.i.i150.i.i.i = inttoptr i64 %37 to ptr
+  %.345.us.us.1.i.i151.i.i.i = load i64, ptr %.344.us.us.1.i.i150.i.i.i, align 8
+  %.347.us.us.1.i.i152.i.i.i = add i64 %.345.us.us.1.i.i151.i.i.i, %.341.us.us.1.i.i149.i.i.i
+  %38 = add i64 %lsr.iv.i.i132.i.i.i, 8
+  %.348.us.us.1.i.i153.i.i.i = inttoptr i64 %38 to ptr
+  store i64 %.347.us.us.1.i.i152.i.i.i, ptr %.348.us.us.1.i.i153.i.i.i, align 8
+  %lsr.iv.next142.i = add i64 %lsr.iv141.i, 2
+  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next142.i, 0
+  %39 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 64
+  %40 = add i64 %lsr.iv.i.i132.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i155.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, label %B250.us.us.i.i130.i.i.i
+
+B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i:       ; preds = %B250.us.us.i.i130.i.i.i
+  %41 = and i64 %.182.us.us.i.i121.i.i.i, 9223372036854775806
+  %42 = and i64 %.182.us.us.i.i121.i.i.i, 1
+  %lcmp.mod.not.i.i157.i.i.i = icmp eq i64 %42, 0
+  br i1 %lcmp.mod.not.i.i157.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.epil.preheader.i.i158.i.i.i
+
+B250.us.us.epil.preheader.i.i158.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B250.us.us.preheader.i.i127.i.i.i
+  %at.5.2122.us.us.epil.init.i.i159.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.i.i127.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
+  %.286118120.us.us.epil.init.i.i160.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i127.i.i.i ], [ %41, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
+  %.331.us.us.epil.i.i161.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i160.i.i.i, 3
+  %.333.us.us.epil.i.i162.i.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i.i, %.75.i.i.i
+  %.335.us.us.epil.i.i163.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i to ptr
+  %.336.us.us.epil.i.i164.i.i.i = load i64, ptr %.335.us.us.epil.i.i163.i.i.i, align 8
+  %.337.us.us.epil.i.i165.i.i.i = shl nsw i64 %.336.us.us.epil.i.i164.i.i.i, 3
+  %.339.us.us.epil.i.i166.i.i.i = add nsw i64 %.337.us.us.epil.i.i165.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i167.i.i.i = inttoptr i64 %.339.us.us.epil.i.i166.i.i.i to ptr
+  %.341.us.us.epil.i.i168.i.i.i = load i64, ptr %.340.us.us.epil.i.i167.i.i.i, align 8
+  %.343.us.us.epil.i.i169.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 8
+  %.344.us.us.epil.i.i170.i.i.i = inttoptr i64 %.343.us.us.epil.i.i169.i.i.i to ptr
+  %.345.us.us.epil.i.i171.i.i.i = load i64, ptr %.344.us.us.epil.i.i170.i.i.i, align 8
+  %.347.us.us.epil.i.i172.i.i.i = add i64 %.345.us.us.epil.i.i171.i.i.i, %.341.us.us.epil.i.i168.i.i.i
+  %.348.us.us.epil.i.i173.i.i.i = inttoptr i64 %.333.us.us.epil.i.i162.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i172.i.i.i, ptr %.348.us.us.epil.i.i173.i.i.i, align 8
+  %.352.us.us.epil.i.i174.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 32
+  br label %B518.us.us.i.i175.i.i.i
+
+B518.us.us.i.i175.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i158.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B88.endif.us.us.i.i113.i.i.i
+  %at.5.2.lcssa.us.us.i.i176.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B88.endif.us.us.i.i113.i.i.i ], [ %.352.us.us.epil.i.i174.i.i.i, %B250.us.us.epil.preheader.i.i158.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
+  %.370.us.us.i.i177.i.i.i = inttoptr i64 %.178.us.us.i.i118.i.i.i to ptr
+  %.371.us.us.i.i178.i.i.i = tail call i64 %.370.us.us.i.i177.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i124.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i179.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i115.i.i.i, 1
+  br i1 %.138.us.us.i.i179.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B1022.i56.i.i.i
+
+B26.us.i.i66.i.i.i:                               ; preds = %B26.us.preheader.i.i63.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i
+  %chunk.2.0.us.i.i67.i.i.i = phi i64 [ %.42.us.i.i68.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i ], [ 0, %B26.us.preheader.i.i63.i.i.i ]
+  %.42.us.i.i68.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i67.i.i.i, 1
+  br label %B88.endif.us.i.i69.i.i.i
+
+B88.endif.us.i.i69.i.i.i:                         ; preds = %B518.us.i.i105.i.i.i, %B26.us.i.i66.i.i.i
+  %at.4.1134.us.i.i70.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i66.i.i.i ], [ %at.5.2.lcssa.us.i.i106.i.i.i, %B518.us.i.i105.i.i.i ]
+  %.137125133.us.i.i71.i.i.i = phi i64 [ %.arg.steps.i.i61.i.i.i, %B26.us.i.i66.i.i.i ], [ %.147.us.i.i72.i.i.i, %B518.us.i.i105.i.i.i ]
+  %.147.us.i.i72.i.i.i = add nsw i64 %.137125133.us.i.i71.i.i.i, -1
+  %.177.us.i.i73.i.i.i = inttoptr i64 %at.4.1134.us.i.i70.i.i.i to ptr
+  %.178.us.i.i74.i.i.i = load i64, ptr %.177.us.i.i73.i.i.i, align 8
+  %.180.us.i.i75.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 8
+  %.181.us.i.i76.i.i.i = inttoptr i64 %.180.us.i.i75.i.i.i to ptr
+  %.182.us.i.i77.i.i.i = load i64, ptr %.181.us.i.i76.i.i.i, align 8
+  %.184.us.i.i78.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 16
+  %.185.us.i.i79.i.i.i = inttoptr i64 %.184.us.i.i78.i.i.i to ptr
+  %.186.us.i.i80.i.i.i = load i64, ptr %.185.us.i.i79.i.i.i, align 8
+  %.195.us.i.i81.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 24
+  %.280119.us.not.i.i82.i.i.i = icmp slt i64 %.182.us.i.i77.i.i.i, 1
+  br i1 %.280119.us.not.i.i82.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+
+B518.us.i.i105.i.i.i:                             ; preds = %B250.us.i.i84.i.i.i, %B88.endif.us.i.i69.i.i.i
+  %at.5.2.lcssa.us.i.i106.i.i.i = phi i64 [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ], [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ]
+  %.370.us.i.i107.i.i.i = inttoptr i64 %.178.us.i.i74.i.i.i to ptr
+  %.371.us.i.i108.i.i.i = tail call i64 %.370.us.i.i107.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i80.i.i.i, i64 %chunk.2.0.us.i.i67.i.i.i, i64 %.42.us.i.i68.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i109.i.i.i = icmp sgt i64 %.137125133.us.i.i71.i.i.i, 1
+  br i1 %.138.us.i.i109.i.i.i, label %B88.endif.us.i.i69.i.i.i, label %B86.B566_crit_edge.us.i.i110.i.i.i
+
+B250.us.i.i84.i.i.i:                              ; preds = %B88.endif.us.i.i69.i.i.i, %B250.us.i.i84.i.i.i
+  %lsr.iv15.i.i85.i.i.i = phi i64 [ %lsr.iv.next16.i.i103.i.i.i, %B250.us.i.i84.i.i.i ], [ %.182.us.i.i77.i.i.i, %B88.endif.us.i.i69.i.i.i ]
+  %lsr.iv13.i.i86.i.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i.i, %B250.us.i.i84.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i69.i.i.i ]
+  %at.5.2122.us.i.i87.i.i.i = phi i64 [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ], [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ]
+  %43 = add i64 %at.5.2122.us.i.i87.i.i.i, 16
+  %.326.us.i.i88.i.i.i = inttoptr i64 %43 to ptr
+  %.327.us.i.i89.i.i.i = load i64, ptr %.326.us.i.i88.i.i.i, align 8
+  %44 = mul i64 %chunk.2.0.us.i.i67.i.i.i, %.327.us.i.i89.i.i.i
+  %.335.us.i.i90.i.i.i = inttoptr i64 %at.5.2122.us.i.i87.i.i.i to ptr
+  %.336.us.i.i91.i.i.i = load i64, ptr %.335.us.i.i90.i.i.i, align 8
+  %.337.us.i.i92.i.i.i = shl nsw i64 %.336.us.i.i91.i.i.i, 3
+  %.339.us.i.i93.i.i.i = add nsw i64 %.337.us.i.i92.i.i.i, %.61.i.i3.i
+  %.340.us.i.i94.i.i.i = inttoptr i64 %.339.us.i.i93.i.i.i to ptr
+  %.341.us.i.i95.i.i.i = load i64, ptr %.340.us.i.i94.i.i.i, align 8
+  %45 = add i64 %at.5.2122.us.i.i87.i.i.i, 8
+  %.344.us.i.i96.i.i.i = inttoptr i64 %45 to ptr
+  %.345.us.i.i97.i.i.i = load i64, ptr %.344.us.i.i96.i.i.i, align 8
+  %.346.us.i.i98.i.i.i = sub i64 %.341.us.i.i95.i.i.i, %44
+  %.347.us.i.i99.i.i.i = add i64 %.346.us.i.i98.i.i.i, %.345.us.i.i97.i.i.i
+  %.348.us.i.i100.i.i.i = inttoptr i64 %lsr.iv13.i.i86.i.i.i to ptr
+  store i64 %.347.us.i.i99.i.i.i, ptr %.348.us.i.i100.i.i.i, align 8
+  %.352.us.i.i101.i.i.i = add i64 %at.5.2122.us.i.i87.i.i.i, 32
+  %lsr.iv.next14.i.i102.i.i.i = add i64 %lsr.iv13.i.i86.i.i.i, 8
+  %lsr.iv.next16.i.i103.i.i.i = add i64 %lsr.iv15.i.i85.i.i.i, -1
+  %exitcond.not.i.i104.i.i.i = icmp eq i64 %lsr.iv.next16.i.i103.i.i.i, 0
+  br i1 %exitcond.not.i.i104.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+
+B86.B566_crit_edge.us.i.i110.i.i.i:               ; preds = %B518.us.i.i105.i.i.i
+  %exitcond.not3.i.i111.i.i.i = icmp eq i64 %.42.us.i.i68.i.i.i, %.158.i40.i.i.i
+  br i1 %exitcond.not3.i.i111.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i66.i.i.i
+
+B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i110.i.i.i, %B518.us.us.i.i175.i.i.i, %B398.endif.i180.i.i.i, %B26.preheader.i.i60.i.i.i, %B980.i54.i.i.i
+  %.350.i57.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
+  %.354.i58.i.i.i = add nsw i64 %.350.i57.i.i.i, %.202.i47.i.i.i
+  %.114.i59.i.i.i = icmp samesign ugt i64 %.1138389.i33.i.i.i, 1
+  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B194.else.if.i.i
+
+B398.endif.i180.i.i.i:                            ; preds = %B336.i49.i.i.i
+  store i64 %.202.i47.i.i.i, ptr %31, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr206.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr208.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr210.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr212.i, align 8
+  %.249.i191.i.i.i = load i64, ptr %sunkaddr214.i, align 8
+  store i64 %.249.i191.i.i.i, ptr %sunkaddr216.i, align 8
+  %.258.i196.i.i.i = load i64, ptr %sunkaddr218.i, align 8
+  store i64 %.258.i196.i.i.i, ptr %sunkaddr220.i, align 8
+  %.265.i201.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.17.i.i202.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i.i, i64 %.158.i40.i.i.i)
+  %.19.i.i203.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i202.i.i.i)
+  %.304.i206.i.i.i = load i64, ptr %sunkaddr224.i, align 8
+  %.309.i209.i.i.i = load i64, ptr %sunkaddr226.i, align 8
+  %.311.i210.i.i.i = inttoptr i64 %.304.i206.i.i.i to ptr
+  %.312.i211.i.i.i = tail call i64 %.311.i210.i.i.i(i64 %.309.i209.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i203.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i56.i.i.i
+
+B2034.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B1602.i.i.i
+  %sunkaddr233.i.i = getelementptr i8, ptr %.20.i, i64 32
+  %.14.i214.i.i.i = load i64, ptr %sunkaddr233.i.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i214.i.i.i, 1
+  br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
+
+B84.i.i.i.preheader.i:                            ; preds = %B2034.i.i.i
+  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr156.i, i64 48
+  br label %B84.i.i.i.i
+
+B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i214.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i215.i.i.i = phi i64 [ %lsr.iv.next.i219.i.i.i, %B234.i.i.i.i ], [ %.85.i.i5.i, %B84.i.i.i.preheader.i ]
+  %.137.i216.i.i.i = inttoptr i64 %lsr.iv.i215.i.i.i to ptr
+  %.138.i217.i.i.i = load i64, ptr %.137.i216.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i217.i.i.i, 0
+  br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
+
+B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
+  %.149.i.i.i.i = load i64, ptr %sunkaddr228.i, align 8
+  %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
+  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B234.i.i.i.i
+
+B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
+  %lsr.iv.next.i219.i.i.i = add i64 %lsr.iv.i215.i.i.i, 8
+  %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
+  %exitcond.not.i220.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i220.i.i.i, label %B494.i.i, label %B84.i.i.i.i
+
+B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
+  %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
   %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
-  br i1 %lcmp.mod.not.i.i.i, label %B172.prol.loopexit.i.i.i, label %B172.prol.i.i.i
-
-B172.prol.i.i.i:                                  ; preds = %B172.preheader.i.i.i, %B172.prol.i.i.i
-  %lsr.iv363.i.i = phi i64 [ %lsr.iv.next364.i.i, %B172.prol.i.i.i ], [ %xtraiter.i.i.i, %B172.preheader.i.i.i ]
-  %spec.3.0127.prol.i.i.i = phi i64 [ %.178.prol.i.i.i, %B172.prol.i.i.i ], [ %.20.i3.i.i, %B172.preheader.i.i.i ]
-  %.172.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
-  %.173.prol.i.i.i = inttoptr i64 %.172.prol.i.i.i to ptr
-  %.174.prol.i.i.i = load i64, ptr %.173.prol.i.i.i, align 8
-  %.175.prol.i.i.i = shl i64 %.174.prol.i.i.i, 3
-  %.176.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
-  %.178.prol.i.i.i = add i64 %.176.prol.i.i.i, %.175.prol.i.i.i
-  %lsr.iv.next364.i.i = add nsw i64 %lsr.iv363.i.i, -1
-  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next364.i.i, 0
-  br i1 %prol.iter.cmp.not.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i, label %B172.prol.i.i.i
-
-B172.prol.loopexit.loopexit.i.i.i:                ; preds = %B172.prol.i.i.i
-  %10 = and i64 %storemerge.i.i.i, -4
-  br label %B172.prol.loopexit.i.i.i
-
-B172.prol.loopexit.i.i.i:                         ; preds = %B172.prol.loopexit.loopexit.i.i.i, %B172.preheader.i.i.i
-  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i3.i.i, %B172.preheader.i.i.i ], [ %.178.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
-  %.122122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B172.preheader.i.i.i ], [ %10, %B172.prol.loopexit.loopexit.i.i.i ]
-  %spec.3.0127.lcssa.unr.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i ], [ %spec.3.0127.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
-  %11 = icmp samesign ult i64 %.650.i.i, 3
-  br i1 %11, label %B314.endif.i.i.i, label %B172.preheader1.i.i.i
-
-B172.preheader1.i.i.i:                            ; preds = %B172.prol.loopexit.i.i.i
-  %12 = add nuw i64 %.122122126.unr.i.i.i, 4
-  br label %B172.i.i.i
-
-B172.i.i.i:                                       ; preds = %B172.i.i.i, %B172.preheader1.i.i.i
-  %lsr.iv2.i.i.i = phi i64 [ %12, %B172.preheader1.i.i.i ], [ %lsr.iv.next3.i.i.i, %B172.i.i.i ]
-  %spec.3.0127.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i, %B172.preheader1.i.i.i ], [ %.178.3.i.i.i, %B172.i.i.i ]
-  %.172.i.i.i = add nsw i64 %spec.3.0127.i.i.i, 24
-  %.173.i.i.i = inttoptr i64 %.172.i.i.i to ptr
-  %.174.i.i.i = load i64, ptr %.173.i.i.i, align 8
-  %.175.i.i.i = shl i64 %.174.i.i.i, 3
-  %.176.i.i.i = add i64 %spec.3.0127.i.i.i, 32
-  %.178.i.i.i = add i64 %.176.i.i.i, %.175.i.i.i
-  %.172.1.i.i.i = add nsw i64 %.178.i.i.i, 24
-  %.173.1.i.i.i = inttoptr i64 %.172.1.i.i.i to ptr
-  %.174.1.i.i.i = load i64, ptr %.173.1.i.i.i, align 8
-  %.175.1.i.i.i = shl i64 %.174.1.i.i.i, 3
-  %.176.1.i.i.i = add i64 %.178.i.i.i, 32
-  %.178.1.i.i.i = add i64 %.176.1.i.i.i, %.175.1.i.i.i
-  %.172.2.i.i.i = add nsw i64 %.178.1.i.i.i, 24
-  %.173.2.i.i.i = inttoptr i64 %.172.2.i.i.i to ptr
-  %.174.2.i.i.i = load i64, ptr %.173.2.i.i.i, align 8
-  %.175.2.i.i.i = shl i64 %.174.2.i.i.i, 3
-  %.176.2.i.i.i = add i64 %.175.2.i.i.i, 32
-  %.178.2.i.i.i = add i64 %.176.2.i.i.i, %.178.1.i.i.i
-  %.172.3.i.i.i = add nsw i64 %.178.2.i.i.i, 24
-  %.173.3.i.i.i = inttoptr i64 %.172.3.i.i.i to ptr
-  %.174.3.i.i.i = load i64, ptr %.173.3.i.i.i, align 8
-  %.175.3.i.i.i = shl i64 %.174.3.i.i.i, 3
-  %.176.3.i.i.i = add i64 %.175.3.i.i.i, 32
-  %.178.3.i.i.i = add i64 %.176.3.i.i.i, %.178.2.i.i.i
-  %lsr.iv.next3.i.i.i = add i64 %lsr.iv2.i.i.i, -4
-  %.123.3.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i, 4
-  br i1 %.123.3.i.i.i, label %B172.i.i.i, label %B314.endif.i.i.i
-
-B398.i.i.i:                                       ; preds = %B314.endif.i.i.i, %B630.i.i.i
-  %lsr.iv.i.i13.i = phi i64 [ %lsr.iv.next.i.i14.i, %B630.i.i.i ], [ %a1, %B314.endif.i.i.i ]
-  %spec.1.2.0137.i.i.i = phi i64 [ %.388.i.i.i, %B630.i.i.i ], [ %.20.i3.i.i, %B314.endif.i.i.i ]
-  %.286132135.i.i.i = phi i64 [ %.293.i.i.i, %B630.i.i.i ], [ 0, %B314.endif.i.i.i ]
-  %.293.i.i.i = add nuw nsw i64 %.286132135.i.i.i, 1
-  %.323.not.i.i.i = icmp eq i64 %.650.i.i, %.286132135.i.i.i
-  br i1 %.323.not.i.i.i, label %B630.i.i.i, label %B412.i.i.i
-
-B412.i.i.i:                                       ; preds = %B398.i.i.i
-  %.328.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i to ptr
-  %.329.i.i.i = load i64, ptr %.328.i.i.i, align 8
-  %.330.not.i.i.i = icmp eq i64 %.329.i.i.i, 0
-  br i1 %.330.not.i.i.i, label %B630.i.i.i, label %B472.i.i.i
-
-B472.i.i.i:                                       ; preds = %B412.i.i.i
-  %.338.i.i.i = inttoptr i64 %lsr.iv.i.i13.i to ptr
-  %.339.i.i.i = load i64, ptr %.338.i.i.i, align 8
-  %.340.i.i.i = add nsw i64 %.339.i.i.i, 16
-  %.341.i.i.i = inttoptr i64 %.340.i.i.i to ptr
-  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
-  %.348.i.i.i = icmp slt i64 %.342.i.i.i, %.167.le.i.i.i
-  br i1 %.348.i.i.i, label %B558.i.i.i, label %B630.i.i.i
-
-B558.i.i.i:                                       ; preds = %B472.i.i.i
-  %.352.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 8
-  %.353.i.i.i = inttoptr i64 %.352.i.i.i to ptr
-  %.354.i.i.i = load i64, ptr %.353.i.i.i, align 8
-  %.356.i.i.i = add nsw i64 %.354.i.i.i, %.342.i.i.i
-  %.360.i.i.i = icmp slt i64 %.32.i.i.i, %.356.i.i.i
-  br i1 %.360.i.i.i, label %B1470.i.i, label %B630.i.i.i
-
-B630.i.i.i:                                       ; preds = %B558.i.i.i, %B472.i.i.i, %B412.i.i.i, %B398.i.i.i
-  %.382.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 24
-  %.383.i.i.i = inttoptr i64 %.382.i.i.i to ptr
-  %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
-  %.385.i.i.i = shl i64 %.384.i.i.i, 3
-  %.386.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
-  %.388.i.i.i = add i64 %.386.i.i.i, %.385.i.i.i
-  %lsr.iv.next.i.i14.i = add i64 %lsr.iv.i.i13.i, 8
-  %exitcond.not.i.i15.i = icmp eq i64 %a2, %.293.i.i.i
-  br i1 %exitcond.not.i.i15.i, label %B1362.i.i, label %B398.i.i.i
-
-B314.endif.i.i.i:                                 ; preds = %B172.i.i.i, %B172.prol.loopexit.i.i.i
-  %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B172.prol.loopexit.i.i.i ], [ %.178.2.i.i.i, %B172.i.i.i ]
-  %.163.le.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i, 8
-  %.164.le.i.i.i = inttoptr i64 %.163.le.i.i.i to ptr
-  %.165.le.i.i.i = load i64, ptr %.164.le.i.i.i, align 8
-  %.167.le.i.i.i = add nsw i64 %.165.le.i.i.i, %.32.i.i.i
-  br i1 %.12886.not.i.i, label %B1362.i.i, label %B398.i.i.i
-
-B1362.i.i:                                        ; preds = %B630.i.i.i, %B314.endif.i.i.i
-  %.731.not.i.i = icmp eq i64 %.29.i.i.i, 0
-  br i1 %.731.not.i.i, label %B1470.i.i, label %B1374.i.i
-
-B1374.i.i:                                        ; preds = %B1362.i.i
-  %.747.i.i = load i64, ptr %sunkaddr159.i, align 8
-  %.749.i.i = inttoptr i64 %.747.i.i to ptr
-  %.750.i.i = tail call i64 %.749.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre280.i.i = add nsw i64 %spec.5.0299.i.i, 32
-  %.pre281.i.i = add i64 %spec.5.0299.i.i, 40
-  %.pre.i = inttoptr i64 %.pre280.i.i to ptr
-  br label %B1656.i.i
-
-B1470.i.i:                                        ; preds = %B558.i.i.i, %B1362.i.i, %B1264.i.i
-  %.10.i7.i.i = inttoptr i64 %spec.5.0299.i.i to ptr
-  %.11.i8.i.i = load i64, ptr %.10.i7.i.i, align 8
-  %.13.i.i.i = add nsw i64 %spec.5.0299.i.i, 8
-  %.14.i.i.i = inttoptr i64 %.13.i.i.i to ptr
-  %.15.i.i4.i = load i64, ptr %.14.i.i.i, align 8
-  %.17.i9.i.i = add nsw i64 %spec.5.0299.i.i, 32
-  %.18.i10.i.i = inttoptr i64 %.17.i9.i.i to ptr
-  %.19.i11.i.i = load i64, ptr %.18.i10.i.i, align 8
-  %.30.i12.i.i = add i64 %spec.5.0299.i.i, 40
-  %.49.i13.i.i = icmp sgt i64 %.15.i.i4.i, 131071
-  br i1 %.49.i13.i.i, label %B216.i.i.i, label %B528.i.i.i
-
-B216.i.i.i:                                       ; preds = %B1470.i.i
-  %.65.i.i10.i = load i64, ptr %sunkaddr161.i, align 8
-  %.66.not.i.i.i = icmp eq i64 %.65.i.i10.i, 0
-  br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
-
-B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i.i = load i64, ptr %sunkaddr163.i, align 8
-  %.77.i19.i.i = load i64, ptr %sunkaddr165.i, align 8
-  %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i19.i.i, i64 %.15.i.i4.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i11.i = icmp eq i64 %.80.i.i.i, 0
-  br i1 %.85.i.i11.i, label %B434.i.i.i, label %B528.i.i.i
-
-B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr167.i, align 8
-  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
-  %.107.i20.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1470.endif.i.i
-
-B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1470.i.i
-  %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1470.i.i ]
-  %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1470.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr159.i, align 8
-  %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
-  %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i8.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr158.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr172.i, align 8
-  %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
-  %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i8.i.i, i64 %.19.i11.i.i, i64 %.30.i12.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
-  %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
-  br i1 %.151.not.i.i.i, label %B1470.endif.i.i, label %B780.i.i.i
-
-B780.i.i.i:                                       ; preds = %B528.i.i.i
-  %.154.i.i.i = icmp eq i64 %.138.i.i.i, 0
-  br i1 %.154.i.i.i, label %B1470.endif.thread.i.i, label %B1470.endif.thread266.i.i
-
-B1470.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr174.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr165.i, align 8
-  %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
-  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i4.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1656.thread.i.i
-
-B1470.endif.thread266.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr161.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr159.i, align 8
-  %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
-  %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.196.i.i.i = add nsw i64 %.138.i.i.i, 88
-  %.197.i.i.i = inttoptr i64 %.196.i.i.i to ptr
-  store i64 %.185.i.i.i, ptr %.197.i.i.i, align 8
-  %.200.i.i.i = add nsw i64 %.138.i.i.i, 64
-  %.203.i.i.i = inttoptr i64 %.200.i.i.i to ptr
-  %.204.i.i.i = load i64, ptr %.203.i.i.i, align 8
-  %.205.i.i.i = or i64 %.204.i.i.i, 4
-  store i64 %.205.i.i.i, ptr %.203.i.i.i, align 8
-  br label %B1656.i.i
-
-B1656.i.i:                                        ; preds = %B1470.endif.i.i, %B1470.endif.thread266.i.i, %B1374.i.i
-  %.pre278.pre-phi.i.pre-phi.i = phi ptr [ %.18.i10.i.i, %B1470.endif.i.i ], [ %.18.i10.i.i, %B1470.endif.thread266.i.i ], [ %.pre.i, %B1374.i.i ]
-  %.pre279.pre-phi.i.i = phi i64 [ %.30.i12.i.i, %B1470.endif.i.i ], [ %.30.i12.i.i, %B1470.endif.thread266.i.i ], [ %.pre281.i.i, %B1374.i.i ]
-  %made.5.1.ph.i.i = phi i64 [ %storemerge.i16.i.i, %B1470.endif.i.i ], [ %.138.i.i.i, %B1470.endif.thread266.i.i ], [ %.29.i.i.i, %B1374.i.i ]
-  %.808255.i.i = shl nsw i64 %.611294297.i.i, 3
-  %.810256.i.i = add nsw i64 %.808255.i.i, %.141.i3.i
-  %.812257.i.i = inttoptr i64 %.810256.i.i to ptr
-  store i64 %made.5.1.ph.i.i, ptr %.812257.i.i, align 8
-  %.819.i.i = add nsw i64 %.518.i.i, %.611294297.i.i
-  %.822.i.i = shl nsw i64 %.819.i.i, 3
-  %.824.i.i = add nsw i64 %.822.i.i, %.117.i.i
-  %.826.i.i = add nsw i64 %made.5.1.ph.i.i, 16
-  %.829.i.i = inttoptr i64 %.826.i.i to ptr
-  %.830.i.i = load i64, ptr %.829.i.i, align 8
-  %.812.i.i = inttoptr i64 %.824.i.i to ptr
-  store i64 %.830.i.i, ptr %.812.i.i, align 8
-  %.847.i.i = load i64, ptr %.pre278.pre-phi.i.pre-phi.i, align 8
-  %.848.i.i = shl i64 %.847.i.i, 3
-  %.851.i.i = add i64 %.848.i.i, %.pre279.pre-phi.i.i
-  %exitcond305.not.i.i = icmp eq i64 %.618.i.i, %.504.i.i
-  br i1 %exitcond305.not.i.i, label %B1740.i.i, label %B1264.i.i
-
-B1656.thread.i.i:                                 ; preds = %B1470.endif.i.i, %B1470.endif.thread.i.i
-  %.808.i.i = shl nsw i64 %.611294297.i.i, 3
-  %.810.i.i = add nsw i64 %.808.i.i, %.141.i3.i
-  %.812289.i.i = inttoptr i64 %.810.i.i to ptr
-  store i64 0, ptr %.812289.i.i, align 8
-  %.847290.i.i = load i64, ptr %.18.i10.i.i, align 8
-  %.848291.i.i = shl i64 %.847290.i.i, 3
-  %.851292.i.i = add i64 %.848291.i.i, %.30.i12.i.i
-  %exitcond305.not293.i.i = icmp eq i64 %.618.i.i, %.504.i.i
-  br i1 %exitcond305.not293.i.i, label %B68.endif.i.i.i, label %B1264.outer.i.i
-
-B1740.i.i:                                        ; preds = %B1656.i.i
-  br i1 %.870.i.i, label %B1752.i.i, label %B68.endif.i.i.i
-
-B1752.i.i:                                        ; preds = %B950.endif.i.i, %B1740.i.i
-  %.874.i.i = add nsw i64 %.13.i, 88
-  %.875.i.i = inttoptr i64 %.874.i.i to ptr
-  %.876.i.i = load i64, ptr %.875.i.i, align 8
-  %.877.not.i.i = icmp eq i64 %.876.i.i, 0
-  br i1 %.877.not.i.i, label %B2086.i.i, label %B1812.i.i
-
-B1812.i.i:                                        ; preds = %B1752.i.i
-  %.881.i.i = add nsw i64 %.21.i, 64
-  %.882.i.i = inttoptr i64 %.881.i.i to ptr
-  %.883.i.i = load i64, ptr %.882.i.i, align 8
-  %.884.i.i = inttoptr i64 %.883.i.i to ptr
-  %.885.i.i = tail call i64 %.884.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.889.i.i = add nsw i64 %.13.i, 48
-  %.890.i.i = inttoptr i64 %.889.i.i to ptr
-  %.891.i.i = load i64, ptr %.890.i.i, align 8
-  %.14.i21.i.i = inttoptr i64 %.891.i.i to ptr
-  %.15.i22.i.i = load i64, ptr %.14.i21.i.i, align 8
-  %.16.i.i5.i = add nsw i64 %.891.i.i, 8
-  %.17.i23.i.i = inttoptr i64 %.16.i.i5.i to ptr
-  %.18.i24.i.i = load i64, ptr %.17.i23.i.i, align 8
-  %.19.i25.i.i = add nsw i64 %.891.i.i, 16
-  %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
-  %.21.i.i6.i = load i64, ptr %.20.i26.i.i, align 8
-  %.11487.not.i.i.i = icmp slt i64 %.15.i22.i.i, 1
-  br i1 %.11487.not.i.i.i, label %B1812.endif.i.i, label %B150.lr.ph.i.i.i
-
-B150.lr.ph.i.i.i:                                 ; preds = %B1812.i.i
-  %.28.i27.i.i = add nsw i64 %.891.i.i, 24
-  %sunkaddr181.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr182.i = getelementptr i8, ptr %sunkaddr181.i, i64 120
-  %13 = inttoptr i64 %.131.i.i to ptr
-  %sunkaddr184.i = getelementptr i8, ptr %13, i64 8
-  %sunkaddr186.i = getelementptr i8, ptr %13, i64 16
-  %sunkaddr188.i = getelementptr i8, ptr %13, i64 24
-  %sunkaddr190.i = getelementptr i8, ptr %13, i64 32
-  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr181.i, i64 104
-  %sunkaddr194.i = getelementptr i8, ptr %13, i64 40
-  %sunkaddr196.i = getelementptr i8, ptr %sunkaddr181.i, i64 112
-  %sunkaddr198.i = getelementptr i8, ptr %13, i64 48
-  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr181.i, i64 96
-  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr181.i, i64 128
-  br label %B150.i.i.i
-
-B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
-  %at.3.090.i.i.i = phi i64 [ %.28.i27.i.i, %B150.lr.ph.i.i.i ], [ %.354.i33.i.i, %B1022.i.i.i ]
-  %.1138389.i.i.i = phi i64 [ %.15.i22.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1022.i.i.i ]
-  %.123.i.i.i = add nsw i64 %.1138389.i.i.i, -1
-  %.153.i.i.i = inttoptr i64 %at.3.090.i.i.i to ptr
-  %.154.i28.i.i = load i64, ptr %.153.i.i.i, align 8
-  %arg.steps.fr.i.i.i.i = freeze i64 %.154.i28.i.i
-  %.156.i.i.i = add nsw i64 %at.3.090.i.i.i, 8
-  %.157.i.i.i = inttoptr i64 %.156.i.i.i to ptr
-  %.158.i29.i.i = load i64, ptr %.157.i.i.i, align 8
-  %.160.i30.i.i = add nsw i64 %at.3.090.i.i.i, 16
-  %.161.i.i.i = inttoptr i64 %.160.i30.i.i to ptr
-  %.162.i.i.i = load i64, ptr %.161.i.i.i, align 8
-  %.164.i.i.i = add nsw i64 %at.3.090.i.i.i, 24
-  %.165.i.i.i = inttoptr i64 %.164.i.i.i to ptr
-  %.166.i31.i.i = load i64, ptr %.165.i.i.i, align 8
-  %.202.i.i.i = add nsw i64 %at.3.090.i.i.i, 32
-  %.208.not.i.i.i = icmp eq i64 %.162.i.i.i, 0
-  br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
-
-B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr182.i, align 8
-  %.215.i.i7.i = icmp sgt i64 %.214.i.i.i, 1
-  br i1 %.215.i.i7.i, label %B398.endif.i.i.i, label %B980.i.i.i
-
-B980.i.i.i:                                       ; preds = %B336.i.i.i, %B150.i.i.i
-  %.28.i.i.i.i = icmp sgt i64 %.158.i29.i.i, 0
-  br i1 %.28.i.i.i.i, label %B26.preheader.i.i.i.i, label %B1022.i.i.i
-
-B26.preheader.i.i.i.i:                            ; preds = %B980.i.i.i
-  %.arg.steps.i.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i.i.i, i64 0)
-  %.138131.not.i.i.i.i = icmp slt i64 %arg.steps.fr.i.i.i.i, 1
-  br i1 %.138131.not.i.i.i.i, label %B1022.i.i.i, label %B26.us.preheader.i.i.i.i
-
-B26.us.preheader.i.i.i.i:                         ; preds = %B26.preheader.i.i.i.i
-  %.34.i.i.i.i = icmp eq i64 %arg.steps.fr.i.i.i.i, 1
-  br i1 %.34.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B26.us.i.i.i.i
-
-B88.endif.us.us.i.i.i.i:                          ; preds = %B26.us.preheader.i.i.i.i, %B518.us.us.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.202.i.i.i, %B26.us.preheader.i.i.i.i ]
-  %.137125133.us.us.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.arg.steps.i.i.i.i, %B26.us.preheader.i.i.i.i ]
-  %.147.us.us.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i, -1
-  %.177.us.us.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i to ptr
-  %.178.us.us.i.i.i.i = load i64, ptr %.177.us.us.i.i.i.i, align 8
-  %.180.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 8
-  %.181.us.us.i.i.i.i = inttoptr i64 %.180.us.us.i.i.i.i to ptr
-  %.182.us.us.i.i.i.i = load i64, ptr %.181.us.us.i.i.i.i, align 8
-  %.184.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 16
-  %.185.us.us.i.i.i.i = inttoptr i64 %.184.us.us.i.i.i.i to ptr
-  %.186.us.us.i.i.i.i = load i64, ptr %.185.us.us.i.i.i.i, align 8
-  %.195.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 24
-  %.280119.us.not.us.i.i.i.i = icmp slt i64 %.182.us.us.i.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.preheader.i.i.i.i
-
-B250.us.us.preheader.i.i.i.i:                     ; preds = %B88.endif.us.us.i.i.i.i
-  %14 = icmp eq i64 %.182.us.us.i.i.i.i, 1
-  br i1 %14, label %B250.us.us.epil.preheader.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i
-
-B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheader.i.i.i.i
-  %15 = and i64 %.182.us.us.i.i.i.i, 9223372036854775806
-  br label %B250.us.us.i.i.i.i
-
-B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv145.i = phi i64 [ %lsr.iv.next146.i, %B250.us.us.i.i.i.i ], [ %15, %B250.us.us.preheader.new.i.i.i.i ]
-  %lsr.iv.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.131.i.i, %B250.us.us.preheader.new.i.i.i.i ]
-  %at.5.2122.us.us.i.i.i.i = phi i64 [ %20, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
-  %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
-  %.336.us.us.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i, align 8
-  %.337.us.us.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i, 3
-  %.339.us.us.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i, %.117.i.i
-  %.340.us.us.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i to ptr
-  %.341.us.us.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i, align 8
-  %16 = add i64 %at.5.2122.us.us.i.i.i.i, 8
-  %.344.us.us.i.i.i.i = inttoptr i64 %16 to ptr
-  %.345.us.us.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i, align 8
-  %.347.us.us.i.i.i.i = add i64 %.345.us.us.i.i.i.i, %.341.us.us.i.i.i.i
-  %.348.us.us.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
-  store i64 %.347.us.us.i.i.i.i, ptr %.348.us.us.i.i.i.i, align 8
-  %17 = add i64 %at.5.2122.us.us.i.i.i.i, 32
-  %.335.us.us.1.i.i.i.i = inttoptr i64 %17 to ptr
-  %.336.us.us.1.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i, align 8
-  %.337.us.us.1.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i, 3
-  %.339.us.us.1.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i, %.117.i.i
-  %.340.us.us.1.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i to ptr
-  %.341.us.us.1.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i, align 8
-  %18 = add i64 %at.5.2122.us.us.i.i.i.i, 40
-  %.344.us.us.1.i.i.i.i = inttoptr i64 %18 to ptr
-  %.345.us.us.1.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i, align 8
-  %.347.us.us.1.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i, %.341.us.us.1.i.i.i.i
-  %19 = add i64 %lsr.iv.i.i.i.i, 8
-  %.348.us.us.1.i.i.i.i = inttoptr i64 %19 to ptr
-  store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next146.i = add i64 %lsr.iv145.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next146.i, 0
-  %20 = add i64 %at.5.2122.us.us.i.i.i.i, 64
-  %21 = add i64 %lsr.iv.i.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
-
-B518.us.us.loopexit.unr-lcssa.i.i.i.i:            ; preds = %B250.us.us.i.i.i.i
-  %22 = and i64 %.182.us.us.i.i.i.i, 1
-  %lcmp.mod.not.i.i.i.i = icmp eq i64 %22, 0
-  br i1 %lcmp.mod.not.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i
-
-B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B250.us.us.preheader.i.i.i.i
-  %at.5.2122.us.us.epil.init.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.i.i.i.i ], [ %20, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
-  %.286118120.us.us.epil.init.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i ], [ %15, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
-  %.331.us.us.epil.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.131.i.i
-  %.335.us.us.epil.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i to ptr
-  %.336.us.us.epil.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i, align 8
-  %.337.us.us.epil.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i, 3
-  %.339.us.us.epil.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i, %.117.i.i
-  %.340.us.us.epil.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i to ptr
-  %.341.us.us.epil.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i, align 8
-  %.343.us.us.epil.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i, 8
-  %.344.us.us.epil.i.i.i.i = inttoptr i64 %.343.us.us.epil.i.i.i.i to ptr
-  %.345.us.us.epil.i.i.i.i = load i64, ptr %.344.us.us.epil.i.i.i.i, align 8
-  %.347.us.us.epil.i.i.i.i = add i64 %.345.us.us.epil.i.i.i.i, %.341.us.us.epil.i.i.i.i
-  %.348.us.us.epil.i.i.i.i = inttoptr i64 %.333.us.us.epil.i.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i.i.i, ptr %.348.us.us.epil.i.i.i.i, align 8
-  %.352.us.us.epil.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i, 32
-  br label %B518.us.us.i.i.i.i
-
-B518.us.us.i.i.i.i:                               ; preds = %B250.us.us.epil.preheader.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B88.endif.us.us.i.i.i.i
-  %at.5.2.lcssa.us.us.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B88.endif.us.us.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i ], [ %20, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
-  %.370.us.us.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.131.i.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i29.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i, 1
-  br i1 %.138.us.us.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B1022.i.i.i
-
-B26.us.i.i.i.i:                                   ; preds = %B26.us.preheader.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i
-  %chunk.2.0.us.i.i.i.i = phi i64 [ %.42.us.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i ], [ 0, %B26.us.preheader.i.i.i.i ]
-  %.42.us.i.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i.i.i, 1
-  br label %B88.endif.us.i.i.i.i
-
-B88.endif.us.i.i.i.i:                             ; preds = %B518.us.i.i.i.i, %B26.us.i.i.i.i
-  %at.4.1134.us.i.i.i.i = phi i64 [ %.202.i.i.i, %B26.us.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i, %B518.us.i.i.i.i ]
-  %.137125133.us.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i, %B26.us.i.i.i.i ], [ %.147.us.i.i.i.i, %B518.us.i.i.i.i ]
-  %.147.us.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i, -1
-  %.177.us.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i to ptr
-  %.178.us.i.i.i.i = load i64, ptr %.177.us.i.i.i.i, align 8
-  %.180.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 8
-  %.181.us.i.i.i.i = inttoptr i64 %.180.us.i.i.i.i to ptr
-  %.182.us.i.i.i.i = load i64, ptr %.181.us.i.i.i.i, align 8
-  %.184.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 16
-  %.185.us.i.i.i.i = inttoptr i64 %.184.us.i.i.i.i to ptr
-  %.186.us.i.i.i.i = load i64, ptr %.185.us.i.i.i.i, align 8
-  %.195.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 24
-  %.280119.us.not.i.i.i.i = icmp slt i64 %.182.us.i.i.i.i, 1
-  br i1 %.280119.us.not.i.i.i.i, label %B518.us.i.i.i.i, label %B250.us.i.i.i.i
-
-B518.us.i.i.i.i:                                  ; preds = %B250.us.i.i.i.i, %B88.endif.us.i.i.i.i
-  %at.5.2.lcssa.us.i.i.i.i = phi i64 [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ], [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ]
-  %.370.us.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i to ptr
-  %.371.us.i.i.i.i = tail call i64 %.370.us.i.i.i.i(i64 %.131.i.i, i64 %.186.us.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i, i64 %.42.us.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i, 1
-  br i1 %.138.us.i.i.i.i, label %B88.endif.us.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i
-
-B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.i, %B250.us.i.i.i.i
-  %lsr.iv15.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i, %B250.us.i.i.i.i ], [ %.182.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
-  %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.131.i.i, %B88.endif.us.i.i.i.i ]
-  %at.5.2122.us.i.i.i.i = phi i64 [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ], [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
-  %23 = add i64 %at.5.2122.us.i.i.i.i, 16
-  %.326.us.i.i.i.i = inttoptr i64 %23 to ptr
-  %.327.us.i.i.i.i = load i64, ptr %.326.us.i.i.i.i, align 8
-  %24 = mul i64 %chunk.2.0.us.i.i.i.i, %.327.us.i.i.i.i
-  %.335.us.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i to ptr
-  %.336.us.i.i.i.i = load i64, ptr %.335.us.i.i.i.i, align 8
-  %.337.us.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i, 3
-  %.339.us.i.i.i.i = add nsw i64 %.337.us.i.i.i.i, %.117.i.i
-  %.340.us.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i to ptr
-  %.341.us.i.i.i.i = load i64, ptr %.340.us.i.i.i.i, align 8
-  %25 = add i64 %at.5.2122.us.i.i.i.i, 8
-  %.344.us.i.i.i.i = inttoptr i64 %25 to ptr
-  %.345.us.i.i.i.i = load i64, ptr %.344.us.i.i.i.i, align 8
-  %.346.us.i.i.i.i = sub i64 %.341.us.i.i.i.i, %24
-  %.347.us.i.i.i.i = add i64 %.346.us.i.i.i.i, %.345.us.i.i.i.i
-  %.348.us.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i to ptr
-  store i64 %.347.us.i.i.i.i, ptr %.348.us.i.i.i.i, align 8
-  %.352.us.i.i.i.i = add i64 %at.5.2122.us.i.i.i.i, 32
-  %lsr.iv.next14.i.i.i.i = add i64 %lsr.iv13.i.i.i.i, 8
-  %lsr.iv.next16.i.i.i.i = add i64 %lsr.iv15.i.i.i.i, -1
-  %exitcond.not.i.i.i.i = icmp eq i64 %lsr.iv.next16.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i.i, label %B518.us.i.i.i.i, label %B250.us.i.i.i.i
-
-B86.B566_crit_edge.us.i.i.i.i:                    ; preds = %B518.us.i.i.i.i
-  %exitcond.not3.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i, %.158.i29.i.i
-  br i1 %exitcond.not3.i.i.i.i, label %B1022.i.i.i, label %B26.us.i.i.i.i
-
-B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.us.i.i.i.i, %B518.us.us.i.i.i.i, %B398.endif.i.i.i, %B26.preheader.i.i.i.i, %B980.i.i.i
-  %.350.i.i.i = shl nsw i64 %.166.i31.i.i, 3
-  %.354.i33.i.i = add nsw i64 %.350.i.i.i, %.202.i.i.i
-  %.114.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i, 1
-  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1812.endif.i.i
-
-B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
-  store i64 %.202.i.i.i, ptr %13, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr184.i, align 8
-  store i64 %.158.i29.i.i, ptr %sunkaddr186.i, align 8
-  store i64 %.117.i.i, ptr %sunkaddr188.i, align 8
-  store i64 %.21.i.i6.i, ptr %sunkaddr190.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr192.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr194.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr196.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr198.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr182.i, align 8
-  %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i29.i.i)
-  %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr202.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr204.i, align 8
-  %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
-  %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.131.i.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i.i.i
-
-B2086.i.i:                                        ; preds = %B1752.i.i
-  %.934.i.i = add nsw i64 %.13.i, 48
-  %.935.i.i = inttoptr i64 %.934.i.i to ptr
-  %.936.i.i = load i64, ptr %.935.i.i, align 8
-  %.14.i36.i.i = inttoptr i64 %.936.i.i to ptr
-  %.15.i37.i.i = load i64, ptr %.14.i36.i.i, align 8
-  %.16.i38.i.i = add nsw i64 %.936.i.i, 8
-  %.17.i39.i.i = inttoptr i64 %.16.i38.i.i to ptr
-  %.18.i40.i.i = load i64, ptr %.17.i39.i.i, align 8
-  %.19.i41.i.i = add nsw i64 %.936.i.i, 16
-  %.20.i42.i.i = inttoptr i64 %.19.i41.i.i to ptr
-  %.21.i43.i.i = load i64, ptr %.20.i42.i.i, align 8
-  %.11487.not.i44.i.i = icmp slt i64 %.15.i37.i.i, 1
-  br i1 %.11487.not.i44.i.i, label %B256.endif.i.i.i, label %B150.lr.ph.i45.i.i
-
-B150.lr.ph.i45.i.i:                               ; preds = %B2086.i.i
-  %.28.i46.i.i = add nsw i64 %.936.i.i, 24
-  %sunkaddr205.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr205.i, i64 120
-  %26 = inttoptr i64 %.131.i.i to ptr
-  %sunkaddr208.i = getelementptr i8, ptr %26, i64 8
-  %sunkaddr210.i = getelementptr i8, ptr %26, i64 16
-  %sunkaddr212.i = getelementptr i8, ptr %26, i64 24
-  %sunkaddr214.i = getelementptr i8, ptr %26, i64 32
-  %sunkaddr216.i = getelementptr i8, ptr %sunkaddr205.i, i64 104
-  %sunkaddr218.i = getelementptr i8, ptr %26, i64 40
-  %sunkaddr220.i = getelementptr i8, ptr %sunkaddr205.i, i64 112
-  %sunkaddr222.i = getelementptr i8, ptr %26, i64 48
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr205.i, i64 96
-  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr205.i, i64 128
-  br label %B150.i47.i.i
-
-B150.i47.i.i:                                     ; preds = %B1022.i72.i.i, %B150.lr.ph.i45.i.i
-  %at.3.090.i48.i.i = phi i64 [ %.28.i46.i.i, %B150.lr.ph.i45.i.i ], [ %.354.i74.i.i, %B1022.i72.i.i ]
-  %.1138389.i49.i.i = phi i64 [ %.15.i37.i.i, %B150.lr.ph.i45.i.i ], [ %.123.i50.i.i, %B1022.i72.i.i ]
-  %.123.i50.i.i = add nsw i64 %.1138389.i49.i.i, -1
-  %.153.i51.i.i = inttoptr i64 %at.3.090.i48.i.i to ptr
-  %.154.i52.i.i = load i64, ptr %.153.i51.i.i, align 8
-  %arg.steps.fr.i.i53.i.i = freeze i64 %.154.i52.i.i
-  %.156.i54.i.i = add nsw i64 %at.3.090.i48.i.i, 8
-  %.157.i55.i.i = inttoptr i64 %.156.i54.i.i to ptr
-  %.158.i56.i.i = load i64, ptr %.157.i55.i.i, align 8
-  %.160.i57.i.i = add nsw i64 %at.3.090.i48.i.i, 16
-  %.161.i58.i.i = inttoptr i64 %.160.i57.i.i to ptr
-  %.162.i59.i.i = load i64, ptr %.161.i58.i.i, align 8
-  %.164.i60.i.i = add nsw i64 %at.3.090.i48.i.i, 24
-  %.165.i61.i.i = inttoptr i64 %.164.i60.i.i to ptr
-  %.166.i62.i.i = load i64, ptr %.165.i61.i.i, align 8
-  %.202.i63.i.i = add nsw i64 %at.3.090.i48.i.i, 32
-  %.208.not.i64.i.i = icmp eq i64 %.162.i59.i.i, 0
-  br i1 %.208.not.i64.i.i, label %B980.i70.i.i, label %B336.i65.i.i
-
-B336.i65.i.i:                                     ; preds = %B150.i47.i.i
-  %.214.i68.i.i = load i64, ptr %sunkaddr206.i, align 8
-  %.215.i69.i.i = icmp sgt i64 %.214.i68.i.i, 1
-  br i1 %.215.i69.i.i, label %B398.endif.i196.i.i, label %B980.i70.i.i
-
-B980.i70.i.i:                                     ; preds = %B336.i65.i.i, %B150.i47.i.i
-  %.28.i.i71.i.i = icmp sgt i64 %.158.i56.i.i, 0
-  br i1 %.28.i.i71.i.i, label %B26.preheader.i.i76.i.i, label %B1022.i72.i.i
-
-B26.preheader.i.i76.i.i:                          ; preds = %B980.i70.i.i
-  %.arg.steps.i.i77.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i53.i.i, i64 0)
-  %.138131.not.i.i78.i.i = icmp slt i64 %arg.steps.fr.i.i53.i.i, 1
-  br i1 %.138131.not.i.i78.i.i, label %B1022.i72.i.i, label %B26.us.preheader.i.i79.i.i
-
-B26.us.preheader.i.i79.i.i:                       ; preds = %B26.preheader.i.i76.i.i
-  %.34.i.i80.i.i = icmp eq i64 %arg.steps.fr.i.i53.i.i, 1
-  br i1 %.34.i.i80.i.i, label %B88.endif.us.us.i.i129.i.i, label %B26.us.i.i82.i.i
-
-B88.endif.us.us.i.i129.i.i:                       ; preds = %B26.us.preheader.i.i79.i.i, %B518.us.us.i.i191.i.i
-  %at.4.1134.us.us.i.i130.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i192.i.i, %B518.us.us.i.i191.i.i ], [ %.202.i63.i.i, %B26.us.preheader.i.i79.i.i ]
-  %.137125133.us.us.i.i131.i.i = phi i64 [ %.147.us.us.i.i132.i.i, %B518.us.us.i.i191.i.i ], [ %.arg.steps.i.i77.i.i, %B26.us.preheader.i.i79.i.i ]
-  %.147.us.us.i.i132.i.i = add nsw i64 %.137125133.us.us.i.i131.i.i, -1
-  %.177.us.us.i.i133.i.i = inttoptr i64 %at.4.1134.us.us.i.i130.i.i to ptr
-  %.178.us.us.i.i134.i.i = load i64, ptr %.177.us.us.i.i133.i.i, align 8
-  %.180.us.us.i.i135.i.i = add nsw i64 %at.4.1134.us.us.i.i130.i.i, 8
-  %.181.us.us.i.i136.i.i = inttoptr i64 %.180.us.us.i.i135.i.i to ptr
-  %.182.us.us.i.i137.i.i = load i64, ptr %.181.us.us.i.i136.i.i, align 8
-  %.184.us.us.i.i138.i.i = add nsw i64 %at.4.1134.us.us.i.i130.i.i, 16
-  %.185.us.us.i.i139.i.i = inttoptr i64 %.184.us.us.i.i138.i.i to ptr
-  %.186.us.us.i.i140.i.i = load i64, ptr %.185.us.us.i.i139.i.i, align 8
-  %.195.us.us.i.i141.i.i = add nsw i64 %at.4.1134.us.us.i.i130.i.i, 24
-  %.280119.us.not.us.i.i142.i.i = icmp slt i64 %.182.us.us.i.i137.i.i, 1
-  br i1 %.280119.us.not.us.i.i142.i.i, label %B518.us.us.i.i191.i.i, label %B250.us.us.preheader.i.i143.i.i
-
-B250.us.us.preheader.i.i143.i.i:                  ; preds = %B88.endif.us.us.i.i129.i.i
-  %27 = icmp eq i64 %.182.us.us.i.i137.i.i, 1
-  br i1 %27, label %B250.us.us.epil.preheader.i.i174.i.i, label %B250.us.us.preheader.new.i.i144.i.i
-
-B250.us.us.preheader.new.i.i144.i.i:              ; preds = %B250.us.us.preheader.i.i143.i.i
-  %28 = and i64 %.182.us.us.i.i137.i.i, 9223372036854775806
-  br label %B250.us.us.i.i146.i.i
-
-B250.us.us.i.i146.i.i:                            ; preds = %B250.us.us.i.i146.i.i, %B250.us.us.preheader.new.i.i144.i.i
-  %lsr.iv143.i = phi i64 [ %lsr.iv.next144.i, %B250.us.us.i.i146.i.i ], [ %28, %B250.us.us.preheader.new.i.i144.i.i ]
-  %lsr.iv.i.i148.i.i = phi i64 [ %34, %B250.us.us.i.i146.i.i ], [ %.131.i.i, %B250.us.us.preheader.new.i.i144.i.i ]
-  %at.5.2122.us.us.i.i149.i.i = phi i64 [ %33, %B250.us.us.i.i146.i.i ], [ %.195.us.us.i.i141.i.i, %B250.us.us.preheader.new.i.i144.i.i ]
-  %.335.us.us.i.i150.i.i = inttoptr i64 %at.5.2122.us.us.i.i149.i.i to ptr
-  %.336.us.us.i.i151.i.i = load i64, ptr %.335.us.us.i.i150.i.i, align 8
-  %.337.us.us.i.i152.i.i = shl nsw i64 %.336.us.us.i.i151.i.i, 3
-  %.339.us.us.i.i153.i.i = add nsw i64 %.337.us.us.i.i152.i.i, %.117.i.i
-  %.340.us.us.i.i154.i.i = inttoptr i64 %.339.us.us.i.i153.i.i to ptr
-  %.341.us.us.i.i155.i.i = load i64, ptr %.340.us.us.i.i154.i.i, align 8
-  %29 = add i64 %at.5.2122.us.us.i.i149.i.i, 8
-  %.344.us.us.i.i156.i.i = inttoptr i64 %29 to ptr
-  %.345.us.us.i.i157.i.i = load i64, ptr %.344.us.us.i.i156.i.i, align 8
-  %.347.us.us.i.i158.i.i = add i64 %.345.us.us.i.i157.i.i, %.341.us.us.i.i155.i.i
-  %.348.us.us.i.i159.i.i = inttoptr i64 %lsr.iv.i.i148.i.i to ptr
-  store i64 %.347.us.us.i.i158.i.i, ptr %.348.us.us.i.i159.i.i, align 8
-  %30 = add i64 %at.5.2122.us.us.i.i149.i.i, 32
-  %.335.us.us.1.i.i160.i.i = inttoptr i64 %30 to ptr
-  %.336.us.us.1.i.i161.i.i = load i64, ptr %.335.us.us.1.i.i160.i.i, align 8
-  %.337.us.us.1.i.i162.i.i = shl nsw i64 %.336.us.us.1.i.i161.i.i, 3
-  %.339.us.us.1.i.i163.i.i = add nsw i64 %.337.us.us.1.i.i162.i.i, %.117.i.i
-  %.340.us.us.1.i.i164.i.i = inttoptr i64 %.339.us.us.1.i.i163.i.i to ptr
-  %.341.us.us.1.i.i165.i.i = load i64, ptr %.340.us.us.1.i.i164.i.i, align 8
-  %31 = add i64 %at.5.2122.us.us.i.i149.i.i, 40
-  %.344.us.us.1.i.i166.i.i = inttoptr i64 %31 to ptr
-  %.345.us.us.1.i.i167.i.i = load i64, ptr %.344.us.us.1.i.i166.i.i, align 8
-  %.347.us.us.1.i.i168.i.i = add i64 %.345.us.us.1.i.i167.i.i, %.341.us.us.1.i.i165.i.i
-  %32 = add i64 %lsr.iv.i.i148.i.i, 8
-  %.348.us.us.1.i.i169.i.i = inttoptr i64 %32 to ptr
-  store i64 %.347.us.us.1.i.i168.i.i, ptr %.348.us.us.1.i.i169.i.i, align 8
-  %lsr.iv.next144.i = add i64 %lsr.iv143.i, -2
-  %niter.ncmp.1.i.i171.i.i = icmp eq i64 %lsr.iv.next144.i, 0
-  %33 = add i64 %at.5.2122.us.us.i.i149.i.i, 64
-  %34 = add i64 %lsr.iv.i.i148.i.i, 16
-  br i1 %niter.ncmp.1.i.i171.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i172.i.i, label %B250.us.us.i.i146.i.i
-
-B518.us.us.loopexit.unr-lcssa.i.i172.i.i:         ; preds = %B250.us.us.i.i146.i.i
-  %35 = and i64 %.182.us.us.i.i137.i.i, 1
-  %lcmp.mod.not.i.i173.i.i = icmp eq i64 %35, 0
-  br i1 %lcmp.mod.not.i.i173.i.i, label %B518.us.us.i.i191.i.i, label %B250.us.us.epil.preheader.i.i174.i.i
-
-B250.us.us.epil.preheader.i.i174.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i172.i.i, %B250.us.us.preheader.i.i143.i.i
-  %at.5.2122.us.us.epil.init.i.i175.i.i = phi i64 [ %.195.us.us.i.i141.i.i, %B250.us.us.preheader.i.i143.i.i ], [ %33, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i ]
-  %.286118120.us.us.epil.init.i.i176.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i143.i.i ], [ %28, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i ]
-  %.331.us.us.epil.i.i177.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i176.i.i, 3
-  %.333.us.us.epil.i.i178.i.i = add nsw i64 %.331.us.us.epil.i.i177.i.i, %.131.i.i
-  %.335.us.us.epil.i.i179.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i175.i.i to ptr
-  %.336.us.us.epil.i.i180.i.i = load i64, ptr %.335.us.us.epil.i.i179.i.i, align 8
-  %.337.us.us.epil.i.i181.i.i = shl nsw i64 %.336.us.us.epil.i.i180.i.i, 3
-  %.339.us.us.epil.i.i182.i.i = add nsw i64 %.337.us.us.epil.i.i181.i.i, %.117.i.i
-  %.340.us.us.epil.i.i183.i.i = inttoptr i64 %.339.us.us.epil.i.i182.i.i to ptr
-  %.341.us.us.epil.i.i184.i.i = load i64, ptr %.340.us.us.epil.i.i183.i.i, align 8
-  %.343.us.us.epil.i.i185.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i175.i.i, 8
-  %.344.us.us.epil.i.i186.i.i = inttoptr i64 %.343.us.us.epil.i.i185.i.i to ptr
-  %.345.us.us.epil.i.i187.i.i = load i64, ptr %.344.us.us.epil.i.i186.i.i, align 8
-  %.347.us.us.epil.i.i188.i.i = add i64 %.345.us.us.epil.i.i187.i.i, %.341.us.us.epil.i.i184.i.i
-  %.348.us.us.epil.i.i189.i.i = inttoptr i64 %.333.us.us.epil.i.i178.i.i to ptr
-  store i64 %.347.us.us.epil.i.i188.i.i, ptr %.348.us.us.epil.i.i189.i.i, align 8
-  %.352.us.us.epil.i.i190.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i175.i.i, 32
-  br label %B518.us.us.i.i191.i.i
-
-B518.us.us.i.i191.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i174.i.i, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i, %B88.endif.us.us.i.i129.i.i
-  %at.5.2.lcssa.us.us.i.i192.i.i = phi i64 [ %.195.us.us.i.i141.i.i, %B88.endif.us.us.i.i129.i.i ], [ %.352.us.us.epil.i.i190.i.i, %B250.us.us.epil.preheader.i.i174.i.i ], [ %33, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i ]
-  %.370.us.us.i.i193.i.i = inttoptr i64 %.178.us.us.i.i134.i.i to ptr
-  %.371.us.us.i.i194.i.i = tail call i64 %.370.us.us.i.i193.i.i(i64 %.131.i.i, i64 %.186.us.us.i.i140.i.i, i64 0, i64 %.158.i56.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i195.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i131.i.i, 1
-  br i1 %.138.us.us.i.i195.i.i, label %B88.endif.us.us.i.i129.i.i, label %B1022.i72.i.i
-
-B26.us.i.i82.i.i:                                 ; preds = %B26.us.preheader.i.i79.i.i, %B86.B566_crit_edge.us.i.i126.i.i
-  %chunk.2.0.us.i.i83.i.i = phi i64 [ %.42.us.i.i84.i.i, %B86.B566_crit_edge.us.i.i126.i.i ], [ 0, %B26.us.preheader.i.i79.i.i ]
-  %.42.us.i.i84.i.i = add nuw nsw i64 %chunk.2.0.us.i.i83.i.i, 1
-  br label %B88.endif.us.i.i85.i.i
-
-B88.endif.us.i.i85.i.i:                           ; preds = %B518.us.i.i121.i.i, %B26.us.i.i82.i.i
-  %at.4.1134.us.i.i86.i.i = phi i64 [ %.202.i63.i.i, %B26.us.i.i82.i.i ], [ %at.5.2.lcssa.us.i.i122.i.i, %B518.us.i.i121.i.i ]
-  %.137125133.us.i.i87.i.i = phi i64 [ %.arg.steps.i.i77.i.i, %B26.us.i.i82.i.i ], [ %.147.us.i.i88.i.i, %B518.us.i.i121.i.i ]
-  %.147.us.i.i88.i.i = add nsw i64 %.137125133.us.i.i87.i.i, -1
-  %.177.us.i.i89.i.i = inttoptr i64 %at.4.1134.us.i.i86.i.i to ptr
-  %.178.us.i.i90.i.i = load i64, ptr %.177.us.i.i89.i.i, align 8
-  %.180.us.i.i91.i.i = add nsw i64 %at.4.1134.us.i.i86.i.i, 8
-  %.181.us.i.i92.i.i = inttoptr i64 %.180.us.i.i91.i.i to ptr
-  %.182.us.i.i93.i.i = load i64, ptr %.181.us.i.i92.i.i, align 8
-  %.184.us.i.i94.i.i = add nsw i64 %at.4.1134.us.i.i86.i.i, 16
-  %.185.us.i.i95.i.i = inttoptr i64 %.184.us.i.i94.i.i to ptr
-  %.186.us.i.i96.i.i = load i64, ptr %.185.us.i.i95.i.i, align 8
-  %.195.us.i.i97.i.i = add nsw i64 %at.4.1134.us.i.i86.i.i, 24
-  %.280119.us.not.i.i98.i.i = icmp slt i64 %.182.us.i.i93.i.i, 1
-  br i1 %.280119.us.not.i.i98.i.i, label %B518.us.i.i121.i.i, label %B250.us.i.i100.i.i
-
-B518.us.i.i121.i.i:                               ; preds = %B250.us.i.i100.i.i, %B88.endif.us.i.i85.i.i
-  %at.5.2.lcssa.us.i.i122.i.i = phi i64 [ %.195.us.i.i97.i.i, %B88.endif.us.i.i85.i.i ], [ %.352.us.i.i117.i.i, %B250.us.i.i100.i.i ]
-  %.370.us.i.i123.i.i = inttoptr i64 %.178.us.i.i90.i.i to ptr
-  %.371.us.i.i124.i.i = tail call i64 %.370.us.i.i123.i.i(i64 %.131.i.i, i64 %.186.us.i.i96.i.i, i64 %chunk.2.0.us.i.i83.i.i, i64 %.42.us.i.i84.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i125.i.i = icmp sgt i64 %.137125133.us.i.i87.i.i, 1
-  br i1 %.138.us.i.i125.i.i, label %B88.endif.us.i.i85.i.i, label %B86.B566_crit_edge.us.i.i126.i.i
-
-B250.us.i.i100.i.i:                               ; preds = %B88.endif.us.i.i85.i.i, %B250.us.i.i100.i.i
-  %lsr.iv15.i.i101.i.i = phi i64 [ %lsr.iv.next16.i.i119.i.i, %B250.us.i.i100.i.i ], [ %.182.us.i.i93.i.i, %B88.endif.us.i.i85.i.i ]
-  %lsr.iv13.i.i102.i.i = phi i64 [ %lsr.iv.next14.i.i118.i.i, %B250.us.i.i100.i.i ], [ %.131.i.i, %B88.endif.us.i.i85.i.i ]
-  %at.5.2122.us.i.i103.i.i = phi i64 [ %.352.us.i.i117.i.i, %B250.us.i.i100.i.i ], [ %.195.us.i.i97.i.i, %B88.endif.us.i.i85.i.i ]
-  %36 = add i64 %at.5.2122.us.i.i103.i.i, 16
-  %.326.us.i.i104.i.i = inttoptr i64 %36 to ptr
-  %.327.us.i.i105.i.i = load i64, ptr %.326.us.i.i104.i.i, align 8
-  %37 = mul i64 %chunk.2.0.us.i.i83.i.i, %.327.us.i.i105.i.i
-  %.335.us.i.i106.i.i = inttoptr i64 %at.5.2122.us.i.i103.i.i to ptr
-  %.336.us.i.i107.i.i = load i64, ptr %.335.us.i.i106.i.i, align 8
-  %.337.us.i.i108.i.i = shl nsw i64 %.336.us.i.i107.i.i, 3
-  %.339.us.i.i109.i.i = add nsw i64 %.337.us.i.i108.i.i, %.117.i.i
-  %.340.us.i.i110.i.i = inttoptr i64 %.339.us.i.i109.i.i to ptr
-  %.341.us.i.i111.i.i = load i64, ptr %.340.us.i.i110.i.i, align 8
-  %38 = add i64 %at.5.2122.us.i.i103.i.i, 8
-  %.344.us.i.i112.i.i = inttoptr i64 %38 to ptr
-  %.345.us.i.i113.i.i = load i64, ptr %.344.us.i.i112.i.i, align 8
-  %.346.us.i.i114.i.i = sub i64 %.341.us.i.i111.i.i, %37
-  %.347.us.i.i115.i.i = add i64 %.346.us.i.i114.i.i, %.345.us.i.i113.i.i
-  %.348.us.i.i116.i.i = inttoptr i64 %lsr.iv13.i.i102.i.i to ptr
-  store i64 %.347.us.i.i115.i.i, ptr %.348.us.i.i116.i.i, align 8
-  %.352.us.i.i117.i.i = add i64 %at.5.2122.us.i.i103.i.i, 32
-  %lsr.iv.next14.i.i118.i.i = add i64 %lsr.iv13.i.i102.i.i, 8
-  %lsr.iv.next16.i.i119.i.i = add i64 %lsr.iv15.i.i101.i.i, -1
-  %exitcond.not.i.i120.i.i = icmp eq i64 %lsr.iv.next16.i.i119.i.i, 0
-  br i1 %exitcond.not.i.i120.i.i, label %B518.us.i.i121.i.i, label %B250.us.i.i100.i.i
-
-B86.B566_crit_edge.us.i.i126.i.i:                 ; preds = %B518.us.i.i121.i.i
-  %exitcond.not3.i.i127.i.i = icmp eq i64 %.42.us.i.i84.i.i, %.158.i56.i.i
-  br i1 %exitcond.not3.i.i127.i.i, label %B1022.i72.i.i, label %B26.us.i.i82.i.i
-
-B1022.i72.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i126.i.i, %B518.us.us.i.i191.i.i, %B398.endif.i196.i.i, %B26.preheader.i.i76.i.i, %B980.i70.i.i
-  %.350.i73.i.i = shl nsw i64 %.166.i62.i.i, 3
-  %.354.i74.i.i = add nsw i64 %.350.i73.i.i, %.202.i63.i.i
-  %.114.i75.i.i = icmp samesign ugt i64 %.1138389.i49.i.i, 1
-  br i1 %.114.i75.i.i, label %B150.i47.i.i, label %B256.endif.i.i.i
-
-B398.endif.i196.i.i:                              ; preds = %B336.i65.i.i
-  store i64 %.202.i63.i.i, ptr %26, align 8
-  store i64 %arg.steps.fr.i.i53.i.i, ptr %sunkaddr208.i, align 8
-  store i64 %.158.i56.i.i, ptr %sunkaddr210.i, align 8
-  store i64 %.117.i.i, ptr %sunkaddr212.i, align 8
-  store i64 %.21.i43.i.i, ptr %sunkaddr214.i, align 8
-  %.249.i207.i.i = load i64, ptr %sunkaddr216.i, align 8
-  store i64 %.249.i207.i.i, ptr %sunkaddr218.i, align 8
-  %.258.i212.i.i = load i64, ptr %sunkaddr220.i, align 8
-  store i64 %.258.i212.i.i, ptr %sunkaddr222.i, align 8
-  %.265.i217.i.i = load i64, ptr %sunkaddr206.i, align 8
-  %.17.i.i218.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i217.i.i, i64 %.158.i56.i.i)
-  %.19.i.i219.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i40.i.i, i64 %.17.i.i218.i.i)
-  %.304.i222.i.i = load i64, ptr %sunkaddr226.i, align 8
-  %.309.i225.i.i = load i64, ptr %sunkaddr228.i, align 8
-  %.311.i226.i.i = inttoptr i64 %.304.i222.i.i to ptr
-  %.312.i227.i.i = tail call i64 %.311.i226.i.i(i64 %.309.i225.i.i, i64 %.131.i.i, i64 %.19.i.i219.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i72.i.i
-
-B100.i.i.i:                                       ; preds = %B100.i.i.preheader.i, %B250.i.i.i
-  %lsr.iv15.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i, %B250.i.i.i ], [ %.18.i231.i.i, %B100.i.i.preheader.i ]
-  %lsr.iv13.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i, %B250.i.i.i ], [ %.141.i3.i, %B100.i.i.preheader.i ]
-  %.151.i.i.i = inttoptr i64 %lsr.iv13.i.i.i to ptr
-  %.152.i.i.i = load i64, ptr %.151.i.i.i, align 8
-  %.157.not.i.i.i = icmp eq i64 %.152.i.i.i, 0
-  br i1 %.157.not.i.i.i, label %B250.i.i.i, label %B156.i.i.i
-
-B156.i.i.i:                                       ; preds = %B100.i.i.i
-  %.163.i234.i.i = load i64, ptr %sunkaddr230.i, align 8
-  %.165.i235.i.i = inttoptr i64 %.163.i234.i.i to ptr
-  %.166.i236.i.i = tail call i64 %.165.i235.i.i(i64 %.152.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B250.i.i.i
-
-B250.i.i.i:                                       ; preds = %B156.i.i.i, %B100.i.i.i
-  %lsr.iv.next14.i.i.i = add i64 %lsr.iv13.i.i.i, 8
-  %lsr.iv.next16.i.i.i = add nsw i64 %lsr.iv15.i.i.i, -1
-  %exitcond.not.i237.i.i = icmp eq i64 %lsr.iv.next16.i.i.i, 0
-  br i1 %exitcond.not.i237.i.i, label %B2170.endif.i.i, label %B100.i.i.i
-
-B340.i.i.i:                                       ; preds = %B340.lr.ph.i.i.i, %B578.i.i.i
-  %lsr.iv11.i.i.i = phi i64 [ %.18.i231258.i.i, %B340.lr.ph.i.i.i ], [ %lsr.iv.next12.i.i.i, %B578.i.i.i ]
-  %lsr.iv9.i.i.i = phi i64 [ %.141.i3.i, %B340.lr.ph.i.i.i ], [ %lsr.iv.next10.i.i.i, %B578.i.i.i ]
-  %spec.2.0227.i.i.i = phi i64 [ %.187.i.i.i, %B340.lr.ph.i.i.i ], [ %.351.i.i.i, %B578.i.i.i ]
-  %.314.i.i.i = add nsw i64 %spec.2.0227.i.i.i, 16
-  %.315.i.i.i = inttoptr i64 %.314.i.i.i to ptr
-  %.316.i.i.i = load i64, ptr %.315.i.i.i, align 8
-  %.317.not.i.i.i = icmp eq i64 %.316.i.i.i, 0
-  br i1 %.317.not.i.i.i, label %B578.i.i.i, label %B402.i.i.i
-
-B402.i.i.i:                                       ; preds = %B340.i.i.i
-  %.323.i.i.i = load i64, ptr %sunkaddr232.i, align 8
-  %.328.i241.i.i = inttoptr i64 %lsr.iv9.i.i.i to ptr
-  %.329.i242.i.i = load i64, ptr %.328.i241.i.i, align 8
-  %.330.i.i.i = inttoptr i64 %.323.i.i.i to ptr
-  %.331.i.i.i = tail call i64 %.330.i.i.i(i64 %.329.i242.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.331.i.i.i, ptr %.328.i241.i.i, align 8
-  br label %B578.i.i.i
-
-B578.i.i.i:                                       ; preds = %B402.i.i.i, %B340.i.i.i
-  %.345.i.i.i = add nsw i64 %spec.2.0227.i.i.i, 32
-  %.346.i.i.i = inttoptr i64 %.345.i.i.i to ptr
-  %.347.i.i.i = load i64, ptr %.346.i.i.i, align 8
-  %.348.i243.i.i = shl i64 %.347.i.i.i, 3
-  %.349.i.i.i = add i64 %spec.2.0227.i.i.i, 40
-  %.351.i.i.i = add i64 %.349.i.i.i, %.348.i243.i.i
-  %lsr.iv.next10.i.i.i = add i64 %lsr.iv9.i.i.i, 8
-  %lsr.iv.next12.i.i.i = add nsw i64 %lsr.iv11.i.i.i, -1
-  %exitcond255.not.i.i.i = icmp eq i64 %lsr.iv.next12.i.i.i, 0
-  br i1 %exitcond255.not.i.i.i, label %B660.endif.i.i.i, label %B340.i.i.i
-
-B812.i.i.i:                                       ; preds = %B812.i.i.preheader.i, %B1239.i.i.i
-  %top.4.0250.i.i.i = phi i64 [ %top.5.1.i.i.i, %B1239.i.i.i ], [ %.374.i.i.i, %B812.i.i.preheader.i ]
-  %.473238248.i.i.i = phi i64 [ %.480.i.i.i, %B1239.i.i.i ], [ 0, %B812.i.i.preheader.i ]
-  %.480.i.i.i = add nuw nsw i64 %.473238248.i.i.i, 1
-  %.505.i.i.i = shl nsw i64 %.473238248.i.i.i, 3
-  %.507.i.i.i = add nsw i64 %.505.i.i.i, %.365.i.i.i
-  %.508.i.i.i = inttoptr i64 %.507.i.i.i to ptr
-  %.509.i.i.i = load i64, ptr %.508.i.i.i, align 8
-  %.514.i.i.i = icmp sgt i64 %.509.i.i.i, -1
-  br i1 %.514.i.i.i, label %B868.i.i.i, label %B950.endif.i.i.i
-
-B868.i.i.i:                                       ; preds = %B812.i.i.i
-  %.517.i.i.i = shl nsw i64 %.509.i.i.i, 3
-  %.521.i.i.i = add nsw i64 %.517.i.i.i, %.141.i3.i
-  %.522.i.i.i = inttoptr i64 %.521.i.i.i to ptr
-  %.523.i.i.i = load i64, ptr %.522.i.i.i, align 8
-  br label %B1239.i.i.i
-
-B1102.i.i.i:                                      ; preds = %B1102.lr.ph.new.i.i.i, %B1102.i.i.i
-  %lsr.iv.i = phi i64 [ %59, %B1102.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B1102.i.i.i ]
-  %lsr.iv.i249.i.i = phi i64 [ 0, %B1102.lr.ph.new.i.i.i ], [ %lsr.iv.next.i250.i.i, %B1102.i.i.i ]
-  %39 = add i64 %lsr.iv.i249.i.i, %.545.i.i.i
-  %40 = add i64 %39, 24
-  %41 = add i64 %60, %lsr.iv.i249.i.i
-  %42 = add i64 %41, 8
-  %.681.i.i.i = inttoptr i64 %42 to ptr
-  %.682.i.i.i = load i64, ptr %.681.i.i.i, align 8
-  %.683.i.i.i = inttoptr i64 %40 to ptr
-  store i64 %.682.i.i.i, ptr %.683.i.i.i, align 8
-  %43 = add i64 %39, 32
-  %44 = add i64 %41, 16
-  %.681.1.i.i.i = inttoptr i64 %44 to ptr
-  %.682.1.i.i.i = load i64, ptr %.681.1.i.i.i, align 8
-  %.683.1.i.i.i = inttoptr i64 %43 to ptr
-  store i64 %.682.1.i.i.i, ptr %.683.1.i.i.i, align 8
-  %45 = add i64 %39, 40
-  %46 = add i64 %41, 24
-  %.681.2.i.i.i = inttoptr i64 %46 to ptr
-  %.682.2.i.i.i = load i64, ptr %.681.2.i.i.i, align 8
-  %.683.2.i.i.i = inttoptr i64 %45 to ptr
-  store i64 %.682.2.i.i.i, ptr %.683.2.i.i.i, align 8
-  %47 = add i64 %39, 48
-  %48 = add i64 %41, 32
-  %.681.3.i.i.i = inttoptr i64 %48 to ptr
-  %.682.3.i.i.i = load i64, ptr %.681.3.i.i.i, align 8
-  %.683.3.i.i.i = inttoptr i64 %47 to ptr
-  store i64 %.682.3.i.i.i, ptr %.683.3.i.i.i, align 8
-  %lsr.iv.next.i250.i.i = add i64 %lsr.iv.i249.i.i, 32
-  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i.i.i, label %B1239.loopexit.unr-lcssa.i.i.i, label %B1102.i.i.i
-
-B1238.i.i.i:                                      ; preds = %B1239.i.i.i, %B660.endif.i.i.i
-  %.716.i.i.i = inttoptr i64 %.374.i.i.i to ptr
-  %.717.i.i.i = load i64, ptr %.716.i.i.i, align 8
-  br label %B2170.endif.i.i
-
-B1239.loopexit.unr-lcssa.i.i.i:                   ; preds = %B1102.i.i.i
-  %unroll_iter.i.i.i = and i64 %.536.i.i.i, 9223372036854775804
-  %lcmp.mod.not.i251.i.i = icmp eq i64 %xtraiter.i248.i.i, 0
-  br i1 %lcmp.mod.not.i251.i.i, label %B1239.i.i.i, label %B1102.epil.preheader.i.i.i
-
-B1102.epil.preheader.i.i.i:                       ; preds = %B1102.lr.ph.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i
-  %.642231233.epil.init.i.i.i = phi i64 [ %unroll_iter.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i ], [ 0, %B1102.lr.ph.i.i.i ]
-  %49 = add i64 %top.4.0250.i.i.i, 8
-  %50 = shl i64 %.642231233.epil.init.i.i.i, 3
-  %51 = add i64 %49, %.pre282.i.i
-  %52 = add i64 %51, %50
-  %53 = add i64 %.545.i.i.i, 24
-  %54 = add i64 %53, %50
-  br label %B1102.epil.i.i.i
-
-B1102.epil.i.i.i:                                 ; preds = %B1102.epil.i.i.i, %B1102.epil.preheader.i.i.i
-  %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B1102.epil.i.i.i ], [ %xtraiter.i248.i.i, %B1102.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B1102.epil.i.i.i ], [ %54, %B1102.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i8.i = phi i64 [ %lsr.iv.next4.i.i9.i, %B1102.epil.i.i.i ], [ %52, %B1102.epil.preheader.i.i.i ]
-  %.681.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i8.i to ptr
-  %.682.epil.i.i.i = load i64, ptr %.681.epil.i.i.i, align 8
-  %.683.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
-  store i64 %.682.epil.i.i.i, ptr %.683.epil.i.i.i, align 8
-  %lsr.iv.next4.i.i9.i = add i64 %lsr.iv3.i.i8.i, 8
-  %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
-  %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i.i, label %B1239.i.i.i, label %B1102.epil.i.i.i
-
-B1239.i.i.i:                                      ; preds = %B1102.epil.i.i.i, %B950.endif.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i, %B868.i.i.i
-  %.551.sink.i.i.i = phi i64 [ %top.4.0250.i.i.i, %B868.i.i.i ], [ %.551.i.i.i, %B950.endif.i.i.i ], [ %.551.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i ], [ %.551.i.i.i, %B1102.epil.i.i.i ]
-  %.545.sink.i.i.i = phi i64 [ %.523.i.i.i, %B868.i.i.i ], [ %.545.i.i.i, %B950.endif.i.i.i ], [ %.545.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i ], [ %.545.i.i.i, %B1102.epil.i.i.i ]
-  %.692.i.i.i = inttoptr i64 %.551.sink.i.i.i to ptr
-  store i64 %.545.sink.i.i.i, ptr %.692.i.i.i, align 8
-  %top.5.1.i.i.i = add nsw i64 %.551.sink.i.i.i, 8
-  %exitcond256.not.i.i.i = icmp eq i64 %.480.i.i.i, %.387.i.i.i
-  br i1 %exitcond256.not.i.i.i, label %B1238.i.i.i, label %B812.i.i.i
-
-B68.endif.i.i.i:                                  ; preds = %B1656.thread.i.i, %B1740.i.i
-  %sunkaddr460.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.18.i231.i.i = load i64, ptr %sunkaddr460.i.i, align 8
-  %55 = icmp slt i64 %.18.i231.i.i, 1
-  br i1 %55, label %B2170.endif.i.i, label %B100.i.i.preheader.i
-
-B100.i.i.preheader.i:                             ; preds = %B68.endif.i.i.i
-  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr158.i, i64 48
-  br label %B100.i.i.i
-
-B256.endif.i.i.i:                                 ; preds = %B1022.i72.i.i, %B1812.endif.i.i, %B2086.i.i
-  %sunkaddr462.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.18.i231258.i.i = load i64, ptr %sunkaddr462.i.i, align 8
-  %56 = icmp slt i64 %.18.i231258.i.i, 1
-  br i1 %56, label %B660.endif.i.i.i, label %B340.lr.ph.i.i.i
-
-B340.lr.ph.i.i.i:                                 ; preds = %B256.endif.i.i.i
-  %.185.i238.i.i = add nsw i64 %.13.i, 40
-  %.186.i.i.i = inttoptr i64 %.185.i238.i.i to ptr
-  %.187.i.i.i = load i64, ptr %.186.i.i.i, align 8
-  %sunkaddr231.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr232.i = getelementptr i8, ptr %sunkaddr231.i, i64 24
-  br label %B340.i.i.i
-
-B660.endif.i.i.i:                                 ; preds = %B578.i.i.i, %B256.endif.i.i.i
-  %.363.i.i.i = add nsw i64 %.13.i, 96
-  %.364.i.i.i = inttoptr i64 %.363.i.i.i to ptr
-  %.365.i.i.i = load i64, ptr %.364.i.i.i, align 8
-  %.370.i.i.i = shl nsw i64 %.18.i231258.i.i, 3
-  %.374.i.i.i = add nsw i64 %.370.i.i.i, %.141.i3.i
-  %.383.i244.i.i = add nsw i64 %.13.i, 104
-  %.386.i245.i.i = inttoptr i64 %.383.i244.i.i to ptr
-  %.387.i.i.i = load i64, ptr %.386.i245.i.i, align 8
-  %.467245.not.i.i.i = icmp slt i64 %.387.i.i.i, 1
-  br i1 %.467245.not.i.i.i, label %B1238.i.i.i, label %B812.i.i.preheader.i
-
-B812.i.i.preheader.i:                             ; preds = %B660.endif.i.i.i
-  %sunkaddr233.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr234.i = getelementptr i8, ptr %sunkaddr233.i, i64 32
-  br label %B812.i.i.i
-
-B950.endif.i.i.i:                                 ; preds = %B812.i.i.i
-  %.536.i.i.i = xor i64 %.509.i.i.i, -1
-  %.543.i.i.i = load i64, ptr %sunkaddr234.i, align 8
-  %.544.i.i.i = inttoptr i64 %.543.i.i.i to ptr
-  %.545.i.i.i = tail call i64 %.544.i.i.i(i64 %.536.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.549.i.i.i = shl nsw i64 %.536.i.i.i, 3
-  %.551.i.i.i = sub nsw i64 %top.4.0250.i.i.i, %.549.i.i.i
-  %.636232.not.i.i.i = icmp eq i64 %.509.i.i.i, -1
-  br i1 %.636232.not.i.i.i, label %B1239.i.i.i, label %B1102.lr.ph.i.i.i
-
-B1102.lr.ph.i.i.i:                                ; preds = %B950.endif.i.i.i
-  %xtraiter.i248.i.i = and i64 %.536.i.i.i, 3
-  %57 = icmp samesign ugt i64 %.509.i.i.i, -5
-  %.pre282.i.i = shl i64 %.509.i.i.i, 3
-  br i1 %57, label %B1102.epil.preheader.i.i.i, label %B1102.lr.ph.new.i.i.i
-
-B1102.lr.ph.new.i.i.i:                            ; preds = %B1102.lr.ph.i.i.i
-  %58 = lshr i64 %.536.i.i.i, 2
-  %59 = mul nsw i64 %58, -4
-  %60 = add i64 %.pre282.i.i, %top.4.0250.i.i.i
-  br label %B1102.i.i.i
-
-B2266.i.i:                                        ; preds = %B2170.endif.i.i
-  %sunkaddr465.i.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr466.i.i = getelementptr i8, ptr %sunkaddr465.i.i, i64 160
-  store i64 0, ptr %sunkaddr466.i.i, align 8
+  br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
+
+B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
+  %.189262264.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %46 = shl i64 %.189262264.epil.init.i.i.i, 3
+  %47 = add nsw i64 %46, %.93.i.i.i
+  %48 = add nsw i64 %46, %.61.i.i3.i
+  br label %B278.epil.i.i.i
+
+B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
+  %lsr.iv339.i.i.i = phi i64 [ %lsr.iv.next340.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv337.i.i.i = phi i64 [ %lsr.iv.next338.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
+  %lsr.iv335.i.i.i = phi i64 [ %lsr.iv.next336.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv335.i.i.i to ptr
+  %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv337.i.i.i to ptr
+  store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
+  %lsr.iv.next336.i.i.i = add i64 %lsr.iv335.i.i.i, 8
+  %lsr.iv.next338.i.i.i = add i64 %lsr.iv337.i.i.i, 8
+  %lsr.iv.next340.i.i.i = add nsw i64 %lsr.iv339.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next340.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
+
+B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
+  %.240.i.i.i = add nsw i64 %.13.i, 120
+  %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
+  %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
+  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i3.i
+  %.248.i.i.i = inttoptr i64 %.61.i.i3.i to ptr
+  store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
+  br i1 %.12886.not.i.i, label %B812.endif.i.i.i, label %B534.lr.ph.i.i.i
+
+B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
+  %.252.i.i.i = add nsw i64 %.13.i, 24
+  %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
+  %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
+  %49 = or disjoint i64 %.61.i.i3.i, 8
+  br label %B534.i.i.i
+
+B812.endif.i.i.i:                                 ; preds = %B714.i.i.i, %B364.endif.i.i.i
+  %.448.i.i.i = add nsw i64 %.13.i, 32
+  %.449.i.i.i = inttoptr i64 %.448.i.i.i to ptr
+  %.450.i.i.i = load i64, ptr %.449.i.i.i, align 8
+  %sunkaddr422.i.i.i = getelementptr i8, ptr %.20.i, i64 72
+  %.463.i.i.i = load i64, ptr %sunkaddr422.i.i.i, align 8
+  %.464.i.i.i = sub i64 %.463.i.i.i, %.450.i.i.i
+  %.551279.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
+  br i1 %.551279.not.i.i.i, label %B1614.i.i.i, label %B1126.lr.ph.i.i.i
+
+B1126.lr.ph.i.i.i:                                ; preds = %B812.endif.i.i.i
+  %.453.i.i.i = add nsw i64 %.13.i, 40
+  %.454.i.i.i = inttoptr i64 %.453.i.i.i to ptr
+  %.455.i.i.i = load i64, ptr %.454.i.i.i, align 8
+  %sunkaddr155.i = getelementptr i8, ptr %.20.i, i64 24
+  %sunkaddr156.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr156.i, i64 40
+  %sunkaddr159.i = getelementptr i8, ptr %sunkaddr156.i, i64 192
+  %sunkaddr161.i = getelementptr i8, ptr %sunkaddr156.i, i64 176
+  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr156.i, i64 168
+  %sunkaddr165.i = getelementptr i8, ptr %sunkaddr156.i, i64 136
+  %sunkaddr170.i = getelementptr i8, ptr %sunkaddr156.i, i64 16
+  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr156.i, i64 184
+  br label %B1126.outer.i.i.i
+
+B1126.outer.i.i.i:                                ; preds = %B1126.lr.ph.i.i.i, %B1518.thread.i.i.i
+  %.816.not.i.i.i = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1126.lr.ph.i.i.i ]
+  %spec.1.2.0282.ph.i.i.i = phi i64 [ %.797254.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1126.lr.ph.i.i.i ]
+  %.557277280.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1126.lr.ph.i.i.i ]
+  br label %B1126.i.i.i
+
+B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
+  %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
+  %.741.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
+  br i1 %.741.i.i.i, label %B1518.thread.i.i.i, label %B1518.i.i.i
+
+B1674.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1674.i.i.i
+  %.875.i.i.i = add nsw i64 %.21.i, 72
+  %.878.i.i.i = inttoptr i64 %.875.i.i.i to ptr
+  %.879.i.i.i = load i64, ptr %.878.i.i.i, align 8
+  %.880.i.i.i = inttoptr i64 %.879.i.i.i to ptr
+  %.881.i.i.i = tail call i64 %.880.i.i.i(i64 %.833.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B194.else.if.i.i
+
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2034.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2034.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i27.i.i = add nsw i64 %.21.i, 144
+  %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
+  %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
+  %.16.i.i14.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
+  br i1 %.16.i.i14.i, label %B64.i.i.i, label %B122.i.i.i
+
+B64.i.i.i:                                        ; preds = %B494.i.i
+  %sunkaddr236.i.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr237.i.i = getelementptr i8, ptr %sunkaddr236.i.i, i64 160
+  store i64 0, ptr %sunkaddr237.i.i, align 8
   br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B2322.i.i:                                        ; preds = %B2170.endif.i.i
-  %.1031.i.i = add nsw i64 %.21.i, 88
-  %.1034.i.i = inttoptr i64 %.1031.i.i to ptr
-  %.1035.i.i = load i64, ptr %.1034.i.i, align 8
-  %.1037.i.i = inttoptr i64 %.1035.i.i to ptr
-  %.1038.i.i = tail call i64 %.1037.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B122.i.i.i:                                       ; preds = %B494.i.i
+  %.31.i30.i.i = add nsw i64 %.21.i, 88
+  %.34.i31.i.i = inttoptr i64 %.31.i30.i.i to ptr
+  %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
+  %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
-  br i1 %.52.i.i, label %B48.i.i, label %B142.else.if.i.i
+  br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B142.else.if.i.i:                                 ; preds = %B0.endif.i.i
-  %.76.i.i = add i64 %.107.sink.i.i.i, 63
-  %.117.i.i = and i64 %.76.i.i, -64
-  %.127.i.i = add nsw i64 %.13.i, 80
-  %.128.i.i = inttoptr i64 %.127.i.i to ptr
-  %.129.i.i = load i64, ptr %.128.i.i, align 8
-  %.131.i.i = add nsw i64 %.129.i.i, %.117.i.i
-  %.137.i.i = add nsw i64 %.13.i, 112
-  %.138.i.i = inttoptr i64 %.137.i.i to ptr
-  %.139.i.i = load i64, ptr %.138.i.i, align 8
-  %.141.i3.i = add nsw i64 %.139.i.i, %.117.i.i
-  %.147.i.i = add nsw i64 %.13.i, 64
-  %.148.i.i = inttoptr i64 %.147.i.i to ptr
-  %.149.i.i = load i64, ptr %.148.i.i, align 8
-  %.155.i.i = add nsw i64 %.13.i, 72
-  %.156.i.i = inttoptr i64 %.155.i.i to ptr
-  %.157.i.i = load i64, ptr %.156.i.i, align 8
-  %.237280.not.i.i = icmp slt i64 %.157.i.i, 1
-  br i1 %.237280.not.i.i, label %B502.endif.i.i, label %B416.preheader.i.i
+B194.else.if.i.i:                                 ; preds = %B1022.i56.i.i.i, %B1674.endif.i.i.i, %B1948.i.i.i
+  %sunkaddr239.i.i = getelementptr i8, ptr %.20.i, i64 112
+  %.164.i.i = load i64, ptr %sunkaddr239.i.i, align 8
+  %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
+  %sunkaddr241.i.i = getelementptr i8, ptr %.20.i, i64 32
+  %.21.i.i6.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %.10352.not.i.i.i = icmp slt i64 %.21.i.i6.i, 1
+  br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
 
-B416.preheader.i.i:                               ; preds = %B142.else.if.i.i
-  %xtraiter.i.i = and i64 %.157.i.i, 3
-  %61 = icmp samesign ult i64 %.157.i.i, 4
-  br i1 %61, label %B416.epil.preheader.i.i, label %B416.preheader.new.i.i
+B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
+  %.12.i.i.i = add nsw i64 %.13.i, 40
+  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
+  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
+  %sunkaddr229.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr229.i, i64 24
+  br label %B136.i.i.i
 
-B416.preheader.new.i.i:                           ; preds = %B416.preheader.i.i
-  %unroll_iter.i.i = and i64 %.157.i.i, 9223372036854775804
-  br label %B416.i.i
+B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
+  %lsr.iv1.i.i7.i = phi i64 [ %.21.i.i6.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i8.i, %B374.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.165.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next.i9.i.i, %B374.i.i.i ]
+  %spec.2.055.i.i.i = phi i64 [ %.14.i.i.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
+  %.146.i.i.i = add nsw i64 %spec.2.055.i.i.i, 16
+  %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
+  %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
+  %.149.not.i.i.i = icmp eq i64 %.148.i.i.i, 0
+  br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
 
-B502.endif.loopexit.unr-lcssa.i.i:                ; preds = %B416.i.i
-  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
-  br i1 %lcmp.mod.not.i.i, label %B502.endif.i.i, label %B416.epil.preheader.i.i
+B198.i.i.i:                                       ; preds = %B136.i.i.i
+  %.155.i.i.i = load i64, ptr %sunkaddr230.i, align 8
+  %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
+  %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
+  %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
+  %.163.i.i.i = tail call i64 %.162.i.i.i(i64 %.161.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.163.i.i.i, ptr %.160.i.i.i, align 8
+  br label %B374.i.i.i
 
-B416.epil.preheader.i.i:                          ; preds = %B502.endif.loopexit.unr-lcssa.i.i, %B416.preheader.i.i
-  %.243279281.epil.init.i.i = phi i64 [ 0, %B416.preheader.i.i ], [ %unroll_iter.i.i, %B502.endif.loopexit.unr-lcssa.i.i ]
-  %62 = shl i64 %.243279281.epil.init.i.i, 3
-  %63 = add nsw i64 %62, %.149.i.i
-  %64 = add nsw i64 %62, %.117.i.i
-  br label %B416.epil.i.i
+B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i.i.i
+  %.177.i.i.i = add nsw i64 %spec.2.055.i.i.i, 32
+  %.178.i.i.i = inttoptr i64 %.177.i.i.i to ptr
+  %.179.i.i.i = load i64, ptr %.178.i.i.i, align 8
+  %.180.i.i.i = shl i64 %.179.i.i.i, 3
+  %.181.i.i.i = add i64 %spec.2.055.i.i.i, 40
+  %.183.i.i.i = add i64 %.181.i.i.i, %.180.i.i.i
+  %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
+  %lsr.iv.next2.i.i8.i = add nsw i64 %lsr.iv1.i.i7.i, -1
+  %exitcond.not.i.i9.i = icmp eq i64 %lsr.iv.next2.i.i8.i, 0
+  br i1 %exitcond.not.i.i9.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
 
-B416.epil.i.i:                                    ; preds = %B416.epil.i.i, %B416.epil.preheader.i.i
-  %lsr.iv375.i.i = phi i64 [ %lsr.iv.next376.i.i, %B416.epil.i.i ], [ %xtraiter.i.i, %B416.epil.preheader.i.i ]
-  %lsr.iv373.i.i = phi i64 [ %lsr.iv.next374.i.i, %B416.epil.i.i ], [ %64, %B416.epil.preheader.i.i ]
-  %lsr.iv371.i.i = phi i64 [ %lsr.iv.next372.i.i, %B416.epil.i.i ], [ %63, %B416.epil.preheader.i.i ]
-  %.281.epil.i.i = inttoptr i64 %lsr.iv371.i.i to ptr
-  %.282.epil.i.i = load i64, ptr %.281.epil.i.i, align 8
-  %.283.epil.i.i = inttoptr i64 %lsr.iv373.i.i to ptr
-  store i64 %.282.epil.i.i, ptr %.283.epil.i.i, align 8
-  %lsr.iv.next372.i.i = add i64 %lsr.iv371.i.i, 8
-  %lsr.iv.next374.i.i = add i64 %lsr.iv373.i.i, 8
-  %lsr.iv.next376.i.i = add nsw i64 %lsr.iv375.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next376.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i, label %B502.endif.i.i, label %B416.epil.i.i
+B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
+  %.210.pre.i.i = load i64, ptr %sunkaddr241.i.i, align 8
+  br label %B194.endif.endif.i.i
 
-B502.endif.i.i:                                   ; preds = %B416.epil.i.i, %B502.endif.loopexit.unr-lcssa.i.i, %B142.else.if.i.i
-  %.294.i.i = add nsw i64 %.13.i, 120
-  %.295.i.i = inttoptr i64 %.294.i.i to ptr
-  %.296.i.i = load i64, ptr %.295.i.i, align 8
-  %.298.i.i = add nsw i64 %.296.i.i, %.117.i.i
-  %.302.i.i = inttoptr i64 %.117.i.i to ptr
-  store i64 %.298.i.i, ptr %.302.i.i, align 64
-  br i1 %.12886.not.i.i, label %B950.endif.i.i, label %B672.lr.ph.i.i
+B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
+  %.210.i10.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i6.i, %B194.else.if.i.i ]
+  %.195.i.i = add nsw i64 %.13.i, 96
+  %.196.i.i = inttoptr i64 %.195.i.i to ptr
+  %.197.i.i = load i64, ptr %.196.i.i, align 8
+  %.200.i.i = add nsw i64 %.13.i, 104
+  %.201.i.i = inttoptr i64 %.200.i.i to ptr
+  %.202.i.i = load i64, ptr %.201.i.i, align 8
+  %.15.i.i11.i = shl nsw i64 %.210.i10.i, 3
+  %.17.i10.i.i = add nsw i64 %.15.i.i11.i, %.165.i.i
+  %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
-B672.lr.ph.i.i:                                   ; preds = %B502.endif.i.i
-  %.306.i.i = add nsw i64 %.13.i, 24
-  %.307.i.i = inttoptr i64 %.306.i.i to ptr
-  %.308.i.i = load i64, ptr %.307.i.i, align 8
-  %65 = or disjoint i64 %.117.i.i, 8
-  br label %B672.i.i
+B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
+  %sunkaddr233.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr234.i = getelementptr i8, ptr %sunkaddr233.i, i64 32
+  br label %B56.i.i.i
 
-B950.endif.i.i:                                   ; preds = %B852.i.i, %B502.endif.i.i
-  %.502.i.i = add nsw i64 %.13.i, 32
-  %.503.i.i = inttoptr i64 %.502.i.i to ptr
-  %.504.i.i = load i64, ptr %.503.i.i, align 8
-  %sunkaddr468.i.i = getelementptr i8, ptr %.20.i, i64 72
-  %.517.i.i = load i64, ptr %sunkaddr468.i.i, align 8
-  %.518.i.i = sub i64 %.517.i.i, %.504.i.i
-  %.605296.not.i.i = icmp slt i64 %.504.i.i, 1
-  br i1 %.605296.not.i.i, label %B1752.i.i, label %B1264.lr.ph.i.i
+B56.i.i.i:                                        ; preds = %B483.i.i.i, %B56.i.i.preheader.i
+  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B483.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
+  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B483.i.i.i ], [ 0, %B56.i.i.preheader.i ]
+  %.118.i.i.i = add nuw nsw i64 %.111112122.i.i.i, 1
+  %.143.i.i.i = shl nsw i64 %.111112122.i.i.i, 3
+  %.145.i.i.i = add nsw i64 %.143.i.i.i, %.197.i.i
+  %.146.i11.i.i = inttoptr i64 %.145.i.i.i to ptr
+  %.147.i12.i.i = load i64, ptr %.146.i11.i.i, align 8
+  %.152.i.i.i = icmp sgt i64 %.147.i12.i.i, -1
+  br i1 %.152.i.i.i, label %B112.i.i.i, label %B194.endif.i.i.i
 
-B1264.lr.ph.i.i:                                  ; preds = %B950.endif.i.i
-  %.507.i.i = add nsw i64 %.13.i, 40
-  %.508.i.i = inttoptr i64 %.507.i.i to ptr
-  %.509.i.i = load i64, ptr %.508.i.i, align 8
-  %sunkaddr157.i = getelementptr i8, ptr %.20.i, i64 24
-  %sunkaddr158.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr159.i = getelementptr i8, ptr %sunkaddr158.i, i64 40
-  %sunkaddr161.i = getelementptr i8, ptr %sunkaddr158.i, i64 192
-  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr158.i, i64 176
-  %sunkaddr165.i = getelementptr i8, ptr %sunkaddr158.i, i64 168
-  %sunkaddr167.i = getelementptr i8, ptr %sunkaddr158.i, i64 136
-  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr158.i, i64 16
-  %sunkaddr174.i = getelementptr i8, ptr %sunkaddr158.i, i64 184
-  br label %B1264.outer.i.i
+B112.i.i.i:                                       ; preds = %B56.i.i.i
+  %.155.i24.i.i = shl nsw i64 %.147.i12.i.i, 3
+  %.159.i.i.i = add nsw i64 %.155.i24.i.i, %.165.i.i
+  %.160.i25.i.i = inttoptr i64 %.159.i.i.i to ptr
+  %.161.i26.i.i = load i64, ptr %.160.i25.i.i, align 8
+  br label %B483.i.i.i
 
-B1264.outer.i.i:                                  ; preds = %B1264.lr.ph.i.i, %B1656.thread.i.i
-  %.870.i.i = phi i1 [ false, %B1656.thread.i.i ], [ true, %B1264.lr.ph.i.i ]
-  %spec.5.0299.ph.i.i = phi i64 [ %.851292.i.i, %B1656.thread.i.i ], [ %.509.i.i, %B1264.lr.ph.i.i ]
-  %.611294297.ph.i.i = phi i64 [ %.618.i.i, %B1656.thread.i.i ], [ 0, %B1264.lr.ph.i.i ]
-  br label %B1264.i.i
+B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
+  %lsr.iv.i = phi i64 [ %68, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
+  %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
+  %50 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
+  %51 = add i64 %50, 24
+  %52 = add i64 %69, %lsr.iv.i18.i.i
+  %53 = add i64 %52, 8
+  %.319.i.i.i = inttoptr i64 %53 to ptr
+  %.320.i.i.i = load i64, ptr %.319.i.i.i, align 8
+  %.321.i.i.i = inttoptr i64 %51 to ptr
+  store i64 %.320.i.i.i, ptr %.321.i.i.i, align 8
+  %54 = add i64 %50, 32
+  %55 = add i64 %52, 16
+  %.319.1.i.i.i = inttoptr i64 %55 to ptr
+  %.320.1.i.i.i = load i64, ptr %.319.1.i.i.i, align 8
+  %.321.1.i.i.i = inttoptr i64 %54 to ptr
+  store i64 %.320.1.i.i.i, ptr %.321.1.i.i.i, align 8
+  %56 = add i64 %50, 40
+  %57 = add i64 %52, 24
+  %.319.2.i.i.i = inttoptr i64 %57 to ptr
+  %.320.2.i.i.i = load i64, ptr %.319.2.i.i.i, align 8
+  %.321.2.i.i.i = inttoptr i64 %56 to ptr
+  store i64 %.320.2.i.i.i, ptr %.321.2.i.i.i, align 8
+  %58 = add i64 %50, 48
+  %59 = add i64 %52, 32
+  %.319.3.i.i.i = inttoptr i64 %59 to ptr
+  %.320.3.i.i.i = load i64, ptr %.319.3.i.i.i, align 8
+  %.321.3.i.i.i = inttoptr i64 %58 to ptr
+  store i64 %.320.3.i.i.i, ptr %.321.3.i.i.i, align 8
+  %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
+  %niter.ncmp.3.i20.i.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i20.i.i, label %B483.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
 
-B1470.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
-  %storemerge.i16.i.i = phi i64 [ %.107.i20.i.i, %B434.i.i.i ], [ %.138.i.i.i, %B528.i.i.i ]
-  %.795.i.i = icmp eq i64 %storemerge.i16.i.i, 0
-  br i1 %.795.i.i, label %B1656.thread.i.i, label %B1656.i.i
+B483.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
+  %unroll_iter.i17.i.i = and i64 %.174.i.i.i, 9223372036854775804
+  %lcmp.mod.not.i21.i.i = icmp eq i64 %xtraiter.i16.i.i, 0
+  br i1 %lcmp.mod.not.i21.i.i, label %B483.i.i.i, label %B346.epil.preheader.i.i.i
 
-B1812.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1812.i.i
-  %.925.i.i = add nsw i64 %.21.i, 72
-  %.926.i.i = inttoptr i64 %.925.i.i to ptr
-  %.927.i.i = load i64, ptr %.926.i.i, align 8
-  %.928.i.i = inttoptr i64 %.927.i.i to ptr
-  %.929.i.i = tail call i64 %.928.i.i(i64 %.885.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B256.endif.i.i.i
+B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B483.loopexit.unr-lcssa.i.i.i
+  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
+  %60 = add i64 %top.4.0124.i.i.i, 8
+  %61 = shl i64 %.280106108.epil.init.i.i.i, 3
+  %62 = add i64 %60, %.pre87.i.i
+  %63 = add i64 %62, %61
+  %64 = add i64 %.183.i15.i.i, 24
+  %65 = add i64 %64, %61
+  br label %B346.epil.i.i.i
 
-B2170.endif.i.i:                                  ; preds = %B250.i.i.i, %B68.endif.i.i.i, %B1238.i.i.i
-  %storemerge212.i.i.i = phi i64 [ %.717.i.i.i, %B1238.i.i.i ], [ 0, %B68.endif.i.i.i ], [ 0, %B250.i.i.i ]
-  %.1013.i.i = add nsw i64 %.21.i, 144
-  %.1014.i.i = inttoptr i64 %.1013.i.i to ptr
-  %.1015.i.i = load i64, ptr %.1014.i.i, align 8
-  %.1017.i.i = icmp eq i64 %.107.sink.i.i.i, %.1015.i.i
-  br i1 %.1017.i.i, label %B2266.i.i, label %B2322.i.i
+B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
+  %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %65, %B346.epil.preheader.i.i.i ]
+  %lsr.iv3.i.i12.i = phi i64 [ %lsr.iv.next4.i.i13.i, %B346.epil.i.i.i ], [ %63, %B346.epil.preheader.i.i.i ]
+  %.319.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i12.i to ptr
+  %.320.epil.i.i.i = load i64, ptr %.319.epil.i.i.i, align 8
+  %.321.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
+  store i64 %.320.epil.i.i.i, ptr %.321.epil.i.i.i, align 8
+  %lsr.iv.next4.i.i13.i = add i64 %lsr.iv3.i.i12.i, 8
+  %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
+  %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
+  %epil.iter.cmp.not.i22.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i22.i.i, label %B483.i.i.i, label %B346.epil.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B2266.i.i, %B2322.i.i
-  %storemerge.i = phi i64 [ %.75.i, %B136.i ], [ %.72.i.i, %B48.i.i ], [ %storemerge212.i.i.i, %B2322.i.i ], [ %storemerge212.i.i.i, %B2266.i.i ]
+B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B483.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
+  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
+  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
+  %.330.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
+  store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
+  %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
+  %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+
+B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
+  %.174.i.i.i = xor i64 %.147.i12.i.i, -1
+  %.181.i14.i.i = load i64, ptr %sunkaddr234.i, align 8
+  %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
+  %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
+  %.189.i.i.i = sub nsw i64 %top.4.0124.i.i.i, %.187.i.i.i
+  %.274107.not.i.i.i = icmp eq i64 %.147.i12.i.i, -1
+  br i1 %.274107.not.i.i.i, label %B483.i.i.i, label %B346.lr.ph.i.i.i
+
+B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
+  %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
+  %66 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %.pre87.i.i = shl i64 %.147.i12.i.i, 3
+  br i1 %66, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
+
+B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
+  %67 = lshr i64 %.174.i.i.i, 2
+  %68 = mul nsw i64 %67, -4
+  %69 = add i64 %.pre87.i.i, %top.4.0124.i.i.i
+  br label %B346.i.i.i
+
+_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
+  %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  br label %B494.i.i
+
+_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+  %storemerge.i = phi i64 [ %.75.i, %B136.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.entry_into(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -22247,7 +22262,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.182.i.i = add nsw i64 %.170.i.i, 8
   %.185.i.i = inttoptr i64 %.182.i.i to ptr
   %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr156.i, align 8
+  %.191.i.i = load i64, ptr %sunkaddr154.i, align 8
   %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
   br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B194.i
 
@@ -22265,7 +22280,7 @@ B356.i.i:                                         ; preds = %B152.i.i
   %.15.i.i.i = add nsw i64 %.170.i.i, 8
   %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
   %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr157.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr155.i, align 8
   %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
   br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B194.i
 
@@ -22339,8 +22354,8 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.11.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr157.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr156.i = getelementptr i8, ptr %sunkaddr157.i, i64 8
+  %sunkaddr155.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr154.i = getelementptr i8, ptr %sunkaddr155.i, i64 8
   br label %B152.i.i
 
 B194.i:                                           ; preds = %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %0
@@ -22352,7 +22367,7 @@ B194.i:                                           ; preds = %B288.i.i.i, %B192.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B336.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.28.i, 3
@@ -22368,8 +22383,8 @@ B336.i:                                           ; preds = %B454.i.i, %B68.endi
   br i1 %or.cond.i.i.i, label %B138.i.i.i, label %B232.i.i.i
 
 B138.i.i.i:                                       ; preds = %B336.i
-  %.27.i.i20.i = add nsw i64 %.19.i, 80
-  %.30.i.i.i = inttoptr i64 %.27.i.i20.i to ptr
+  %.27.i.i19.i = add nsw i64 %.19.i, 80
+  %.30.i.i.i = inttoptr i64 %.27.i.i19.i to ptr
   %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
   %.33.i.i.i = inttoptr i64 %.31.i.i.i to ptr
   %.34.i.i.i = tail call i64 %.33.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -22383,16 +22398,16 @@ B232.i.i.i:                                       ; preds = %B336.i
   br i1 %.45.i.i2.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre80.i = inttoptr i64 %.19.i to ptr
+  %.pre78.i = inttoptr i64 %.19.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
   %.49.i.i.i = add nsw i64 %.19.i, 88
   %.50.i.i.i = inttoptr i64 %.49.i.i.i to ptr
   %.51.i.i.i = load i64, ptr %.50.i.i.i, align 8
-  %.54.i.i17.i = add nsw i64 %.19.i, 144
-  %.55.i.i18.i = inttoptr i64 %.54.i.i17.i to ptr
-  %.56.i.i.i = load i64, ptr %.55.i.i18.i, align 8
+  %.54.i.i16.i = add nsw i64 %.19.i, 144
+  %.55.i.i17.i = inttoptr i64 %.54.i.i16.i to ptr
+  %.56.i.i.i = load i64, ptr %.55.i.i17.i, align 8
   %.57.i.i.i = inttoptr i64 %.51.i.i.i to ptr
   %.58.i.i.i = tail call i64 %.57.i.i.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %sunkaddr.i.i.i = inttoptr i64 %.19.i to ptr
@@ -22403,7 +22418,7 @@ B292.i.i.i:                                       ; preds = %B232.i.i.i
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
   %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
   %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i18.i, align 8
+  store i64 %.71.i.i.i, ptr %.55.i.i17.i, align 8
   %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
   br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
 
@@ -22412,7 +22427,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre80.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre78.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -22425,1196 +22440,1210 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B416.i.i:                                         ; preds = %B416.preheader.new.i.i, %B416.i.i
-  %lsr.iv152.i = phi i64 [ %unroll_iter.i.i, %B416.preheader.new.i.i ], [ %lsr.iv.next153.i, %B416.i.i ]
-  %lsr.iv378.i.i = phi i64 [ 0, %B416.preheader.new.i.i ], [ %lsr.iv.next379.i.i, %B416.i.i ]
-  %2 = add i64 %lsr.iv378.i.i, %.117.i.i
-  %3 = add i64 %lsr.iv378.i.i, %.149.i.i
-  %.281.i.i = inttoptr i64 %3 to ptr
-  %.282.i.i = load i64, ptr %.281.i.i, align 8
-  %.283.i.i = inttoptr i64 %2 to ptr
-  store i64 %.282.i.i, ptr %.283.i.i, align 32
-  %4 = or disjoint i64 %2, 8
-  %5 = add i64 %3, 8
-  %.281.1.i.i = inttoptr i64 %5 to ptr
-  %.282.1.i.i = load i64, ptr %.281.1.i.i, align 8
-  %.283.1.i.i = inttoptr i64 %4 to ptr
-  store i64 %.282.1.i.i, ptr %.283.1.i.i, align 8
-  %6 = or disjoint i64 %2, 16
-  %7 = add i64 %3, 16
-  %.281.2.i.i = inttoptr i64 %7 to ptr
-  %.282.2.i.i = load i64, ptr %.281.2.i.i, align 8
-  %.283.2.i.i = inttoptr i64 %6 to ptr
-  store i64 %.282.2.i.i, ptr %.283.2.i.i, align 16
-  %8 = or disjoint i64 %2, 24
-  %9 = add i64 %3, 24
-  %.281.3.i.i = inttoptr i64 %9 to ptr
-  %.282.3.i.i = load i64, ptr %.281.3.i.i, align 8
-  %.283.3.i.i = inttoptr i64 %8 to ptr
-  store i64 %.282.3.i.i, ptr %.283.3.i.i, align 8
-  %lsr.iv.next379.i.i = add nuw i64 %lsr.iv378.i.i, 32
-  %lsr.iv.next153.i = add nsw i64 %lsr.iv152.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next153.i, 0
-  br i1 %niter.ncmp.3.i.i, label %B502.endif.loopexit.unr-lcssa.i.i, label %B416.i.i
+B142.i.i:                                         ; preds = %B0.endif.i.i
+  %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
+  %.61.i.i3.i = and i64 %.20.i1.i.i, -64
+  %.71.i2.i.i = add nsw i64 %.11.i, 80
+  %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
+  %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
+  %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i3.i
+  %.81.i.i.i = add nsw i64 %.11.i, 112
+  %.82.i.i4.i = inttoptr i64 %.81.i.i.i to ptr
+  %.83.i.i.i = load i64, ptr %.82.i.i4.i, align 8
+  %.85.i.i5.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
+  %.91.i.i.i = add nsw i64 %.11.i, 64
+  %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
+  %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
+  %.99.i.i.i = add nsw i64 %.11.i, 72
+  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
+  %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
+  %.183263.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183263.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
-B672.i.i:                                         ; preds = %B672.lr.ph.i.i, %B852.i.i
-  %lsr.iv150.i = phi i64 [ %69, %B672.lr.ph.i.i ], [ %math.i, %B852.i.i ]
-  %lsr.iv368.i.i = phi i64 [ %a1, %B672.lr.ph.i.i ], [ %lsr.iv.next369.i.i, %B852.i.i ]
-  %lsr.iv366.i.i = phi i64 [ %68, %B672.lr.ph.i.i ], [ %lsr.iv.next367.i.i, %B852.i.i ]
-  %spec.4.0289.i.i = phi i64 [ %.308.i.i, %B672.lr.ph.i.i ], [ %.490.i.i, %B852.i.i ]
-  %.433.i.i = inttoptr i64 %lsr.iv368.i.i to ptr
-  %.434.i.i = load i64, ptr %.433.i.i, align 8
-  %.445.i.i = inttoptr i64 %spec.4.0289.i.i to ptr
-  %.446.i.i = load i64, ptr %.445.i.i, align 8
-  %.447.i.i = icmp eq i64 %.446.i.i, 0
-  %.456.i.i = add nsw i64 %.434.i.i, 16
-  br i1 %.447.i.i, label %B852.i.i, label %B818.i.i
+B278.preheader.i.i.i:                             ; preds = %B142.i.i
+  %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
+  %2 = icmp samesign ult i64 %.101.i.i.i, 4
+  br i1 %2, label %B278.epil.preheader.i.i.i, label %B278.preheader.new.i.i.i
 
-B818.i.i:                                         ; preds = %B672.i.i
-  %.467.i.i = inttoptr i64 %.456.i.i to ptr
-  %.468.i.i = load i64, ptr %.467.i.i, align 8
-  br label %B852.i.i
+B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.i
+  %3 = lshr i64 %.101.i.i.i, 2
+  %4 = mul nsw i64 %3, -4
+  br label %B278.i.i.i
 
-B852.i.i:                                         ; preds = %B818.i.i, %B672.i.i
-  %"$phi852.4.2.1.i.i" = phi i64 [ %.468.i.i, %B818.i.i ], [ %.456.i.i, %B672.i.i ]
-  %.474.i.i = inttoptr i64 %lsr.iv366.i.i to ptr
-  store i64 %"$phi852.4.2.1.i.i", ptr %.474.i.i, align 8
-  %.484.i.i = add nsw i64 %spec.4.0289.i.i, 24
-  %.485.i.i = inttoptr i64 %.484.i.i to ptr
-  %.486.i.i = load i64, ptr %.485.i.i, align 8
-  %.487.i.i = shl i64 %.486.i.i, 3
-  %.488.i.i = add i64 %spec.4.0289.i.i, 32
-  %.490.i.i = add i64 %.488.i.i, %.487.i.i
-  %lsr.iv.next367.i.i = add i64 %lsr.iv366.i.i, 8
-  %lsr.iv.next369.i.i = add i64 %lsr.iv368.i.i, 8
-  %10 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv150.i, i64 1)
-  %math.i = extractvalue { i64, i1 } %10, 0
-  %ov.i = extractvalue { i64, i1 } %10, 1
-  br i1 %ov.i, label %B950.endif.i.i, label %B672.i.i
+B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
+  %lsr.iv150.i = phi i64 [ %lsr.iv.next151.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv342.i.i.i = phi i64 [ %lsr.iv.next343.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv342.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv342.i.i.i, %.93.i.i.i
+  %.227.i.i.i = inttoptr i64 %6 to ptr
+  %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
+  %.229.i.i.i = inttoptr i64 %5 to ptr
+  store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
+  %7 = or disjoint i64 %5, 8
+  %8 = add i64 %6, 8
+  %.227.1.i.i.i = inttoptr i64 %8 to ptr
+  %.228.1.i.i.i = load i64, ptr %.227.1.i.i.i, align 8
+  %.229.1.i.i.i = inttoptr i64 %7 to ptr
+  store i64 %.228.1.i.i.i, ptr %.229.1.i.i.i, align 8
+  %9 = or disjoint i64 %5, 16
+  %10 = add i64 %6, 16
+  %.227.2.i.i.i = inttoptr i64 %10 to ptr
+  %.228.2.i.i.i = load i64, ptr %.227.2.i.i.i, align 8
+  %.229.2.i.i.i = inttoptr i64 %9 to ptr
+  store i64 %.228.2.i.i.i, ptr %.229.2.i.i.i, align 16
+  %11 = or disjoint i64 %5, 24
+  %12 = add i64 %6, 24
+  %.227.3.i.i.i = inttoptr i64 %12 to ptr
+  %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
+  %.229.3.i.i.i = inttoptr i64 %11 to ptr
+  store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
+  %lsr.iv.next343.i.i.i = add nuw i64 %lsr.iv342.i.i.i, 32
+  %lsr.iv.next151.i = add nsw i64 %lsr.iv150.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next151.i, 0
+  br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
-B1150.i.i:                                        ; preds = %B1150.outer.i.i, %B1656.i.i
-  %spec.5.0299.i.i = phi i64 [ %.852.i.i, %B1656.i.i ], [ %spec.5.0299.ph.i.i, %B1150.outer.i.i ]
-  %.611294297.i.i = phi i64 [ %.618.i.i, %B1656.i.i ], [ %.611294297.ph.i.i, %B1150.outer.i.i ]
-  %.618.i.i = add nuw nsw i64 %.611294297.i.i, 1
-  %.648.i.i = add nsw i64 %spec.5.0299.i.i, 24
-  %.649.i.i = inttoptr i64 %.648.i.i to ptr
-  %.650.i.i = load i64, ptr %.649.i.i, align 8
-  br i1 %70, label %B1264.i.i, label %B1150.B1362_crit_edge.i.i
+B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B714.i.i.i
+  %lsr.iv148.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B714.i.i.i ]
+  %lsr.iv332.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next333.i.i.i, %B714.i.i.i ]
+  %lsr.iv330.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next331.i.i.i, %B714.i.i.i ]
+  %spec.3.0272.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv332.i.i.i to ptr
+  %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
+  %.391.i.i.i = inttoptr i64 %spec.3.0272.i.i.i to ptr
+  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
+  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
+  %.402.i.i.i = add nsw i64 %.380.i.i.i, 16
+  br i1 %.393.i.i.i, label %B714.i.i.i, label %B680.i.i.i
 
-B1150.B1362_crit_edge.i.i:                        ; preds = %B1150.i.i
-  %11 = add i64 %.611294297.i.i, %.28.i
-  %12 = shl i64 %11, 3
-  %.pre.i = add i64 %12, %a1
-  %.pre78.i = inttoptr i64 %.pre.i to ptr
-  %made.4.1.i.pre.i = load i64, ptr %.pre78.i, align 8
-  br label %B1362.i.i
+B680.i.i.i:                                       ; preds = %B534.i.i.i
+  %.413.i.i.i = inttoptr i64 %.402.i.i.i to ptr
+  %.414.i.i.i = load i64, ptr %.413.i.i.i, align 8
+  br label %B714.i.i.i
 
-B1264.i.i:                                        ; preds = %B1150.i.i
-  %.678.i.i = icmp sgt i64 %.650.i.i, -1
-  br i1 %.678.i.i, label %B172.preheader.i.i.i, label %B1470.i.i
+B714.i.i.i:                                       ; preds = %B680.i.i.i, %B534.i.i.i
+  %"$phi714.4.2.1.i.i.i" = phi i64 [ %.414.i.i.i, %B680.i.i.i ], [ %.402.i.i.i, %B534.i.i.i ]
+  %.420.i.i.i = inttoptr i64 %lsr.iv330.i.i.i to ptr
+  store i64 %"$phi714.4.2.1.i.i.i", ptr %.420.i.i.i, align 8
+  %.430.i.i.i = add nsw i64 %spec.3.0272.i.i.i, 24
+  %.431.i.i.i = inttoptr i64 %.430.i.i.i to ptr
+  %.432.i.i.i = load i64, ptr %.431.i.i.i, align 8
+  %.433.i.i.i = shl i64 %.432.i.i.i, 3
+  %.434.i.i.i = add i64 %spec.3.0272.i.i.i, 32
+  %.436.i.i.i = add i64 %.434.i.i.i, %.433.i.i.i
+  %lsr.iv.next331.i.i.i = add i64 %lsr.iv330.i.i.i, 8
+  %lsr.iv.next333.i.i.i = add i64 %lsr.iv332.i.i.i, 8
+  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv148.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %13, 0
+  %ov.i = extractvalue { i64, i1 } %13, 1
+  br i1 %ov.i, label %B812.endif.i.i.i, label %B534.i.i.i
 
-B172.preheader.i.i.i:                             ; preds = %B1264.i.i
-  %.20.i3.i.i = load i64, ptr %sunkaddr161.i, align 8
-  %.25.i.i13.i = shl nsw i64 %.650.i.i, 3
-  %.27.i4.i.i = add nsw i64 %.25.i.i13.i, %a1
-  %.28.i.i.i = inttoptr i64 %.27.i4.i.i to ptr
-  %.29.i.i.i = load i64, ptr %.28.i.i.i, align 8
-  %.30.i5.i.i = add nsw i64 %.29.i.i.i, 16
-  %.31.i6.i.i = inttoptr i64 %.30.i5.i.i to ptr
-  %.32.i.i.i = load i64, ptr %.31.i6.i.i, align 8
-  %storemerge.i.i.i = add nuw i64 %.650.i.i, 1
-  %xtraiter.i.i.i = and i64 %storemerge.i.i.i, 3
+B1012.i.i.i:                                      ; preds = %B1012.outer.i.i.i, %B1518.i.i.i
+  %spec.1.2.0282.i.i.i = phi i64 [ %.798.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0282.ph.i.i.i, %B1012.outer.i.i.i ]
+  %.557277280.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557277280.ph.i.i.i, %B1012.outer.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557277280.i.i.i, 1
+  %.594.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 24
+  %.595.i.i.i = inttoptr i64 %.594.i.i.i to ptr
+  %.596.i.i.i = load i64, ptr %.595.i.i.i, align 8
+  br i1 %54, label %B1126.i.i.i, label %B1012.B1224_crit_edge.i.i.i
+
+B1012.B1224_crit_edge.i.i.i:                      ; preds = %B1012.i.i.i
+  %14 = add i64 %.557277280.i.i.i, %.28.i
+  %15 = shl i64 %14, 3
+  %.pre.i = add i64 %15, %a1
+  %.pre76.i = inttoptr i64 %.pre.i to ptr
+  %made.4.1.i.i.pre.i = load i64, ptr %.pre76.i, align 8
+  br label %B1224.i.i.i
+
+B1126.i.i.i:                                      ; preds = %B1012.i.i.i
+  %.624.i.i.i = icmp sgt i64 %.596.i.i.i, -1
+  br i1 %.624.i.i.i, label %B172.preheader.i.i.i.i, label %B1332.i.i.i
+
+B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
+  %.20.i.i.i.i = load i64, ptr %sunkaddr159.i, align 8
+  %.25.i.i.i.i = shl nsw i64 %.596.i.i.i, 3
+  %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
+  %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
+  %.29.i.i.i.i = load i64, ptr %.28.i.i.i.i, align 8
+  %.30.i.i.i.i = add nsw i64 %.29.i.i.i.i, 16
+  %.31.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
+  %.32.i.i.i.i = load i64, ptr %.31.i.i.i.i, align 8
+  %storemerge.i.i.i.i = add nuw i64 %.596.i.i.i, 1
+  %xtraiter.i.i.i.i = and i64 %storemerge.i.i.i.i, 3
+  %lcmp.mod.not.i.i.i.i = icmp eq i64 %xtraiter.i.i.i.i, 0
+  br i1 %lcmp.mod.not.i.i.i.i, label %B172.prol.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+
+B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.i.i, %B172.prol.i.i.i.i
+  %lsr.iv328.i.i.i = phi i64 [ %lsr.iv.next329.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
+  %spec.3.0127.prol.i.i.i.i = phi i64 [ %.178.prol.i.i.i.i, %B172.prol.i.i.i.i ], [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ]
+  %.172.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
+  %.173.prol.i.i.i.i = inttoptr i64 %.172.prol.i.i.i.i to ptr
+  %.174.prol.i.i.i.i = load i64, ptr %.173.prol.i.i.i.i, align 8
+  %.175.prol.i.i.i.i = shl i64 %.174.prol.i.i.i.i, 3
+  %.176.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
+  %.178.prol.i.i.i.i = add i64 %.176.prol.i.i.i.i, %.175.prol.i.i.i.i
+  %lsr.iv.next329.i.i.i = add nsw i64 %lsr.iv328.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next329.i.i.i, 0
+  br i1 %prol.iter.cmp.not.i.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+
+B172.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B172.prol.i.i.i.i
+  %16 = and i64 %storemerge.i.i.i.i, -4
+  br label %B172.prol.loopexit.i.i.i.i
+
+B172.prol.loopexit.i.i.i.i:                       ; preds = %B172.prol.loopexit.loopexit.i.i.i.i, %B172.preheader.i.i.i.i
+  %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ], [ %.178.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
+  %.122122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B172.preheader.i.i.i.i ], [ %16, %B172.prol.loopexit.loopexit.i.i.i.i ]
+  %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
+  %17 = icmp samesign ult i64 %.596.i.i.i, 3
+  br i1 %17, label %B314.endif.i.i.i.i, label %B172.preheader1.i.i.i.i
+
+B172.preheader1.i.i.i.i:                          ; preds = %B172.prol.loopexit.i.i.i.i
+  %18 = add nuw i64 %.122122126.unr.i.i.i.i, 4
+  br label %B172.i.i.i.i
+
+B172.i.i.i.i:                                     ; preds = %B172.i.i.i.i, %B172.preheader1.i.i.i.i
+  %lsr.iv2.i.i.i.i = phi i64 [ %18, %B172.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B172.i.i.i.i ]
+  %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B172.preheader1.i.i.i.i ], [ %.178.3.i.i.i.i, %B172.i.i.i.i ]
+  %.172.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
+  %.173.i.i.i.i = inttoptr i64 %.172.i.i.i.i to ptr
+  %.174.i.i.i.i = load i64, ptr %.173.i.i.i.i, align 8
+  %.175.i.i.i.i = shl i64 %.174.i.i.i.i, 3
+  %.176.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
+  %.178.i.i.i.i = add i64 %.176.i.i.i.i, %.175.i.i.i.i
+  %.172.1.i.i.i.i = add nsw i64 %.178.i.i.i.i, 24
+  %.173.1.i.i.i.i = inttoptr i64 %.172.1.i.i.i.i to ptr
+  %.174.1.i.i.i.i = load i64, ptr %.173.1.i.i.i.i, align 8
+  %.175.1.i.i.i.i = shl i64 %.174.1.i.i.i.i, 3
+  %.176.1.i.i.i.i = add i64 %.178.i.i.i.i, 32
+  %.178.1.i.i.i.i = add i64 %.176.1.i.i.i.i, %.175.1.i.i.i.i
+  %.172.2.i.i.i.i = add nsw i64 %.178.1.i.i.i.i, 24
+  %.173.2.i.i.i.i = inttoptr i64 %.172.2.i.i.i.i to ptr
+  %.174.2.i.i.i.i = load i64, ptr %.173.2.i.i.i.i, align 8
+  %.175.2.i.i.i.i = shl i64 %.174.2.i.i.i.i, 3
+  %.176.2.i.i.i.i = add i64 %.175.2.i.i.i.i, 32
+  %.178.2.i.i.i.i = add i64 %.176.2.i.i.i.i, %.178.1.i.i.i.i
+  %.172.3.i.i.i.i = add nsw i64 %.178.2.i.i.i.i, 24
+  %.173.3.i.i.i.i = inttoptr i64 %.172.3.i.i.i.i to ptr
+  %.174.3.i.i.i.i = load i64, ptr %.173.3.i.i.i.i, align 8
+  %.175.3.i.i.i.i = shl i64 %.174.3.i.i.i.i, 3
+  %.176.3.i.i.i.i = add i64 %.175.3.i.i.i.i, 32
+  %.178.3.i.i.i.i = add i64 %.176.3.i.i.i.i, %.178.2.i.i.i.i
+  %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
+  %.123.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
+  br i1 %.123.3.i.i.i.i, label %B172.i.i.i.i, label %B314.endif.i.i.i.i
+
+B398.i.i.i.i:                                     ; preds = %B314.endif.i.i.i.i, %B630.i.i.i.i
+  %lsr.iv.i.i.i.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B630.i.i.i.i ], [ %a1, %B314.endif.i.i.i.i ]
+  %spec.1.2.0137.i.i.i.i = phi i64 [ %.388.i.i.i.i, %B630.i.i.i.i ], [ %.20.i.i.i.i, %B314.endif.i.i.i.i ]
+  %.286132135.i.i.i.i = phi i64 [ %.293.i.i.i.i, %B630.i.i.i.i ], [ 0, %B314.endif.i.i.i.i ]
+  %.293.i.i.i.i = add nuw nsw i64 %.286132135.i.i.i.i, 1
+  %.323.not.i.i.i.i = icmp eq i64 %.596.i.i.i, %.286132135.i.i.i.i
+  br i1 %.323.not.i.i.i.i, label %B630.i.i.i.i, label %B412.i.i.i.i
+
+B412.i.i.i.i:                                     ; preds = %B398.i.i.i.i
+  %.328.i.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i.i to ptr
+  %.329.i.i.i.i = load i64, ptr %.328.i.i.i.i, align 8
+  %.330.not.i.i.i.i = icmp eq i64 %.329.i.i.i.i, 0
+  br i1 %.330.not.i.i.i.i, label %B630.i.i.i.i, label %B472.i.i.i.i
+
+B472.i.i.i.i:                                     ; preds = %B412.i.i.i.i
+  %.338.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
+  %.339.i.i.i.i = load i64, ptr %.338.i.i.i.i, align 8
+  %.340.i.i.i.i = add nsw i64 %.339.i.i.i.i, 16
+  %.341.i.i.i.i = inttoptr i64 %.340.i.i.i.i to ptr
+  %.342.i.i.i.i = load i64, ptr %.341.i.i.i.i, align 8
+  %.348.i.i.i.i = icmp slt i64 %.342.i.i.i.i, %.167.le.i.i.i.i
+  br i1 %.348.i.i.i.i, label %B558.i.i.i.i, label %B630.i.i.i.i
+
+B558.i.i.i.i:                                     ; preds = %B472.i.i.i.i
+  %.352.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 8
+  %.353.i.i.i.i = inttoptr i64 %.352.i.i.i.i to ptr
+  %.354.i.i.i.i = load i64, ptr %.353.i.i.i.i, align 8
+  %.356.i.i.i.i = add nsw i64 %.354.i.i.i.i, %.342.i.i.i.i
+  %.360.i.i.i.i = icmp slt i64 %.32.i.i.i.i, %.356.i.i.i.i
+  br i1 %.360.i.i.i.i, label %B1332.i.i.i, label %B630.i.i.i.i
+
+B630.i.i.i.i:                                     ; preds = %B558.i.i.i.i, %B472.i.i.i.i, %B412.i.i.i.i, %B398.i.i.i.i
+  %.382.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
+  %.383.i.i.i.i = inttoptr i64 %.382.i.i.i.i to ptr
+  %.384.i.i.i.i = load i64, ptr %.383.i.i.i.i, align 8
+  %.385.i.i.i.i = shl i64 %.384.i.i.i.i, 3
+  %.386.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
+  %.388.i.i.i.i = add i64 %.386.i.i.i.i, %.385.i.i.i.i
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
+  %exitcond.not.i.i.i.i = icmp eq i64 %.28.i, %.293.i.i.i.i
+  br i1 %exitcond.not.i.i.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+
+B314.endif.i.i.i.i:                               ; preds = %B172.i.i.i.i, %B172.prol.loopexit.i.i.i.i
+  %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B172.prol.loopexit.i.i.i.i ], [ %.178.2.i.i.i.i, %B172.i.i.i.i ]
+  %.163.le.i.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i.i, 8
+  %.164.le.i.i.i.i = inttoptr i64 %.163.le.i.i.i.i to ptr
+  %.165.le.i.i.i.i = load i64, ptr %.164.le.i.i.i.i, align 8
+  %.167.le.i.i.i.i = add nsw i64 %.165.le.i.i.i.i, %.32.i.i.i.i
+  br i1 %.12886.not.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+
+B1224.i.i.i:                                      ; preds = %B630.i.i.i.i, %B314.endif.i.i.i.i, %B1012.B1224_crit_edge.i.i.i
+  %made.4.1.i.i.i = phi i64 [ %made.4.1.i.i.pre.i, %B1012.B1224_crit_edge.i.i.i ], [ %.29.i.i.i.i, %B314.endif.i.i.i.i ], [ %.29.i.i.i.i, %B630.i.i.i.i ]
+  %.678.not.i.i.i = icmp eq i64 %made.4.1.i.i.i, 0
+  br i1 %.678.not.i.i.i, label %B1332.i.i.i, label %B1236.i.i.i
+
+B1236.i.i.i:                                      ; preds = %B1224.i.i.i
+  %.694.i.i.i = load i64, ptr %sunkaddr161.i, align 8
+  %.696.i.i.i = inttoptr i64 %.694.i.i.i to ptr
+  %.697.i.i.i = tail call i64 %.696.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.pre244.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
+  %.pre245.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
+  %.pre77.i = inttoptr i64 %.pre244.i.i.i to ptr
+  br label %B1518.i.i.i
+
+B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B1224.i.i.i, %B1126.i.i.i
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0282.i.i.i to ptr
+  %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 8
+  %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
+  %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
+  %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
+  %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.30.i3.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
+  %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
+  br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
+
+B216.i.i.i.i:                                     ; preds = %B1332.i.i.i
+  %.65.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
+  br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
+
+B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
+  %.72.i.i.i.i = load i64, ptr %sunkaddr165.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr167.i, align 8
+  %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
+  %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
+  br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
+
+B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
+  %.105.i.i.i.i = load i64, ptr %sunkaddr169.i, align 8
+  %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
+  %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1332.endif.i.i.i
+
+B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1332.i.i.i
+  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
+  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
+  %.118.i.i.i.i = load i64, ptr %sunkaddr161.i, align 8
+  %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
+  %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.126.i.i.i.i = load i64, ptr %sunkaddr160.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
+  %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
+  %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
+  %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
+  br i1 %.151.not.i.i.i.i, label %B1332.endif.i.i.i, label %B780.i.i.i.i
+
+B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
+  %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
+  br i1 %.154.i.i.i.i, label %B1332.endif.thread.i.i.i, label %B1332.endif.thread228.i.i.i
+
+B1332.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
+  %.160.i.i.i.i = load i64, ptr %sunkaddr176.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr167.i, align 8
+  %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
+  %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1518.thread.i.i.i
+
+B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
+  %.185.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr161.i, align 8
+  %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
+  %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.196.i.i.i.i = add nsw i64 %.138.i.i.i.i, 88
+  %.197.i.i.i.i = inttoptr i64 %.196.i.i.i.i to ptr
+  store i64 %.185.i.i.i.i, ptr %.197.i.i.i.i, align 8
+  %.200.i.i.i.i = add nsw i64 %.138.i.i.i.i, 64
+  %.203.i.i.i.i = inttoptr i64 %.200.i.i.i.i to ptr
+  %.204.i.i.i.i = load i64, ptr %.203.i.i.i.i, align 8
+  %.205.i.i.i.i = or i64 %.204.i.i.i.i, 4
+  store i64 %.205.i.i.i.i, ptr %.203.i.i.i.i, align 8
+  br label %B1518.i.i.i
+
+B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, %B1332.endif.thread228.i.i.i, %B1236.i.i.i
+  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre77.i, %B1236.i.i.i ]
+  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre245.i.i.i, %B1236.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1332.endif.i.i.i ], [ %.138.i.i.i.i, %B1332.endif.thread228.i.i.i ], [ %made.4.1.i.i.i, %B1236.i.i.i ]
+  %.755238.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
+  %.757239.i.i.i = add nsw i64 %.755238.i.i.i, %.85.i.i5.i
+  %.759240.i.i.i = inttoptr i64 %.757239.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.759240.i.i.i, align 8
+  %.766.i.i.i = add nsw i64 %.464.i.i.i, %.557277280.i.i.i
+  %.769.i.i.i = shl nsw i64 %.766.i.i.i, 3
+  %.771.i.i.i = add nsw i64 %.769.i.i.i, %.61.i.i3.i
+  %.773.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, 16
+  %.776.i.i.i = inttoptr i64 %.773.i.i.i to ptr
+  %.777.i.i.i = load i64, ptr %.776.i.i.i, align 8
+  %.759.i.i.i = inttoptr i64 %.771.i.i.i to ptr
+  store i64 %.777.i.i.i, ptr %.759.i.i.i, align 8
+  %.794.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.795.i.i.i = shl i64 %.794.i.i.i, 3
+  %.798.i.i.i = add i64 %.795.i.i.i, %.pre243.pre-phi.i.i.i
+  %exitcond288.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond288.not.i.i.i, label %B1602.i.i.i, label %B1012.i.i.i
+
+B1518.thread.i.i.i:                               ; preds = %B1332.endif.i.i.i, %B1332.endif.thread.i.i.i
+  %.755.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
+  %.757.i.i.i = add nsw i64 %.755.i.i.i, %.85.i.i5.i
+  %.759252.i.i.i = inttoptr i64 %.757.i.i.i to ptr
+  store i64 0, ptr %.759252.i.i.i, align 8
+  %.794253.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.795254.i.i.i = shl i64 %.794253.i.i.i, 3
+  %.798255.i.i.i = add i64 %.795254.i.i.i, %.30.i3.i.i.i
+  %exitcond288.not256.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond288.not256.i.i.i, label %B2034.i.i.i, label %B1012.outer.i.i.i
+
+B1602.i.i.i:                                      ; preds = %B1518.i.i.i
+  br i1 %.817.not.i.i.i, label %B2034.i.i.i, label %B1614.i.i.i
+
+B1614.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
+  %.823.i.i.i = add nsw i64 %.11.i, 88
+  %.824.i.i.i = inttoptr i64 %.823.i.i.i to ptr
+  %.825.i.i.i = load i64, ptr %.824.i.i.i, align 8
+  %.826.not.i.i.i = icmp eq i64 %.825.i.i.i, 0
+  br i1 %.826.not.i.i.i, label %B1948.i.i.i, label %B1674.i.i.i
+
+B1674.i.i.i:                                      ; preds = %B1614.i.i.i
+  %.830.i.i.i = add nsw i64 %.19.i, 64
+  %.831.i.i.i = inttoptr i64 %.830.i.i.i to ptr
+  %.832.i.i.i = load i64, ptr %.831.i.i.i, align 8
+  %.833.i.i.i = inttoptr i64 %.832.i.i.i to ptr
+  %.834.i.i.i = tail call i64 %.833.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.838.i.i.i = add nsw i64 %.11.i, 48
+  %.841.i.i.i = inttoptr i64 %.838.i.i.i to ptr
+  %.842.i.i.i = load i64, ptr %.841.i.i.i, align 8
+  %.14.i5.i.i.i = inttoptr i64 %.842.i.i.i to ptr
+  %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
+  %.16.i.i.i.i = add nsw i64 %.842.i.i.i, 8
+  %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
+  %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
+  %.19.i9.i.i.i = add nsw i64 %.842.i.i.i, 16
+  %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
+  %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
+  %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
+  br i1 %.11487.not.i.i.i.i, label %B1674.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+
+B150.lr.ph.i.i.i.i:                               ; preds = %B1674.i.i.i
+  %.28.i11.i.i.i = add nsw i64 %.842.i.i.i, 24
+  %sunkaddr183.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr184.i = getelementptr i8, ptr %sunkaddr183.i, i64 120
+  %19 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr186.i = getelementptr i8, ptr %19, i64 8
+  %sunkaddr188.i = getelementptr i8, ptr %19, i64 16
+  %sunkaddr190.i = getelementptr i8, ptr %19, i64 24
+  %sunkaddr192.i = getelementptr i8, ptr %19, i64 32
+  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr183.i, i64 104
+  %sunkaddr196.i = getelementptr i8, ptr %19, i64 40
+  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr183.i, i64 112
+  %sunkaddr200.i = getelementptr i8, ptr %19, i64 48
+  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr183.i, i64 96
+  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr183.i, i64 128
+  br label %B150.i.i.i.i
+
+B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
+  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i17.i.i.i, %B1022.i.i.i.i ]
+  %.1138389.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1022.i.i.i.i ]
+  %.123.i.i.i.i = add nsw i64 %.1138389.i.i.i.i, -1
+  %.153.i.i.i.i = inttoptr i64 %at.3.090.i.i.i.i to ptr
+  %.154.i12.i.i.i = load i64, ptr %.153.i.i.i.i, align 8
+  %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i12.i.i.i
+  %.156.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 8
+  %.157.i.i.i.i = inttoptr i64 %.156.i.i.i.i to ptr
+  %.158.i13.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
+  %.160.i14.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 16
+  %.161.i.i.i.i = inttoptr i64 %.160.i14.i.i.i to ptr
+  %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
+  %.164.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 24
+  %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
+  %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
+  %.202.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
+  %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
+  br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
+
+B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
+  %.214.i.i.i.i = load i64, ptr %sunkaddr184.i, align 8
+  %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
+  br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
+
+B980.i.i.i.i:                                     ; preds = %B336.i.i.i.i, %B150.i.i.i.i
+  %.28.i.i.i.i.i = icmp sgt i64 %.158.i13.i.i.i, 0
+  br i1 %.28.i.i.i.i.i, label %B26.preheader.i.i.i.i.i, label %B1022.i.i.i.i
+
+B26.preheader.i.i.i.i.i:                          ; preds = %B980.i.i.i.i
+  %.arg.steps.i.i.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i.i.i.i, i64 0)
+  %.138131.not.i.i.i.i.i = icmp slt i64 %arg.steps.fr.i.i.i.i.i, 1
+  br i1 %.138131.not.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.preheader.i.i.i.i.i
+
+B26.us.preheader.i.i.i.i.i:                       ; preds = %B26.preheader.i.i.i.i.i
+  %.34.i.i.i.i.i = icmp eq i64 %arg.steps.fr.i.i.i.i.i, 1
+  br i1 %.34.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B26.us.i.i.i.i.i
+
+B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.i.i.i.i, %B518.us.us.i.i.i.i.i
+  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %.137125133.us.us.i.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.arg.steps.i.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %.147.us.us.i.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i.i, -1
+  %.177.us.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i.i to ptr
+  %.178.us.us.i.i.i.i.i = load i64, ptr %.177.us.us.i.i.i.i.i, align 8
+  %.180.us.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i.i, 8
+  %.181.us.us.i.i.i.i.i = inttoptr i64 %.180.us.us.i.i.i.i.i to ptr
+  %.182.us.us.i.i.i.i.i = load i64, ptr %.181.us.us.i.i.i.i.i, align 8
+  %.184.us.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i.i, 16
+  %.185.us.us.i.i.i.i.i = inttoptr i64 %.184.us.us.i.i.i.i.i to ptr
+  %.186.us.us.i.i.i.i.i = load i64, ptr %.185.us.us.i.i.i.i.i, align 8
+  %.195.us.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i.i, 24
+  %.280119.us.not.us.i.i.i.i.i = icmp slt i64 %.182.us.us.i.i.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.preheader.i.i.i.i.i
+
+B250.us.us.preheader.i.i.i.i.i:                   ; preds = %B88.endif.us.us.i.i.i.i.i
+  %20 = icmp eq i64 %.182.us.us.i.i.i.i.i, 1
+  br i1 %20, label %B250.us.us.epil.preheader.i.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i.i
+
+B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheader.i.i.i.i.i
+  %21 = lshr i64 %.182.us.us.i.i.i.i.i, 1
+  %22 = mul nsw i64 %21, -2
+  br label %B250.us.us.i.i.i.i.i
+
+B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
+  %lsr.iv145.i = phi i64 [ %lsr.iv.next146.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %27, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
+  %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
+  %.337.us.us.i.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i.i, 3
+  %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i.i to ptr
+  %.341.us.us.i.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i.i, align 8
+  %23 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
+  %.344.us.us.i.i.i.i.i = inttoptr i64 %23 to ptr
+  %.345.us.us.i.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i.i, align 8
+  %.347.us.us.i.i.i.i.i = add i64 %.345.us.us.i.i.i.i.i, %.341.us.us.i.i.i.i.i
+  %.348.us.us.i.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i.i to ptr
+  store i64 %.347.us.us.i.i.i.i.i, ptr %.348.us.us.i.i.i.i.i, align 8
+  %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 32
+  %.335.us.us.1.i.i.i.i.i = inttoptr i64 %24 to ptr
+  %.336.us.us.1.i.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i.i, align 8
+  %.337.us.us.1.i.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i.i, 3
+  %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i.i to ptr
+  %.341.us.us.1.i.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i.i, align 8
+  %25 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
+  %.344.us.us.1.i.i.i.i.i = inttoptr i64 %25 to ptr
+  %.345.us.us.1.i.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i.i, align 8
+  %.347.us.us.1.i.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i.i, %.341.us.us.1.i.i.i.i.i
+  %26 = add i64 %lsr.iv.i.i.i.i.i, 8
+  %.348.us.us.1.i.i.i.i.i = inttoptr i64 %26 to ptr
+  store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
+  %lsr.iv.next146.i = add i64 %lsr.iv145.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next146.i, 0
+  %27 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
+  %28 = add i64 %lsr.iv.i.i.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
+
+B518.us.us.loopexit.unr-lcssa.i.i.i.i.i:          ; preds = %B250.us.us.i.i.i.i.i
+  %29 = and i64 %.182.us.us.i.i.i.i.i, 9223372036854775806
+  %30 = and i64 %.182.us.us.i.i.i.i.i, 1
+  %lcmp.mod.not.i.i.i.i.i = icmp eq i64 %30, 0
+  br i1 %lcmp.mod.not.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i.i
+
+B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i
+  %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
+  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
+  %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
+  %.336.us.us.epil.i.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i.i, align 8
+  %.337.us.us.epil.i.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i.i, 3
+  %.339.us.us.epil.i.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i.i to ptr
+  %.341.us.us.epil.i.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i.i, align 8
+  %.343.us.us.epil.i.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i.i, 8
+  %.344.us.us.epil.i.i.i.i.i = inttoptr i64 %.343.us.us.epil.i.i.i.i.i to ptr
+  %.345.us.us.epil.i.i.i.i.i = load i64, ptr %.344.us.us.epil.i.i.i.i.i, align 8
+  %.347.us.us.epil.i.i.i.i.i = add i64 %.345.us.us.epil.i.i.i.i.i, %.341.us.us.epil.i.i.i.i.i
+  %.348.us.us.epil.i.i.i.i.i = inttoptr i64 %.333.us.us.epil.i.i.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i.i.i.i, ptr %.348.us.us.epil.i.i.i.i.i, align 8
+  %.352.us.us.epil.i.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i.i, 32
+  br label %B518.us.us.i.i.i.i.i
+
+B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
+  %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
+  br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
+
+B26.us.i.i.i.i.i:                                 ; preds = %B26.us.preheader.i.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i.i
+  %chunk.2.0.us.i.i.i.i.i = phi i64 [ %.42.us.i.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i.i ], [ 0, %B26.us.preheader.i.i.i.i.i ]
+  %.42.us.i.i.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i.i.i.i, 1
+  br label %B88.endif.us.i.i.i.i.i
+
+B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, %B26.us.i.i.i.i.i
+  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %.137125133.us.i.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i.i, %B26.us.i.i.i.i.i ], [ %.147.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %.147.us.i.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i.i, -1
+  %.177.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i.i to ptr
+  %.178.us.i.i.i.i.i = load i64, ptr %.177.us.i.i.i.i.i, align 8
+  %.180.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i.i, 8
+  %.181.us.i.i.i.i.i = inttoptr i64 %.180.us.i.i.i.i.i to ptr
+  %.182.us.i.i.i.i.i = load i64, ptr %.181.us.i.i.i.i.i, align 8
+  %.184.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i.i, 16
+  %.185.us.i.i.i.i.i = inttoptr i64 %.184.us.i.i.i.i.i to ptr
+  %.186.us.i.i.i.i.i = load i64, ptr %.185.us.i.i.i.i.i, align 8
+  %.195.us.i.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i.i, 24
+  %.280119.us.not.i.i.i.i.i = icmp slt i64 %.182.us.i.i.i.i.i, 1
+  br i1 %.280119.us.not.i.i.i.i.i, label %B518.us.i.i.i.i.i, label %B250.us.i.i.i.i.i
+
+B518.us.i.i.i.i.i:                                ; preds = %B250.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i
+  %at.5.2.lcssa.us.i.i.i.i.i = phi i64 [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ], [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ]
+  %.370.us.i.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i.i to ptr
+  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i.i, 1
+  br i1 %.138.us.i.i.i.i.i, label %B88.endif.us.i.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i.i
+
+B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.i.i, %B250.us.i.i.i.i.i
+  %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %31 = add i64 %at.5.2122.us.i.i.i.i.i, 16
+  %.326.us.i.i.i.i.i = inttoptr i64 %31 to ptr
+  %.327.us.i.i.i.i.i = load i64, ptr %.326.us.i.i.i.i.i, align 8
+  %32 = mul i64 %chunk.2.0.us.i.i.i.i.i, %.327.us.i.i.i.i.i
+  %.335.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i.i to ptr
+  %.336.us.i.i.i.i.i = load i64, ptr %.335.us.i.i.i.i.i, align 8
+  %.337.us.i.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i.i, 3
+  %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i3.i
+  %.340.us.i.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i.i to ptr
+  %.341.us.i.i.i.i.i = load i64, ptr %.340.us.i.i.i.i.i, align 8
+  %33 = add i64 %at.5.2122.us.i.i.i.i.i, 8
+  %.344.us.i.i.i.i.i = inttoptr i64 %33 to ptr
+  %.345.us.i.i.i.i.i = load i64, ptr %.344.us.i.i.i.i.i, align 8
+  %.346.us.i.i.i.i.i = sub i64 %.341.us.i.i.i.i.i, %32
+  %.347.us.i.i.i.i.i = add i64 %.346.us.i.i.i.i.i, %.345.us.i.i.i.i.i
+  %.348.us.i.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i.i to ptr
+  store i64 %.347.us.i.i.i.i.i, ptr %.348.us.i.i.i.i.i, align 8
+  %.352.us.i.i.i.i.i = add i64 %at.5.2122.us.i.i.i.i.i, 32
+  %lsr.iv.next14.i.i.i.i.i = add i64 %lsr.iv13.i.i.i.i.i, 8
+  %lsr.iv.next16.i.i.i.i.i = add i64 %lsr.iv15.i.i.i.i.i, -1
+  %exitcond.not.i.i.i.i.i = icmp eq i64 %lsr.iv.next16.i.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i.i.i, label %B518.us.i.i.i.i.i, label %B250.us.i.i.i.i.i
+
+B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
+  %exitcond.not3.i.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i.i, %.158.i13.i.i.i
+  br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
+
+B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
+  %.350.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
+  %.354.i17.i.i.i = add nsw i64 %.350.i.i.i.i, %.202.i.i.i.i
+  %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1674.endif.i.i.i
+
+B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
+  store i64 %.202.i.i.i.i, ptr %19, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr186.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr188.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr190.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr192.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr196.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr200.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr184.i, align 8
+  %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
+  %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
+  %.304.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
+  %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
+  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i.i.i.i
+
+B1948.i.i.i:                                      ; preds = %B1614.i.i.i
+  %.887.i.i.i = add nsw i64 %.11.i, 48
+  %.890.i.i.i = inttoptr i64 %.887.i.i.i to ptr
+  %.891.i.i.i = load i64, ptr %.890.i.i.i, align 8
+  %.14.i20.i.i.i = inttoptr i64 %.891.i.i.i to ptr
+  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
+  %.16.i22.i.i.i = add nsw i64 %.891.i.i.i, 8
+  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
+  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
+  %.19.i25.i.i.i = add nsw i64 %.891.i.i.i, 16
+  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
+  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
+  %.11487.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
+  br i1 %.11487.not.i28.i.i.i, label %B194.else.if.i.i, label %B150.lr.ph.i29.i.i.i
+
+B150.lr.ph.i29.i.i.i:                             ; preds = %B1948.i.i.i
+  %.28.i30.i.i.i = add nsw i64 %.891.i.i.i, 24
+  %sunkaddr207.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr207.i, i64 120
+  %34 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr210.i = getelementptr i8, ptr %34, i64 8
+  %sunkaddr212.i = getelementptr i8, ptr %34, i64 16
+  %sunkaddr214.i = getelementptr i8, ptr %34, i64 24
+  %sunkaddr216.i = getelementptr i8, ptr %34, i64 32
+  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr207.i, i64 104
+  %sunkaddr220.i = getelementptr i8, ptr %34, i64 40
+  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr207.i, i64 112
+  %sunkaddr224.i = getelementptr i8, ptr %34, i64 48
+  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr207.i, i64 96
+  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr207.i, i64 128
+  br label %B150.i31.i.i.i
+
+B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B150.lr.ph.i29.i.i.i
+  %at.3.090.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.354.i58.i.i.i, %B1022.i56.i.i.i ]
+  %.1138389.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1022.i56.i.i.i ]
+  %.123.i34.i.i.i = add nsw i64 %.1138389.i33.i.i.i, -1
+  %.153.i35.i.i.i = inttoptr i64 %at.3.090.i32.i.i.i to ptr
+  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
+  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
+  %.156.i38.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 8
+  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
+  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
+  %.160.i41.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 16
+  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
+  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
+  %.164.i44.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 24
+  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
+  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
+  %.202.i47.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 32
+  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
+  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
+
+B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
+  br i1 %.215.i53.i.i.i, label %B398.endif.i180.i.i.i, label %B980.i54.i.i.i
+
+B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
+  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
+  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i60.i.i.i, label %B1022.i56.i.i.i
+
+B26.preheader.i.i60.i.i.i:                        ; preds = %B980.i54.i.i.i
+  %.arg.steps.i.i61.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
+  %.138131.not.i.i62.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.138131.not.i.i62.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i63.i.i.i
+
+B26.us.preheader.i.i63.i.i.i:                     ; preds = %B26.preheader.i.i60.i.i.i
+  %.34.i.i64.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.34.i.i64.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B26.us.i.i66.i.i.i
+
+B88.endif.us.us.i.i113.i.i.i:                     ; preds = %B26.us.preheader.i.i63.i.i.i, %B518.us.us.i.i175.i.i.i
+  %at.4.1134.us.us.i.i114.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i176.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
+  %.137125133.us.us.i.i115.i.i.i = phi i64 [ %.147.us.us.i.i116.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.arg.steps.i.i61.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
+  %.147.us.us.i.i116.i.i.i = add nsw i64 %.137125133.us.us.i.i115.i.i.i, -1
+  %.177.us.us.i.i117.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i114.i.i.i to ptr
+  %.178.us.us.i.i118.i.i.i = load i64, ptr %.177.us.us.i.i117.i.i.i, align 8
+  %.180.us.us.i.i119.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 8
+  %.181.us.us.i.i120.i.i.i = inttoptr i64 %.180.us.us.i.i119.i.i.i to ptr
+  %.182.us.us.i.i121.i.i.i = load i64, ptr %.181.us.us.i.i120.i.i.i, align 8
+  %.184.us.us.i.i122.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 16
+  %.185.us.us.i.i123.i.i.i = inttoptr i64 %.184.us.us.i.i122.i.i.i to ptr
+  %.186.us.us.i.i124.i.i.i = load i64, ptr %.185.us.us.i.i123.i.i.i, align 8
+  %.195.us.us.i.i125.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 24
+  %.280119.us.not.us.i.i126.i.i.i = icmp slt i64 %.182.us.us.i.i121.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i126.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.preheader.i.i127.i.i.i
+
+B250.us.us.preheader.i.i127.i.i.i:                ; preds = %B88.endif.us.us.i.i113.i.i.i
+  %35 = icmp eq i64 %.182.us.us.i.i121.i.i.i, 1
+  br i1 %35, label %B250.us.us.epil.preheader.i.i158.i.i.i, label %B250.us.us.preheader.new.i.i128.i.i.i
+
+B250.us.us.preheader.new.i.i128.i.i.i:            ; preds = %B250.us.us.preheader.i.i127.i.i.i
+  %36 = lshr i64 %.182.us.us.i.i121.i.i.i, 1
+  %37 = mul nsw i64 %36, -2
+  br label %B250.us.us.i.i130.i.i.i
+
+B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i
+  %lsr.iv143.i = phi i64 [ %lsr.iv.next144.i, %B250.us.us.i.i130.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %lsr.iv.i.i132.i.i.i = phi i64 [ %43, %B250.us.us.i.i130.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %at.5.2122.us.us.i.i133.i.i.i = phi i64 [ %42, %B250.us.us.i.i130.i.i.i ], [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %.335.us.us.i.i134.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i.i to ptr
+  %.336.us.us.i.i135.i.i.i = load i64, ptr %.335.us.us.i.i134.i.i.i, align 8
+  %.337.us.us.i.i136.i.i.i = shl nsw i64 %.336.us.us.i.i135.i.i.i, 3
+  %.339.us.us.i.i137.i.i.i = add nsw i64 %.337.us.us.i.i136.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i138.i.i.i = inttoptr i64 %.339.us.us.i.i137.i.i.i to ptr
+  %.341.us.us.i.i139.i.i.i = load i64, ptr %.340.us.us.i.i138.i.i.i, align 8
+  %38 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 8
+  %.344.us.us.i.i140.i.i.i = inttoptr i64 %38 to ptr
+  %.345.us.us.i.i141.i.i.i = load i64, ptr %.344.us.us.i.i140.i.i.i, align 8
+  %.347.us.us.i.i142.i.i.i = add i64 %.345.us.us.i.i141.i.i.i, %.341.us.us.i.i139.i.i.i
+  %.348.us.us.i.i143.i.i.i = inttoptr i64 %lsr.iv.i.i132.i.i.i to ptr
+  store i64 %.347.us.us.i.i142.i.i.i, ptr %.348.us.us.i.i143.i.i.i, align 8
+  %39 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 32
+  %.335.us.us.1.i.i144.i.i.i = inttoptr i64 %39 to ptr
+  %.336.us.us.1.i.i145.i.i.i = load i64, ptr %.335.us.us.1.i.i144.i.i.i, align 8
+  %.337.us.us.1.i.i146.i.i.i = shl nsw i64 %.336.us.us.1.i.i145.i.i.i, 3
+  %.339.us.us.1.i.i147.i.i.i = add nsw i64 %.337.us.us.1.i.i146.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i148.i.i.i = inttoptr i64 %.339.us.us.1.i.i147.i.i.i to ptr
+  %.341.us.us.1.i.i149.i.i.i = load i64, ptr %.340.us.us.1.i.i148.i.i.i, align 8
+  %40 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 40
+  %.344.us.us.1.i.i150.i.i.i = inttoptr i64 %40 to ptr
+  %.345.us.us.1.i.i151.i.i.i = load i64, ptr %.344.us.us.1.i.i150.i.i.i, align 8
+  %.347.us.us.1.i.i152.i.i.i = add i64 %.345.us.us.1.i.i151.i.i.i, %.341.us.us.1.i.i149.i.i.i
+  %41 = add i64 %lsr.iv.i.i132.i.i.i, 8
+  %.348.us.us.1.i.i153.i.i.i = inttoptr i64 %41 to ptr
+  store i64 %.347.us.us.1.i.i152.i.i.i, ptr %.348.us.us.1.i.i153.i.i.i, align 8
+  %lsr.iv.next144.i = add i64 %lsr.iv143.i, 2
+  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next144.i, 0
+  %42 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 64
+  %43 = add i64 %lsr.iv.i.i132.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i155.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, label %B250.us.us.i.i130.i.i.i
+
+B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i:       ; preds = %B250.us.us.i.i130.i.i.i
+  %44 = and i64 %.182.us.us.i.i121.i.i.i, 9223372036854775806
+  %45 = and i64 %.182.us.us.i.i121.i.i.i, 1
+  %lcmp.mod.not.i.i157.i.i.i = icmp eq i64 %45, 0
+  br i1 %lcmp.mod.not.i.i157.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.epil.preheader.i.i158.i.i.i
+
+B250.us.us.epil.preheader.i.i158.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B250.us.us.preheader.i.i127.i.i.i
+  %at.5.2122.us.us.epil.init.i.i159.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.i.i127.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
+  %.286118120.us.us.epil.init.i.i160.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i127.i.i.i ], [ %44, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
+  %.331.us.us.epil.i.i161.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i160.i.i.i, 3
+  %.333.us.us.epil.i.i162.i.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i.i, %.75.i.i.i
+  %.335.us.us.epil.i.i163.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i to ptr
+  %.336.us.us.epil.i.i164.i.i.i = load i64, ptr %.335.us.us.epil.i.i163.i.i.i, align 8
+  %.337.us.us.epil.i.i165.i.i.i = shl nsw i64 %.336.us.us.epil.i.i164.i.i.i, 3
+  %.339.us.us.epil.i.i166.i.i.i = add nsw i64 %.337.us.us.epil.i.i165.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i167.i.i.i = inttoptr i64 %.339.us.us.epil.i.i166.i.i.i to ptr
+  %.341.us.us.epil.i.i168.i.i.i = load i64, ptr %.340.us.us.epil.i.i167.i.i.i, align 8
+  %.343.us.us.epil.i.i169.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 8
+  %.344.us.us.epil.i.i170.i.i.i = inttoptr i64 %.343.us.us.epil.i.i169.i.i.i to ptr
+  %.345.us.us.epil.i.i171.i.i.i = load i64, ptr %.344.us.us.epil.i.i170.i.i.i, align 8
+  %.347.us.us.epil.i.i172.i.i.i = add i64 %.345.us.us.epil.i.i171.i.i.i, %.341.us.us.epil.i.i168.i.i.i
+  %.348.us.us.epil.i.i173.i.i.i = inttoptr i64 %.333.us.us.epil.i.i162.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i172.i.i.i, ptr %.348.us.us.epil.i.i173.i.i.i, align 8
+  %.352.us.us.epil.i.i174.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 32
+  br label %B518.us.us.i.i175.i.i.i
+
+B518.us.us.i.i175.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i158.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B88.endif.us.us.i.i113.i.i.i
+  %at.5.2.lcssa.us.us.i.i176.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B88.endif.us.us.i.i113.i.i.i ], [ %.352.us.us.epil.i.i174.i.i.i, %B250.us.us.epil.preheader.i.i158.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
+  %.370.us.us.i.i177.i.i.i = inttoptr i64 %.178.us.us.i.i118.i.i.i to ptr
+  %.371.us.us.i.i178.i.i.i = tail call i64 %.370.us.us.i.i177.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i124.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i179.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i115.i.i.i, 1
+  br i1 %.138.us.us.i.i179.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B1022.i56.i.i.i
+
+B26.us.i.i66.i.i.i:                               ; preds = %B26.us.preheader.i.i63.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i
+  %chunk.2.0.us.i.i67.i.i.i = phi i64 [ %.42.us.i.i68.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i ], [ 0, %B26.us.preheader.i.i63.i.i.i ]
+  %.42.us.i.i68.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i67.i.i.i, 1
+  br label %B88.endif.us.i.i69.i.i.i
+
+B88.endif.us.i.i69.i.i.i:                         ; preds = %B518.us.i.i105.i.i.i, %B26.us.i.i66.i.i.i
+  %at.4.1134.us.i.i70.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i66.i.i.i ], [ %at.5.2.lcssa.us.i.i106.i.i.i, %B518.us.i.i105.i.i.i ]
+  %.137125133.us.i.i71.i.i.i = phi i64 [ %.arg.steps.i.i61.i.i.i, %B26.us.i.i66.i.i.i ], [ %.147.us.i.i72.i.i.i, %B518.us.i.i105.i.i.i ]
+  %.147.us.i.i72.i.i.i = add nsw i64 %.137125133.us.i.i71.i.i.i, -1
+  %.177.us.i.i73.i.i.i = inttoptr i64 %at.4.1134.us.i.i70.i.i.i to ptr
+  %.178.us.i.i74.i.i.i = load i64, ptr %.177.us.i.i73.i.i.i, align 8
+  %.180.us.i.i75.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 8
+  %.181.us.i.i76.i.i.i = inttoptr i64 %.180.us.i.i75.i.i.i to ptr
+  %.182.us.i.i77.i.i.i = load i64, ptr %.181.us.i.i76.i.i.i, align 8
+  %.184.us.i.i78.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 16
+  %.185.us.i.i79.i.i.i = inttoptr i64 %.184.us.i.i78.i.i.i to ptr
+  %.186.us.i.i80.i.i.i = load i64, ptr %.185.us.i.i79.i.i.i, align 8
+  %.195.us.i.i81.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 24
+  %.280119.us.not.i.i82.i.i.i = icmp slt i64 %.182.us.i.i77.i.i.i, 1
+  br i1 %.280119.us.not.i.i82.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+
+B518.us.i.i105.i.i.i:                             ; preds = %B250.us.i.i84.i.i.i, %B88.endif.us.i.i69.i.i.i
+  %at.5.2.lcssa.us.i.i106.i.i.i = phi i64 [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ], [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ]
+  %.370.us.i.i107.i.i.i = inttoptr i64 %.178.us.i.i74.i.i.i to ptr
+  %.371.us.i.i108.i.i.i = tail call i64 %.370.us.i.i107.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i80.i.i.i, i64 %chunk.2.0.us.i.i67.i.i.i, i64 %.42.us.i.i68.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i109.i.i.i = icmp sgt i64 %.137125133.us.i.i71.i.i.i, 1
+  br i1 %.138.us.i.i109.i.i.i, label %B88.endif.us.i.i69.i.i.i, label %B86.B566_crit_edge.us.i.i110.i.i.i
+
+B250.us.i.i84.i.i.i:                              ; preds = %B88.endif.us.i.i69.i.i.i, %B250.us.i.i84.i.i.i
+  %lsr.iv15.i.i85.i.i.i = phi i64 [ %lsr.iv.next16.i.i103.i.i.i, %B250.us.i.i84.i.i.i ], [ %.182.us.i.i77.i.i.i, %B88.endif.us.i.i69.i.i.i ]
+  %lsr.iv13.i.i86.i.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i.i, %B250.us.i.i84.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i69.i.i.i ]
+  %at.5.2122.us.i.i87.i.i.i = phi i64 [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ], [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ]
+  %46 = add i64 %at.5.2122.us.i.i87.i.i.i, 16
+  %.326.us.i.i88.i.i.i = inttoptr i64 %46 to ptr
+  %.327.us.i.i89.i.i.i = load i64, ptr %.326.us.i.i88.i.i.i, align 8
+  %47 = mul i64 %chunk.2.0.us.i.i67.i.i.i, %.327.us.i.i89.i.i.i
+  %.335.us.i.i90.i.i.i = inttoptr i64 %at.5.2122.us.i.i87.i.i.i to ptr
+  %.336.us.i.i91.i.i.i = load i64, ptr %.335.us.i.i90.i.i.i, align 8
+  %.337.us.i.i92.i.i.i = shl nsw i64 %.336.us.i.i91.i.i.i, 3
+  %.339.us.i.i93.i.i.i = add nsw i64 %.337.us.i.i92.i.i.i, %.61.i.i3.i
+  %.340.us.i.i94.i.i.i = inttoptr i64 %.339.us.i.i93.i.i.i to ptr
+  %.341.us.i.i95.i.i.i = load i64, ptr %.340.us.i.i94.i.i.i, align 8
+  %48 = add i64 %at.5.2122.us.i.i87.i.i.i, 8
+  %.344.us.i.i96.i.i.i = inttoptr i64 %48 to ptr
+  %.345.us.i.i97.i.i.i = load i64, ptr %.344.us.i.i96.i.i.i, align 8
+  %.346.us.i.i98.i.i.i = sub i64 %.341.us.i.i95.i.i.i, %47
+  %.347.us.i.i99.i.i.i = add i64 %.346.us.i.i98.i.i.i, %.345.us.i.i97.i.i.i
+  %.348.us.i.i100.i.i.i = inttoptr i64 %lsr.iv13.i.i86.i.i.i to ptr
+  store i64 %.347.us.i.i99.i.i.i, ptr %.348.us.i.i100.i.i.i, align 8
+  %.352.us.i.i101.i.i.i = add i64 %at.5.2122.us.i.i87.i.i.i, 32
+  %lsr.iv.next14.i.i102.i.i.i = add i64 %lsr.iv13.i.i86.i.i.i, 8
+  %lsr.iv.next16.i.i103.i.i.i = add i64 %lsr.iv15.i.i85.i.i.i, -1
+  %exitcond.not.i.i104.i.i.i = icmp eq i64 %lsr.iv.next16.i.i103.i.i.i, 0
+  br i1 %exitcond.not.i.i104.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+
+B86.B566_crit_edge.us.i.i110.i.i.i:               ; preds = %B518.us.i.i105.i.i.i
+  %exitcond.not3.i.i111.i.i.i = icmp eq i64 %.42.us.i.i68.i.i.i, %.158.i40.i.i.i
+  br i1 %exitcond.not3.i.i111.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i66.i.i.i
+
+B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i110.i.i.i, %B518.us.us.i.i175.i.i.i, %B398.endif.i180.i.i.i, %B26.preheader.i.i60.i.i.i, %B980.i54.i.i.i
+  %.350.i57.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
+  %.354.i58.i.i.i = add nsw i64 %.350.i57.i.i.i, %.202.i47.i.i.i
+  %.114.i59.i.i.i = icmp samesign ugt i64 %.1138389.i33.i.i.i, 1
+  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B194.else.if.i.i
+
+B398.endif.i180.i.i.i:                            ; preds = %B336.i49.i.i.i
+  store i64 %.202.i47.i.i.i, ptr %34, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr210.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr212.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr214.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr216.i, align 8
+  %.249.i191.i.i.i = load i64, ptr %sunkaddr218.i, align 8
+  store i64 %.249.i191.i.i.i, ptr %sunkaddr220.i, align 8
+  %.258.i196.i.i.i = load i64, ptr %sunkaddr222.i, align 8
+  store i64 %.258.i196.i.i.i, ptr %sunkaddr224.i, align 8
+  %.265.i201.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.17.i.i202.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i.i, i64 %.158.i40.i.i.i)
+  %.19.i.i203.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i202.i.i.i)
+  %.304.i206.i.i.i = load i64, ptr %sunkaddr228.i, align 8
+  %.309.i209.i.i.i = load i64, ptr %sunkaddr230.i, align 8
+  %.311.i210.i.i.i = inttoptr i64 %.304.i206.i.i.i to ptr
+  %.312.i211.i.i.i = tail call i64 %.311.i210.i.i.i(i64 %.309.i209.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i203.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i56.i.i.i
+
+B2034.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B1602.i.i.i
+  %.14.i214.i.i.i = load i64, ptr %sunkaddr234.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i214.i.i.i, 1
+  br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
+
+B84.i.i.i.preheader.i:                            ; preds = %B2034.i.i.i
+  %sunkaddr232.i = getelementptr i8, ptr %sunkaddr160.i, i64 48
+  br label %B84.i.i.i.i
+
+B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i214.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i215.i.i.i = phi i64 [ %lsr.iv.next.i219.i.i.i, %B234.i.i.i.i ], [ %.85.i.i5.i, %B84.i.i.i.preheader.i ]
+  %.137.i216.i.i.i = inttoptr i64 %lsr.iv.i215.i.i.i to ptr
+  %.138.i217.i.i.i = load i64, ptr %.137.i216.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i217.i.i.i, 0
+  br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
+
+B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
+  %.149.i.i.i.i = load i64, ptr %sunkaddr232.i, align 8
+  %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
+  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B234.i.i.i.i
+
+B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
+  %lsr.iv.next.i219.i.i.i = add i64 %lsr.iv.i215.i.i.i, 8
+  %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
+  %exitcond.not.i220.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i220.i.i.i, label %B494.i.i, label %B84.i.i.i.i
+
+B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
+  %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
   %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
-  br i1 %lcmp.mod.not.i.i.i, label %B172.prol.loopexit.i.i.i, label %B172.prol.i.i.i
-
-B172.prol.i.i.i:                                  ; preds = %B172.preheader.i.i.i, %B172.prol.i.i.i
-  %lsr.iv364.i.i = phi i64 [ %lsr.iv.next365.i.i, %B172.prol.i.i.i ], [ %xtraiter.i.i.i, %B172.preheader.i.i.i ]
-  %spec.3.0127.prol.i.i.i = phi i64 [ %.178.prol.i.i.i, %B172.prol.i.i.i ], [ %.20.i3.i.i, %B172.preheader.i.i.i ]
-  %.172.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
-  %.173.prol.i.i.i = inttoptr i64 %.172.prol.i.i.i to ptr
-  %.174.prol.i.i.i = load i64, ptr %.173.prol.i.i.i, align 8
-  %.175.prol.i.i.i = shl i64 %.174.prol.i.i.i, 3
-  %.176.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
-  %.178.prol.i.i.i = add i64 %.176.prol.i.i.i, %.175.prol.i.i.i
-  %lsr.iv.next365.i.i = add nsw i64 %lsr.iv364.i.i, -1
-  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next365.i.i, 0
-  br i1 %prol.iter.cmp.not.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i, label %B172.prol.i.i.i
-
-B172.prol.loopexit.loopexit.i.i.i:                ; preds = %B172.prol.i.i.i
-  %13 = and i64 %storemerge.i.i.i, -4
-  br label %B172.prol.loopexit.i.i.i
-
-B172.prol.loopexit.i.i.i:                         ; preds = %B172.prol.loopexit.loopexit.i.i.i, %B172.preheader.i.i.i
-  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i3.i.i, %B172.preheader.i.i.i ], [ %.178.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
-  %.122122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B172.preheader.i.i.i ], [ %13, %B172.prol.loopexit.loopexit.i.i.i ]
-  %spec.3.0127.lcssa.unr.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i ], [ %spec.3.0127.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
-  %14 = icmp samesign ult i64 %.650.i.i, 3
-  br i1 %14, label %B314.endif.i.i.i, label %B172.preheader1.i.i.i
-
-B172.preheader1.i.i.i:                            ; preds = %B172.prol.loopexit.i.i.i
-  %15 = add nuw i64 %.122122126.unr.i.i.i, 4
-  br label %B172.i.i.i
-
-B172.i.i.i:                                       ; preds = %B172.i.i.i, %B172.preheader1.i.i.i
-  %lsr.iv2.i.i.i = phi i64 [ %15, %B172.preheader1.i.i.i ], [ %lsr.iv.next3.i.i.i, %B172.i.i.i ]
-  %spec.3.0127.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i, %B172.preheader1.i.i.i ], [ %.178.3.i.i.i, %B172.i.i.i ]
-  %.172.i.i.i = add nsw i64 %spec.3.0127.i.i.i, 24
-  %.173.i.i.i = inttoptr i64 %.172.i.i.i to ptr
-  %.174.i.i.i = load i64, ptr %.173.i.i.i, align 8
-  %.175.i.i.i = shl i64 %.174.i.i.i, 3
-  %.176.i.i.i = add i64 %spec.3.0127.i.i.i, 32
-  %.178.i.i.i = add i64 %.176.i.i.i, %.175.i.i.i
-  %.172.1.i.i.i = add nsw i64 %.178.i.i.i, 24
-  %.173.1.i.i.i = inttoptr i64 %.172.1.i.i.i to ptr
-  %.174.1.i.i.i = load i64, ptr %.173.1.i.i.i, align 8
-  %.175.1.i.i.i = shl i64 %.174.1.i.i.i, 3
-  %.176.1.i.i.i = add i64 %.178.i.i.i, 32
-  %.178.1.i.i.i = add i64 %.176.1.i.i.i, %.175.1.i.i.i
-  %.172.2.i.i.i = add nsw i64 %.178.1.i.i.i, 24
-  %.173.2.i.i.i = inttoptr i64 %.172.2.i.i.i to ptr
-  %.174.2.i.i.i = load i64, ptr %.173.2.i.i.i, align 8
-  %.175.2.i.i.i = shl i64 %.174.2.i.i.i, 3
-  %.176.2.i.i.i = add i64 %.175.2.i.i.i, 32
-  %.178.2.i.i.i = add i64 %.176.2.i.i.i, %.178.1.i.i.i
-  %.172.3.i.i.i = add nsw i64 %.178.2.i.i.i, 24
-  %.173.3.i.i.i = inttoptr i64 %.172.3.i.i.i to ptr
-  %.174.3.i.i.i = load i64, ptr %.173.3.i.i.i, align 8
-  %.175.3.i.i.i = shl i64 %.174.3.i.i.i, 3
-  %.176.3.i.i.i = add i64 %.175.3.i.i.i, 32
-  %.178.3.i.i.i = add i64 %.176.3.i.i.i, %.178.2.i.i.i
-  %lsr.iv.next3.i.i.i = add i64 %lsr.iv2.i.i.i, -4
-  %.123.3.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i, 4
-  br i1 %.123.3.i.i.i, label %B172.i.i.i, label %B314.endif.i.i.i
-
-B398.i.i.i:                                       ; preds = %B314.endif.i.i.i, %B630.i.i.i
-  %lsr.iv.i.i14.i = phi i64 [ %lsr.iv.next.i.i15.i, %B630.i.i.i ], [ %a1, %B314.endif.i.i.i ]
-  %spec.1.2.0137.i.i.i = phi i64 [ %.388.i.i.i, %B630.i.i.i ], [ %.20.i3.i.i, %B314.endif.i.i.i ]
-  %.286132135.i.i.i = phi i64 [ %.293.i.i.i, %B630.i.i.i ], [ 0, %B314.endif.i.i.i ]
-  %.293.i.i.i = add nuw nsw i64 %.286132135.i.i.i, 1
-  %.323.not.i.i.i = icmp eq i64 %.650.i.i, %.286132135.i.i.i
-  br i1 %.323.not.i.i.i, label %B630.i.i.i, label %B412.i.i.i
-
-B412.i.i.i:                                       ; preds = %B398.i.i.i
-  %.328.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i to ptr
-  %.329.i.i.i = load i64, ptr %.328.i.i.i, align 8
-  %.330.not.i.i.i = icmp eq i64 %.329.i.i.i, 0
-  br i1 %.330.not.i.i.i, label %B630.i.i.i, label %B472.i.i.i
-
-B472.i.i.i:                                       ; preds = %B412.i.i.i
-  %.338.i.i.i = inttoptr i64 %lsr.iv.i.i14.i to ptr
-  %.339.i.i.i = load i64, ptr %.338.i.i.i, align 8
-  %.340.i.i.i = add nsw i64 %.339.i.i.i, 16
-  %.341.i.i.i = inttoptr i64 %.340.i.i.i to ptr
-  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
-  %.348.i.i.i = icmp slt i64 %.342.i.i.i, %.167.le.i.i.i
-  br i1 %.348.i.i.i, label %B558.i.i.i, label %B630.i.i.i
-
-B558.i.i.i:                                       ; preds = %B472.i.i.i
-  %.352.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 8
-  %.353.i.i.i = inttoptr i64 %.352.i.i.i to ptr
-  %.354.i.i.i = load i64, ptr %.353.i.i.i, align 8
-  %.356.i.i.i = add nsw i64 %.354.i.i.i, %.342.i.i.i
-  %.360.i.i.i = icmp slt i64 %.32.i.i.i, %.356.i.i.i
-  br i1 %.360.i.i.i, label %B1470.i.i, label %B630.i.i.i
-
-B630.i.i.i:                                       ; preds = %B558.i.i.i, %B472.i.i.i, %B412.i.i.i, %B398.i.i.i
-  %.382.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 24
-  %.383.i.i.i = inttoptr i64 %.382.i.i.i to ptr
-  %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
-  %.385.i.i.i = shl i64 %.384.i.i.i, 3
-  %.386.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
-  %.388.i.i.i = add i64 %.386.i.i.i, %.385.i.i.i
-  %lsr.iv.next.i.i15.i = add i64 %lsr.iv.i.i14.i, 8
-  %exitcond.not.i.i16.i = icmp eq i64 %.28.i, %.293.i.i.i
-  br i1 %exitcond.not.i.i16.i, label %B1362.i.i, label %B398.i.i.i
-
-B314.endif.i.i.i:                                 ; preds = %B172.i.i.i, %B172.prol.loopexit.i.i.i
-  %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B172.prol.loopexit.i.i.i ], [ %.178.2.i.i.i, %B172.i.i.i ]
-  %.163.le.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i, 8
-  %.164.le.i.i.i = inttoptr i64 %.163.le.i.i.i to ptr
-  %.165.le.i.i.i = load i64, ptr %.164.le.i.i.i, align 8
-  %.167.le.i.i.i = add nsw i64 %.165.le.i.i.i, %.32.i.i.i
-  br i1 %.12886.not.i.i, label %B1362.i.i, label %B398.i.i.i
-
-B1362.i.i:                                        ; preds = %B630.i.i.i, %B314.endif.i.i.i, %B1150.B1362_crit_edge.i.i
-  %made.4.1.i.i = phi i64 [ %made.4.1.i.pre.i, %B1150.B1362_crit_edge.i.i ], [ %.29.i.i.i, %B314.endif.i.i.i ], [ %.29.i.i.i, %B630.i.i.i ]
-  %.732.not.i.i = icmp eq i64 %made.4.1.i.i, 0
-  br i1 %.732.not.i.i, label %B1470.i.i, label %B1374.i.i
-
-B1374.i.i:                                        ; preds = %B1362.i.i
-  %.748.i.i = load i64, ptr %sunkaddr163.i, align 8
-  %.750.i.i = inttoptr i64 %.748.i.i to ptr
-  %.751.i.i = tail call i64 %.750.i.i(i64 %made.4.1.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre280.i.i = add nsw i64 %spec.5.0299.i.i, 32
-  %.pre281.i.i = add i64 %spec.5.0299.i.i, 40
-  %.pre79.i = inttoptr i64 %.pre280.i.i to ptr
-  br label %B1656.i.i
-
-B1470.i.i:                                        ; preds = %B558.i.i.i, %B1362.i.i, %B1264.i.i
-  %.10.i7.i.i = inttoptr i64 %spec.5.0299.i.i to ptr
-  %.11.i8.i.i = load i64, ptr %.10.i7.i.i, align 8
-  %.13.i.i.i = add nsw i64 %spec.5.0299.i.i, 8
-  %.14.i.i.i = inttoptr i64 %.13.i.i.i to ptr
-  %.15.i.i10.i = load i64, ptr %.14.i.i.i, align 8
-  %.17.i9.i.i = add nsw i64 %spec.5.0299.i.i, 32
-  %.18.i10.i.i = inttoptr i64 %.17.i9.i.i to ptr
-  %.19.i11.i.i = load i64, ptr %.18.i10.i.i, align 8
-  %.30.i12.i.i = add i64 %spec.5.0299.i.i, 40
-  %.49.i13.i.i = icmp sgt i64 %.15.i.i10.i, 131071
-  br i1 %.49.i13.i.i, label %B216.i.i.i, label %B528.i.i.i
-
-B216.i.i.i:                                       ; preds = %B1470.i.i
-  %.65.i.i11.i = load i64, ptr %sunkaddr165.i, align 8
-  %.66.not.i.i.i = icmp eq i64 %.65.i.i11.i, 0
-  br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
-
-B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i.i = load i64, ptr %sunkaddr167.i, align 8
-  %.77.i19.i.i = load i64, ptr %sunkaddr169.i, align 8
-  %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i19.i.i, i64 %.15.i.i10.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i12.i = icmp eq i64 %.80.i.i.i, 0
-  br i1 %.85.i.i12.i, label %B434.i.i.i, label %B528.i.i.i
-
-B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr171.i, align 8
-  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
-  %.107.i20.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1470.endif.i.i
-
-B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1470.i.i
-  %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1470.i.i ]
-  %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1470.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr163.i, align 8
-  %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
-  %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i8.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr162.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr176.i, align 8
-  %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
-  %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i8.i.i, i64 %.19.i11.i.i, i64 %.30.i12.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
-  %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
-  br i1 %.151.not.i.i.i, label %B1470.endif.i.i, label %B780.i.i.i
-
-B780.i.i.i:                                       ; preds = %B528.i.i.i
-  %.154.i.i.i = icmp eq i64 %.138.i.i.i, 0
-  br i1 %.154.i.i.i, label %B1470.endif.thread.i.i, label %B1470.endif.thread266.i.i
-
-B1470.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr178.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr169.i, align 8
-  %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
-  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i10.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1656.thread.i.i
-
-B1470.endif.thread266.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr165.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr163.i, align 8
-  %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
-  %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.196.i.i.i = add nsw i64 %.138.i.i.i, 88
-  %.197.i.i.i = inttoptr i64 %.196.i.i.i to ptr
-  store i64 %.185.i.i.i, ptr %.197.i.i.i, align 8
-  %.200.i.i.i = add nsw i64 %.138.i.i.i, 64
-  %.203.i.i.i = inttoptr i64 %.200.i.i.i to ptr
-  %.204.i.i.i = load i64, ptr %.203.i.i.i, align 8
-  %.205.i.i.i = or i64 %.204.i.i.i, 4
-  store i64 %.205.i.i.i, ptr %.203.i.i.i, align 8
-  br label %B1656.i.i
-
-B1656.i.i:                                        ; preds = %B1470.endif.i.i, %B1470.endif.thread266.i.i, %B1374.i.i
-  %.pre278.pre-phi.i.pre-phi.i = phi ptr [ %.18.i10.i.i, %B1470.endif.i.i ], [ %.18.i10.i.i, %B1470.endif.thread266.i.i ], [ %.pre79.i, %B1374.i.i ]
-  %.pre279.pre-phi.i.i = phi i64 [ %.30.i12.i.i, %B1470.endif.i.i ], [ %.30.i12.i.i, %B1470.endif.thread266.i.i ], [ %.pre281.i.i, %B1374.i.i ]
-  %made.5.1.ph.i.i = phi i64 [ %storemerge.i16.i.i, %B1470.endif.i.i ], [ %.138.i.i.i, %B1470.endif.thread266.i.i ], [ %made.4.1.i.i, %B1374.i.i ]
-  %.809255.i.i = shl nsw i64 %.611294297.i.i, 3
-  %.811256.i.i = add nsw i64 %.809255.i.i, %.141.i3.i
-  %.813257.i.i = inttoptr i64 %.811256.i.i to ptr
-  store i64 %made.5.1.ph.i.i, ptr %.813257.i.i, align 8
-  %.820.i.i = add nsw i64 %.518.i.i, %.611294297.i.i
-  %.823.i.i = shl nsw i64 %.820.i.i, 3
-  %.825.i.i = add nsw i64 %.823.i.i, %.117.i.i
-  %.827.i.i = add nsw i64 %made.5.1.ph.i.i, 16
-  %.830.i.i = inttoptr i64 %.827.i.i to ptr
-  %.831.i.i = load i64, ptr %.830.i.i, align 8
-  %.813.i.i = inttoptr i64 %.825.i.i to ptr
-  store i64 %.831.i.i, ptr %.813.i.i, align 8
-  %.848.i.i = load i64, ptr %.pre278.pre-phi.i.pre-phi.i, align 8
-  %.849.i.i = shl i64 %.848.i.i, 3
-  %.852.i.i = add i64 %.849.i.i, %.pre279.pre-phi.i.i
-  %exitcond305.not.i.i = icmp eq i64 %.618.i.i, %.504.i.i
-  br i1 %exitcond305.not.i.i, label %B1740.i.i, label %B1150.i.i
-
-B1656.thread.i.i:                                 ; preds = %B1470.endif.i.i, %B1470.endif.thread.i.i
-  %.809.i.i = shl nsw i64 %.611294297.i.i, 3
-  %.811.i.i = add nsw i64 %.809.i.i, %.141.i3.i
-  %.813290.i.i = inttoptr i64 %.811.i.i to ptr
-  store i64 0, ptr %.813290.i.i, align 8
-  %.848291.i.i = load i64, ptr %.18.i10.i.i, align 8
-  %.849292.i.i = shl i64 %.848291.i.i, 3
-  %.852293.i.i = add i64 %.849292.i.i, %.30.i12.i.i
-  %exitcond305.not294.i.i = icmp eq i64 %.618.i.i, %.504.i.i
-  br i1 %exitcond305.not294.i.i, label %B68.endif.i.i.i, label %B1150.outer.i.i
-
-B1740.i.i:                                        ; preds = %B1656.i.i
-  br i1 %.871.i.i, label %B1752.i.i, label %B68.endif.i.i.i
-
-B1752.i.i:                                        ; preds = %B950.endif.i.i, %B1740.i.i
-  %.875.i.i = add nsw i64 %.11.i, 88
-  %.876.i.i = inttoptr i64 %.875.i.i to ptr
-  %.877.i.i = load i64, ptr %.876.i.i, align 8
-  %.878.not.i.i = icmp eq i64 %.877.i.i, 0
-  br i1 %.878.not.i.i, label %B2086.i.i, label %B1812.i.i
-
-B1812.i.i:                                        ; preds = %B1752.i.i
-  %.882.i.i = add nsw i64 %.19.i, 64
-  %.883.i.i = inttoptr i64 %.882.i.i to ptr
-  %.884.i.i = load i64, ptr %.883.i.i, align 8
-  %.885.i.i = inttoptr i64 %.884.i.i to ptr
-  %.886.i.i = tail call i64 %.885.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.890.i.i = add nsw i64 %.11.i, 48
-  %.891.i.i = inttoptr i64 %.890.i.i to ptr
-  %.892.i.i = load i64, ptr %.891.i.i, align 8
-  %.14.i21.i.i = inttoptr i64 %.892.i.i to ptr
-  %.15.i22.i.i = load i64, ptr %.14.i21.i.i, align 8
-  %.16.i.i5.i = add nsw i64 %.892.i.i, 8
-  %.17.i23.i.i = inttoptr i64 %.16.i.i5.i to ptr
-  %.18.i24.i.i = load i64, ptr %.17.i23.i.i, align 8
-  %.19.i25.i.i = add nsw i64 %.892.i.i, 16
-  %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
-  %.21.i.i6.i = load i64, ptr %.20.i26.i.i, align 8
-  %.11487.not.i.i.i = icmp slt i64 %.15.i22.i.i, 1
-  br i1 %.11487.not.i.i.i, label %B1812.endif.i.i, label %B150.lr.ph.i.i.i
-
-B150.lr.ph.i.i.i:                                 ; preds = %B1812.i.i
-  %.28.i27.i.i = add nsw i64 %.892.i.i, 24
-  %sunkaddr185.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr186.i = getelementptr i8, ptr %sunkaddr185.i, i64 120
-  %16 = inttoptr i64 %.131.i.i to ptr
-  %sunkaddr188.i = getelementptr i8, ptr %16, i64 8
-  %sunkaddr190.i = getelementptr i8, ptr %16, i64 16
-  %sunkaddr192.i = getelementptr i8, ptr %16, i64 24
-  %sunkaddr194.i = getelementptr i8, ptr %16, i64 32
-  %sunkaddr196.i = getelementptr i8, ptr %sunkaddr185.i, i64 104
-  %sunkaddr198.i = getelementptr i8, ptr %16, i64 40
-  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr185.i, i64 112
-  %sunkaddr202.i = getelementptr i8, ptr %16, i64 48
-  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr185.i, i64 96
-  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr185.i, i64 128
-  br label %B150.i.i.i
-
-B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
-  %at.3.090.i.i.i = phi i64 [ %.28.i27.i.i, %B150.lr.ph.i.i.i ], [ %.354.i33.i.i, %B1022.i.i.i ]
-  %.1138389.i.i.i = phi i64 [ %.15.i22.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1022.i.i.i ]
-  %.123.i.i.i = add nsw i64 %.1138389.i.i.i, -1
-  %.153.i.i.i = inttoptr i64 %at.3.090.i.i.i to ptr
-  %.154.i28.i.i = load i64, ptr %.153.i.i.i, align 8
-  %arg.steps.fr.i.i.i.i = freeze i64 %.154.i28.i.i
-  %.156.i.i.i = add nsw i64 %at.3.090.i.i.i, 8
-  %.157.i.i.i = inttoptr i64 %.156.i.i.i to ptr
-  %.158.i29.i.i = load i64, ptr %.157.i.i.i, align 8
-  %.160.i30.i.i = add nsw i64 %at.3.090.i.i.i, 16
-  %.161.i.i.i = inttoptr i64 %.160.i30.i.i to ptr
-  %.162.i.i.i = load i64, ptr %.161.i.i.i, align 8
-  %.164.i.i.i = add nsw i64 %at.3.090.i.i.i, 24
-  %.165.i.i.i = inttoptr i64 %.164.i.i.i to ptr
-  %.166.i31.i.i = load i64, ptr %.165.i.i.i, align 8
-  %.202.i.i.i = add nsw i64 %at.3.090.i.i.i, 32
-  %.208.not.i.i.i = icmp eq i64 %.162.i.i.i, 0
-  br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
-
-B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr186.i, align 8
-  %.215.i.i7.i = icmp sgt i64 %.214.i.i.i, 1
-  br i1 %.215.i.i7.i, label %B398.endif.i.i.i, label %B980.i.i.i
-
-B980.i.i.i:                                       ; preds = %B336.i.i.i, %B150.i.i.i
-  %.28.i.i.i.i = icmp sgt i64 %.158.i29.i.i, 0
-  br i1 %.28.i.i.i.i, label %B26.preheader.i.i.i.i, label %B1022.i.i.i
-
-B26.preheader.i.i.i.i:                            ; preds = %B980.i.i.i
-  %.arg.steps.i.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i.i.i, i64 0)
-  %.138131.not.i.i.i.i = icmp slt i64 %arg.steps.fr.i.i.i.i, 1
-  br i1 %.138131.not.i.i.i.i, label %B1022.i.i.i, label %B26.us.preheader.i.i.i.i
-
-B26.us.preheader.i.i.i.i:                         ; preds = %B26.preheader.i.i.i.i
-  %.34.i.i.i.i = icmp eq i64 %arg.steps.fr.i.i.i.i, 1
-  br i1 %.34.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B26.us.i.i.i.i
-
-B88.endif.us.us.i.i.i.i:                          ; preds = %B26.us.preheader.i.i.i.i, %B518.us.us.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.202.i.i.i, %B26.us.preheader.i.i.i.i ]
-  %.137125133.us.us.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.arg.steps.i.i.i.i, %B26.us.preheader.i.i.i.i ]
-  %.147.us.us.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i, -1
-  %.177.us.us.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i to ptr
-  %.178.us.us.i.i.i.i = load i64, ptr %.177.us.us.i.i.i.i, align 8
-  %.180.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 8
-  %.181.us.us.i.i.i.i = inttoptr i64 %.180.us.us.i.i.i.i to ptr
-  %.182.us.us.i.i.i.i = load i64, ptr %.181.us.us.i.i.i.i, align 8
-  %.184.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 16
-  %.185.us.us.i.i.i.i = inttoptr i64 %.184.us.us.i.i.i.i to ptr
-  %.186.us.us.i.i.i.i = load i64, ptr %.185.us.us.i.i.i.i, align 8
-  %.195.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 24
-  %.280119.us.not.us.i.i.i.i = icmp slt i64 %.182.us.us.i.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.preheader.i.i.i.i
-
-B250.us.us.preheader.i.i.i.i:                     ; preds = %B88.endif.us.us.i.i.i.i
-  %17 = icmp eq i64 %.182.us.us.i.i.i.i, 1
-  br i1 %17, label %B250.us.us.epil.preheader.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i
-
-B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheader.i.i.i.i
-  %18 = and i64 %.182.us.us.i.i.i.i, 9223372036854775806
-  br label %B250.us.us.i.i.i.i
-
-B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv147.i = phi i64 [ %lsr.iv.next148.i, %B250.us.us.i.i.i.i ], [ %18, %B250.us.us.preheader.new.i.i.i.i ]
-  %lsr.iv.i.i.i.i = phi i64 [ %24, %B250.us.us.i.i.i.i ], [ %.131.i.i, %B250.us.us.preheader.new.i.i.i.i ]
-  %at.5.2122.us.us.i.i.i.i = phi i64 [ %23, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
-  %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
-  %.336.us.us.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i, align 8
-  %.337.us.us.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i, 3
-  %.339.us.us.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i, %.117.i.i
-  %.340.us.us.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i to ptr
-  %.341.us.us.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i, align 8
-  %19 = add i64 %at.5.2122.us.us.i.i.i.i, 8
-  %.344.us.us.i.i.i.i = inttoptr i64 %19 to ptr
-  %.345.us.us.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i, align 8
-  %.347.us.us.i.i.i.i = add i64 %.345.us.us.i.i.i.i, %.341.us.us.i.i.i.i
-  %.348.us.us.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
-  store i64 %.347.us.us.i.i.i.i, ptr %.348.us.us.i.i.i.i, align 8
-  %20 = add i64 %at.5.2122.us.us.i.i.i.i, 32
-  %.335.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
-  %.336.us.us.1.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i, align 8
-  %.337.us.us.1.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i, 3
-  %.339.us.us.1.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i, %.117.i.i
-  %.340.us.us.1.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i to ptr
-  %.341.us.us.1.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i, align 8
-  %21 = add i64 %at.5.2122.us.us.i.i.i.i, 40
-  %.344.us.us.1.i.i.i.i = inttoptr i64 %21 to ptr
-  %.345.us.us.1.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i, align 8
-  %.347.us.us.1.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i, %.341.us.us.1.i.i.i.i
-  %22 = add i64 %lsr.iv.i.i.i.i, 8
-  %.348.us.us.1.i.i.i.i = inttoptr i64 %22 to ptr
-  store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next148.i = add i64 %lsr.iv147.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next148.i, 0
-  %23 = add i64 %at.5.2122.us.us.i.i.i.i, 64
-  %24 = add i64 %lsr.iv.i.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
-
-B518.us.us.loopexit.unr-lcssa.i.i.i.i:            ; preds = %B250.us.us.i.i.i.i
-  %25 = and i64 %.182.us.us.i.i.i.i, 1
-  %lcmp.mod.not.i.i.i.i = icmp eq i64 %25, 0
-  br i1 %lcmp.mod.not.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i
-
-B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B250.us.us.preheader.i.i.i.i
-  %at.5.2122.us.us.epil.init.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.i.i.i.i ], [ %23, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
-  %.286118120.us.us.epil.init.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i ], [ %18, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
-  %.331.us.us.epil.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.131.i.i
-  %.335.us.us.epil.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i to ptr
-  %.336.us.us.epil.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i, align 8
-  %.337.us.us.epil.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i, 3
-  %.339.us.us.epil.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i, %.117.i.i
-  %.340.us.us.epil.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i to ptr
-  %.341.us.us.epil.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i, align 8
-  %.343.us.us.epil.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i, 8
-  %.344.us.us.epil.i.i.i.i = inttoptr i64 %.343.us.us.epil.i.i.i.i to ptr
-  %.345.us.us.epil.i.i.i.i = load i64, ptr %.344.us.us.epil.i.i.i.i, align 8
-  %.347.us.us.epil.i.i.i.i = add i64 %.345.us.us.epil.i.i.i.i, %.341.us.us.epil.i.i.i.i
-  %.348.us.us.epil.i.i.i.i = inttoptr i64 %.333.us.us.epil.i.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i.i.i, ptr %.348.us.us.epil.i.i.i.i, align 8
-  %.352.us.us.epil.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i, 32
-  br label %B518.us.us.i.i.i.i
-
-B518.us.us.i.i.i.i:                               ; preds = %B250.us.us.epil.preheader.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B88.endif.us.us.i.i.i.i
-  %at.5.2.lcssa.us.us.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B88.endif.us.us.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i ], [ %23, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
-  %.370.us.us.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.131.i.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i29.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i, 1
-  br i1 %.138.us.us.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B1022.i.i.i
-
-B26.us.i.i.i.i:                                   ; preds = %B26.us.preheader.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i
-  %chunk.2.0.us.i.i.i.i = phi i64 [ %.42.us.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i ], [ 0, %B26.us.preheader.i.i.i.i ]
-  %.42.us.i.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i.i.i, 1
-  br label %B88.endif.us.i.i.i.i
-
-B88.endif.us.i.i.i.i:                             ; preds = %B518.us.i.i.i.i, %B26.us.i.i.i.i
-  %at.4.1134.us.i.i.i.i = phi i64 [ %.202.i.i.i, %B26.us.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i, %B518.us.i.i.i.i ]
-  %.137125133.us.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i, %B26.us.i.i.i.i ], [ %.147.us.i.i.i.i, %B518.us.i.i.i.i ]
-  %.147.us.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i, -1
-  %.177.us.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i to ptr
-  %.178.us.i.i.i.i = load i64, ptr %.177.us.i.i.i.i, align 8
-  %.180.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 8
-  %.181.us.i.i.i.i = inttoptr i64 %.180.us.i.i.i.i to ptr
-  %.182.us.i.i.i.i = load i64, ptr %.181.us.i.i.i.i, align 8
-  %.184.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 16
-  %.185.us.i.i.i.i = inttoptr i64 %.184.us.i.i.i.i to ptr
-  %.186.us.i.i.i.i = load i64, ptr %.185.us.i.i.i.i, align 8
-  %.195.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 24
-  %.280119.us.not.i.i.i.i = icmp slt i64 %.182.us.i.i.i.i, 1
-  br i1 %.280119.us.not.i.i.i.i, label %B518.us.i.i.i.i, label %B250.us.i.i.i.i
-
-B518.us.i.i.i.i:                                  ; preds = %B250.us.i.i.i.i, %B88.endif.us.i.i.i.i
-  %at.5.2.lcssa.us.i.i.i.i = phi i64 [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ], [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ]
-  %.370.us.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i to ptr
-  %.371.us.i.i.i.i = tail call i64 %.370.us.i.i.i.i(i64 %.131.i.i, i64 %.186.us.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i, i64 %.42.us.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i, 1
-  br i1 %.138.us.i.i.i.i, label %B88.endif.us.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i
-
-B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.i, %B250.us.i.i.i.i
-  %lsr.iv15.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i, %B250.us.i.i.i.i ], [ %.182.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
-  %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.131.i.i, %B88.endif.us.i.i.i.i ]
-  %at.5.2122.us.i.i.i.i = phi i64 [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ], [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
-  %26 = add i64 %at.5.2122.us.i.i.i.i, 16
-  %.326.us.i.i.i.i = inttoptr i64 %26 to ptr
-  %.327.us.i.i.i.i = load i64, ptr %.326.us.i.i.i.i, align 8
-  %27 = mul i64 %chunk.2.0.us.i.i.i.i, %.327.us.i.i.i.i
-  %.335.us.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i to ptr
-  %.336.us.i.i.i.i = load i64, ptr %.335.us.i.i.i.i, align 8
-  %.337.us.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i, 3
-  %.339.us.i.i.i.i = add nsw i64 %.337.us.i.i.i.i, %.117.i.i
-  %.340.us.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i to ptr
-  %.341.us.i.i.i.i = load i64, ptr %.340.us.i.i.i.i, align 8
-  %28 = add i64 %at.5.2122.us.i.i.i.i, 8
-  %.344.us.i.i.i.i = inttoptr i64 %28 to ptr
-  %.345.us.i.i.i.i = load i64, ptr %.344.us.i.i.i.i, align 8
-  %.346.us.i.i.i.i = sub i64 %.341.us.i.i.i.i, %27
-  %.347.us.i.i.i.i = add i64 %.346.us.i.i.i.i, %.345.us.i.i.i.i
-  %.348.us.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i to ptr
-  store i64 %.347.us.i.i.i.i, ptr %.348.us.i.i.i.i, align 8
-  %.352.us.i.i.i.i = add i64 %at.5.2122.us.i.i.i.i, 32
-  %lsr.iv.next14.i.i.i.i = add i64 %lsr.iv13.i.i.i.i, 8
-  %lsr.iv.next16.i.i.i.i = add i64 %lsr.iv15.i.i.i.i, -1
-  %exitcond.not.i.i.i.i = icmp eq i64 %lsr.iv.next16.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i.i, label %B518.us.i.i.i.i, label %B250.us.i.i.i.i
-
-B86.B566_crit_edge.us.i.i.i.i:                    ; preds = %B518.us.i.i.i.i
-  %exitcond.not3.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i, %.158.i29.i.i
-  br i1 %exitcond.not3.i.i.i.i, label %B1022.i.i.i, label %B26.us.i.i.i.i
-
-B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.us.i.i.i.i, %B518.us.us.i.i.i.i, %B398.endif.i.i.i, %B26.preheader.i.i.i.i, %B980.i.i.i
-  %.350.i.i.i = shl nsw i64 %.166.i31.i.i, 3
-  %.354.i33.i.i = add nsw i64 %.350.i.i.i, %.202.i.i.i
-  %.114.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i, 1
-  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1812.endif.i.i
-
-B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
-  store i64 %.202.i.i.i, ptr %16, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr188.i, align 8
-  store i64 %.158.i29.i.i, ptr %sunkaddr190.i, align 8
-  store i64 %.117.i.i, ptr %sunkaddr192.i, align 8
-  store i64 %.21.i.i6.i, ptr %sunkaddr194.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr196.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr198.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr200.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr202.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr186.i, align 8
-  %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i29.i.i)
-  %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr206.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr208.i, align 8
-  %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
-  %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.131.i.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i.i.i
-
-B2086.i.i:                                        ; preds = %B1752.i.i
-  %.935.i.i = add nsw i64 %.11.i, 48
-  %.936.i.i = inttoptr i64 %.935.i.i to ptr
-  %.937.i.i = load i64, ptr %.936.i.i, align 8
-  %.14.i36.i.i = inttoptr i64 %.937.i.i to ptr
-  %.15.i37.i.i = load i64, ptr %.14.i36.i.i, align 8
-  %.16.i38.i.i = add nsw i64 %.937.i.i, 8
-  %.17.i39.i.i = inttoptr i64 %.16.i38.i.i to ptr
-  %.18.i40.i.i = load i64, ptr %.17.i39.i.i, align 8
-  %.19.i41.i.i = add nsw i64 %.937.i.i, 16
-  %.20.i42.i.i = inttoptr i64 %.19.i41.i.i to ptr
-  %.21.i43.i.i = load i64, ptr %.20.i42.i.i, align 8
-  %.11487.not.i44.i.i = icmp slt i64 %.15.i37.i.i, 1
-  br i1 %.11487.not.i44.i.i, label %B256.endif.i.i.i, label %B150.lr.ph.i45.i.i
-
-B150.lr.ph.i45.i.i:                               ; preds = %B2086.i.i
-  %.28.i46.i.i = add nsw i64 %.937.i.i, 24
-  %sunkaddr209.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr209.i, i64 120
-  %29 = inttoptr i64 %.131.i.i to ptr
-  %sunkaddr212.i = getelementptr i8, ptr %29, i64 8
-  %sunkaddr214.i = getelementptr i8, ptr %29, i64 16
-  %sunkaddr216.i = getelementptr i8, ptr %29, i64 24
-  %sunkaddr218.i = getelementptr i8, ptr %29, i64 32
-  %sunkaddr220.i = getelementptr i8, ptr %sunkaddr209.i, i64 104
-  %sunkaddr222.i = getelementptr i8, ptr %29, i64 40
-  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr209.i, i64 112
-  %sunkaddr226.i = getelementptr i8, ptr %29, i64 48
-  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr209.i, i64 96
-  %sunkaddr232.i = getelementptr i8, ptr %sunkaddr209.i, i64 128
-  br label %B150.i47.i.i
-
-B150.i47.i.i:                                     ; preds = %B1022.i72.i.i, %B150.lr.ph.i45.i.i
-  %at.3.090.i48.i.i = phi i64 [ %.28.i46.i.i, %B150.lr.ph.i45.i.i ], [ %.354.i74.i.i, %B1022.i72.i.i ]
-  %.1138389.i49.i.i = phi i64 [ %.15.i37.i.i, %B150.lr.ph.i45.i.i ], [ %.123.i50.i.i, %B1022.i72.i.i ]
-  %.123.i50.i.i = add nsw i64 %.1138389.i49.i.i, -1
-  %.153.i51.i.i = inttoptr i64 %at.3.090.i48.i.i to ptr
-  %.154.i52.i.i = load i64, ptr %.153.i51.i.i, align 8
-  %arg.steps.fr.i.i53.i.i = freeze i64 %.154.i52.i.i
-  %.156.i54.i.i = add nsw i64 %at.3.090.i48.i.i, 8
-  %.157.i55.i.i = inttoptr i64 %.156.i54.i.i to ptr
-  %.158.i56.i.i = load i64, ptr %.157.i55.i.i, align 8
-  %.160.i57.i.i = add nsw i64 %at.3.090.i48.i.i, 16
-  %.161.i58.i.i = inttoptr i64 %.160.i57.i.i to ptr
-  %.162.i59.i.i = load i64, ptr %.161.i58.i.i, align 8
-  %.164.i60.i.i = add nsw i64 %at.3.090.i48.i.i, 24
-  %.165.i61.i.i = inttoptr i64 %.164.i60.i.i to ptr
-  %.166.i62.i.i = load i64, ptr %.165.i61.i.i, align 8
-  %.202.i63.i.i = add nsw i64 %at.3.090.i48.i.i, 32
-  %.208.not.i64.i.i = icmp eq i64 %.162.i59.i.i, 0
-  br i1 %.208.not.i64.i.i, label %B980.i70.i.i, label %B336.i65.i.i
-
-B336.i65.i.i:                                     ; preds = %B150.i47.i.i
-  %.214.i68.i.i = load i64, ptr %sunkaddr210.i, align 8
-  %.215.i69.i.i = icmp sgt i64 %.214.i68.i.i, 1
-  br i1 %.215.i69.i.i, label %B398.endif.i196.i.i, label %B980.i70.i.i
-
-B980.i70.i.i:                                     ; preds = %B336.i65.i.i, %B150.i47.i.i
-  %.28.i.i71.i.i = icmp sgt i64 %.158.i56.i.i, 0
-  br i1 %.28.i.i71.i.i, label %B26.preheader.i.i76.i.i, label %B1022.i72.i.i
-
-B26.preheader.i.i76.i.i:                          ; preds = %B980.i70.i.i
-  %.arg.steps.i.i77.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i53.i.i, i64 0)
-  %.138131.not.i.i78.i.i = icmp slt i64 %arg.steps.fr.i.i53.i.i, 1
-  br i1 %.138131.not.i.i78.i.i, label %B1022.i72.i.i, label %B26.us.preheader.i.i79.i.i
-
-B26.us.preheader.i.i79.i.i:                       ; preds = %B26.preheader.i.i76.i.i
-  %.34.i.i80.i.i = icmp eq i64 %arg.steps.fr.i.i53.i.i, 1
-  br i1 %.34.i.i80.i.i, label %B88.endif.us.us.i.i129.i.i, label %B26.us.i.i82.i.i
-
-B88.endif.us.us.i.i129.i.i:                       ; preds = %B26.us.preheader.i.i79.i.i, %B518.us.us.i.i191.i.i
-  %at.4.1134.us.us.i.i130.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i192.i.i, %B518.us.us.i.i191.i.i ], [ %.202.i63.i.i, %B26.us.preheader.i.i79.i.i ]
-  %.137125133.us.us.i.i131.i.i = phi i64 [ %.147.us.us.i.i132.i.i, %B518.us.us.i.i191.i.i ], [ %.arg.steps.i.i77.i.i, %B26.us.preheader.i.i79.i.i ]
-  %.147.us.us.i.i132.i.i = add nsw i64 %.137125133.us.us.i.i131.i.i, -1
-  %.177.us.us.i.i133.i.i = inttoptr i64 %at.4.1134.us.us.i.i130.i.i to ptr
-  %.178.us.us.i.i134.i.i = load i64, ptr %.177.us.us.i.i133.i.i, align 8
-  %.180.us.us.i.i135.i.i = add nsw i64 %at.4.1134.us.us.i.i130.i.i, 8
-  %.181.us.us.i.i136.i.i = inttoptr i64 %.180.us.us.i.i135.i.i to ptr
-  %.182.us.us.i.i137.i.i = load i64, ptr %.181.us.us.i.i136.i.i, align 8
-  %.184.us.us.i.i138.i.i = add nsw i64 %at.4.1134.us.us.i.i130.i.i, 16
-  %.185.us.us.i.i139.i.i = inttoptr i64 %.184.us.us.i.i138.i.i to ptr
-  %.186.us.us.i.i140.i.i = load i64, ptr %.185.us.us.i.i139.i.i, align 8
-  %.195.us.us.i.i141.i.i = add nsw i64 %at.4.1134.us.us.i.i130.i.i, 24
-  %.280119.us.not.us.i.i142.i.i = icmp slt i64 %.182.us.us.i.i137.i.i, 1
-  br i1 %.280119.us.not.us.i.i142.i.i, label %B518.us.us.i.i191.i.i, label %B250.us.us.preheader.i.i143.i.i
-
-B250.us.us.preheader.i.i143.i.i:                  ; preds = %B88.endif.us.us.i.i129.i.i
-  %30 = icmp eq i64 %.182.us.us.i.i137.i.i, 1
-  br i1 %30, label %B250.us.us.epil.preheader.i.i174.i.i, label %B250.us.us.preheader.new.i.i144.i.i
-
-B250.us.us.preheader.new.i.i144.i.i:              ; preds = %B250.us.us.preheader.i.i143.i.i
-  %31 = and i64 %.182.us.us.i.i137.i.i, 9223372036854775806
-  br label %B250.us.us.i.i146.i.i
-
-B250.us.us.i.i146.i.i:                            ; preds = %B250.us.us.i.i146.i.i, %B250.us.us.preheader.new.i.i144.i.i
-  %lsr.iv145.i = phi i64 [ %lsr.iv.next146.i, %B250.us.us.i.i146.i.i ], [ %31, %B250.us.us.preheader.new.i.i144.i.i ]
-  %lsr.iv.i.i148.i.i = phi i64 [ %37, %B250.us.us.i.i146.i.i ], [ %.131.i.i, %B250.us.us.preheader.new.i.i144.i.i ]
-  %at.5.2122.us.us.i.i149.i.i = phi i64 [ %36, %B250.us.us.i.i146.i.i ], [ %.195.us.us.i.i141.i.i, %B250.us.us.preheader.new.i.i144.i.i ]
-  %.335.us.us.i.i150.i.i = inttoptr i64 %at.5.2122.us.us.i.i149.i.i to ptr
-  %.336.us.us.i.i151.i.i = load i64, ptr %.335.us.us.i.i150.i.i, align 8
-  %.337.us.us.i.i152.i.i = shl nsw i64 %.336.us.us.i.i151.i.i, 3
-  %.339.us.us.i.i153.i.i = add nsw i64 %.337.us.us.i.i152.i.i, %.117.i.i
-  %.340.us.us.i.i154.i.i = inttoptr i64 %.339.us.us.i.i153.i.i to ptr
-  %.341.us.us.i.i155.i.i = load i64, ptr %.340.us.us.i.i154.i.i, align 8
-  %32 = add i64 %at.5.2122.us.us.i.i149.i.i, 8
-  %.344.us.us.i.i156.i.i = inttoptr i64 %32 to ptr
-  %.345.us.us.i.i157.i.i = load i64, ptr %.344.us.us.i.i156.i.i, align 8
-  %.347.us.us.i.i158.i.i = add i64 %.345.us.us.i.i157.i.i, %.341.us.us.i.i155.i.i
-  %.348.us.us.i.i159.i.i = inttoptr i64 %lsr.iv.i.i148.i.i to ptr
-  store i64 %.347.us.us.i.i158.i.i, ptr %.348.us.us.i.i159.i.i, align 8
-  %33 = add i64 %at.5.2122.us.us.i.i149.i.i, 32
-  %.335.us.us.1.i.i160.i.i = inttoptr i64 %33 to ptr
-  %.336.us.us.1.i.i161.i.i = load i64, ptr %.335.us.us.1.i.i160.i.i, align 8
-  %.337.us.us.1.i.i162.i.i = shl nsw i64 %.336.us.us.1.i.i161.i.i, 3
-  %.339.us.us.1.i.i163.i.i = add nsw i64 %.337.us.us.1.i.i162.i.i, %.117.i.i
-  %.340.us.us.1.i.i164.i.i = inttoptr i64 %.339.us.us.1.i.i163.i.i to ptr
-  %.341.us.us.1.i.i165.i.i = load i64, ptr %.340.us.us.1.i.i164.i.i, align 8
-  %34 = add i64 %at.5.2122.us.us.i.i149.i.i, 40
-  %.344.us.us.1.i.i166.i.i = inttoptr i64 %34 to ptr
-  %.345.us.us.1.i.i167.i.i = load i64, ptr %.344.us.us.1.i.i166.i.i, align 8
-  %.347.us.us.1.i.i168.i.i = add i64 %.345.us.us.1.i.i167.i.i, %.341.us.us.1.i.i165.i.i
-  %35 = add i64 %lsr.iv.i.i148.i.i, 8
-  %.348.us.us.1.i.i169.i.i = inttoptr i64 %35 to ptr
-  store i64 %.347.us.us.1.i.i168.i.i, ptr %.348.us.us.1.i.i169.i.i, align 8
-  %lsr.iv.next146.i = add i64 %lsr.iv145.i, -2
-  %niter.ncmp.1.i.i171.i.i = icmp eq i64 %lsr.iv.next146.i, 0
-  %36 = add i64 %at.5.2122.us.us.i.i149.i.i, 64
-  %37 = add i64 %lsr.iv.i.i148.i.i, 16
-  br i1 %niter.ncmp.1.i.i171.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i172.i.i, label %B250.us.us.i.i146.i.i
-
-B518.us.us.loopexit.unr-lcssa.i.i172.i.i:         ; preds = %B250.us.us.i.i146.i.i
-  %38 = and i64 %.182.us.us.i.i137.i.i, 1
-  %lcmp.mod.not.i.i173.i.i = icmp eq i64 %38, 0
-  br i1 %lcmp.mod.not.i.i173.i.i, label %B518.us.us.i.i191.i.i, label %B250.us.us.epil.preheader.i.i174.i.i
-
-B250.us.us.epil.preheader.i.i174.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i172.i.i, %B250.us.us.preheader.i.i143.i.i
-  %at.5.2122.us.us.epil.init.i.i175.i.i = phi i64 [ %.195.us.us.i.i141.i.i, %B250.us.us.preheader.i.i143.i.i ], [ %36, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i ]
-  %.286118120.us.us.epil.init.i.i176.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i143.i.i ], [ %31, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i ]
-  %.331.us.us.epil.i.i177.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i176.i.i, 3
-  %.333.us.us.epil.i.i178.i.i = add nsw i64 %.331.us.us.epil.i.i177.i.i, %.131.i.i
-  %.335.us.us.epil.i.i179.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i175.i.i to ptr
-  %.336.us.us.epil.i.i180.i.i = load i64, ptr %.335.us.us.epil.i.i179.i.i, align 8
-  %.337.us.us.epil.i.i181.i.i = shl nsw i64 %.336.us.us.epil.i.i180.i.i, 3
-  %.339.us.us.epil.i.i182.i.i = add nsw i64 %.337.us.us.epil.i.i181.i.i, %.117.i.i
-  %.340.us.us.epil.i.i183.i.i = inttoptr i64 %.339.us.us.epil.i.i182.i.i to ptr
-  %.341.us.us.epil.i.i184.i.i = load i64, ptr %.340.us.us.epil.i.i183.i.i, align 8
-  %.343.us.us.epil.i.i185.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i175.i.i, 8
-  %.344.us.us.epil.i.i186.i.i = inttoptr i64 %.343.us.us.epil.i.i185.i.i to ptr
-  %.345.us.us.epil.i.i187.i.i = load i64, ptr %.344.us.us.epil.i.i186.i.i, align 8
-  %.347.us.us.epil.i.i188.i.i = add i64 %.345.us.us.epil.i.i187.i.i, %.341.us.us.epil.i.i184.i.i
-  %.348.us.us.epil.i.i189.i.i = inttoptr i64 %.333.us.us.epil.i.i178.i.i to ptr
-  store i64 %.347.us.us.epil.i.i188.i.i, ptr %.348.us.us.epil.i.i189.i.i, align 8
-  %.352.us.us.epil.i.i190.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i175.i.i, 32
-  br label %B518.us.us.i.i191.i.i
-
-B518.us.us.i.i191.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i174.i.i, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i, %B88.endif.us.us.i.i129.i.i
-  %at.5.2.lcssa.us.us.i.i192.i.i = phi i64 [ %.195.us.us.i.i141.i.i, %B88.endif.us.us.i.i129.i.i ], [ %.352.us.us.epil.i.i190.i.i, %B250.us.us.epil.preheader.i.i174.i.i ], [ %36, %B518.us.us.loopexit.unr-lcssa.i.i172.i.i ]
-  %.370.us.us.i.i193.i.i = inttoptr i64 %.178.us.us.i.i134.i.i to ptr
-  %.371.us.us.i.i194.i.i = tail call i64 %.370.us.us.i.i193.i.i(i64 %.131.i.i, i64 %.186.us.us.i.i140.i.i, i64 0, i64 %.158.i56.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i195.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i131.i.i, 1
-  br i1 %.138.us.us.i.i195.i.i, label %B88.endif.us.us.i.i129.i.i, label %B1022.i72.i.i
-
-B26.us.i.i82.i.i:                                 ; preds = %B26.us.preheader.i.i79.i.i, %B86.B566_crit_edge.us.i.i126.i.i
-  %chunk.2.0.us.i.i83.i.i = phi i64 [ %.42.us.i.i84.i.i, %B86.B566_crit_edge.us.i.i126.i.i ], [ 0, %B26.us.preheader.i.i79.i.i ]
-  %.42.us.i.i84.i.i = add nuw nsw i64 %chunk.2.0.us.i.i83.i.i, 1
-  br label %B88.endif.us.i.i85.i.i
-
-B88.endif.us.i.i85.i.i:                           ; preds = %B518.us.i.i121.i.i, %B26.us.i.i82.i.i
-  %at.4.1134.us.i.i86.i.i = phi i64 [ %.202.i63.i.i, %B26.us.i.i82.i.i ], [ %at.5.2.lcssa.us.i.i122.i.i, %B518.us.i.i121.i.i ]
-  %.137125133.us.i.i87.i.i = phi i64 [ %.arg.steps.i.i77.i.i, %B26.us.i.i82.i.i ], [ %.147.us.i.i88.i.i, %B518.us.i.i121.i.i ]
-  %.147.us.i.i88.i.i = add nsw i64 %.137125133.us.i.i87.i.i, -1
-  %.177.us.i.i89.i.i = inttoptr i64 %at.4.1134.us.i.i86.i.i to ptr
-  %.178.us.i.i90.i.i = load i64, ptr %.177.us.i.i89.i.i, align 8
-  %.180.us.i.i91.i.i = add nsw i64 %at.4.1134.us.i.i86.i.i, 8
-  %.181.us.i.i92.i.i = inttoptr i64 %.180.us.i.i91.i.i to ptr
-  %.182.us.i.i93.i.i = load i64, ptr %.181.us.i.i92.i.i, align 8
-  %.184.us.i.i94.i.i = add nsw i64 %at.4.1134.us.i.i86.i.i, 16
-  %.185.us.i.i95.i.i = inttoptr i64 %.184.us.i.i94.i.i to ptr
-  %.186.us.i.i96.i.i = load i64, ptr %.185.us.i.i95.i.i, align 8
-  %.195.us.i.i97.i.i = add nsw i64 %at.4.1134.us.i.i86.i.i, 24
-  %.280119.us.not.i.i98.i.i = icmp slt i64 %.182.us.i.i93.i.i, 1
-  br i1 %.280119.us.not.i.i98.i.i, label %B518.us.i.i121.i.i, label %B250.us.i.i100.i.i
-
-B518.us.i.i121.i.i:                               ; preds = %B250.us.i.i100.i.i, %B88.endif.us.i.i85.i.i
-  %at.5.2.lcssa.us.i.i122.i.i = phi i64 [ %.195.us.i.i97.i.i, %B88.endif.us.i.i85.i.i ], [ %.352.us.i.i117.i.i, %B250.us.i.i100.i.i ]
-  %.370.us.i.i123.i.i = inttoptr i64 %.178.us.i.i90.i.i to ptr
-  %.371.us.i.i124.i.i = tail call i64 %.370.us.i.i123.i.i(i64 %.131.i.i, i64 %.186.us.i.i96.i.i, i64 %chunk.2.0.us.i.i83.i.i, i64 %.42.us.i.i84.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i125.i.i = icmp sgt i64 %.137125133.us.i.i87.i.i, 1
-  br i1 %.138.us.i.i125.i.i, label %B88.endif.us.i.i85.i.i, label %B86.B566_crit_edge.us.i.i126.i.i
-
-B250.us.i.i100.i.i:                               ; preds = %B88.endif.us.i.i85.i.i, %B250.us.i.i100.i.i
-  %lsr.iv15.i.i101.i.i = phi i64 [ %lsr.iv.next16.i.i119.i.i, %B250.us.i.i100.i.i ], [ %.182.us.i.i93.i.i, %B88.endif.us.i.i85.i.i ]
-  %lsr.iv13.i.i102.i.i = phi i64 [ %lsr.iv.next14.i.i118.i.i, %B250.us.i.i100.i.i ], [ %.131.i.i, %B88.endif.us.i.i85.i.i ]
-  %at.5.2122.us.i.i103.i.i = phi i64 [ %.352.us.i.i117.i.i, %B250.us.i.i100.i.i ], [ %.195.us.i.i97.i.i, %B88.endif.us.i.i85.i.i ]
-  %39 = add i64 %at.5.2122.us.i.i103.i.i, 16
-  %.326.us.i.i104.i.i = inttoptr i64 %39 to ptr
-  %.327.us.i.i105.i.i = load i64, ptr %.326.us.i.i104.i.i, align 8
-  %40 = mul i64 %chunk.2.0.us.i.i83.i.i, %.327.us.i.i105.i.i
-  %.335.us.i.i106.i.i = inttoptr i64 %at.5.2122.us.i.i103.i.i to ptr
-  %.336.us.i.i107.i.i = load i64, ptr %.335.us.i.i106.i.i, align 8
-  %.337.us.i.i108.i.i = shl nsw i64 %.336.us.i.i107.i.i, 3
-  %.339.us.i.i109.i.i = add nsw i64 %.337.us.i.i108.i.i, %.117.i.i
-  %.340.us.i.i110.i.i = inttoptr i64 %.339.us.i.i109.i.i to ptr
-  %.341.us.i.i111.i.i = load i64, ptr %.340.us.i.i110.i.i, align 8
-  %41 = add i64 %at.5.2122.us.i.i103.i.i, 8
-  %.344.us.i.i112.i.i = inttoptr i64 %41 to ptr
-  %.345.us.i.i113.i.i = load i64, ptr %.344.us.i.i112.i.i, align 8
-  %.346.us.i.i114.i.i = sub i64 %.341.us.i.i111.i.i, %40
-  %.347.us.i.i115.i.i = add i64 %.346.us.i.i114.i.i, %.345.us.i.i113.i.i
-  %.348.us.i.i116.i.i = inttoptr i64 %lsr.iv13.i.i102.i.i to ptr
-  store i64 %.347.us.i.i115.i.i, ptr %.348.us.i.i116.i.i, align 8
-  %.352.us.i.i117.i.i = add i64 %at.5.2122.us.i.i103.i.i, 32
-  %lsr.iv.next14.i.i118.i.i = add i64 %lsr.iv13.i.i102.i.i, 8
-  %lsr.iv.next16.i.i119.i.i = add i64 %lsr.iv15.i.i101.i.i, -1
-  %exitcond.not.i.i120.i.i = icmp eq i64 %lsr.iv.next16.i.i119.i.i, 0
-  br i1 %exitcond.not.i.i120.i.i, label %B518.us.i.i121.i.i, label %B250.us.i.i100.i.i
-
-B86.B566_crit_edge.us.i.i126.i.i:                 ; preds = %B518.us.i.i121.i.i
-  %exitcond.not3.i.i127.i.i = icmp eq i64 %.42.us.i.i84.i.i, %.158.i56.i.i
-  br i1 %exitcond.not3.i.i127.i.i, label %B1022.i72.i.i, label %B26.us.i.i82.i.i
-
-B1022.i72.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i126.i.i, %B518.us.us.i.i191.i.i, %B398.endif.i196.i.i, %B26.preheader.i.i76.i.i, %B980.i70.i.i
-  %.350.i73.i.i = shl nsw i64 %.166.i62.i.i, 3
-  %.354.i74.i.i = add nsw i64 %.350.i73.i.i, %.202.i63.i.i
-  %.114.i75.i.i = icmp samesign ugt i64 %.1138389.i49.i.i, 1
-  br i1 %.114.i75.i.i, label %B150.i47.i.i, label %B256.endif.i.i.i
-
-B398.endif.i196.i.i:                              ; preds = %B336.i65.i.i
-  store i64 %.202.i63.i.i, ptr %29, align 8
-  store i64 %arg.steps.fr.i.i53.i.i, ptr %sunkaddr212.i, align 8
-  store i64 %.158.i56.i.i, ptr %sunkaddr214.i, align 8
-  store i64 %.117.i.i, ptr %sunkaddr216.i, align 8
-  store i64 %.21.i43.i.i, ptr %sunkaddr218.i, align 8
-  %.249.i207.i.i = load i64, ptr %sunkaddr220.i, align 8
-  store i64 %.249.i207.i.i, ptr %sunkaddr222.i, align 8
-  %.258.i212.i.i = load i64, ptr %sunkaddr224.i, align 8
-  store i64 %.258.i212.i.i, ptr %sunkaddr226.i, align 8
-  %.265.i217.i.i = load i64, ptr %sunkaddr210.i, align 8
-  %.17.i.i218.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i217.i.i, i64 %.158.i56.i.i)
-  %.19.i.i219.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i40.i.i, i64 %.17.i.i218.i.i)
-  %.304.i222.i.i = load i64, ptr %sunkaddr230.i, align 8
-  %.309.i225.i.i = load i64, ptr %sunkaddr232.i, align 8
-  %.311.i226.i.i = inttoptr i64 %.304.i222.i.i to ptr
-  %.312.i227.i.i = tail call i64 %.311.i226.i.i(i64 %.309.i225.i.i, i64 %.131.i.i, i64 %.19.i.i219.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i72.i.i
-
-B100.i.i.i:                                       ; preds = %B100.i.i.preheader.i, %B250.i.i.i
-  %lsr.iv15.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i, %B250.i.i.i ], [ %.18.i231.i.i, %B100.i.i.preheader.i ]
-  %lsr.iv13.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i, %B250.i.i.i ], [ %.141.i3.i, %B100.i.i.preheader.i ]
-  %.151.i.i.i = inttoptr i64 %lsr.iv13.i.i.i to ptr
-  %.152.i.i.i = load i64, ptr %.151.i.i.i, align 8
-  %.157.not.i.i.i = icmp eq i64 %.152.i.i.i, 0
-  br i1 %.157.not.i.i.i, label %B250.i.i.i, label %B156.i.i.i
-
-B156.i.i.i:                                       ; preds = %B100.i.i.i
-  %.163.i234.i.i = load i64, ptr %sunkaddr234.i, align 8
-  %.165.i235.i.i = inttoptr i64 %.163.i234.i.i to ptr
-  %.166.i236.i.i = tail call i64 %.165.i235.i.i(i64 %.152.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B250.i.i.i
-
-B250.i.i.i:                                       ; preds = %B156.i.i.i, %B100.i.i.i
-  %lsr.iv.next14.i.i.i = add i64 %lsr.iv13.i.i.i, 8
-  %lsr.iv.next16.i.i.i = add nsw i64 %lsr.iv15.i.i.i, -1
-  %exitcond.not.i237.i.i = icmp eq i64 %lsr.iv.next16.i.i.i, 0
-  br i1 %exitcond.not.i237.i.i, label %B2170.endif.i.i, label %B100.i.i.i
-
-B340.i.i.i:                                       ; preds = %B340.lr.ph.i.i.i, %B578.i.i.i
-  %lsr.iv11.i.i.i = phi i64 [ %.18.i231258.i.i, %B340.lr.ph.i.i.i ], [ %lsr.iv.next12.i.i.i, %B578.i.i.i ]
-  %lsr.iv9.i.i.i = phi i64 [ %.141.i3.i, %B340.lr.ph.i.i.i ], [ %lsr.iv.next10.i.i.i, %B578.i.i.i ]
-  %spec.2.0227.i.i.i = phi i64 [ %.187.i.i.i, %B340.lr.ph.i.i.i ], [ %.351.i.i.i, %B578.i.i.i ]
-  %.314.i.i.i = add nsw i64 %spec.2.0227.i.i.i, 16
-  %.315.i.i.i = inttoptr i64 %.314.i.i.i to ptr
-  %.316.i.i.i = load i64, ptr %.315.i.i.i, align 8
-  %.317.not.i.i.i = icmp eq i64 %.316.i.i.i, 0
-  br i1 %.317.not.i.i.i, label %B578.i.i.i, label %B402.i.i.i
-
-B402.i.i.i:                                       ; preds = %B340.i.i.i
-  %.323.i.i.i = load i64, ptr %sunkaddr236.i, align 8
-  %.328.i241.i.i = inttoptr i64 %lsr.iv9.i.i.i to ptr
-  %.329.i242.i.i = load i64, ptr %.328.i241.i.i, align 8
-  %.330.i.i.i = inttoptr i64 %.323.i.i.i to ptr
-  %.331.i.i.i = tail call i64 %.330.i.i.i(i64 %.329.i242.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.331.i.i.i, ptr %.328.i241.i.i, align 8
-  br label %B578.i.i.i
-
-B578.i.i.i:                                       ; preds = %B402.i.i.i, %B340.i.i.i
-  %.345.i.i.i = add nsw i64 %spec.2.0227.i.i.i, 32
-  %.346.i.i.i = inttoptr i64 %.345.i.i.i to ptr
-  %.347.i.i.i = load i64, ptr %.346.i.i.i, align 8
-  %.348.i243.i.i = shl i64 %.347.i.i.i, 3
-  %.349.i.i.i = add i64 %spec.2.0227.i.i.i, 40
-  %.351.i.i.i = add i64 %.349.i.i.i, %.348.i243.i.i
-  %lsr.iv.next10.i.i.i = add i64 %lsr.iv9.i.i.i, 8
-  %lsr.iv.next12.i.i.i = add nsw i64 %lsr.iv11.i.i.i, -1
-  %exitcond255.not.i.i.i = icmp eq i64 %lsr.iv.next12.i.i.i, 0
-  br i1 %exitcond255.not.i.i.i, label %B660.endif.i.i.i, label %B340.i.i.i
-
-B812.i.i.i:                                       ; preds = %B812.i.i.preheader.i, %B1239.i.i.i
-  %top.4.0250.i.i.i = phi i64 [ %top.5.1.i.i.i, %B1239.i.i.i ], [ %.374.i.i.i, %B812.i.i.preheader.i ]
-  %.473238248.i.i.i = phi i64 [ %.480.i.i.i, %B1239.i.i.i ], [ 0, %B812.i.i.preheader.i ]
-  %.480.i.i.i = add nuw nsw i64 %.473238248.i.i.i, 1
-  %.505.i.i.i = shl nsw i64 %.473238248.i.i.i, 3
-  %.507.i.i.i = add nsw i64 %.505.i.i.i, %.365.i.i.i
-  %.508.i.i.i = inttoptr i64 %.507.i.i.i to ptr
-  %.509.i.i.i = load i64, ptr %.508.i.i.i, align 8
-  %.514.i.i.i = icmp sgt i64 %.509.i.i.i, -1
-  br i1 %.514.i.i.i, label %B868.i.i.i, label %B950.endif.i.i.i
-
-B868.i.i.i:                                       ; preds = %B812.i.i.i
-  %.517.i.i.i = shl nsw i64 %.509.i.i.i, 3
-  %.521.i.i.i = add nsw i64 %.517.i.i.i, %.141.i3.i
-  %.522.i.i.i = inttoptr i64 %.521.i.i.i to ptr
-  %.523.i.i.i = load i64, ptr %.522.i.i.i, align 8
-  br label %B1239.i.i.i
-
-B1102.i.i.i:                                      ; preds = %B1102.lr.ph.new.i.i.i, %B1102.i.i.i
-  %lsr.iv.i = phi i64 [ %62, %B1102.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B1102.i.i.i ]
-  %lsr.iv.i249.i.i = phi i64 [ 0, %B1102.lr.ph.new.i.i.i ], [ %lsr.iv.next.i250.i.i, %B1102.i.i.i ]
-  %42 = add i64 %lsr.iv.i249.i.i, %.545.i.i.i
-  %43 = add i64 %42, 24
-  %44 = add i64 %63, %lsr.iv.i249.i.i
-  %45 = add i64 %44, 8
-  %.681.i.i.i = inttoptr i64 %45 to ptr
-  %.682.i.i.i = load i64, ptr %.681.i.i.i, align 8
-  %.683.i.i.i = inttoptr i64 %43 to ptr
-  store i64 %.682.i.i.i, ptr %.683.i.i.i, align 8
-  %46 = add i64 %42, 32
-  %47 = add i64 %44, 16
-  %.681.1.i.i.i = inttoptr i64 %47 to ptr
-  %.682.1.i.i.i = load i64, ptr %.681.1.i.i.i, align 8
-  %.683.1.i.i.i = inttoptr i64 %46 to ptr
-  store i64 %.682.1.i.i.i, ptr %.683.1.i.i.i, align 8
-  %48 = add i64 %42, 40
-  %49 = add i64 %44, 24
-  %.681.2.i.i.i = inttoptr i64 %49 to ptr
-  %.682.2.i.i.i = load i64, ptr %.681.2.i.i.i, align 8
-  %.683.2.i.i.i = inttoptr i64 %48 to ptr
-  store i64 %.682.2.i.i.i, ptr %.683.2.i.i.i, align 8
-  %50 = add i64 %42, 48
-  %51 = add i64 %44, 32
-  %.681.3.i.i.i = inttoptr i64 %51 to ptr
-  %.682.3.i.i.i = load i64, ptr %.681.3.i.i.i, align 8
-  %.683.3.i.i.i = inttoptr i64 %50 to ptr
-  store i64 %.682.3.i.i.i, ptr %.683.3.i.i.i, align 8
-  %lsr.iv.next.i250.i.i = add i64 %lsr.iv.i249.i.i, 32
-  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i.i.i, label %B1239.loopexit.unr-lcssa.i.i.i, label %B1102.i.i.i
-
-B1238.i.i.i:                                      ; preds = %B1239.i.i.i, %B660.endif.i.i.i
-  %.716.i.i.i = inttoptr i64 %.374.i.i.i to ptr
-  %.717.i.i.i = load i64, ptr %.716.i.i.i, align 8
-  br label %B2170.endif.i.i
-
-B1239.loopexit.unr-lcssa.i.i.i:                   ; preds = %B1102.i.i.i
-  %unroll_iter.i.i.i = and i64 %.536.i.i.i, 9223372036854775804
-  %lcmp.mod.not.i251.i.i = icmp eq i64 %xtraiter.i248.i.i, 0
-  br i1 %lcmp.mod.not.i251.i.i, label %B1239.i.i.i, label %B1102.epil.preheader.i.i.i
-
-B1102.epil.preheader.i.i.i:                       ; preds = %B1102.lr.ph.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i
-  %.642231233.epil.init.i.i.i = phi i64 [ %unroll_iter.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i ], [ 0, %B1102.lr.ph.i.i.i ]
-  %52 = add i64 %top.4.0250.i.i.i, 8
-  %53 = shl i64 %.642231233.epil.init.i.i.i, 3
-  %54 = add i64 %52, %.pre282.i.i
-  %55 = add i64 %54, %53
-  %56 = add i64 %.545.i.i.i, 24
-  %57 = add i64 %56, %53
-  br label %B1102.epil.i.i.i
-
-B1102.epil.i.i.i:                                 ; preds = %B1102.epil.i.i.i, %B1102.epil.preheader.i.i.i
-  %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B1102.epil.i.i.i ], [ %xtraiter.i248.i.i, %B1102.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B1102.epil.i.i.i ], [ %57, %B1102.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i8.i = phi i64 [ %lsr.iv.next4.i.i9.i, %B1102.epil.i.i.i ], [ %55, %B1102.epil.preheader.i.i.i ]
-  %.681.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i8.i to ptr
-  %.682.epil.i.i.i = load i64, ptr %.681.epil.i.i.i, align 8
-  %.683.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
-  store i64 %.682.epil.i.i.i, ptr %.683.epil.i.i.i, align 8
-  %lsr.iv.next4.i.i9.i = add i64 %lsr.iv3.i.i8.i, 8
-  %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
-  %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i.i, label %B1239.i.i.i, label %B1102.epil.i.i.i
-
-B1239.i.i.i:                                      ; preds = %B1102.epil.i.i.i, %B950.endif.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i, %B868.i.i.i
-  %.551.sink.i.i.i = phi i64 [ %top.4.0250.i.i.i, %B868.i.i.i ], [ %.551.i.i.i, %B950.endif.i.i.i ], [ %.551.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i ], [ %.551.i.i.i, %B1102.epil.i.i.i ]
-  %.545.sink.i.i.i = phi i64 [ %.523.i.i.i, %B868.i.i.i ], [ %.545.i.i.i, %B950.endif.i.i.i ], [ %.545.i.i.i, %B1239.loopexit.unr-lcssa.i.i.i ], [ %.545.i.i.i, %B1102.epil.i.i.i ]
-  %.692.i.i.i = inttoptr i64 %.551.sink.i.i.i to ptr
-  store i64 %.545.sink.i.i.i, ptr %.692.i.i.i, align 8
-  %top.5.1.i.i.i = add nsw i64 %.551.sink.i.i.i, 8
-  %exitcond256.not.i.i.i = icmp eq i64 %.480.i.i.i, %.387.i.i.i
-  br i1 %exitcond256.not.i.i.i, label %B1238.i.i.i, label %B812.i.i.i
-
-B68.endif.i.i.i:                                  ; preds = %B1656.thread.i.i, %B1740.i.i
-  %.18.i231.i.i = load i64, ptr %sunkaddr240.i, align 8
-  %58 = icmp slt i64 %.18.i231.i.i, 1
-  br i1 %58, label %B2170.endif.i.i, label %B100.i.i.preheader.i
-
-B100.i.i.preheader.i:                             ; preds = %B68.endif.i.i.i
-  %sunkaddr234.i = getelementptr i8, ptr %sunkaddr162.i, i64 48
-  br label %B100.i.i.i
-
-B256.endif.i.i.i:                                 ; preds = %B1022.i72.i.i, %B1812.endif.i.i, %B2086.i.i
-  %.18.i231258.i.i = load i64, ptr %sunkaddr240.i, align 8
-  %59 = icmp slt i64 %.18.i231258.i.i, 1
-  br i1 %59, label %B660.endif.i.i.i, label %B340.lr.ph.i.i.i
-
-B340.lr.ph.i.i.i:                                 ; preds = %B256.endif.i.i.i
-  %.185.i238.i.i = add nsw i64 %.11.i, 40
-  %.186.i.i.i = inttoptr i64 %.185.i238.i.i to ptr
-  %.187.i.i.i = load i64, ptr %.186.i.i.i, align 8
-  %sunkaddr235.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr235.i, i64 24
-  br label %B340.i.i.i
-
-B660.endif.i.i.i:                                 ; preds = %B578.i.i.i, %B256.endif.i.i.i
-  %.363.i.i.i = add nsw i64 %.11.i, 96
-  %.364.i.i.i = inttoptr i64 %.363.i.i.i to ptr
-  %.365.i.i.i = load i64, ptr %.364.i.i.i, align 8
-  %.370.i.i.i = shl nsw i64 %.18.i231258.i.i, 3
-  %.374.i.i.i = add nsw i64 %.370.i.i.i, %.141.i3.i
-  %.383.i244.i.i = add nsw i64 %.11.i, 104
-  %.386.i245.i.i = inttoptr i64 %.383.i244.i.i to ptr
-  %.387.i.i.i = load i64, ptr %.386.i245.i.i, align 8
-  %.467245.not.i.i.i = icmp slt i64 %.387.i.i.i, 1
-  br i1 %.467245.not.i.i.i, label %B1238.i.i.i, label %B812.i.i.preheader.i
-
-B812.i.i.preheader.i:                             ; preds = %B660.endif.i.i.i
-  %sunkaddr237.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr238.i = getelementptr i8, ptr %sunkaddr237.i, i64 32
-  br label %B812.i.i.i
-
-B950.endif.i.i.i:                                 ; preds = %B812.i.i.i
-  %.536.i.i.i = xor i64 %.509.i.i.i, -1
-  %.543.i.i.i = load i64, ptr %sunkaddr238.i, align 8
-  %.544.i.i.i = inttoptr i64 %.543.i.i.i to ptr
-  %.545.i.i.i = tail call i64 %.544.i.i.i(i64 %.536.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.549.i.i.i = shl nsw i64 %.536.i.i.i, 3
-  %.551.i.i.i = sub nsw i64 %top.4.0250.i.i.i, %.549.i.i.i
-  %.636232.not.i.i.i = icmp eq i64 %.509.i.i.i, -1
-  br i1 %.636232.not.i.i.i, label %B1239.i.i.i, label %B1102.lr.ph.i.i.i
-
-B1102.lr.ph.i.i.i:                                ; preds = %B950.endif.i.i.i
-  %xtraiter.i248.i.i = and i64 %.536.i.i.i, 3
-  %60 = icmp samesign ugt i64 %.509.i.i.i, -5
-  %.pre282.i.i = shl i64 %.509.i.i.i, 3
-  br i1 %60, label %B1102.epil.preheader.i.i.i, label %B1102.lr.ph.new.i.i.i
-
-B1102.lr.ph.new.i.i.i:                            ; preds = %B1102.lr.ph.i.i.i
-  %61 = lshr i64 %.536.i.i.i, 2
-  %62 = mul nsw i64 %61, -4
-  %63 = add i64 %.pre282.i.i, %top.4.0250.i.i.i
-  br label %B1102.i.i.i
-
-B2266.i.i:                                        ; preds = %B2170.endif.i.i
-  %sunkaddr466.i.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr467.i.i = getelementptr i8, ptr %sunkaddr466.i.i, i64 160
-  store i64 0, ptr %sunkaddr467.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
-
-B2322.i.i:                                        ; preds = %B2170.endif.i.i
-  %.1032.i.i = add nsw i64 %.19.i, 88
-  %.1035.i.i = inttoptr i64 %.1032.i.i to ptr
-  %.1036.i.i = load i64, ptr %.1035.i.i, align 8
-  %.1038.i.i = inttoptr i64 %.1036.i.i to ptr
-  %.1039.i.i = tail call i64 %.1038.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
+
+B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
+  %.189262264.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %49 = shl i64 %.189262264.epil.init.i.i.i, 3
+  %50 = add nsw i64 %49, %.93.i.i.i
+  %51 = add nsw i64 %49, %.61.i.i3.i
+  br label %B278.epil.i.i.i
+
+B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
+  %lsr.iv340.i.i.i = phi i64 [ %lsr.iv.next341.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv338.i.i.i = phi i64 [ %lsr.iv.next339.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
+  %lsr.iv336.i.i.i = phi i64 [ %lsr.iv.next337.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv336.i.i.i to ptr
+  %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv338.i.i.i to ptr
+  store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
+  %lsr.iv.next337.i.i.i = add i64 %lsr.iv336.i.i.i, 8
+  %lsr.iv.next339.i.i.i = add i64 %lsr.iv338.i.i.i, 8
+  %lsr.iv.next341.i.i.i = add nsw i64 %lsr.iv340.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next341.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
+
+B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
+  %.240.i.i.i = add nsw i64 %.11.i, 120
+  %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
+  %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
+  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i3.i
+  %.248.i.i.i = inttoptr i64 %.61.i.i3.i to ptr
+  store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
+  br i1 %.12886.not.i.i, label %B812.endif.i.i.i, label %B534.lr.ph.i.i.i
+
+B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
+  %.252.i.i.i = add nsw i64 %.11.i, 24
+  %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
+  %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
+  %52 = or disjoint i64 %.61.i.i3.i, 8
+  %53 = sub i64 %.27.i, %a2
+  br label %B534.i.i.i
+
+B812.endif.i.i.i:                                 ; preds = %B714.i.i.i, %B364.endif.i.i.i
+  %sunkaddr234.i = getelementptr i8, ptr %.18.i, i64 32
+  %.450.i.i.i = load i64, ptr %sunkaddr234.i, align 8
+  %sunkaddr423.i.i.i = getelementptr i8, ptr %.18.i, i64 72
+  %.463.i.i.i = load i64, ptr %sunkaddr423.i.i.i, align 8
+  %.464.i.i.i = sub i64 %.463.i.i.i, %.450.i.i.i
+  %.551279.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
+  br i1 %.551279.not.i.i.i, label %B1614.i.i.i, label %B1012.lr.ph.i.i.i
+
+B1012.lr.ph.i.i.i:                                ; preds = %B812.endif.i.i.i
+  %.453.i.i.i = add nsw i64 %.11.i, 40
+  %.454.i.i.i = inttoptr i64 %.453.i.i.i to ptr
+  %.455.i.i.i = load i64, ptr %.454.i.i.i, align 8
+  %.91.i = sub i64 0, %a1
+  %54 = icmp eq i64 %.89.i, %.91.i
+  %sunkaddr159.i = getelementptr i8, ptr %.18.i, i64 24
+  %sunkaddr160.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr161.i = getelementptr i8, ptr %sunkaddr160.i, i64 40
+  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr160.i, i64 192
+  %sunkaddr165.i = getelementptr i8, ptr %sunkaddr160.i, i64 176
+  %sunkaddr167.i = getelementptr i8, ptr %sunkaddr160.i, i64 168
+  %sunkaddr169.i = getelementptr i8, ptr %sunkaddr160.i, i64 136
+  %sunkaddr174.i = getelementptr i8, ptr %sunkaddr160.i, i64 16
+  %sunkaddr176.i = getelementptr i8, ptr %sunkaddr160.i, i64 184
+  br label %B1012.outer.i.i.i
+
+B1012.outer.i.i.i:                                ; preds = %B1012.lr.ph.i.i.i, %B1518.thread.i.i.i
+  %.817.not.i.i.i = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1012.lr.ph.i.i.i ]
+  %spec.1.2.0282.ph.i.i.i = phi i64 [ %.798255.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1012.lr.ph.i.i.i ]
+  %.557277280.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1012.lr.ph.i.i.i ]
+  br label %B1012.i.i.i
+
+B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
+  %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
+  %.742.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
+  br i1 %.742.i.i.i, label %B1518.thread.i.i.i, label %B1518.i.i.i
+
+B1674.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1674.i.i.i
+  %.876.i.i.i = add nsw i64 %.19.i, 72
+  %.879.i.i.i = inttoptr i64 %.876.i.i.i to ptr
+  %.880.i.i.i = load i64, ptr %.879.i.i.i, align 8
+  %.881.i.i.i = inttoptr i64 %.880.i.i.i to ptr
+  %.882.i.i.i = tail call i64 %.881.i.i.i(i64 %.834.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B194.else.if.i.i
+
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2034.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2034.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i27.i.i = add nsw i64 %.19.i, 144
+  %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
+  %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
+  %.16.i.i15.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
+  br i1 %.16.i.i15.i, label %B64.i.i.i, label %B122.i.i.i
+
+B64.i.i.i:                                        ; preds = %B494.i.i
+  %sunkaddr236.i.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr237.i.i = getelementptr i8, ptr %sunkaddr236.i.i, i64 160
+  store i64 0, ptr %sunkaddr237.i.i, align 8
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B122.i.i.i:                                       ; preds = %B494.i.i
+  %.31.i30.i.i = add nsw i64 %.19.i, 88
+  %.34.i31.i.i = inttoptr i64 %.31.i30.i.i to ptr
+  %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
+  %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
-  br i1 %.52.i.i, label %B48.i.i, label %B142.else.if.i.i
+  br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B142.else.if.i.i:                                 ; preds = %B0.endif.i.i
-  %.76.i.i = add i64 %.107.sink.i.i.i, 63
-  %.117.i.i = and i64 %.76.i.i, -64
-  %.127.i.i = add nsw i64 %.11.i, 80
-  %.128.i.i = inttoptr i64 %.127.i.i to ptr
-  %.129.i.i = load i64, ptr %.128.i.i, align 8
-  %.131.i.i = add nsw i64 %.129.i.i, %.117.i.i
-  %.137.i.i = add nsw i64 %.11.i, 112
-  %.138.i.i = inttoptr i64 %.137.i.i to ptr
-  %.139.i.i = load i64, ptr %.138.i.i, align 8
-  %.141.i3.i = add nsw i64 %.139.i.i, %.117.i.i
-  %.147.i.i = add nsw i64 %.11.i, 64
-  %.148.i.i = inttoptr i64 %.147.i.i to ptr
-  %.149.i.i = load i64, ptr %.148.i.i, align 8
-  %.155.i.i = add nsw i64 %.11.i, 72
-  %.156.i.i = inttoptr i64 %.155.i.i to ptr
-  %.157.i.i = load i64, ptr %.156.i.i, align 8
-  %.237280.not.i.i = icmp slt i64 %.157.i.i, 1
-  br i1 %.237280.not.i.i, label %B502.endif.i.i, label %B416.preheader.i.i
+B194.else.if.i.i:                                 ; preds = %B1022.i56.i.i.i, %B1674.endif.i.i.i, %B1948.i.i.i
+  %sunkaddr239.i.i = getelementptr i8, ptr %.18.i, i64 112
+  %.164.i.i = load i64, ptr %sunkaddr239.i.i, align 8
+  %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
+  %.21.i.i7.i = load i64, ptr %sunkaddr234.i, align 8
+  %.10352.not.i.i.i = icmp slt i64 %.21.i.i7.i, 1
+  br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
 
-B416.preheader.i.i:                               ; preds = %B142.else.if.i.i
-  %xtraiter.i.i = and i64 %.157.i.i, 3
-  %64 = icmp samesign ult i64 %.157.i.i, 4
-  br i1 %64, label %B416.epil.preheader.i.i, label %B416.preheader.new.i.i
+B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
+  %.12.i.i.i = add nsw i64 %.11.i, 40
+  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
+  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
+  %sunkaddr235.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr235.i, i64 24
+  br label %B136.i.i.i
 
-B416.preheader.new.i.i:                           ; preds = %B416.preheader.i.i
-  %unroll_iter.i.i = and i64 %.157.i.i, 9223372036854775804
-  br label %B416.i.i
+B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
+  %lsr.iv1.i.i8.i = phi i64 [ %.21.i.i7.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i9.i, %B374.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.165.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next.i9.i.i, %B374.i.i.i ]
+  %spec.2.055.i.i.i = phi i64 [ %.14.i.i.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
+  %.146.i.i.i = add nsw i64 %spec.2.055.i.i.i, 16
+  %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
+  %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
+  %.149.not.i.i.i = icmp eq i64 %.148.i.i.i, 0
+  br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
 
-B502.endif.loopexit.unr-lcssa.i.i:                ; preds = %B416.i.i
-  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
-  br i1 %lcmp.mod.not.i.i, label %B502.endif.i.i, label %B416.epil.preheader.i.i
+B198.i.i.i:                                       ; preds = %B136.i.i.i
+  %.155.i.i.i = load i64, ptr %sunkaddr236.i, align 8
+  %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
+  %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
+  %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
+  %.163.i.i.i = tail call i64 %.162.i.i.i(i64 %.161.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.163.i.i.i, ptr %.160.i.i.i, align 8
+  br label %B374.i.i.i
 
-B416.epil.preheader.i.i:                          ; preds = %B502.endif.loopexit.unr-lcssa.i.i, %B416.preheader.i.i
-  %.243279281.epil.init.i.i = phi i64 [ 0, %B416.preheader.i.i ], [ %unroll_iter.i.i, %B502.endif.loopexit.unr-lcssa.i.i ]
-  %65 = shl i64 %.243279281.epil.init.i.i, 3
-  %66 = add nsw i64 %65, %.149.i.i
-  %67 = add nsw i64 %65, %.117.i.i
-  br label %B416.epil.i.i
+B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i.i.i
+  %.177.i.i.i = add nsw i64 %spec.2.055.i.i.i, 32
+  %.178.i.i.i = inttoptr i64 %.177.i.i.i to ptr
+  %.179.i.i.i = load i64, ptr %.178.i.i.i, align 8
+  %.180.i.i.i = shl i64 %.179.i.i.i, 3
+  %.181.i.i.i = add i64 %spec.2.055.i.i.i, 40
+  %.183.i.i.i = add i64 %.181.i.i.i, %.180.i.i.i
+  %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
+  %lsr.iv.next2.i.i9.i = add nsw i64 %lsr.iv1.i.i8.i, -1
+  %exitcond.not.i.i10.i = icmp eq i64 %lsr.iv.next2.i.i9.i, 0
+  br i1 %exitcond.not.i.i10.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
 
-B416.epil.i.i:                                    ; preds = %B416.epil.i.i, %B416.epil.preheader.i.i
-  %lsr.iv376.i.i = phi i64 [ %lsr.iv.next377.i.i, %B416.epil.i.i ], [ %xtraiter.i.i, %B416.epil.preheader.i.i ]
-  %lsr.iv374.i.i = phi i64 [ %lsr.iv.next375.i.i, %B416.epil.i.i ], [ %67, %B416.epil.preheader.i.i ]
-  %lsr.iv372.i.i = phi i64 [ %lsr.iv.next373.i.i, %B416.epil.i.i ], [ %66, %B416.epil.preheader.i.i ]
-  %.281.epil.i.i = inttoptr i64 %lsr.iv372.i.i to ptr
-  %.282.epil.i.i = load i64, ptr %.281.epil.i.i, align 8
-  %.283.epil.i.i = inttoptr i64 %lsr.iv374.i.i to ptr
-  store i64 %.282.epil.i.i, ptr %.283.epil.i.i, align 8
-  %lsr.iv.next373.i.i = add i64 %lsr.iv372.i.i, 8
-  %lsr.iv.next375.i.i = add i64 %lsr.iv374.i.i, 8
-  %lsr.iv.next377.i.i = add nsw i64 %lsr.iv376.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next377.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i, label %B502.endif.i.i, label %B416.epil.i.i
+B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
+  %.210.pre.i.i = load i64, ptr %sunkaddr234.i, align 8
+  br label %B194.endif.endif.i.i
 
-B502.endif.i.i:                                   ; preds = %B416.epil.i.i, %B502.endif.loopexit.unr-lcssa.i.i, %B142.else.if.i.i
-  %.294.i.i = add nsw i64 %.11.i, 120
-  %.295.i.i = inttoptr i64 %.294.i.i to ptr
-  %.296.i.i = load i64, ptr %.295.i.i, align 8
-  %.298.i.i = add nsw i64 %.296.i.i, %.117.i.i
-  %.302.i.i = inttoptr i64 %.117.i.i to ptr
-  store i64 %.298.i.i, ptr %.302.i.i, align 64
-  br i1 %.12886.not.i.i, label %B950.endif.i.i, label %B672.lr.ph.i.i
+B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
+  %.210.i11.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i7.i, %B194.else.if.i.i ]
+  %.195.i.i = add nsw i64 %.11.i, 96
+  %.196.i.i = inttoptr i64 %.195.i.i to ptr
+  %.197.i.i = load i64, ptr %.196.i.i, align 8
+  %.200.i.i = add nsw i64 %.11.i, 104
+  %.201.i.i = inttoptr i64 %.200.i.i to ptr
+  %.202.i.i = load i64, ptr %.201.i.i, align 8
+  %.15.i.i12.i = shl nsw i64 %.210.i11.i, 3
+  %.17.i10.i.i = add nsw i64 %.15.i.i12.i, %.165.i.i
+  %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
-B672.lr.ph.i.i:                                   ; preds = %B502.endif.i.i
-  %.306.i.i = add nsw i64 %.11.i, 24
-  %.307.i.i = inttoptr i64 %.306.i.i to ptr
-  %.308.i.i = load i64, ptr %.307.i.i, align 8
-  %68 = or disjoint i64 %.117.i.i, 8
-  %69 = sub i64 %.27.i, %a2
-  br label %B672.i.i
+B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
+  %sunkaddr239.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr239.i, i64 32
+  br label %B56.i.i.i
 
-B950.endif.i.i:                                   ; preds = %B852.i.i, %B502.endif.i.i
-  %sunkaddr240.i = getelementptr i8, ptr %.18.i, i64 32
-  %.504.i.i = load i64, ptr %sunkaddr240.i, align 8
-  %sunkaddr469.i.i = getelementptr i8, ptr %.18.i, i64 72
-  %.517.i.i = load i64, ptr %sunkaddr469.i.i, align 8
-  %.518.i.i = sub i64 %.517.i.i, %.504.i.i
-  %.605296.not.i.i = icmp slt i64 %.504.i.i, 1
-  br i1 %.605296.not.i.i, label %B1752.i.i, label %B1150.lr.ph.i.i
+B56.i.i.i:                                        ; preds = %B483.i.i.i, %B56.i.i.preheader.i
+  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B483.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
+  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B483.i.i.i ], [ 0, %B56.i.i.preheader.i ]
+  %.118.i.i.i = add nuw nsw i64 %.111112122.i.i.i, 1
+  %.143.i.i.i = shl nsw i64 %.111112122.i.i.i, 3
+  %.145.i.i.i = add nsw i64 %.143.i.i.i, %.197.i.i
+  %.146.i11.i.i = inttoptr i64 %.145.i.i.i to ptr
+  %.147.i12.i.i = load i64, ptr %.146.i11.i.i, align 8
+  %.152.i.i.i = icmp sgt i64 %.147.i12.i.i, -1
+  br i1 %.152.i.i.i, label %B112.i.i.i, label %B194.endif.i.i.i
 
-B1150.lr.ph.i.i:                                  ; preds = %B950.endif.i.i
-  %.507.i.i = add nsw i64 %.11.i, 40
-  %.508.i.i = inttoptr i64 %.507.i.i to ptr
-  %.509.i.i = load i64, ptr %.508.i.i, align 8
-  %.91.i = sub i64 0, %a1
-  %70 = icmp eq i64 %.89.i, %.91.i
-  %sunkaddr161.i = getelementptr i8, ptr %.18.i, i64 24
-  %sunkaddr162.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr162.i, i64 40
-  %sunkaddr165.i = getelementptr i8, ptr %sunkaddr162.i, i64 192
-  %sunkaddr167.i = getelementptr i8, ptr %sunkaddr162.i, i64 176
-  %sunkaddr169.i = getelementptr i8, ptr %sunkaddr162.i, i64 168
-  %sunkaddr171.i = getelementptr i8, ptr %sunkaddr162.i, i64 136
-  %sunkaddr176.i = getelementptr i8, ptr %sunkaddr162.i, i64 16
-  %sunkaddr178.i = getelementptr i8, ptr %sunkaddr162.i, i64 184
-  br label %B1150.outer.i.i
+B112.i.i.i:                                       ; preds = %B56.i.i.i
+  %.155.i24.i.i = shl nsw i64 %.147.i12.i.i, 3
+  %.159.i.i.i = add nsw i64 %.155.i24.i.i, %.165.i.i
+  %.160.i25.i.i = inttoptr i64 %.159.i.i.i to ptr
+  %.161.i26.i.i = load i64, ptr %.160.i25.i.i, align 8
+  br label %B483.i.i.i
 
-B1150.outer.i.i:                                  ; preds = %B1150.lr.ph.i.i, %B1656.thread.i.i
-  %.871.i.i = phi i1 [ false, %B1656.thread.i.i ], [ true, %B1150.lr.ph.i.i ]
-  %spec.5.0299.ph.i.i = phi i64 [ %.852293.i.i, %B1656.thread.i.i ], [ %.509.i.i, %B1150.lr.ph.i.i ]
-  %.611294297.ph.i.i = phi i64 [ %.618.i.i, %B1656.thread.i.i ], [ 0, %B1150.lr.ph.i.i ]
-  br label %B1150.i.i
+B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
+  %lsr.iv.i = phi i64 [ %73, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
+  %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
+  %55 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
+  %56 = add i64 %55, 24
+  %57 = add i64 %74, %lsr.iv.i18.i.i
+  %58 = add i64 %57, 8
+  %.319.i.i.i = inttoptr i64 %58 to ptr
+  %.320.i.i.i = load i64, ptr %.319.i.i.i, align 8
+  %.321.i.i.i = inttoptr i64 %56 to ptr
+  store i64 %.320.i.i.i, ptr %.321.i.i.i, align 8
+  %59 = add i64 %55, 32
+  %60 = add i64 %57, 16
+  %.319.1.i.i.i = inttoptr i64 %60 to ptr
+  %.320.1.i.i.i = load i64, ptr %.319.1.i.i.i, align 8
+  %.321.1.i.i.i = inttoptr i64 %59 to ptr
+  store i64 %.320.1.i.i.i, ptr %.321.1.i.i.i, align 8
+  %61 = add i64 %55, 40
+  %62 = add i64 %57, 24
+  %.319.2.i.i.i = inttoptr i64 %62 to ptr
+  %.320.2.i.i.i = load i64, ptr %.319.2.i.i.i, align 8
+  %.321.2.i.i.i = inttoptr i64 %61 to ptr
+  store i64 %.320.2.i.i.i, ptr %.321.2.i.i.i, align 8
+  %63 = add i64 %55, 48
+  %64 = add i64 %57, 32
+  %.319.3.i.i.i = inttoptr i64 %64 to ptr
+  %.320.3.i.i.i = load i64, ptr %.319.3.i.i.i, align 8
+  %.321.3.i.i.i = inttoptr i64 %63 to ptr
+  store i64 %.320.3.i.i.i, ptr %.321.3.i.i.i, align 8
+  %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
+  %niter.ncmp.3.i20.i.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i20.i.i, label %B483.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
 
-B1470.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
-  %storemerge.i16.i.i = phi i64 [ %.107.i20.i.i, %B434.i.i.i ], [ %.138.i.i.i, %B528.i.i.i ]
-  %.796.i.i = icmp eq i64 %storemerge.i16.i.i, 0
-  br i1 %.796.i.i, label %B1656.thread.i.i, label %B1656.i.i
+B483.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
+  %unroll_iter.i17.i.i = and i64 %.174.i.i.i, 9223372036854775804
+  %lcmp.mod.not.i21.i.i = icmp eq i64 %xtraiter.i16.i.i, 0
+  br i1 %lcmp.mod.not.i21.i.i, label %B483.i.i.i, label %B346.epil.preheader.i.i.i
 
-B1812.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1812.i.i
-  %.926.i.i = add nsw i64 %.19.i, 72
-  %.927.i.i = inttoptr i64 %.926.i.i to ptr
-  %.928.i.i = load i64, ptr %.927.i.i, align 8
-  %.929.i.i = inttoptr i64 %.928.i.i to ptr
-  %.930.i.i = tail call i64 %.929.i.i(i64 %.886.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B256.endif.i.i.i
+B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B483.loopexit.unr-lcssa.i.i.i
+  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
+  %65 = add i64 %top.4.0124.i.i.i, 8
+  %66 = shl i64 %.280106108.epil.init.i.i.i, 3
+  %67 = add i64 %65, %.pre87.i.i
+  %68 = add i64 %67, %66
+  %69 = add i64 %.183.i15.i.i, 24
+  %70 = add i64 %69, %66
+  br label %B346.epil.i.i.i
 
-B2170.endif.i.i:                                  ; preds = %B250.i.i.i, %B68.endif.i.i.i, %B1238.i.i.i
-  %storemerge212.i.i.i = phi i64 [ %.717.i.i.i, %B1238.i.i.i ], [ 0, %B68.endif.i.i.i ], [ 0, %B250.i.i.i ]
-  %.1014.i.i = add nsw i64 %.19.i, 144
-  %.1015.i.i = inttoptr i64 %.1014.i.i to ptr
-  %.1016.i.i = load i64, ptr %.1015.i.i, align 8
-  %.1018.i.i = icmp eq i64 %.107.sink.i.i.i, %.1016.i.i
-  br i1 %.1018.i.i, label %B2266.i.i, label %B2322.i.i
+B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
+  %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %70, %B346.epil.preheader.i.i.i ]
+  %lsr.iv3.i.i13.i = phi i64 [ %lsr.iv.next4.i.i14.i, %B346.epil.i.i.i ], [ %68, %B346.epil.preheader.i.i.i ]
+  %.319.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i13.i to ptr
+  %.320.epil.i.i.i = load i64, ptr %.319.epil.i.i.i, align 8
+  %.321.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
+  store i64 %.320.epil.i.i.i, ptr %.321.epil.i.i.i, align 8
+  %lsr.iv.next4.i.i14.i = add i64 %lsr.iv3.i.i13.i, 8
+  %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
+  %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
+  %epil.iter.cmp.not.i22.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i22.i.i, label %B483.i.i.i, label %B346.epil.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B2266.i.i, %B2322.i.i
-  %storemerge.i = phi i64 [ %.84.i, %B194.i ], [ %.72.i.i, %B48.i.i ], [ %storemerge212.i.i.i, %B2322.i.i ], [ %storemerge212.i.i.i, %B2266.i.i ]
+B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B483.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
+  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
+  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
+  %.330.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
+  store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
+  %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
+  %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+
+B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
+  %.174.i.i.i = xor i64 %.147.i12.i.i, -1
+  %.181.i14.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
+  %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
+  %.189.i.i.i = sub nsw i64 %top.4.0124.i.i.i, %.187.i.i.i
+  %.274107.not.i.i.i = icmp eq i64 %.147.i12.i.i, -1
+  br i1 %.274107.not.i.i.i, label %B483.i.i.i, label %B346.lr.ph.i.i.i
+
+B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
+  %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
+  %71 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %.pre87.i.i = shl i64 %.147.i12.i.i, 3
+  br i1 %71, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
+
+B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
+  %72 = lshr i64 %.174.i.i.i, 2
+  %73 = mul nsw i64 %72, -4
+  %74 = add i64 %.pre87.i.i, %top.4.0124.i.i.i
+  br label %B346.i.i.i
+
+_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
+  %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  br label %B494.i.i
+
+_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+  %storemerge.i = phi i64 [ %.84.i, %B194.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.worker(int64)int64 nbgrad.runtime.native -
@@ -23634,7 +23663,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -23655,7 +23684,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -23724,7 +23753,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -23774,9 +23803,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -23843,7 +23872,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -23853,14 +23882,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -23905,9 +23934,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -23925,7 +23954,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -24008,7 +24037,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -24047,7 +24076,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -24064,5 +24093,2146 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
 ;; nbgrad.runtime.blocks.zeroed(int64,int64,int64)int64 nbgrad.runtime.blocks -
 define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   ret i64 0
+}
+;; nbgrad.runtime.tensors.entry_tensors(int64,int64,int64)int64 nbgrad.runtime.tensors -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
+  %.11.i = add nsw i64 %a0, 16
+  %.12.i = inttoptr i64 %.11.i to ptr
+  %.13.i = load i64, ptr %.12.i, align 8
+  %.20.i = inttoptr i64 %.13.i to ptr
+  %.21.i = load i64, ptr %.20.i, align 8
+  %.27.i = add nsw i64 %.13.i, 144
+  %.28.i = inttoptr i64 %.27.i to ptr
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.36.i = inttoptr i64 %.29.i to ptr
+  %.37.i = load i64, ptr %.36.i, align 8
+  %.9.i.i = add nsw i64 %.13.i, 56
+  %.10.i.i = inttoptr i64 %.9.i.i to ptr
+  %.11.i.i = load i64, ptr %.10.i.i, align 8
+  %.17.i.i = add nsw i64 %.21.i, 160
+  %.18.i.i = inttoptr i64 %.17.i.i to ptr
+  %.19.i.i = load i64, ptr %.18.i.i, align 8
+  %.20.i.i = icmp ne i64 %.19.i.i, 0
+  %.23.i.i = icmp sgt i64 %.11.i.i, 268435456
+  %or.cond.i.i = select i1 %.20.i.i, i1 true, i1 %.23.i.i
+  br i1 %or.cond.i.i, label %B138.i.i, label %B232.i.i
+
+B138.i.i:                                         ; preds = %0
+  %.27.i.i = add nsw i64 %.21.i, 80
+  %.30.i.i = inttoptr i64 %.27.i.i to ptr
+  %.31.i.i = load i64, ptr %.30.i.i, align 8
+  %.33.i.i = inttoptr i64 %.31.i.i to ptr
+  %.34.i.i = tail call i64 %.33.i.i(i64 %.11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B0.endif.i
+
+B232.i.i:                                         ; preds = %0
+  %.41.i.i = add nsw i64 %.21.i, 152
+  %.42.i.i = inttoptr i64 %.41.i.i to ptr
+  %.43.i.i = load i64, ptr %.42.i.i, align 8
+  %.45.i.i = icmp slt i64 %.43.i.i, %.11.i.i
+  br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
+
+B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
+  %.pre249.i = inttoptr i64 %.21.i to ptr
+  br label %B706.i.i
+
+B292.i.i:                                         ; preds = %B232.i.i
+  %.49.i.i = add nsw i64 %.21.i, 88
+  %.50.i.i = inttoptr i64 %.49.i.i to ptr
+  %.51.i.i = load i64, ptr %.50.i.i, align 8
+  %.54.i.i = add nsw i64 %.21.i, 144
+  %.55.i.i = inttoptr i64 %.54.i.i to ptr
+  %.56.i.i = load i64, ptr %.55.i.i, align 8
+  %.57.i.i = inttoptr i64 %.51.i.i to ptr
+  %.58.i.i = tail call i64 %.57.i.i(i64 %.56.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr.i.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr1.i.i = getelementptr i8, ptr %sunkaddr.i.i, i64 152
+  store i64 0, ptr %sunkaddr1.i.i, align 8
+  %.66.i.i = add nsw i64 %.21.i, 80
+  %.67.i.i = inttoptr i64 %.66.i.i to ptr
+  %.68.i.i = load i64, ptr %.67.i.i, align 8
+  %.70.i.i = inttoptr i64 %.68.i.i to ptr
+  %.71.i.i = tail call i64 %.70.i.i(i64 %.11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.71.i.i, ptr %.55.i.i, align 8
+  %.77.i.i = icmp eq i64 %.71.i.i, 0
+  br i1 %.77.i.i, label %B240.i, label %B652.i.i
+
+B652.i.i:                                         ; preds = %B292.i.i
+  store i64 %.11.i.i, ptr %sunkaddr1.i.i, align 8
+  br label %B706.i.i
+
+B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre249.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 160
+  store i64 1, ptr %sunkaddr5.i.i, align 8
+  %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 144
+  %.107.i.i = load i64, ptr %sunkaddr7.i.i, align 8
+  br label %B0.endif.i
+
+B240.i:                                           ; preds = %B0.endif.i, %B292.i.i
+  %.90.i = add nsw i64 %.21.i, 136
+  %.93.i = inttoptr i64 %.90.i to ptr
+  %.94.i = load i64, ptr %.93.i, align 8
+  %.95.i = inttoptr i64 %.94.i to ptr
+  %.96.i = tail call i64 %.95.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B576.i:                                           ; preds = %B2238.i.i, %B2174.i.i
+  %sunkaddr351.i = getelementptr i8, ptr %.20.i, i64 16
+  %.20.i8.i = load i64, ptr %sunkaddr351.i, align 8
+  %.22.not.i.i = icmp eq i64 %.164.i, %.20.i8.i
+  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B620.i
+
+B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B454.i.i
+  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.260.i.i, %B454.i.i ]
+  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B454.i.i ]
+  %.141.i.i = add nuw nsw i64 %.1348387.i.i, 1
+  %.166.i.i = shl nsw i64 %.1348387.i.i, 3
+  %.168.i10.i = add nsw i64 %.166.i.i, %.147.i
+  %.169.i11.i = inttoptr i64 %.168.i10.i to ptr
+  %.170.i.i = load i64, ptr %.169.i11.i, align 8
+  %.177.i.i = inttoptr i64 %spec.2.089.i.i to ptr
+  %.178.i.i = load i64, ptr %.177.i.i, align 8
+  %.179.i.i = icmp eq i64 %.178.i.i, 0
+  br i1 %.179.i.i, label %B256.i.i, label %B356.i.i
+
+B256.i.i:                                         ; preds = %B152.i.i
+  %.182.i.i = add nsw i64 %.170.i.i, 8
+  %.185.i.i = inttoptr i64 %.182.i.i to ptr
+  %.186.i.i = load i64, ptr %.185.i.i, align 8
+  %.191.i.i = load i64, ptr %sunkaddr353.i, align 8
+  %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
+  br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B620.i
+
+B256.B454_crit_edge.i.i:                          ; preds = %B256.i.i
+  %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
+  %.pre6.i.i = add i64 %spec.2.089.i.i, 32
+  %.255.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
+  %.256.i.pre.i = load i64, ptr %.255.pre-phi.i.phi.trans.insert.i, align 8
+  br label %B454.i.i
+
+B356.i.i:                                         ; preds = %B152.i.i
+  %.208.i.i = add nsw i64 %spec.2.089.i.i, 16
+  %.209.i.i = inttoptr i64 %.208.i.i to ptr
+  %.210.i.i = load i64, ptr %.209.i.i, align 8
+  %.15.i.i.i = add nsw i64 %.170.i.i, 8
+  %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
+  %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr354.i, align 8
+  %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
+  br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B620.i
+
+B96.i.i.i:                                        ; preds = %B356.i.i
+  %.25.i.i.i = add nsw i64 %.170.i.i, 56
+  %.26.i.i.i = inttoptr i64 %.25.i.i.i to ptr
+  %.27.i.i.i = load i64, ptr %.26.i.i.i, align 8
+  %.33.not.i.i.i = icmp eq i64 %.27.i.i.i, %.178.i.i
+  br i1 %.33.not.i.i.i, label %B192.i.i.i, label %B620.i
+
+B192.i.i.i:                                       ; preds = %B96.i.i.i
+  %.45.i.i.i = add nsw i64 %spec.2.089.i.i, 24
+  %.46.i.i.i = inttoptr i64 %.45.i.i.i to ptr
+  %.47.i.i.i = load i64, ptr %.46.i.i.i, align 8
+  %.52.i.i.i = add nsw i64 %.170.i.i, 24
+  %.53.i.i.i = inttoptr i64 %.52.i.i.i to ptr
+  %.54.i.i.i = load i32, ptr %.53.i.i.i, align 4
+  %.55.i.i.i = sext i32 %.54.i.i.i to i64
+  %.57.not.i.i.i = icmp eq i64 %.47.i.i.i, %.55.i.i.i
+  br i1 %.57.not.i.i.i, label %B288.i.i.i, label %B620.i
+
+B288.i.i.i:                                       ; preds = %B192.i.i.i
+  %.60.i.i.i = add nsw i64 %.170.i.i, 64
+  %.61.i.i.i = inttoptr i64 %.60.i.i.i to ptr
+  %.62.i.i.i = load i32, ptr %.61.i.i.i, align 4
+  %.63.i.i.i = sext i32 %.62.i.i.i to i64
+  %.65.i.i.i = and i64 %.210.i.i, %.63.i.i.i
+  %.67.not.i.i.i = icmp eq i64 %.65.i.i.i, %.210.i.i
+  br i1 %.67.not.i.i.i, label %B342.endif.i.i.i, label %B620.i
+
+B408.i.i.i:                                       ; preds = %B342.endif.i.i.i, %B410.i.i.i
+  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B410.i.i.i ], [ %1, %B342.endif.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B410.i.i.i ], [ %.86.i.i.i, %B342.endif.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B410.i.i.i ], [ %.218.i.i.i, %B342.endif.i.i.i ]
+  %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
+  br i1 %exitcond.not.i.i.i, label %B454.i.i, label %B410.i.i.i
+
+B410.i.i.i:                                       ; preds = %B408.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
+  %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
+  %.215.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
+  %.216.i.i.i = load i64, ptr %.215.i.i.i, align 8
+  %.221.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
+  %.223.not.i.i.i = icmp eq i64 %.216.i.i.i, %.222.i.i.i
+  br i1 %.223.not.i.i.i, label %B408.i.i.i, label %B620.i
+
+B342.endif.i.i.i:                                 ; preds = %B288.i.i.i
+  %.82.i.i.i = add nsw i64 %.170.i.i, 32
+  %.85.i.i.i = inttoptr i64 %.82.i.i.i to ptr
+  %.86.i.i.i = load i64, ptr %.85.i.i.i, align 8
+  %..47.i.i.i = tail call i64 @llvm.smax.i64(i64 %.47.i.i.i, i64 0)
+  %.218.i.i.i = add i64 %spec.2.089.i.i, 32
+  %1 = add nuw nsw i64 %..47.i.i.i, 1
+  br label %B408.i.i.i
+
+B454.i.i:                                         ; preds = %B408.i.i.i, %B256.B454_crit_edge.i.i
+  %.256.i.i = phi i64 [ %.256.i.pre.i, %B256.B454_crit_edge.i.i ], [ %.47.i.i.i, %B408.i.i.i ]
+  %.258.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B454_crit_edge.i.i ], [ %.218.i.i.i, %B408.i.i.i ]
+  %.257.i.i = shl i64 %.256.i.i, 3
+  %.260.i.i = add i64 %.257.i.i, %.258.pre-phi.i.i
+  %exitcond.not.i12.i = icmp eq i64 %.141.i.i, %.164.i
+  br i1 %exitcond.not.i12.i, label %B830.preheader.i, label %B152.i.i
+
+B830.preheader.i:                                 ; preds = %B454.i.i
+  %sunkaddr358.i = getelementptr i8, ptr %sunkaddr354.i, i64 40
+  br label %B830.i
+
+B68.endif.i.i:                                    ; preds = %B576.i
+  %.12886.not.i.i = icmp slt i64 %.164.i, 1
+  br i1 %.12886.not.i.i, label %B966.i, label %B152.lr.ph.i.i
+
+B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
+  %.36.i.i = add nsw i64 %.13.i, 24
+  %.39.i.i = inttoptr i64 %.36.i.i to ptr
+  %.40.i.i = load i64, ptr %.39.i.i, align 8
+  %sunkaddr354.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr353.i = getelementptr i8, ptr %sunkaddr354.i, i64 8
+  br label %B152.i.i
+
+B620.i:                                           ; preds = %B1476.i.i, %B1346.i.i, %B1248.i.i, %B1152.i.i, %B1054.i.i, %B976.i.i, %B2186.i.i, %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %B726.i.i, %B206.i.i, %B68.i.i, %B334.else.if.i, %B576.i
+  %.12.i.i = add nsw i64 %.21.i, 144
+  %.13.i.i = inttoptr i64 %.12.i.i to ptr
+  %.14.i.i = load i64, ptr %.13.i.i, align 8
+  %.16.i.i = icmp eq i64 %.107.sink.i.i, %.14.i.i
+  br i1 %.16.i.i, label %B64.i.i, label %B122.i.i
+
+B64.i.i:                                          ; preds = %B620.i
+  %sunkaddr355.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr356.i = getelementptr i8, ptr %sunkaddr355.i, i64 160
+  store i64 0, ptr %sunkaddr356.i, align 8
+  br label %B620.endif.i
+
+B122.i.i:                                         ; preds = %B620.i
+  %.31.i14.i = add nsw i64 %.21.i, 88
+  %.34.i15.i = inttoptr i64 %.31.i14.i to ptr
+  %.35.i.i = load i64, ptr %.34.i15.i, align 8
+  %.37.i.i = inttoptr i64 %.35.i.i to ptr
+  %.38.i.i = tail call i64 %.37.i.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B620.endif.i
+
+B830.i:                                           ; preds = %B830.i, %B830.preheader.i
+  %lsr.iv345.i = phi i64 [ %lsr.iv.next346.i, %B830.i ], [ %.164.i, %B830.preheader.i ]
+  %lsr.iv343.i = phi i64 [ %lsr.iv.next344.i, %B830.i ], [ %.147.i, %B830.preheader.i ]
+  %.421.i = load i64, ptr %sunkaddr358.i, align 8
+  %.425.i = inttoptr i64 %lsr.iv343.i to ptr
+  %.426.i = load i64, ptr %.425.i, align 8
+  %.427.i = inttoptr i64 %.421.i to ptr
+  %.428.i = tail call i64 %.427.i(i64 %.426.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next344.i = add i64 %lsr.iv343.i, 8
+  %lsr.iv.next346.i = add i64 %lsr.iv345.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next346.i, 0
+  br i1 %exitcond.not.i, label %B966.i, label %B830.i
+
+B966.i:                                           ; preds = %B830.i, %B68.endif.i.i
+  %.71.i32.i = add nsw i64 %.13.i, 80
+  %.72.i.i = inttoptr i64 %.71.i32.i to ptr
+  %.73.i.i = load i64, ptr %.72.i.i, align 8
+  %.75.i33.i = add nsw i64 %.73.i.i, %.141.i
+  %sunkaddr360.i = getelementptr i8, ptr %.20.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr360.i, align 8
+  %.85.i35.i = add nsw i64 %.83.i.i, %.141.i
+  %.91.i.i = add nsw i64 %.13.i, 64
+  %.92.i.i = inttoptr i64 %.91.i.i to ptr
+  %.93.i.i = load i64, ptr %.92.i.i, align 8
+  %.99.i.i = add nsw i64 %.13.i, 72
+  %.100.i.i = inttoptr i64 %.99.i.i to ptr
+  %.101.i.i = load i64, ptr %.100.i.i, align 8
+  %.183263.not.i.i = icmp slt i64 %.101.i.i, 1
+  br i1 %.183263.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
+
+B278.preheader.i.i:                               ; preds = %B966.i
+  %xtraiter.i.i = and i64 %.101.i.i, 3
+  %2 = icmp samesign ult i64 %.101.i.i, 4
+  br i1 %2, label %B278.epil.preheader.i.i, label %B278.preheader.new.i.i
+
+B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
+  %unroll_iter.i.i = and i64 %.101.i.i, 9223372036854775804
+  br label %B278.i.i
+
+B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
+  %lsr.iv341.i = phi i64 [ %lsr.iv.next342.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv341.i.i = phi i64 [ %lsr.iv.next342.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
+  %3 = add i64 %lsr.iv341.i.i, %.141.i
+  %4 = add i64 %lsr.iv341.i.i, %.93.i.i
+  %.227.i.i = inttoptr i64 %4 to ptr
+  %.228.i.i = load i64, ptr %.227.i.i, align 8
+  %.229.i.i = inttoptr i64 %3 to ptr
+  store i64 %.228.i.i, ptr %.229.i.i, align 32
+  %5 = or disjoint i64 %3, 8
+  %6 = add i64 %4, 8
+  %.227.1.i.i = inttoptr i64 %6 to ptr
+  %.228.1.i.i = load i64, ptr %.227.1.i.i, align 8
+  %.229.1.i.i = inttoptr i64 %5 to ptr
+  store i64 %.228.1.i.i, ptr %.229.1.i.i, align 8
+  %7 = or disjoint i64 %3, 16
+  %8 = add i64 %4, 16
+  %.227.2.i.i = inttoptr i64 %8 to ptr
+  %.228.2.i.i = load i64, ptr %.227.2.i.i, align 8
+  %.229.2.i.i = inttoptr i64 %7 to ptr
+  store i64 %.228.2.i.i, ptr %.229.2.i.i, align 16
+  %9 = or disjoint i64 %3, 24
+  %10 = add i64 %4, 24
+  %.227.3.i.i = inttoptr i64 %10 to ptr
+  %.228.3.i.i = load i64, ptr %.227.3.i.i, align 8
+  %.229.3.i.i = inttoptr i64 %9 to ptr
+  store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
+  %lsr.iv.next342.i.i = add nuw i64 %lsr.iv341.i.i, 32
+  %lsr.iv.next342.i = add nsw i64 %lsr.iv341.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next342.i, 0
+  br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
+
+B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B714.i.i
+  %lsr.iv333.i.i = phi i64 [ %.164.i, %B534.lr.ph.i.i ], [ %lsr.iv.next334.i.i, %B714.i.i ]
+  %lsr.iv331.i.i = phi i64 [ %.147.i, %B534.lr.ph.i.i ], [ %lsr.iv.next332.i.i, %B714.i.i ]
+  %lsr.iv329.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next330.i.i, %B714.i.i ]
+  %spec.3.0272.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.436.i.i, %B714.i.i ]
+  %.379.i.i = inttoptr i64 %lsr.iv331.i.i to ptr
+  %.380.i.i = load i64, ptr %.379.i.i, align 8
+  %.391.i.i = inttoptr i64 %spec.3.0272.i.i to ptr
+  %.392.i.i = load i64, ptr %.391.i.i, align 8
+  %.393.i.i = icmp eq i64 %.392.i.i, 0
+  %.402.i.i = add nsw i64 %.380.i.i, 16
+  br i1 %.393.i.i, label %B714.i.i, label %B680.i.i
+
+B680.i.i:                                         ; preds = %B534.i.i
+  %.413.i.i = inttoptr i64 %.402.i.i to ptr
+  %.414.i.i = load i64, ptr %.413.i.i, align 8
+  br label %B714.i.i
+
+B714.i.i:                                         ; preds = %B680.i.i, %B534.i.i
+  %"$phi714.4.2.1.i.i" = phi i64 [ %.414.i.i, %B680.i.i ], [ %.402.i.i, %B534.i.i ]
+  %.420.i.i = inttoptr i64 %lsr.iv329.i.i to ptr
+  store i64 %"$phi714.4.2.1.i.i", ptr %.420.i.i, align 8
+  %.430.i.i = add nsw i64 %spec.3.0272.i.i, 24
+  %.431.i.i = inttoptr i64 %.430.i.i to ptr
+  %.432.i.i = load i64, ptr %.431.i.i, align 8
+  %.433.i.i = shl i64 %.432.i.i, 3
+  %.434.i.i = add i64 %spec.3.0272.i.i, 32
+  %.436.i.i = add i64 %.434.i.i, %.433.i.i
+  %lsr.iv.next330.i.i = add i64 %lsr.iv329.i.i, 8
+  %lsr.iv.next332.i.i = add i64 %lsr.iv331.i.i, 8
+  %lsr.iv.next334.i.i = add nsw i64 %lsr.iv333.i.i, -1
+  %exitcond287.not.i.i = icmp eq i64 %lsr.iv.next334.i.i, 0
+  br i1 %exitcond287.not.i.i, label %B812.endif.i.i, label %B534.i.i
+
+B1126.i.i:                                        ; preds = %B1126.outer.i.i, %B1518.i.i
+  %spec.1.2.0282.i.i = phi i64 [ %.797.i.i, %B1518.i.i ], [ %spec.1.2.0282.ph.i.i, %B1126.outer.i.i ]
+  %.557277280.i.i = phi i64 [ %.564.i.i, %B1518.i.i ], [ %.557277280.ph.i.i, %B1126.outer.i.i ]
+  %.564.i.i = add nuw nsw i64 %.557277280.i.i, 1
+  %.594.i.i = add nsw i64 %spec.1.2.0282.i.i, 24
+  %.595.i.i = inttoptr i64 %.594.i.i to ptr
+  %.596.i.i = load i64, ptr %.595.i.i, align 8
+  %.623.i.i = icmp sgt i64 %.596.i.i, -1
+  br i1 %.623.i.i, label %B172.preheader.i.i.i, label %B1332.i.i
+
+B172.preheader.i.i.i:                             ; preds = %B1126.i.i
+  %.20.i.i.i = load i64, ptr %sunkaddr362.i, align 8
+  %.25.i.i51.i = shl nsw i64 %.596.i.i, 3
+  %.27.i.i52.i = add nsw i64 %.25.i.i51.i, %.147.i
+  %.28.i.i.i = inttoptr i64 %.27.i.i52.i to ptr
+  %.29.i.i.i = load i64, ptr %.28.i.i.i, align 8
+  %.30.i.i.i = add nsw i64 %.29.i.i.i, 16
+  %.31.i.i.i = inttoptr i64 %.30.i.i.i to ptr
+  %.32.i.i.i = load i64, ptr %.31.i.i.i, align 8
+  %storemerge.i.i.i = add nuw i64 %.596.i.i, 1
+  %xtraiter.i.i.i = and i64 %storemerge.i.i.i, 3
+  %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %lcmp.mod.not.i.i.i, label %B172.prol.loopexit.i.i.i, label %B172.prol.i.i.i
+
+B172.prol.i.i.i:                                  ; preds = %B172.preheader.i.i.i, %B172.prol.i.i.i
+  %lsr.iv327.i.i = phi i64 [ %lsr.iv.next328.i.i, %B172.prol.i.i.i ], [ %xtraiter.i.i.i, %B172.preheader.i.i.i ]
+  %spec.3.0127.prol.i.i.i = phi i64 [ %.178.prol.i.i.i, %B172.prol.i.i.i ], [ %.20.i.i.i, %B172.preheader.i.i.i ]
+  %.172.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
+  %.173.prol.i.i.i = inttoptr i64 %.172.prol.i.i.i to ptr
+  %.174.prol.i.i.i = load i64, ptr %.173.prol.i.i.i, align 8
+  %.175.prol.i.i.i = shl i64 %.174.prol.i.i.i, 3
+  %.176.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
+  %.178.prol.i.i.i = add i64 %.176.prol.i.i.i, %.175.prol.i.i.i
+  %lsr.iv.next328.i.i = add nsw i64 %lsr.iv327.i.i, -1
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next328.i.i, 0
+  br i1 %prol.iter.cmp.not.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i, label %B172.prol.i.i.i
+
+B172.prol.loopexit.loopexit.i.i.i:                ; preds = %B172.prol.i.i.i
+  %11 = and i64 %storemerge.i.i.i, -4
+  br label %B172.prol.loopexit.i.i.i
+
+B172.prol.loopexit.i.i.i:                         ; preds = %B172.prol.loopexit.loopexit.i.i.i, %B172.preheader.i.i.i
+  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i.i.i, %B172.preheader.i.i.i ], [ %.178.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
+  %.122122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B172.preheader.i.i.i ], [ %11, %B172.prol.loopexit.loopexit.i.i.i ]
+  %spec.3.0127.lcssa.unr.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i ], [ %spec.3.0127.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
+  %12 = icmp samesign ult i64 %.596.i.i, 3
+  br i1 %12, label %B314.endif.i.i.i, label %B172.preheader1.i.i.i
+
+B172.preheader1.i.i.i:                            ; preds = %B172.prol.loopexit.i.i.i
+  %13 = add nuw i64 %.122122126.unr.i.i.i, 4
+  br label %B172.i.i.i
+
+B172.i.i.i:                                       ; preds = %B172.i.i.i, %B172.preheader1.i.i.i
+  %lsr.iv2.i.i.i = phi i64 [ %13, %B172.preheader1.i.i.i ], [ %lsr.iv.next3.i.i.i, %B172.i.i.i ]
+  %spec.3.0127.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i, %B172.preheader1.i.i.i ], [ %.178.3.i.i.i, %B172.i.i.i ]
+  %.172.i.i.i = add nsw i64 %spec.3.0127.i.i.i, 24
+  %.173.i.i.i = inttoptr i64 %.172.i.i.i to ptr
+  %.174.i.i.i = load i64, ptr %.173.i.i.i, align 8
+  %.175.i.i.i = shl i64 %.174.i.i.i, 3
+  %.176.i.i.i = add i64 %spec.3.0127.i.i.i, 32
+  %.178.i.i.i = add i64 %.176.i.i.i, %.175.i.i.i
+  %.172.1.i.i.i = add nsw i64 %.178.i.i.i, 24
+  %.173.1.i.i.i = inttoptr i64 %.172.1.i.i.i to ptr
+  %.174.1.i.i.i = load i64, ptr %.173.1.i.i.i, align 8
+  %.175.1.i.i.i = shl i64 %.174.1.i.i.i, 3
+  %.176.1.i.i.i = add i64 %.178.i.i.i, 32
+  %.178.1.i.i.i = add i64 %.176.1.i.i.i, %.175.1.i.i.i
+  %.172.2.i.i.i = add nsw i64 %.178.1.i.i.i, 24
+  %.173.2.i.i.i = inttoptr i64 %.172.2.i.i.i to ptr
+  %.174.2.i.i.i = load i64, ptr %.173.2.i.i.i, align 8
+  %.175.2.i.i.i = shl i64 %.174.2.i.i.i, 3
+  %.176.2.i.i.i = add i64 %.175.2.i.i.i, 32
+  %.178.2.i.i.i = add i64 %.176.2.i.i.i, %.178.1.i.i.i
+  %.172.3.i.i.i = add nsw i64 %.178.2.i.i.i, 24
+  %.173.3.i.i.i = inttoptr i64 %.172.3.i.i.i to ptr
+  %.174.3.i.i.i = load i64, ptr %.173.3.i.i.i, align 8
+  %.175.3.i.i.i = shl i64 %.174.3.i.i.i, 3
+  %.176.3.i.i.i = add i64 %.175.3.i.i.i, 32
+  %.178.3.i.i.i = add i64 %.176.3.i.i.i, %.178.2.i.i.i
+  %lsr.iv.next3.i.i.i = add i64 %lsr.iv2.i.i.i, -4
+  %.123.3.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i, 4
+  br i1 %.123.3.i.i.i, label %B172.i.i.i, label %B314.endif.i.i.i
+
+B398.i.i.i:                                       ; preds = %B314.endif.i.i.i, %B630.i.i.i
+  %lsr.iv.i.i53.i = phi i64 [ %lsr.iv.next.i.i54.i, %B630.i.i.i ], [ %.147.i, %B314.endif.i.i.i ]
+  %spec.1.2.0137.i.i.i = phi i64 [ %.388.i.i.i, %B630.i.i.i ], [ %.20.i.i.i, %B314.endif.i.i.i ]
+  %.286132135.i.i.i = phi i64 [ %.293.i.i.i, %B630.i.i.i ], [ 0, %B314.endif.i.i.i ]
+  %.293.i.i.i = add nuw nsw i64 %.286132135.i.i.i, 1
+  %.323.not.i.i.i = icmp eq i64 %.596.i.i, %.286132135.i.i.i
+  br i1 %.323.not.i.i.i, label %B630.i.i.i, label %B412.i.i.i
+
+B412.i.i.i:                                       ; preds = %B398.i.i.i
+  %.328.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i to ptr
+  %.329.i.i.i = load i64, ptr %.328.i.i.i, align 8
+  %.330.not.i.i.i = icmp eq i64 %.329.i.i.i, 0
+  br i1 %.330.not.i.i.i, label %B630.i.i.i, label %B472.i.i.i
+
+B472.i.i.i:                                       ; preds = %B412.i.i.i
+  %.338.i.i.i = inttoptr i64 %lsr.iv.i.i53.i to ptr
+  %.339.i.i.i = load i64, ptr %.338.i.i.i, align 8
+  %.340.i.i.i = add nsw i64 %.339.i.i.i, 16
+  %.341.i.i.i = inttoptr i64 %.340.i.i.i to ptr
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.348.i.i.i = icmp slt i64 %.342.i.i.i, %.167.le.i.i.i
+  br i1 %.348.i.i.i, label %B558.i.i.i, label %B630.i.i.i
+
+B558.i.i.i:                                       ; preds = %B472.i.i.i
+  %.352.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 8
+  %.353.i.i.i = inttoptr i64 %.352.i.i.i to ptr
+  %.354.i.i.i = load i64, ptr %.353.i.i.i, align 8
+  %.356.i.i.i = add nsw i64 %.354.i.i.i, %.342.i.i.i
+  %.360.i.i.i = icmp slt i64 %.32.i.i.i, %.356.i.i.i
+  br i1 %.360.i.i.i, label %B1332.i.i, label %B630.i.i.i
+
+B630.i.i.i:                                       ; preds = %B558.i.i.i, %B472.i.i.i, %B412.i.i.i, %B398.i.i.i
+  %.382.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 24
+  %.383.i.i.i = inttoptr i64 %.382.i.i.i to ptr
+  %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
+  %.385.i.i.i = shl i64 %.384.i.i.i, 3
+  %.386.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
+  %.388.i.i.i = add i64 %.386.i.i.i, %.385.i.i.i
+  %lsr.iv.next.i.i54.i = add i64 %lsr.iv.i.i53.i, 8
+  %exitcond.not.i.i55.i = icmp eq i64 %.164.i, %.293.i.i.i
+  br i1 %exitcond.not.i.i55.i, label %B1224.i.i, label %B398.i.i.i
+
+B314.endif.i.i.i:                                 ; preds = %B172.i.i.i, %B172.prol.loopexit.i.i.i
+  %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B172.prol.loopexit.i.i.i ], [ %.178.2.i.i.i, %B172.i.i.i ]
+  %.163.le.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i, 8
+  %.164.le.i.i.i = inttoptr i64 %.163.le.i.i.i to ptr
+  %.165.le.i.i.i = load i64, ptr %.164.le.i.i.i, align 8
+  %.167.le.i.i.i = add nsw i64 %.165.le.i.i.i, %.32.i.i.i
+  br i1 %.12886.not.i.i, label %B1224.i.i, label %B398.i.i.i
+
+B1224.i.i:                                        ; preds = %B630.i.i.i, %B314.endif.i.i.i
+  %.677.not.i.i = icmp eq i64 %.29.i.i.i, 0
+  br i1 %.677.not.i.i, label %B1332.i.i, label %B1236.i.i
+
+B1236.i.i:                                        ; preds = %B1224.i.i
+  %.693.i56.i = load i64, ptr %sunkaddr364.i, align 8
+  %.695.i.i = inttoptr i64 %.693.i56.i to ptr
+  %.696.i.i = tail call i64 %.695.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.pre244.i.i = add nsw i64 %spec.1.2.0282.i.i, 32
+  %.pre245.i.i = add i64 %spec.1.2.0282.i.i, 40
+  %.pre238.i = inttoptr i64 %.pre244.i.i to ptr
+  br label %B1518.i.i
+
+B1332.i.i:                                        ; preds = %B558.i.i.i, %B1224.i.i, %B1126.i.i
+  %.10.i.i.i = inttoptr i64 %spec.1.2.0282.i.i to ptr
+  %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
+  %.13.i.i.i = add nsw i64 %spec.1.2.0282.i.i, 8
+  %.14.i.i.i = inttoptr i64 %.13.i.i.i to ptr
+  %.15.i.i38.i = load i64, ptr %.14.i.i.i, align 8
+  %.17.i.i39.i = add nsw i64 %spec.1.2.0282.i.i, 32
+  %.18.i1.i.i = inttoptr i64 %.17.i.i39.i to ptr
+  %.19.i2.i.i = load i64, ptr %.18.i1.i.i, align 8
+  %.30.i3.i.i = add i64 %spec.1.2.0282.i.i, 40
+  %.49.i.i.i = icmp sgt i64 %.15.i.i38.i, 131071
+  br i1 %.49.i.i.i, label %B216.i.i.i, label %B528.i.i.i
+
+B216.i.i.i:                                       ; preds = %B1332.i.i
+  %.65.i.i48.i = load i64, ptr %sunkaddr366.i, align 8
+  %.66.not.i.i.i = icmp eq i64 %.65.i.i48.i, 0
+  br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
+
+B276.i.i.i:                                       ; preds = %B216.i.i.i
+  %.72.i.i.i = load i64, ptr %sunkaddr368.i, align 8
+  %.77.i.i.i = load i64, ptr %sunkaddr370.i, align 8
+  %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
+  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i.i, i64 %.15.i.i38.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.85.i.i49.i = icmp eq i64 %.80.i.i.i, 0
+  br i1 %.85.i.i49.i, label %B434.i.i.i, label %B528.i.i.i
+
+B434.i.i.i:                                       ; preds = %B276.i.i.i
+  %.105.i.i.i = load i64, ptr %sunkaddr372.i, align 8
+  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
+  %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1332.endif.i.i
+
+B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1332.i.i
+  %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
+  %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
+  %.118.i.i.i = load i64, ptr %sunkaddr364.i, align 8
+  %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
+  %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.126.i.i.i = load i64, ptr %sunkaddr363.i, align 8
+  %.131.i.i.i = load i64, ptr %sunkaddr377.i, align 8
+  %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
+  %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
+  %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
+  br i1 %.151.not.i.i.i, label %B1332.endif.i.i, label %B780.i.i.i
+
+B780.i.i.i:                                       ; preds = %B528.i.i.i
+  %.154.i.i.i = icmp eq i64 %.138.i.i.i, 0
+  br i1 %.154.i.i.i, label %B1332.endif.thread.i.i, label %B1332.endif.thread228.i.i
+
+B1332.endif.thread.i.i:                           ; preds = %B780.i.i.i
+  %.160.i.i.i = load i64, ptr %sunkaddr379.i, align 8
+  %.167.i.i.i = load i64, ptr %sunkaddr370.i, align 8
+  %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
+  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i38.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1518.thread.i.i
+
+B1332.endif.thread228.i.i:                        ; preds = %B780.i.i.i
+  %.185.i.i.i = load i64, ptr %sunkaddr366.i, align 8
+  %.192.i.i.i = load i64, ptr %sunkaddr364.i, align 8
+  %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
+  %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.196.i.i.i = add nsw i64 %.138.i.i.i, 88
+  %.197.i.i.i = inttoptr i64 %.196.i.i.i to ptr
+  store i64 %.185.i.i.i, ptr %.197.i.i.i, align 8
+  %.200.i.i.i = add nsw i64 %.138.i.i.i, 64
+  %.203.i.i.i = inttoptr i64 %.200.i.i.i to ptr
+  %.204.i.i.i = load i64, ptr %.203.i.i.i, align 8
+  %.205.i.i.i = or i64 %.204.i.i.i, 4
+  store i64 %.205.i.i.i, ptr %.203.i.i.i, align 8
+  br label %B1518.i.i
+
+B1518.i.i:                                        ; preds = %B1332.endif.i.i, %B1332.endif.thread228.i.i, %B1236.i.i
+  %.pre242.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1332.endif.i.i ], [ %.18.i1.i.i, %B1332.endif.thread228.i.i ], [ %.pre238.i, %B1236.i.i ]
+  %.pre243.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1332.endif.i.i ], [ %.30.i3.i.i, %B1332.endif.thread228.i.i ], [ %.pre245.i.i, %B1236.i.i ]
+  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1332.endif.i.i ], [ %.138.i.i.i, %B1332.endif.thread228.i.i ], [ %.29.i.i.i, %B1236.i.i ]
+  %.754238.i.i = shl nsw i64 %.557277280.i.i, 3
+  %.756239.i.i = add nsw i64 %.754238.i.i, %.85.i35.i
+  %.758240.i.i = inttoptr i64 %.756239.i.i to ptr
+  store i64 %made.5.1.ph.i.i, ptr %.758240.i.i, align 8
+  %.765.i40.i = add nsw i64 %.464.i.i, %.557277280.i.i
+  %.768.i.i = shl nsw i64 %.765.i40.i, 3
+  %.770.i.i = add nsw i64 %.768.i.i, %.141.i
+  %.772.i.i = add nsw i64 %made.5.1.ph.i.i, 16
+  %.775.i.i = inttoptr i64 %.772.i.i to ptr
+  %.776.i.i = load i64, ptr %.775.i.i, align 8
+  %.758.i.i = inttoptr i64 %.770.i.i to ptr
+  store i64 %.776.i.i, ptr %.758.i.i, align 8
+  %.793.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i, align 8
+  %.794.i.i = shl i64 %.793.i.i, 3
+  %.797.i.i = add i64 %.794.i.i, %.pre243.pre-phi.i.i
+  %exitcond288.not.i.i = icmp eq i64 %.564.i.i, %.450.i.i
+  br i1 %exitcond288.not.i.i, label %B1602.i.i, label %B1126.i.i
+
+B1518.thread.i.i:                                 ; preds = %B1332.endif.i.i, %B1332.endif.thread.i.i
+  %.754.i.i = shl nsw i64 %.557277280.i.i, 3
+  %.756.i.i = add nsw i64 %.754.i.i, %.85.i35.i
+  %.758251.i.i = inttoptr i64 %.756.i.i to ptr
+  store i64 0, ptr %.758251.i.i, align 8
+  %.793252.i.i = load i64, ptr %.18.i1.i.i, align 8
+  %.794253.i.i = shl i64 %.793252.i.i, 3
+  %.797254.i.i = add i64 %.794253.i.i, %.30.i3.i.i
+  %exitcond288.not255.i.i = icmp eq i64 %.564.i.i, %.450.i.i
+  br i1 %exitcond288.not255.i.i, label %B2034.i.i, label %B1126.outer.i.i
+
+B1602.i.i:                                        ; preds = %B1518.i.i
+  br i1 %.816.not.i.i, label %B2034.i.i, label %B1614.i.i
+
+B1614.i.i:                                        ; preds = %B812.endif.i.i, %B1602.i.i
+  %.822.i.i = add nsw i64 %.13.i, 88
+  %.823.i.i = inttoptr i64 %.822.i.i to ptr
+  %.824.i.i = load i64, ptr %.823.i.i, align 8
+  %.825.not.i.i = icmp eq i64 %.824.i.i, 0
+  br i1 %.825.not.i.i, label %B1948.i.i, label %B1674.i.i
+
+B1674.i.i:                                        ; preds = %B1614.i.i
+  %.829.i.i = add nsw i64 %.21.i, 64
+  %.830.i.i = inttoptr i64 %.829.i.i to ptr
+  %.831.i.i = load i64, ptr %.830.i.i, align 8
+  %.832.i.i = inttoptr i64 %.831.i.i to ptr
+  %.833.i.i = tail call i64 %.832.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.837.i.i = add nsw i64 %.13.i, 48
+  %.840.i.i = inttoptr i64 %.837.i.i to ptr
+  %.841.i.i = load i64, ptr %.840.i.i, align 8
+  %.14.i5.i.i = inttoptr i64 %.841.i.i to ptr
+  %.15.i6.i.i = load i64, ptr %.14.i5.i.i, align 8
+  %.16.i.i41.i = add nsw i64 %.841.i.i, 8
+  %.17.i7.i.i = inttoptr i64 %.16.i.i41.i to ptr
+  %.18.i8.i.i = load i64, ptr %.17.i7.i.i, align 8
+  %.19.i9.i.i = add nsw i64 %.841.i.i, 16
+  %.20.i10.i.i = inttoptr i64 %.19.i9.i.i to ptr
+  %.21.i.i42.i = load i64, ptr %.20.i10.i.i, align 8
+  %.11487.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
+  br i1 %.11487.not.i.i.i, label %B1674.endif.i.i, label %B150.lr.ph.i.i.i
+
+B150.lr.ph.i.i.i:                                 ; preds = %B1674.i.i
+  %.28.i11.i.i = add nsw i64 %.841.i.i, 24
+  %sunkaddr386.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr387.i = getelementptr i8, ptr %sunkaddr386.i, i64 120
+  %14 = inttoptr i64 %.75.i33.i to ptr
+  %sunkaddr389.i = getelementptr i8, ptr %14, i64 8
+  %sunkaddr391.i = getelementptr i8, ptr %14, i64 16
+  %sunkaddr393.i = getelementptr i8, ptr %14, i64 24
+  %sunkaddr395.i = getelementptr i8, ptr %14, i64 32
+  %sunkaddr397.i = getelementptr i8, ptr %sunkaddr386.i, i64 104
+  %sunkaddr399.i = getelementptr i8, ptr %14, i64 40
+  %sunkaddr401.i = getelementptr i8, ptr %sunkaddr386.i, i64 112
+  %sunkaddr403.i = getelementptr i8, ptr %14, i64 48
+  %sunkaddr407.i = getelementptr i8, ptr %sunkaddr386.i, i64 96
+  %sunkaddr409.i = getelementptr i8, ptr %sunkaddr386.i, i64 128
+  br label %B150.i.i.i
+
+B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
+  %at.3.090.i.i.i = phi i64 [ %.28.i11.i.i, %B150.lr.ph.i.i.i ], [ %.354.i17.i.i, %B1022.i.i.i ]
+  %.1138389.i.i.i = phi i64 [ %.15.i6.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1022.i.i.i ]
+  %.123.i.i.i = add nsw i64 %.1138389.i.i.i, -1
+  %.153.i.i.i = inttoptr i64 %at.3.090.i.i.i to ptr
+  %.154.i12.i.i = load i64, ptr %.153.i.i.i, align 8
+  %arg.steps.fr.i.i.i.i = freeze i64 %.154.i12.i.i
+  %.156.i.i.i = add nsw i64 %at.3.090.i.i.i, 8
+  %.157.i.i.i = inttoptr i64 %.156.i.i.i to ptr
+  %.158.i13.i.i = load i64, ptr %.157.i.i.i, align 8
+  %.160.i14.i.i = add nsw i64 %at.3.090.i.i.i, 16
+  %.161.i.i.i = inttoptr i64 %.160.i14.i.i to ptr
+  %.162.i.i.i = load i64, ptr %.161.i.i.i, align 8
+  %.164.i.i.i = add nsw i64 %at.3.090.i.i.i, 24
+  %.165.i.i.i = inttoptr i64 %.164.i.i.i to ptr
+  %.166.i15.i.i = load i64, ptr %.165.i.i.i, align 8
+  %.202.i.i.i = add nsw i64 %at.3.090.i.i.i, 32
+  %.208.not.i.i.i = icmp eq i64 %.162.i.i.i, 0
+  br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
+
+B336.i.i.i:                                       ; preds = %B150.i.i.i
+  %.214.i.i.i = load i64, ptr %sunkaddr387.i, align 8
+  %.215.i.i43.i = icmp sgt i64 %.214.i.i.i, 1
+  br i1 %.215.i.i43.i, label %B398.endif.i.i.i, label %B980.i.i.i
+
+B980.i.i.i:                                       ; preds = %B336.i.i.i, %B150.i.i.i
+  %.28.i.i.i.i = icmp sgt i64 %.158.i13.i.i, 0
+  br i1 %.28.i.i.i.i, label %B26.preheader.i.i.i.i, label %B1022.i.i.i
+
+B26.preheader.i.i.i.i:                            ; preds = %B980.i.i.i
+  %.arg.steps.i.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i.i.i, i64 0)
+  %.138131.not.i.i.i.i = icmp slt i64 %arg.steps.fr.i.i.i.i, 1
+  br i1 %.138131.not.i.i.i.i, label %B1022.i.i.i, label %B26.us.preheader.i.i.i.i
+
+B26.us.preheader.i.i.i.i:                         ; preds = %B26.preheader.i.i.i.i
+  %.34.i.i.i.i = icmp eq i64 %arg.steps.fr.i.i.i.i, 1
+  br i1 %.34.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B26.us.i.i.i.i
+
+B88.endif.us.us.i.i.i.i:                          ; preds = %B26.us.preheader.i.i.i.i, %B518.us.us.i.i.i.i
+  %at.4.1134.us.us.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.202.i.i.i, %B26.us.preheader.i.i.i.i ]
+  %.137125133.us.us.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.arg.steps.i.i.i.i, %B26.us.preheader.i.i.i.i ]
+  %.147.us.us.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i, -1
+  %.177.us.us.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i to ptr
+  %.178.us.us.i.i.i.i = load i64, ptr %.177.us.us.i.i.i.i, align 8
+  %.180.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 8
+  %.181.us.us.i.i.i.i = inttoptr i64 %.180.us.us.i.i.i.i to ptr
+  %.182.us.us.i.i.i.i = load i64, ptr %.181.us.us.i.i.i.i, align 8
+  %.184.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 16
+  %.185.us.us.i.i.i.i = inttoptr i64 %.184.us.us.i.i.i.i to ptr
+  %.186.us.us.i.i.i.i = load i64, ptr %.185.us.us.i.i.i.i, align 8
+  %.195.us.us.i.i.i.i = add nsw i64 %at.4.1134.us.us.i.i.i.i, 24
+  %.280119.us.not.us.i.i.i.i = icmp slt i64 %.182.us.us.i.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.preheader.i.i.i.i
+
+B250.us.us.preheader.i.i.i.i:                     ; preds = %B88.endif.us.us.i.i.i.i
+  %15 = icmp eq i64 %.182.us.us.i.i.i.i, 1
+  br i1 %15, label %B250.us.us.epil.preheader.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i
+
+B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheader.i.i.i.i
+  %16 = and i64 %.182.us.us.i.i.i.i, 9223372036854775806
+  br label %B250.us.us.i.i.i.i
+
+B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
+  %lsr.iv338.i = phi i64 [ %lsr.iv.next339.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i33.i, %B250.us.us.preheader.new.i.i.i.i ]
+  %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
+  %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
+  %.336.us.us.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i, align 8
+  %.337.us.us.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i, 3
+  %.339.us.us.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i, %.141.i
+  %.340.us.us.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i to ptr
+  %.341.us.us.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i, align 8
+  %17 = add i64 %at.5.2122.us.us.i.i.i.i, 8
+  %.344.us.us.i.i.i.i = inttoptr i64 %17 to ptr
+  %.345.us.us.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i, align 8
+  %.347.us.us.i.i.i.i = add i64 %.345.us.us.i.i.i.i, %.341.us.us.i.i.i.i
+  %.348.us.us.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
+  store i64 %.347.us.us.i.i.i.i, ptr %.348.us.us.i.i.i.i, align 8
+  %18 = add i64 %at.5.2122.us.us.i.i.i.i, 32
+  %.335.us.us.1.i.i.i.i = inttoptr i64 %18 to ptr
+  %.336.us.us.1.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i, align 8
+  %.337.us.us.1.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i, 3
+  %.339.us.us.1.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i, %.141.i
+  %.340.us.us.1.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i to ptr
+  %.341.us.us.1.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i, align 8
+  %19 = add i64 %at.5.2122.us.us.i.i.i.i, 40
+  %.344.us.us.1.i.i.i.i = inttoptr i64 %19 to ptr
+  %.345.us.us.1.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i, align 8
+  %.347.us.us.1.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i, %.341.us.us.1.i.i.i.i
+  %20 = add i64 %lsr.iv.i.i.i.i, 8
+  %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
+  store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
+  %lsr.iv.next339.i = add i64 %lsr.iv338.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next339.i, 0
+  %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
+  %22 = add i64 %lsr.iv.i.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
+
+B518.us.us.loopexit.unr-lcssa.i.i.i.i:            ; preds = %B250.us.us.i.i.i.i
+  %23 = and i64 %.182.us.us.i.i.i.i, 1
+  %lcmp.mod.not.i.i.i.i = icmp eq i64 %23, 0
+  br i1 %lcmp.mod.not.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i
+
+B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B250.us.us.preheader.i.i.i.i
+  %at.5.2122.us.us.epil.init.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
+  %.286118120.us.us.epil.init.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i ], [ %16, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
+  %.331.us.us.epil.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i, 3
+  %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.75.i33.i
+  %.335.us.us.epil.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i to ptr
+  %.336.us.us.epil.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i, align 8
+  %.337.us.us.epil.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i, 3
+  %.339.us.us.epil.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i, %.141.i
+  %.340.us.us.epil.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i to ptr
+  %.341.us.us.epil.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i, align 8
+  %.343.us.us.epil.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i, 8
+  %.344.us.us.epil.i.i.i.i = inttoptr i64 %.343.us.us.epil.i.i.i.i to ptr
+  %.345.us.us.epil.i.i.i.i = load i64, ptr %.344.us.us.epil.i.i.i.i, align 8
+  %.347.us.us.epil.i.i.i.i = add i64 %.345.us.us.epil.i.i.i.i, %.341.us.us.epil.i.i.i.i
+  %.348.us.us.epil.i.i.i.i = inttoptr i64 %.333.us.us.epil.i.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i.i.i, ptr %.348.us.us.epil.i.i.i.i, align 8
+  %.352.us.us.epil.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i, 32
+  br label %B518.us.us.i.i.i.i
+
+B518.us.us.i.i.i.i:                               ; preds = %B250.us.us.epil.preheader.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B88.endif.us.us.i.i.i.i
+  %at.5.2.lcssa.us.us.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B88.endif.us.us.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
+  %.370.us.us.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i to ptr
+  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.75.i33.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i13.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i, 1
+  br i1 %.138.us.us.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B1022.i.i.i
+
+B26.us.i.i.i.i:                                   ; preds = %B26.us.preheader.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i
+  %chunk.2.0.us.i.i.i.i = phi i64 [ %.42.us.i.i.i.i, %B86.B566_crit_edge.us.i.i.i.i ], [ 0, %B26.us.preheader.i.i.i.i ]
+  %.42.us.i.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i.i.i, 1
+  br label %B88.endif.us.i.i.i.i
+
+B88.endif.us.i.i.i.i:                             ; preds = %B518.us.i.i.i.i, %B26.us.i.i.i.i
+  %at.4.1134.us.i.i.i.i = phi i64 [ %.202.i.i.i, %B26.us.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i, %B518.us.i.i.i.i ]
+  %.137125133.us.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i, %B26.us.i.i.i.i ], [ %.147.us.i.i.i.i, %B518.us.i.i.i.i ]
+  %.147.us.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i, -1
+  %.177.us.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i to ptr
+  %.178.us.i.i.i.i = load i64, ptr %.177.us.i.i.i.i, align 8
+  %.180.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 8
+  %.181.us.i.i.i.i = inttoptr i64 %.180.us.i.i.i.i to ptr
+  %.182.us.i.i.i.i = load i64, ptr %.181.us.i.i.i.i, align 8
+  %.184.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 16
+  %.185.us.i.i.i.i = inttoptr i64 %.184.us.i.i.i.i to ptr
+  %.186.us.i.i.i.i = load i64, ptr %.185.us.i.i.i.i, align 8
+  %.195.us.i.i.i.i = add nsw i64 %at.4.1134.us.i.i.i.i, 24
+  %.280119.us.not.i.i.i.i = icmp slt i64 %.182.us.i.i.i.i, 1
+  br i1 %.280119.us.not.i.i.i.i, label %B518.us.i.i.i.i, label %B250.us.i.i.i.i
+
+B518.us.i.i.i.i:                                  ; preds = %B250.us.i.i.i.i, %B88.endif.us.i.i.i.i
+  %at.5.2.lcssa.us.i.i.i.i = phi i64 [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ], [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ]
+  %.370.us.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i to ptr
+  %.371.us.i.i.i.i = tail call i64 %.370.us.i.i.i.i(i64 %.75.i33.i, i64 %.186.us.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i, i64 %.42.us.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i, 1
+  br i1 %.138.us.i.i.i.i, label %B88.endif.us.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i
+
+B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.i, %B250.us.i.i.i.i
+  %lsr.iv15.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i, %B250.us.i.i.i.i ], [ %.182.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
+  %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.75.i33.i, %B88.endif.us.i.i.i.i ]
+  %at.5.2122.us.i.i.i.i = phi i64 [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ], [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
+  %24 = add i64 %at.5.2122.us.i.i.i.i, 16
+  %.326.us.i.i.i.i = inttoptr i64 %24 to ptr
+  %.327.us.i.i.i.i = load i64, ptr %.326.us.i.i.i.i, align 8
+  %25 = mul i64 %chunk.2.0.us.i.i.i.i, %.327.us.i.i.i.i
+  %.335.us.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i to ptr
+  %.336.us.i.i.i.i = load i64, ptr %.335.us.i.i.i.i, align 8
+  %.337.us.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i, 3
+  %.339.us.i.i.i.i = add nsw i64 %.337.us.i.i.i.i, %.141.i
+  %.340.us.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i to ptr
+  %.341.us.i.i.i.i = load i64, ptr %.340.us.i.i.i.i, align 8
+  %26 = add i64 %at.5.2122.us.i.i.i.i, 8
+  %.344.us.i.i.i.i = inttoptr i64 %26 to ptr
+  %.345.us.i.i.i.i = load i64, ptr %.344.us.i.i.i.i, align 8
+  %.346.us.i.i.i.i = sub i64 %.341.us.i.i.i.i, %25
+  %.347.us.i.i.i.i = add i64 %.346.us.i.i.i.i, %.345.us.i.i.i.i
+  %.348.us.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i to ptr
+  store i64 %.347.us.i.i.i.i, ptr %.348.us.i.i.i.i, align 8
+  %.352.us.i.i.i.i = add i64 %at.5.2122.us.i.i.i.i, 32
+  %lsr.iv.next14.i.i.i.i = add i64 %lsr.iv13.i.i.i.i, 8
+  %lsr.iv.next16.i.i.i.i = add i64 %lsr.iv15.i.i.i.i, -1
+  %exitcond.not.i.i.i.i = icmp eq i64 %lsr.iv.next16.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i.i, label %B518.us.i.i.i.i, label %B250.us.i.i.i.i
+
+B86.B566_crit_edge.us.i.i.i.i:                    ; preds = %B518.us.i.i.i.i
+  %exitcond.not3.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i, %.158.i13.i.i
+  br i1 %exitcond.not3.i.i.i.i, label %B1022.i.i.i, label %B26.us.i.i.i.i
+
+B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.us.i.i.i.i, %B518.us.us.i.i.i.i, %B398.endif.i.i.i, %B26.preheader.i.i.i.i, %B980.i.i.i
+  %.350.i.i.i = shl nsw i64 %.166.i15.i.i, 3
+  %.354.i17.i.i = add nsw i64 %.350.i.i.i, %.202.i.i.i
+  %.114.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i, 1
+  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1674.endif.i.i
+
+B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
+  store i64 %.202.i.i.i, ptr %14, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr389.i, align 8
+  store i64 %.158.i13.i.i, ptr %sunkaddr391.i, align 8
+  store i64 %.141.i, ptr %sunkaddr393.i, align 8
+  store i64 %.21.i.i42.i, ptr %sunkaddr395.i, align 8
+  %.249.i.i.i = load i64, ptr %sunkaddr397.i, align 8
+  store i64 %.249.i.i.i, ptr %sunkaddr399.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr401.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr403.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr387.i, align 8
+  %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
+  %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
+  %.304.i.i.i = load i64, ptr %sunkaddr407.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr409.i, align 8
+  %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
+  %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i33.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i.i.i
+
+B1948.i.i:                                        ; preds = %B1614.i.i
+  %.886.i.i = add nsw i64 %.13.i, 48
+  %.889.i.i = inttoptr i64 %.886.i.i to ptr
+  %.890.i.i = load i64, ptr %.889.i.i, align 8
+  %.14.i20.i.i = inttoptr i64 %.890.i.i to ptr
+  %.15.i21.i.i = load i64, ptr %.14.i20.i.i, align 8
+  %.16.i22.i.i = add nsw i64 %.890.i.i, 8
+  %.17.i23.i.i = inttoptr i64 %.16.i22.i.i to ptr
+  %.18.i24.i.i = load i64, ptr %.17.i23.i.i, align 8
+  %.19.i25.i.i = add nsw i64 %.890.i.i, 16
+  %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
+  %.21.i27.i.i = load i64, ptr %.20.i26.i.i, align 8
+  %.11487.not.i28.i.i = icmp slt i64 %.15.i21.i.i, 1
+  br i1 %.11487.not.i28.i.i, label %B1018.i, label %B150.lr.ph.i29.i.i
+
+B150.lr.ph.i29.i.i:                               ; preds = %B1948.i.i
+  %.28.i30.i.i = add nsw i64 %.890.i.i, 24
+  %sunkaddr410.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr411.i = getelementptr i8, ptr %sunkaddr410.i, i64 120
+  %27 = inttoptr i64 %.75.i33.i to ptr
+  %sunkaddr413.i = getelementptr i8, ptr %27, i64 8
+  %sunkaddr415.i = getelementptr i8, ptr %27, i64 16
+  %sunkaddr417.i = getelementptr i8, ptr %27, i64 24
+  %sunkaddr419.i = getelementptr i8, ptr %27, i64 32
+  %sunkaddr421.i = getelementptr i8, ptr %sunkaddr410.i, i64 104
+  %sunkaddr423.i = getelementptr i8, ptr %27, i64 40
+  %sunkaddr425.i = getelementptr i8, ptr %sunkaddr410.i, i64 112
+  %sunkaddr427.i = getelementptr i8, ptr %27, i64 48
+  %sunkaddr431.i = getelementptr i8, ptr %sunkaddr410.i, i64 96
+  %sunkaddr433.i = getelementptr i8, ptr %sunkaddr410.i, i64 128
+  br label %B150.i31.i.i
+
+B150.i31.i.i:                                     ; preds = %B1022.i56.i.i, %B150.lr.ph.i29.i.i
+  %at.3.090.i32.i.i = phi i64 [ %.28.i30.i.i, %B150.lr.ph.i29.i.i ], [ %.354.i58.i.i, %B1022.i56.i.i ]
+  %.1138389.i33.i.i = phi i64 [ %.15.i21.i.i, %B150.lr.ph.i29.i.i ], [ %.123.i34.i.i, %B1022.i56.i.i ]
+  %.123.i34.i.i = add nsw i64 %.1138389.i33.i.i, -1
+  %.153.i35.i.i = inttoptr i64 %at.3.090.i32.i.i to ptr
+  %.154.i36.i.i = load i64, ptr %.153.i35.i.i, align 8
+  %arg.steps.fr.i.i37.i.i = freeze i64 %.154.i36.i.i
+  %.156.i38.i.i = add nsw i64 %at.3.090.i32.i.i, 8
+  %.157.i39.i.i = inttoptr i64 %.156.i38.i.i to ptr
+  %.158.i40.i.i = load i64, ptr %.157.i39.i.i, align 8
+  %.160.i41.i.i = add nsw i64 %at.3.090.i32.i.i, 16
+  %.161.i42.i.i = inttoptr i64 %.160.i41.i.i to ptr
+  %.162.i43.i.i = load i64, ptr %.161.i42.i.i, align 8
+  %.164.i44.i.i = add nsw i64 %at.3.090.i32.i.i, 24
+  %.165.i45.i.i = inttoptr i64 %.164.i44.i.i to ptr
+  %.166.i46.i.i = load i64, ptr %.165.i45.i.i, align 8
+  %.202.i47.i.i = add nsw i64 %at.3.090.i32.i.i, 32
+  %.208.not.i48.i.i = icmp eq i64 %.162.i43.i.i, 0
+  br i1 %.208.not.i48.i.i, label %B980.i54.i.i, label %B336.i49.i.i
+
+B336.i49.i.i:                                     ; preds = %B150.i31.i.i
+  %.214.i52.i.i = load i64, ptr %sunkaddr411.i, align 8
+  %.215.i53.i.i = icmp sgt i64 %.214.i52.i.i, 1
+  br i1 %.215.i53.i.i, label %B398.endif.i180.i.i, label %B980.i54.i.i
+
+B980.i54.i.i:                                     ; preds = %B336.i49.i.i, %B150.i31.i.i
+  %.28.i.i55.i.i = icmp sgt i64 %.158.i40.i.i, 0
+  br i1 %.28.i.i55.i.i, label %B26.preheader.i.i60.i.i, label %B1022.i56.i.i
+
+B26.preheader.i.i60.i.i:                          ; preds = %B980.i54.i.i
+  %.arg.steps.i.i61.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i, i64 0)
+  %.138131.not.i.i62.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i, 1
+  br i1 %.138131.not.i.i62.i.i, label %B1022.i56.i.i, label %B26.us.preheader.i.i63.i.i
+
+B26.us.preheader.i.i63.i.i:                       ; preds = %B26.preheader.i.i60.i.i
+  %.34.i.i64.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i, 1
+  br i1 %.34.i.i64.i.i, label %B88.endif.us.us.i.i113.i.i, label %B26.us.i.i66.i.i
+
+B88.endif.us.us.i.i113.i.i:                       ; preds = %B26.us.preheader.i.i63.i.i, %B518.us.us.i.i175.i.i
+  %at.4.1134.us.us.i.i114.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i176.i.i, %B518.us.us.i.i175.i.i ], [ %.202.i47.i.i, %B26.us.preheader.i.i63.i.i ]
+  %.137125133.us.us.i.i115.i.i = phi i64 [ %.147.us.us.i.i116.i.i, %B518.us.us.i.i175.i.i ], [ %.arg.steps.i.i61.i.i, %B26.us.preheader.i.i63.i.i ]
+  %.147.us.us.i.i116.i.i = add nsw i64 %.137125133.us.us.i.i115.i.i, -1
+  %.177.us.us.i.i117.i.i = inttoptr i64 %at.4.1134.us.us.i.i114.i.i to ptr
+  %.178.us.us.i.i118.i.i = load i64, ptr %.177.us.us.i.i117.i.i, align 8
+  %.180.us.us.i.i119.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i, 8
+  %.181.us.us.i.i120.i.i = inttoptr i64 %.180.us.us.i.i119.i.i to ptr
+  %.182.us.us.i.i121.i.i = load i64, ptr %.181.us.us.i.i120.i.i, align 8
+  %.184.us.us.i.i122.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i, 16
+  %.185.us.us.i.i123.i.i = inttoptr i64 %.184.us.us.i.i122.i.i to ptr
+  %.186.us.us.i.i124.i.i = load i64, ptr %.185.us.us.i.i123.i.i, align 8
+  %.195.us.us.i.i125.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i, 24
+  %.280119.us.not.us.i.i126.i.i = icmp slt i64 %.182.us.us.i.i121.i.i, 1
+  br i1 %.280119.us.not.us.i.i126.i.i, label %B518.us.us.i.i175.i.i, label %B250.us.us.preheader.i.i127.i.i
+
+B250.us.us.preheader.i.i127.i.i:                  ; preds = %B88.endif.us.us.i.i113.i.i
+  %28 = icmp eq i64 %.182.us.us.i.i121.i.i, 1
+  br i1 %28, label %B250.us.us.epil.preheader.i.i158.i.i, label %B250.us.us.preheader.new.i.i128.i.i
+
+B250.us.us.preheader.new.i.i128.i.i:              ; preds = %B250.us.us.preheader.i.i127.i.i
+  %29 = and i64 %.182.us.us.i.i121.i.i, 9223372036854775806
+  br label %B250.us.us.i.i130.i.i
+
+B250.us.us.i.i130.i.i:                            ; preds = %B250.us.us.i.i130.i.i, %B250.us.us.preheader.new.i.i128.i.i
+  %lsr.iv336.i = phi i64 [ %lsr.iv.next337.i, %B250.us.us.i.i130.i.i ], [ %29, %B250.us.us.preheader.new.i.i128.i.i ]
+  %lsr.iv.i.i132.i.i = phi i64 [ %35, %B250.us.us.i.i130.i.i ], [ %.75.i33.i, %B250.us.us.preheader.new.i.i128.i.i ]
+  %at.5.2122.us.us.i.i133.i.i = phi i64 [ %34, %B250.us.us.i.i130.i.i ], [ %.195.us.us.i.i125.i.i, %B250.us.us.preheader.new.i.i128.i.i ]
+  %.335.us.us.i.i134.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i to ptr
+  %.336.us.us.i.i135.i.i = load i64, ptr %.335.us.us.i.i134.i.i, align 8
+  %.337.us.us.i.i136.i.i = shl nsw i64 %.336.us.us.i.i135.i.i, 3
+  %.339.us.us.i.i137.i.i = add nsw i64 %.337.us.us.i.i136.i.i, %.141.i
+  %.340.us.us.i.i138.i.i = inttoptr i64 %.339.us.us.i.i137.i.i to ptr
+  %.341.us.us.i.i139.i.i = load i64, ptr %.340.us.us.i.i138.i.i, align 8
+  %30 = add i64 %at.5.2122.us.us.i.i133.i.i, 8
+  %.344.us.us.i.i140.i.i = inttoptr i64 %30 to ptr
+  %.345.us.us.i.i141.i.i = load i64, ptr %.344.us.us.i.i140.i.i, align 8
+  %.347.us.us.i.i142.i.i = add i64 %.345.us.us.i.i141.i.i, %.341.us.us.i.i139.i.i
+  %.348.us.us.i.i143.i.i = inttoptr i64 %lsr.iv.i.i132.i.i to ptr
+  store i64 %.347.us.us.i.i142.i.i, ptr %.348.us.us.i.i143.i.i, align 8
+  %31 = add i64 %at.5.2122.us.us.i.i133.i.i, 32
+  %.335.us.us.1.i.i144.i.i = inttoptr i64 %31 to ptr
+  %.336.us.us.1.i.i145.i.i = load i64, ptr %.335.us.us.1.i.i144.i.i, align 8
+  %.337.us.us.1.i.i146.i.i = shl nsw i64 %.336.us.us.1.i.i145.i.i, 3
+  %.339.us.us.1.i.i147.i.i = add nsw i64 %.337.us.us.1.i.i146.i.i, %.141.i
+  %.340.us.us.1.i.i148.i.i = inttoptr i64 %.339.us.us.1.i.i147.i.i to ptr
+  %.341.us.us.1.i.i149.i.i = load i64, ptr %.340.us.us.1.i.i148.i.i, align 8
+  %32 = add i64 %at.5.2122.us.us.i.i133.i.i, 40
+  %.344.us.us.1.i.i150.i.i = inttoptr i64 %32 to ptr
+  %.345.us.us.1.i.i151.i.i = load i64, ptr %.344.us.us.1.i.i150.i.i, align 8
+  %.347.us.us.1.i.i152.i.i = add i64 %.345.us.us.1.i.i151.i.i, %.341.us.us.1.i.i149.i.i
+  %33 = add i64 %lsr.iv.i.i132.i.i, 8
+  %.348.us.us.1.i.i153.i.i = inttoptr i64 %33 to ptr
+  store i64 %.347.us.us.1.i.i152.i.i, ptr %.348.us.us.1.i.i153.i.i, align 8
+  %lsr.iv.next337.i = add i64 %lsr.iv336.i, -2
+  %niter.ncmp.1.i.i155.i.i = icmp eq i64 %lsr.iv.next337.i, 0
+  %34 = add i64 %at.5.2122.us.us.i.i133.i.i, 64
+  %35 = add i64 %lsr.iv.i.i132.i.i, 16
+  br i1 %niter.ncmp.1.i.i155.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, label %B250.us.us.i.i130.i.i
+
+B518.us.us.loopexit.unr-lcssa.i.i156.i.i:         ; preds = %B250.us.us.i.i130.i.i
+  %36 = and i64 %.182.us.us.i.i121.i.i, 1
+  %lcmp.mod.not.i.i157.i.i = icmp eq i64 %36, 0
+  br i1 %lcmp.mod.not.i.i157.i.i, label %B518.us.us.i.i175.i.i, label %B250.us.us.epil.preheader.i.i158.i.i
+
+B250.us.us.epil.preheader.i.i158.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, %B250.us.us.preheader.i.i127.i.i
+  %at.5.2122.us.us.epil.init.i.i159.i.i = phi i64 [ %.195.us.us.i.i125.i.i, %B250.us.us.preheader.i.i127.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
+  %.286118120.us.us.epil.init.i.i160.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i127.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
+  %.331.us.us.epil.i.i161.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i160.i.i, 3
+  %.333.us.us.epil.i.i162.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i, %.75.i33.i
+  %.335.us.us.epil.i.i163.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i159.i.i to ptr
+  %.336.us.us.epil.i.i164.i.i = load i64, ptr %.335.us.us.epil.i.i163.i.i, align 8
+  %.337.us.us.epil.i.i165.i.i = shl nsw i64 %.336.us.us.epil.i.i164.i.i, 3
+  %.339.us.us.epil.i.i166.i.i = add nsw i64 %.337.us.us.epil.i.i165.i.i, %.141.i
+  %.340.us.us.epil.i.i167.i.i = inttoptr i64 %.339.us.us.epil.i.i166.i.i to ptr
+  %.341.us.us.epil.i.i168.i.i = load i64, ptr %.340.us.us.epil.i.i167.i.i, align 8
+  %.343.us.us.epil.i.i169.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i, 8
+  %.344.us.us.epil.i.i170.i.i = inttoptr i64 %.343.us.us.epil.i.i169.i.i to ptr
+  %.345.us.us.epil.i.i171.i.i = load i64, ptr %.344.us.us.epil.i.i170.i.i, align 8
+  %.347.us.us.epil.i.i172.i.i = add i64 %.345.us.us.epil.i.i171.i.i, %.341.us.us.epil.i.i168.i.i
+  %.348.us.us.epil.i.i173.i.i = inttoptr i64 %.333.us.us.epil.i.i162.i.i to ptr
+  store i64 %.347.us.us.epil.i.i172.i.i, ptr %.348.us.us.epil.i.i173.i.i, align 8
+  %.352.us.us.epil.i.i174.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i, 32
+  br label %B518.us.us.i.i175.i.i
+
+B518.us.us.i.i175.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i158.i.i, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, %B88.endif.us.us.i.i113.i.i
+  %at.5.2.lcssa.us.us.i.i176.i.i = phi i64 [ %.195.us.us.i.i125.i.i, %B88.endif.us.us.i.i113.i.i ], [ %.352.us.us.epil.i.i174.i.i, %B250.us.us.epil.preheader.i.i158.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
+  %.370.us.us.i.i177.i.i = inttoptr i64 %.178.us.us.i.i118.i.i to ptr
+  %.371.us.us.i.i178.i.i = tail call i64 %.370.us.us.i.i177.i.i(i64 %.75.i33.i, i64 %.186.us.us.i.i124.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i179.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i115.i.i, 1
+  br i1 %.138.us.us.i.i179.i.i, label %B88.endif.us.us.i.i113.i.i, label %B1022.i56.i.i
+
+B26.us.i.i66.i.i:                                 ; preds = %B26.us.preheader.i.i63.i.i, %B86.B566_crit_edge.us.i.i110.i.i
+  %chunk.2.0.us.i.i67.i.i = phi i64 [ %.42.us.i.i68.i.i, %B86.B566_crit_edge.us.i.i110.i.i ], [ 0, %B26.us.preheader.i.i63.i.i ]
+  %.42.us.i.i68.i.i = add nuw nsw i64 %chunk.2.0.us.i.i67.i.i, 1
+  br label %B88.endif.us.i.i69.i.i
+
+B88.endif.us.i.i69.i.i:                           ; preds = %B518.us.i.i105.i.i, %B26.us.i.i66.i.i
+  %at.4.1134.us.i.i70.i.i = phi i64 [ %.202.i47.i.i, %B26.us.i.i66.i.i ], [ %at.5.2.lcssa.us.i.i106.i.i, %B518.us.i.i105.i.i ]
+  %.137125133.us.i.i71.i.i = phi i64 [ %.arg.steps.i.i61.i.i, %B26.us.i.i66.i.i ], [ %.147.us.i.i72.i.i, %B518.us.i.i105.i.i ]
+  %.147.us.i.i72.i.i = add nsw i64 %.137125133.us.i.i71.i.i, -1
+  %.177.us.i.i73.i.i = inttoptr i64 %at.4.1134.us.i.i70.i.i to ptr
+  %.178.us.i.i74.i.i = load i64, ptr %.177.us.i.i73.i.i, align 8
+  %.180.us.i.i75.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i, 8
+  %.181.us.i.i76.i.i = inttoptr i64 %.180.us.i.i75.i.i to ptr
+  %.182.us.i.i77.i.i = load i64, ptr %.181.us.i.i76.i.i, align 8
+  %.184.us.i.i78.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i, 16
+  %.185.us.i.i79.i.i = inttoptr i64 %.184.us.i.i78.i.i to ptr
+  %.186.us.i.i80.i.i = load i64, ptr %.185.us.i.i79.i.i, align 8
+  %.195.us.i.i81.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i, 24
+  %.280119.us.not.i.i82.i.i = icmp slt i64 %.182.us.i.i77.i.i, 1
+  br i1 %.280119.us.not.i.i82.i.i, label %B518.us.i.i105.i.i, label %B250.us.i.i84.i.i
+
+B518.us.i.i105.i.i:                               ; preds = %B250.us.i.i84.i.i, %B88.endif.us.i.i69.i.i
+  %at.5.2.lcssa.us.i.i106.i.i = phi i64 [ %.195.us.i.i81.i.i, %B88.endif.us.i.i69.i.i ], [ %.352.us.i.i101.i.i, %B250.us.i.i84.i.i ]
+  %.370.us.i.i107.i.i = inttoptr i64 %.178.us.i.i74.i.i to ptr
+  %.371.us.i.i108.i.i = tail call i64 %.370.us.i.i107.i.i(i64 %.75.i33.i, i64 %.186.us.i.i80.i.i, i64 %chunk.2.0.us.i.i67.i.i, i64 %.42.us.i.i68.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i109.i.i = icmp sgt i64 %.137125133.us.i.i71.i.i, 1
+  br i1 %.138.us.i.i109.i.i, label %B88.endif.us.i.i69.i.i, label %B86.B566_crit_edge.us.i.i110.i.i
+
+B250.us.i.i84.i.i:                                ; preds = %B88.endif.us.i.i69.i.i, %B250.us.i.i84.i.i
+  %lsr.iv15.i.i85.i.i = phi i64 [ %lsr.iv.next16.i.i103.i.i, %B250.us.i.i84.i.i ], [ %.182.us.i.i77.i.i, %B88.endif.us.i.i69.i.i ]
+  %lsr.iv13.i.i86.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i, %B250.us.i.i84.i.i ], [ %.75.i33.i, %B88.endif.us.i.i69.i.i ]
+  %at.5.2122.us.i.i87.i.i = phi i64 [ %.352.us.i.i101.i.i, %B250.us.i.i84.i.i ], [ %.195.us.i.i81.i.i, %B88.endif.us.i.i69.i.i ]
+  %37 = add i64 %at.5.2122.us.i.i87.i.i, 16
+  %.326.us.i.i88.i.i = inttoptr i64 %37 to ptr
+  %.327.us.i.i89.i.i = load i64, ptr %.326.us.i.i88.i.i, align 8
+  %38 = mul i64 %chunk.2.0.us.i.i67.i.i, %.327.us.i.i89.i.i
+  %.335.us.i.i90.i.i = inttoptr i64 %at.5.2122.us.i.i87.i.i to ptr
+  %.336.us.i.i91.i.i = load i64, ptr %.335.us.i.i90.i.i, align 8
+  %.337.us.i.i92.i.i = shl nsw i64 %.336.us.i.i91.i.i, 3
+  %.339.us.i.i93.i.i = add nsw i64 %.337.us.i.i92.i.i, %.141.i
+  %.340.us.i.i94.i.i = inttoptr i64 %.339.us.i.i93.i.i to ptr
+  %.341.us.i.i95.i.i = load i64, ptr %.340.us.i.i94.i.i, align 8
+  %39 = add i64 %at.5.2122.us.i.i87.i.i, 8
+  %.344.us.i.i96.i.i = inttoptr i64 %39 to ptr
+  %.345.us.i.i97.i.i = load i64, ptr %.344.us.i.i96.i.i, align 8
+  %.346.us.i.i98.i.i = sub i64 %.341.us.i.i95.i.i, %38
+  %.347.us.i.i99.i.i = add i64 %.346.us.i.i98.i.i, %.345.us.i.i97.i.i
+  %.348.us.i.i100.i.i = inttoptr i64 %lsr.iv13.i.i86.i.i to ptr
+  store i64 %.347.us.i.i99.i.i, ptr %.348.us.i.i100.i.i, align 8
+  %.352.us.i.i101.i.i = add i64 %at.5.2122.us.i.i87.i.i, 32
+  %lsr.iv.next14.i.i102.i.i = add i64 %lsr.iv13.i.i86.i.i, 8
+  %lsr.iv.next16.i.i103.i.i = add i64 %lsr.iv15.i.i85.i.i, -1
+  %exitcond.not.i.i104.i.i = icmp eq i64 %lsr.iv.next16.i.i103.i.i, 0
+  br i1 %exitcond.not.i.i104.i.i, label %B518.us.i.i105.i.i, label %B250.us.i.i84.i.i
+
+B86.B566_crit_edge.us.i.i110.i.i:                 ; preds = %B518.us.i.i105.i.i
+  %exitcond.not3.i.i111.i.i = icmp eq i64 %.42.us.i.i68.i.i, %.158.i40.i.i
+  br i1 %exitcond.not3.i.i111.i.i, label %B1022.i56.i.i, label %B26.us.i.i66.i.i
+
+B1022.i56.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i110.i.i, %B518.us.us.i.i175.i.i, %B398.endif.i180.i.i, %B26.preheader.i.i60.i.i, %B980.i54.i.i
+  %.350.i57.i.i = shl nsw i64 %.166.i46.i.i, 3
+  %.354.i58.i.i = add nsw i64 %.350.i57.i.i, %.202.i47.i.i
+  %.114.i59.i.i = icmp samesign ugt i64 %.1138389.i33.i.i, 1
+  br i1 %.114.i59.i.i, label %B150.i31.i.i, label %B1018.i
+
+B398.endif.i180.i.i:                              ; preds = %B336.i49.i.i
+  store i64 %.202.i47.i.i, ptr %27, align 8
+  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr413.i, align 8
+  store i64 %.158.i40.i.i, ptr %sunkaddr415.i, align 8
+  store i64 %.141.i, ptr %sunkaddr417.i, align 8
+  store i64 %.21.i27.i.i, ptr %sunkaddr419.i, align 8
+  %.249.i191.i.i = load i64, ptr %sunkaddr421.i, align 8
+  store i64 %.249.i191.i.i, ptr %sunkaddr423.i, align 8
+  %.258.i196.i.i = load i64, ptr %sunkaddr425.i, align 8
+  store i64 %.258.i196.i.i, ptr %sunkaddr427.i, align 8
+  %.265.i201.i.i = load i64, ptr %sunkaddr411.i, align 8
+  %.17.i.i202.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i, i64 %.158.i40.i.i)
+  %.19.i.i203.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i202.i.i)
+  %.304.i206.i.i = load i64, ptr %sunkaddr431.i, align 8
+  %.309.i209.i.i = load i64, ptr %sunkaddr433.i, align 8
+  %.311.i210.i.i = inttoptr i64 %.304.i206.i.i to ptr
+  %.312.i211.i.i = tail call i64 %.311.i210.i.i(i64 %.309.i209.i.i, i64 %.75.i33.i, i64 %.19.i.i203.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i56.i.i
+
+B2034.i.i:                                        ; preds = %B1518.thread.i.i, %B1602.i.i
+  %sunkaddr418.i.i = getelementptr i8, ptr %.20.i, i64 32
+  %.14.i214.i.i = load i64, ptr %sunkaddr418.i.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i214.i.i, 1
+  br i1 %.9646.not.i.i.i, label %B1358.endif.i, label %B84.i.i.preheader.i
+
+B84.i.i.preheader.i:                              ; preds = %B2034.i.i
+  %sunkaddr435.i = getelementptr i8, ptr %sunkaddr363.i, i64 48
+  br label %B84.i.i.i
+
+B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
+  %lsr.iv1.i.i46.i = phi i64 [ %lsr.iv.next2.i.i47.i, %B234.i.i.i ], [ %.14.i214.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i215.i.i = phi i64 [ %lsr.iv.next.i219.i.i, %B234.i.i.i ], [ %.85.i35.i, %B84.i.i.preheader.i ]
+  %.137.i216.i.i = inttoptr i64 %lsr.iv.i215.i.i to ptr
+  %.138.i217.i.i = load i64, ptr %.137.i216.i.i, align 8
+  %.143.not.i.i.i = icmp eq i64 %.138.i217.i.i, 0
+  br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
+
+B140.i.i.i:                                       ; preds = %B84.i.i.i
+  %.149.i.i.i = load i64, ptr %sunkaddr435.i, align 8
+  %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
+  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i217.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B234.i.i.i
+
+B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
+  %lsr.iv.next.i219.i.i = add i64 %lsr.iv.i215.i.i, 8
+  %lsr.iv.next2.i.i47.i = add nsw i64 %lsr.iv1.i.i46.i, -1
+  %exitcond.not.i220.i.i = icmp eq i64 %lsr.iv.next2.i.i47.i, 0
+  br i1 %exitcond.not.i220.i.i, label %B1358.endif.i, label %B84.i.i.i
+
+B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B364.endif.i.i, label %B278.epil.preheader.i.i
+
+B278.epil.preheader.i.i:                          ; preds = %B364.endif.loopexit.unr-lcssa.i.i, %B278.preheader.i.i
+  %.189262264.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
+  %40 = shl i64 %.189262264.epil.init.i.i, 3
+  %41 = add nsw i64 %40, %.93.i.i
+  %42 = add nsw i64 %40, %.141.i
+  br label %B278.epil.i.i
+
+B278.epil.i.i:                                    ; preds = %B278.epil.i.i, %B278.epil.preheader.i.i
+  %lsr.iv339.i.i = phi i64 [ %lsr.iv.next340.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
+  %lsr.iv337.i.i = phi i64 [ %lsr.iv.next338.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
+  %lsr.iv335.i.i = phi i64 [ %lsr.iv.next336.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
+  %.227.epil.i.i = inttoptr i64 %lsr.iv335.i.i to ptr
+  %.228.epil.i.i = load i64, ptr %.227.epil.i.i, align 8
+  %.229.epil.i.i = inttoptr i64 %lsr.iv337.i.i to ptr
+  store i64 %.228.epil.i.i, ptr %.229.epil.i.i, align 8
+  %lsr.iv.next336.i.i = add i64 %lsr.iv335.i.i, 8
+  %lsr.iv.next338.i.i = add i64 %lsr.iv337.i.i, 8
+  %lsr.iv.next340.i.i = add nsw i64 %lsr.iv339.i.i, -1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next340.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i, label %B364.endif.i.i, label %B278.epil.i.i
+
+B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B966.i
+  %.240.i.i = add nsw i64 %.13.i, 120
+  %.241.i.i = inttoptr i64 %.240.i.i to ptr
+  %.242.i.i = load i64, ptr %.241.i.i, align 8
+  %.244.i.i = add nsw i64 %.242.i.i, %.141.i
+  %.248.i.i = inttoptr i64 %.141.i to ptr
+  store i64 %.244.i.i, ptr %.248.i.i, align 64
+  br i1 %.12886.not.i.i, label %B812.endif.i.i, label %B534.lr.ph.i.i
+
+B534.lr.ph.i.i:                                   ; preds = %B364.endif.i.i
+  %.252.i.i = add nsw i64 %.13.i, 24
+  %.253.i.i = inttoptr i64 %.252.i.i to ptr
+  %.254.i.i = load i64, ptr %.253.i.i, align 8
+  %43 = or disjoint i64 %.141.i, 8
+  br label %B534.i.i
+
+B812.endif.i.i:                                   ; preds = %B714.i.i, %B364.endif.i.i
+  %.448.i36.i = add nsw i64 %.13.i, 32
+  %.449.i37.i = inttoptr i64 %.448.i36.i to ptr
+  %.450.i.i = load i64, ptr %.449.i37.i, align 8
+  %sunkaddr422.i.i = getelementptr i8, ptr %.20.i, i64 72
+  %.463.i.i = load i64, ptr %sunkaddr422.i.i, align 8
+  %.464.i.i = sub i64 %.463.i.i, %.450.i.i
+  %.551279.not.i.i = icmp slt i64 %.450.i.i, 1
+  br i1 %.551279.not.i.i, label %B1614.i.i, label %B1126.lr.ph.i.i
+
+B1126.lr.ph.i.i:                                  ; preds = %B812.endif.i.i
+  %.453.i.i = add nsw i64 %.13.i, 40
+  %.454.i.i = inttoptr i64 %.453.i.i to ptr
+  %.455.i.i = load i64, ptr %.454.i.i, align 8
+  %sunkaddr362.i = getelementptr i8, ptr %.20.i, i64 24
+  %sunkaddr363.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr364.i = getelementptr i8, ptr %sunkaddr363.i, i64 40
+  %sunkaddr366.i = getelementptr i8, ptr %sunkaddr363.i, i64 192
+  %sunkaddr368.i = getelementptr i8, ptr %sunkaddr363.i, i64 176
+  %sunkaddr370.i = getelementptr i8, ptr %sunkaddr363.i, i64 168
+  %sunkaddr372.i = getelementptr i8, ptr %sunkaddr363.i, i64 136
+  %sunkaddr377.i = getelementptr i8, ptr %sunkaddr363.i, i64 16
+  %sunkaddr379.i = getelementptr i8, ptr %sunkaddr363.i, i64 184
+  br label %B1126.outer.i.i
+
+B1126.outer.i.i:                                  ; preds = %B1126.lr.ph.i.i, %B1518.thread.i.i
+  %.816.not.i.i = phi i1 [ true, %B1518.thread.i.i ], [ false, %B1126.lr.ph.i.i ]
+  %spec.1.2.0282.ph.i.i = phi i64 [ %.797254.i.i, %B1518.thread.i.i ], [ %.455.i.i, %B1126.lr.ph.i.i ]
+  %.557277280.ph.i.i = phi i64 [ %.564.i.i, %B1518.thread.i.i ], [ 0, %B1126.lr.ph.i.i ]
+  br label %B1126.i.i
+
+B1332.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
+  %storemerge.i4.i.i = phi i64 [ %.107.i.i.i, %B434.i.i.i ], [ %.138.i.i.i, %B528.i.i.i ]
+  %.741.i.i = icmp eq i64 %storemerge.i4.i.i, 0
+  br i1 %.741.i.i, label %B1518.thread.i.i, label %B1518.i.i
+
+B1674.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1674.i.i
+  %.875.i.i = add nsw i64 %.21.i, 72
+  %.878.i.i = inttoptr i64 %.875.i.i to ptr
+  %.879.i.i = load i64, ptr %.878.i.i, align 8
+  %.880.i.i = inttoptr i64 %.879.i.i to ptr
+  %.881.i.i = tail call i64 %.880.i.i(i64 %.833.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1018.i
+
+B1018.i:                                          ; preds = %B1022.i56.i.i, %B1674.endif.i.i, %B1948.i.i
+  %sunkaddr437.i = getelementptr i8, ptr %.20.i, i64 32
+  %.21.i.i = load i64, ptr %sunkaddr437.i, align 8
+  %.10352.not.i.i = icmp slt i64 %.21.i.i, 1
+  br i1 %.10352.not.i.i, label %B1018.endif.i, label %B136.lr.ph.i.i
+
+B136.lr.ph.i.i:                                   ; preds = %B1018.i
+  %.12.i60.i = add nsw i64 %.13.i, 40
+  %.13.i61.i = inttoptr i64 %.12.i60.i to ptr
+  %.14.i62.i = load i64, ptr %.13.i61.i, align 8
+  %sunkaddr438.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr439.i = getelementptr i8, ptr %sunkaddr438.i, i64 24
+  br label %B136.i.i
+
+B136.i.i:                                         ; preds = %B374.i.i, %B136.lr.ph.i.i
+  %lsr.iv1.i.i = phi i64 [ %.21.i.i, %B136.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B374.i.i ]
+  %lsr.iv.i63.i = phi i64 [ %.153.i, %B136.lr.ph.i.i ], [ %lsr.iv.next.i72.i, %B374.i.i ]
+  %spec.2.055.i.i = phi i64 [ %.14.i62.i, %B136.lr.ph.i.i ], [ %.183.i.i, %B374.i.i ]
+  %.146.i64.i = add nsw i64 %spec.2.055.i.i, 16
+  %.147.i65.i = inttoptr i64 %.146.i64.i to ptr
+  %.148.i.i = load i64, ptr %.147.i65.i, align 8
+  %.149.not.i66.i = icmp eq i64 %.148.i.i, 0
+  br i1 %.149.not.i66.i, label %B374.i.i, label %B198.i.i
+
+B198.i.i:                                         ; preds = %B136.i.i
+  %.155.i.i = load i64, ptr %sunkaddr439.i, align 8
+  %.160.i.i = inttoptr i64 %lsr.iv.i63.i to ptr
+  %.161.i.i = load i64, ptr %.160.i.i, align 8
+  %.162.i.i = inttoptr i64 %.155.i.i to ptr
+  %.163.i.i = tail call i64 %.162.i.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.163.i.i, ptr %.160.i.i, align 8
+  br label %B374.i.i
+
+B374.i.i:                                         ; preds = %B198.i.i, %B136.i.i
+  %.177.i69.i = add nsw i64 %spec.2.055.i.i, 32
+  %.178.i70.i = inttoptr i64 %.177.i69.i to ptr
+  %.179.i71.i = load i64, ptr %.178.i70.i, align 8
+  %.180.i.i = shl i64 %.179.i71.i, 3
+  %.181.i.i = add i64 %spec.2.055.i.i, 40
+  %.183.i.i = add i64 %.181.i.i, %.180.i.i
+  %lsr.iv.next.i72.i = add i64 %lsr.iv.i63.i, 8
+  %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
+  %exitcond.not.i73.i = icmp eq i64 %lsr.iv.next2.i.i, 0
+  br i1 %exitcond.not.i73.i, label %B1018.endif.i, label %B136.i.i
+
+B1096.i:                                          ; preds = %B661.i.i, %B1018.endif.i
+  %.538.i = add nsw i64 %.29.i, 96
+  %.539.i = inttoptr i64 %.538.i to ptr
+  %.540.i = load i64, ptr %.539.i, align 8
+  %.543.i = add nsw i64 %.29.i, 104
+  %.544.i = inttoptr i64 %.543.i to ptr
+  %.545.i = load i64, ptr %.544.i, align 8
+  %.553.i = load i64, ptr %sunkaddr437.i, align 8
+  %.15.i100.i = shl nsw i64 %.553.i, 3
+  %.17.i101.i = add nsw i64 %.15.i100.i, %.153.i
+  %.105119.not.i.i = icmp slt i64 %.545.i, 1
+  br i1 %.105119.not.i.i, label %B1096.endif.i, label %B56.i.preheader.i
+
+B56.i.preheader.i:                                ; preds = %B1096.i
+  %sunkaddr442.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr443.i = getelementptr i8, ptr %sunkaddr442.i, i64 32
+  br label %B56.i.i
+
+B56.i.i:                                          ; preds = %B483.i.i, %B56.i.preheader.i
+  %top.4.0124.i.i = phi i64 [ %top.5.1.i.i, %B483.i.i ], [ %.17.i101.i, %B56.i.preheader.i ]
+  %.111112122.i.i = phi i64 [ %.118.i.i, %B483.i.i ], [ 0, %B56.i.preheader.i ]
+  %.118.i.i = add nuw nsw i64 %.111112122.i.i, 1
+  %.143.i.i = shl nsw i64 %.111112122.i.i, 3
+  %.145.i102.i = add nsw i64 %.143.i.i, %.540.i
+  %.146.i103.i = inttoptr i64 %.145.i102.i to ptr
+  %.147.i104.i = load i64, ptr %.146.i103.i, align 8
+  %.152.i.i = icmp sgt i64 %.147.i104.i, -1
+  br i1 %.152.i.i, label %B112.i.i, label %B194.endif.i.i
+
+B112.i.i:                                         ; preds = %B56.i.i
+  %.155.i118.i = shl nsw i64 %.147.i104.i, 3
+  %.159.i.i = add nsw i64 %.155.i118.i, %.153.i
+  %.160.i119.i = inttoptr i64 %.159.i.i to ptr
+  %.161.i120.i = load i64, ptr %.160.i119.i, align 8
+  br label %B483.i.i
+
+B346.i.i:                                         ; preds = %B346.lr.ph.new.i.i, %B346.i.i
+  %lsr.iv334.i = phi i64 [ %unroll_iter.i110.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next335.i, %B346.i.i ]
+  %lsr.iv.i111.i = phi i64 [ 0, %B346.lr.ph.new.i.i ], [ %lsr.iv.next.i113.i, %B346.i.i ]
+  %44 = add i64 %lsr.iv.i111.i, %.183.i108.i
+  %45 = add i64 %44, 24
+  %46 = add i64 %62, %lsr.iv.i111.i
+  %47 = add i64 %46, 8
+  %.319.i.i = inttoptr i64 %47 to ptr
+  %.320.i.i = load i64, ptr %.319.i.i, align 8
+  %.321.i112.i = inttoptr i64 %45 to ptr
+  store i64 %.320.i.i, ptr %.321.i112.i, align 8
+  %48 = add i64 %44, 32
+  %49 = add i64 %46, 16
+  %.319.1.i.i = inttoptr i64 %49 to ptr
+  %.320.1.i.i = load i64, ptr %.319.1.i.i, align 8
+  %.321.1.i.i = inttoptr i64 %48 to ptr
+  store i64 %.320.1.i.i, ptr %.321.1.i.i, align 8
+  %50 = add i64 %44, 40
+  %51 = add i64 %46, 24
+  %.319.2.i.i = inttoptr i64 %51 to ptr
+  %.320.2.i.i = load i64, ptr %.319.2.i.i, align 8
+  %.321.2.i.i = inttoptr i64 %50 to ptr
+  store i64 %.320.2.i.i, ptr %.321.2.i.i, align 8
+  %52 = add i64 %44, 48
+  %53 = add i64 %46, 32
+  %.319.3.i.i = inttoptr i64 %53 to ptr
+  %.320.3.i.i = load i64, ptr %.319.3.i.i, align 8
+  %.321.3.i.i = inttoptr i64 %52 to ptr
+  store i64 %.320.3.i.i, ptr %.321.3.i.i, align 8
+  %lsr.iv.next.i113.i = add i64 %lsr.iv.i111.i, 32
+  %lsr.iv.next335.i = add i64 %lsr.iv334.i, -4
+  %niter.ncmp.3.i114.i = icmp eq i64 %lsr.iv.next335.i, 0
+  br i1 %niter.ncmp.3.i114.i, label %B483.loopexit.unr-lcssa.i.i, label %B346.i.i
+
+B483.loopexit.unr-lcssa.i.i:                      ; preds = %B346.i.i
+  %lcmp.mod.not.i115.i = icmp eq i64 %xtraiter.i109.i, 0
+  br i1 %lcmp.mod.not.i115.i, label %B483.i.i, label %B346.epil.preheader.i.i
+
+B346.epil.preheader.i.i:                          ; preds = %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, %B483.loopexit.unr-lcssa.i.i
+  %.pre-phi242.i = phi i64 [ %.pre241.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %61, %B483.loopexit.unr-lcssa.i.i ]
+  %.280106108.epil.init.i.i = phi i64 [ 0, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i110.i, %B483.loopexit.unr-lcssa.i.i ]
+  %54 = add i64 %top.4.0124.i.i, 8
+  %55 = shl i64 %.280106108.epil.init.i.i, 3
+  %56 = add i64 %54, %.pre-phi242.i
+  %57 = add i64 %56, %55
+  %58 = add i64 %.183.i108.i, 24
+  %59 = add i64 %58, %55
+  br label %B346.epil.i.i
+
+B346.epil.i.i:                                    ; preds = %B346.epil.i.i, %B346.epil.preheader.i.i
+  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B346.epil.i.i ], [ %xtraiter.i109.i, %B346.epil.preheader.i.i ]
+  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %59, %B346.epil.preheader.i.i ]
+  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %57, %B346.epil.preheader.i.i ]
+  %.319.epil.i.i = inttoptr i64 %lsr.iv3.i.i to ptr
+  %.320.epil.i.i = load i64, ptr %.319.epil.i.i, align 8
+  %.321.epil.i.i = inttoptr i64 %lsr.iv5.i.i to ptr
+  store i64 %.320.epil.i.i, ptr %.321.epil.i.i, align 8
+  %lsr.iv.next4.i.i = add i64 %lsr.iv3.i.i, 8
+  %lsr.iv.next6.i.i = add i64 %lsr.iv5.i.i, 8
+  %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
+  %epil.iter.cmp.not.i116.i = icmp eq i64 %lsr.iv.next8.i.i, 0
+  br i1 %epil.iter.cmp.not.i116.i, label %B483.i.i, label %B346.epil.i.i
+
+B483.i.i:                                         ; preds = %B346.epil.i.i, %B194.endif.i.i, %B483.loopexit.unr-lcssa.i.i, %B112.i.i
+  %.189.sink.i.i = phi i64 [ %top.4.0124.i.i, %B112.i.i ], [ %.189.i.i, %B194.endif.i.i ], [ %.189.i.i, %B483.loopexit.unr-lcssa.i.i ], [ %.189.i.i, %B346.epil.i.i ]
+  %.183.sink.i.i = phi i64 [ %.161.i120.i, %B112.i.i ], [ %.183.i108.i, %B194.endif.i.i ], [ %.183.i108.i, %B483.loopexit.unr-lcssa.i.i ], [ %.183.i108.i, %B346.epil.i.i ]
+  %.330.i.i = inttoptr i64 %.189.sink.i.i to ptr
+  store i64 %.183.sink.i.i, ptr %.330.i.i, align 8
+  %top.5.1.i.i = add nsw i64 %.189.sink.i.i, 8
+  %exitcond.not.i117.i = icmp eq i64 %.118.i.i, %.545.i
+  br i1 %exitcond.not.i117.i, label %B1096.endif.i, label %B56.i.i
+
+B194.endif.i.i:                                   ; preds = %B56.i.i
+  %.174.i.i = xor i64 %.147.i104.i, -1
+  %.181.i106.i = load i64, ptr %sunkaddr443.i, align 8
+  %.182.i107.i = inttoptr i64 %.181.i106.i to ptr
+  %.183.i108.i = tail call i64 %.182.i107.i(i64 %.174.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.187.i.i = shl nsw i64 %.174.i.i, 3
+  %.189.i.i = sub nsw i64 %top.4.0124.i.i, %.187.i.i
+  %.274107.not.i.i = icmp eq i64 %.147.i104.i, -1
+  br i1 %.274107.not.i.i, label %B483.i.i, label %B346.lr.ph.i.i
+
+B346.lr.ph.i.i:                                   ; preds = %B194.endif.i.i
+  %xtraiter.i109.i = and i64 %.174.i.i, 3
+  %60 = icmp samesign ugt i64 %.147.i104.i, -5
+  br i1 %60, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
+
+B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i:   ; preds = %B346.lr.ph.i.i
+  %.pre241.i = shl nsw i64 %.147.i104.i, 3
+  br label %B346.epil.preheader.i.i
+
+B346.lr.ph.new.i.i:                               ; preds = %B346.lr.ph.i.i
+  %unroll_iter.i110.i = and i64 %.174.i.i, 9223372036854775804
+  %61 = shl i64 %.147.i104.i, 3
+  %62 = add i64 %61, %top.4.0124.i.i
+  br label %B346.i.i
+
+B1324.i:                                          ; preds = %B424.i.i, %B302.i.i, %common.ret.sink.split.i.i
+  %.14.i149.i = load i64, ptr %sunkaddr437.i, align 8
+  %.9646.not.i.i = icmp slt i64 %.14.i149.i, 1
+  br i1 %.9646.not.i.i, label %B1358.endif.i, label %B84.i.i
+
+B84.i.i:                                          ; preds = %B1324.i, %B234.i.i
+  %lsr.iv1.i150.i = phi i64 [ %lsr.iv.next2.i157.i, %B234.i.i ], [ %.14.i149.i, %B1324.i ]
+  %lsr.iv.i151.i = phi i64 [ %lsr.iv.next.i156.i, %B234.i.i ], [ %.153.i, %B1324.i ]
+  %.137.i.i = inttoptr i64 %lsr.iv.i151.i to ptr
+  %.138.i152.i = load i64, ptr %.137.i.i, align 8
+  %.143.not.i.i = icmp eq i64 %.138.i152.i, 0
+  br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
+
+B140.i.i:                                         ; preds = %B84.i.i
+  %.149.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.151.i.i = inttoptr i64 %.149.i.i to ptr
+  %.152.i155.i = tail call i64 %.151.i.i(i64 %.138.i152.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B234.i.i
+
+B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
+  %lsr.iv.next.i156.i = add i64 %lsr.iv.i151.i, 8
+  %lsr.iv.next2.i157.i = add nsw i64 %lsr.iv1.i150.i, -1
+  %exitcond.not.i158.i = icmp eq i64 %lsr.iv.next2.i157.i, 0
+  br i1 %exitcond.not.i158.i, label %B1358.endif.i, label %B84.i.i
+
+B1390.i:                                          ; preds = %B1390.preheader.i, %B1390.i
+  %lsr.iv330.i = phi i64 [ %lsr.iv.next331.i, %B1390.i ], [ %.164.i, %B1390.preheader.i ]
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1390.i ], [ %.147.i, %B1390.preheader.i ]
+  %.794.i = load i64, ptr %sunkaddr449.i, align 8
+  %.798.i = inttoptr i64 %lsr.iv.i to ptr
+  %.799.i = load i64, ptr %.798.i, align 8
+  %.800.i = inttoptr i64 %.794.i to ptr
+  %.801.i = tail call i64 %.800.i(i64 %.799.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 8
+  %lsr.iv.next331.i = add i64 %lsr.iv330.i, -1
+  %exitcond204.not.i = icmp eq i64 %lsr.iv.next331.i, 0
+  br i1 %exitcond204.not.i, label %B1526.i, label %B1390.i
+
+B1526.i:                                          ; preds = %B1390.i, %B1358.endif.i
+  %.12.i17.i = add nsw i64 %.21.i, 144
+  %.13.i18.i = inttoptr i64 %.12.i17.i to ptr
+  %.14.i19.i = load i64, ptr %.13.i18.i, align 8
+  %.16.i20.i = icmp eq i64 %.107.sink.i.i, %.14.i19.i
+  br i1 %.16.i20.i, label %B64.i27.i, label %B122.i21.i
+
+B64.i27.i:                                        ; preds = %B1526.i
+  %sunkaddr450.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr451.i = getelementptr i8, ptr %sunkaddr450.i, i64 160
+  store i64 0, ptr %sunkaddr451.i, align 8
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B122.i21.i:                                       ; preds = %B1526.i
+  %.31.i22.i = add nsw i64 %.21.i, 88
+  %.34.i23.i = inttoptr i64 %.31.i22.i to ptr
+  %.35.i24.i = load i64, ptr %.34.i23.i, align 8
+  %.37.i25.i = inttoptr i64 %.35.i24.i to ptr
+  %.38.i26.i = tail call i64 %.37.i25.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
+  %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
+  %.74.i = icmp eq i64 %.107.sink.i.i, 0
+  br i1 %.74.i, label %B240.i, label %B334.else.if.i
+
+B334.else.if.i:                                   ; preds = %B0.endif.i
+  %.100.i = add i64 %.107.sink.i.i, 63
+  %.141.i = and i64 %.100.i, -64
+  %.144.i = add nsw i64 %.13.i, 136
+  %.145.i = inttoptr i64 %.144.i to ptr
+  %.146.i = load i64, ptr %.145.i, align 8
+  %.147.i = add i64 %.146.i, %.141.i
+  %.150.i = add nsw i64 %.13.i, 112
+  %.151.i = inttoptr i64 %.150.i to ptr
+  %.152.i = load i64, ptr %.151.i, align 8
+  %.153.i = add nsw i64 %.152.i, %.141.i
+  %.162.i = add nsw i64 %.13.i, 16
+  %.163.i = inttoptr i64 %.162.i to ptr
+  %.164.i = load i64, ptr %.163.i, align 8
+  %.24.i.i = add nsw i64 %.29.i, 32
+  %.25.i.i = inttoptr i64 %.24.i.i to ptr
+  %.26.i.i = load i64, ptr %.25.i.i, align 8
+  %.28.not.i.i = icmp eq i64 %a2, %.26.i.i
+  br i1 %.28.not.i.i, label %B68.i.i, label %B620.i
+
+B68.i.i:                                          ; preds = %B334.else.if.i
+  %.46.i.i = add nsw i64 %.29.i, 24
+  %.47.i.i = inttoptr i64 %.46.i.i to ptr
+  %.48.i.i = load i64, ptr %.47.i.i, align 8
+  %.49.i1.i = inttoptr i64 %.48.i.i to ptr
+  %.50.i2.i = load i64, ptr %.49.i1.i, align 8
+  %.53.i.i = add nsw i64 %.29.i, 16
+  %.54.i3.i = inttoptr i64 %.53.i.i to ptr
+  %.55.i4.i = load i64, ptr %.54.i3.i, align 8
+  %.56.not.i.i = icmp eq i64 %.50.i2.i, %.55.i4.i
+  br i1 %.56.not.i.i, label %B206.i.i, label %B620.i
+
+B206.i.i:                                         ; preds = %B68.i.i
+  %.74.i.i = add nsw i64 %.37.i, 88
+  %.75.i.i = inttoptr i64 %.74.i.i to ptr
+  %.76.i.i = load i64, ptr %.75.i.i, align 8
+  %.79.i.i = add nsw i64 %.37.i, 96
+  %.80.i.i = inttoptr i64 %.79.i.i to ptr
+  %.81.i.i = load i64, ptr %.80.i.i, align 8
+  %.84.i.i = add nsw i64 %.37.i, 112
+  %.85.i.i = inttoptr i64 %.84.i.i to ptr
+  %.86.i.i = load i64, ptr %.85.i.i, align 8
+  %.87.i.i = inttoptr i64 %.86.i.i to ptr
+  %.88.i.i = tail call i64 %.87.i.i(i64 %.76.i.i, i64 %.81.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.89.not.i.i = icmp eq i64 %.88.i.i, 0
+  br i1 %.89.not.i.i, label %B416.i.i, label %B620.i
+
+B416.i.i:                                         ; preds = %B206.i.i
+  %.106.i.i = inttoptr i64 %.147.i to ptr
+  store i64 0, ptr %.106.i.i, align 8
+  %.110.i.i = add nsw i64 %.37.i, 104
+  %.111.i.i = inttoptr i64 %.110.i.i to ptr
+  %.112.i.i = load i64, ptr %.111.i.i, align 8
+  %.115.i.i = add nsw i64 %.37.i, 72
+  %.116.i.i = inttoptr i64 %.115.i.i to ptr
+  %.117.i.i = load i64, ptr %.116.i.i, align 8
+  %.119.i.i = inttoptr i64 %.112.i.i to ptr
+  %.120.i.i = tail call i64 %.119.i.i(i64 %.117.i.i, i64 0, i64 %.147.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.123.i.i = load i64, ptr %.106.i.i, align 8
+  %.128.not.i.i = icmp eq i64 %.123.i.i, 0
+  br i1 %.128.not.i.i, label %B726.i.i, label %B632.i.i
+
+B632.i.i:                                         ; preds = %B416.i.i
+  %.132.i.i = add nsw i64 %.21.i, 48
+  %.135.i.i = inttoptr i64 %.132.i.i to ptr
+  %.136.i.i = load i64, ptr %.135.i.i, align 8
+  %.138.i.i = inttoptr i64 %.136.i.i to ptr
+  %.139.i.i = tail call i64 %.138.i.i(i64 %.123.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B726.i.i
+
+B726.i.i:                                         ; preds = %B632.i.i, %B416.i.i
+  %.145.i.i = add nsw i64 %.37.i, 64
+  %.146.i.i = inttoptr i64 %.145.i.i to ptr
+  %.147.i.i = load i64, ptr %.146.i.i, align 8
+  %.149.not.i.i = icmp eq i64 %.123.i.i, %.147.i.i
+  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B620.i
+
+B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1732.i.i
+  %lsr.iv12.i.i = phi i64 [ %a2, %B880.lr.ph.i.i ], [ %lsr.iv.next13.i.i, %B1732.i.i ]
+  %lsr.iv10.i.i = phi i64 [ %a1, %B880.lr.ph.i.i ], [ %lsr.iv.next11.i.i, %B1732.i.i ]
+  %to.4.0277.i.i = phi i64 [ %.147.i, %B880.lr.ph.i.i ], [ %to.5.1.i.i, %B1732.i.i ]
+  %spec.2.0275.i.i = phi i64 [ %.169.i.i, %B880.lr.ph.i.i ], [ %.539.i.i, %B1732.i.i ]
+  %.303.i.i = inttoptr i64 %lsr.iv10.i.i to ptr
+  %.304.i.i = load i64, ptr %.303.i.i, align 8
+  %.309.i.i = inttoptr i64 %spec.2.0275.i.i to ptr
+  %.310.i.i = load i64, ptr %.309.i.i, align 8
+  switch i64 %.310.i.i, label %B1690.i.i [
+    i64 2, label %B976.i.i
+    i64 1, label %B1054.i.i
+  ]
+
+B976.i.i:                                         ; preds = %B880.i.i
+  %63 = add i64 %spec.2.0275.i.i, 8
+  %.321.i.i = inttoptr i64 %63 to ptr
+  %.322.i.i = load i64, ptr %.321.i.i, align 8
+  %.324.not.i.i = icmp eq i64 %.304.i.i, %.322.i.i
+  br i1 %.324.not.i.i, label %B1732.i.i, label %B620.i
+
+B1054.i.i:                                        ; preds = %B880.i.i
+  %.363.i.i = add nsw i64 %.304.i.i, 8
+  %.364.i.i = inttoptr i64 %.363.i.i to ptr
+  %.365.i.i = load i64, ptr %.364.i.i, align 8
+  %.370.i.i = load i64, ptr %sunkaddr452.i, align 8
+  %.371.not.i.i = icmp eq i64 %.365.i.i, %.370.i.i
+  br i1 %.371.not.i.i, label %B1152.i.i, label %B620.i
+
+B1152.i.i:                                        ; preds = %B1054.i.i
+  %.395.i.i = load i64, ptr %sunkaddr454.i, align 8
+  %.397.i.i = add nsw i64 %.395.i.i, %.304.i.i
+  %.400.i.i = inttoptr i64 %.397.i.i to ptr
+  %.401.i.i = load i64, ptr %.400.i.i, align 8
+  %.406.i.i = icmp eq i64 %.401.i.i, 0
+  br i1 %.406.i.i, label %B620.i, label %B1248.i.i
+
+B1248.i.i:                                        ; preds = %B1152.i.i
+  %.409.i.i = add nsw i64 %.401.i.i, 8
+  %.410.i.i = inttoptr i64 %.409.i.i to ptr
+  %.411.i.i = load i64, ptr %.410.i.i, align 8
+  %.416.i.i = load i64, ptr %sunkaddr456.i, align 8
+  %.417.not.i.i = icmp eq i64 %.411.i.i, %.416.i.i
+  br i1 %.417.not.i.i, label %B1346.i.i, label %B620.i
+
+B1346.i.i:                                        ; preds = %B1248.i.i
+  %.441.i.i = load i64, ptr %sunkaddr458.i, align 8
+  %.443.i.i = add nsw i64 %.441.i.i, %.401.i.i
+  %.444.i.i = inttoptr i64 %.443.i.i to ptr
+  %.445.i.i = load i64, ptr %.444.i.i, align 8
+  %64 = add i64 %spec.2.0275.i.i, 8
+  %.448.i.i = inttoptr i64 %64 to ptr
+  %.449.i.i = load i64, ptr %.448.i.i, align 8
+  %.450.not.i.i = icmp eq i64 %.445.i.i, %.449.i.i
+  br i1 %.450.not.i.i, label %B1476.i.i, label %B620.i
+
+B1476.i.i:                                        ; preds = %B1346.i.i
+  %.474.i.i = load i64, ptr %sunkaddr460.i, align 8
+  %.476.i.i = add nsw i64 %.474.i.i, %.401.i.i
+  %.477.i.i = inttoptr i64 %.476.i.i to ptr
+  %.478.i.i = load i64, ptr %.477.i.i, align 8
+  %65 = add i64 %spec.2.0275.i.i, 16
+  %.481.i.i = inttoptr i64 %65 to ptr
+  %.482.i.i = load i64, ptr %.481.i.i, align 8
+  %.483.not.i.i = icmp eq i64 %.478.i.i, %.482.i.i
+  br i1 %.483.not.i.i, label %B1606.i.i, label %B620.i
+
+B1606.i.i:                                        ; preds = %B1476.i.i
+  %.507.i.i = load i64, ptr %sunkaddr462.i, align 8
+  %.509.i.i = add nsw i64 %.507.i.i, %.401.i.i
+  %.512.i.i = inttoptr i64 %.509.i.i to ptr
+  %.513.i.i = load i64, ptr %.512.i.i, align 8
+  br label %B1690.i.i
+
+B1690.i.i:                                        ; preds = %B1606.i.i, %B880.i.i
+  %argument.2.2.i.i = phi i64 [ %.513.i.i, %B1606.i.i ], [ %.304.i.i, %B880.i.i ]
+  %.521.i.i = inttoptr i64 %to.4.0277.i.i to ptr
+  store i64 %argument.2.2.i.i, ptr %.521.i.i, align 8
+  %.526.i.i = add nsw i64 %to.4.0277.i.i, 8
+  br label %B1732.i.i
+
+B1732.i.i:                                        ; preds = %B1690.i.i, %B976.i.i
+  %to.5.1.i.i = phi i64 [ %.526.i.i, %B1690.i.i ], [ %to.4.0277.i.i, %B976.i.i ]
+  %.539.i.i = add nsw i64 %spec.2.0275.i.i, 24
+  %lsr.iv.next11.i.i = add i64 %lsr.iv10.i.i, 8
+  %lsr.iv.next13.i.i = add nsw i64 %lsr.iv12.i.i, -1
+  %exitcond.not.i.i = icmp eq i64 %lsr.iv.next13.i.i, 0
+  br i1 %exitcond.not.i.i, label %B1762.endif.i.i, label %B880.i.i
+
+B1894.i.i:                                        ; preds = %B1894.i.preheader.i, %B1894.i.i
+  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B1894.i.i ], [ %lsr.iv8.i.unr.i, %B1894.i.preheader.i ]
+  %lsr.iv.i.i = phi i64 [ %67, %B1894.i.i ], [ %lsr.iv.i.unr.i, %B1894.i.preheader.i ]
+  %to.6.0285.i.i = phi i64 [ %.717.i.1.i, %B1894.i.i ], [ %to.6.0285.i.unr.i, %B1894.i.preheader.i ]
+  %.692.i.i = inttoptr i64 %lsr.iv.i.i to ptr
+  %.693.i.i = load i64, ptr %.692.i.i, align 8
+  %.698.i.i = load i64, ptr %sunkaddr464.i, align 8
+  %.699.i.i = add nsw i64 %.698.i.i, %.693.i.i
+  %.700.i.i = inttoptr i64 %.699.i.i to ptr
+  %.701.i.i = load i64, ptr %.700.i.i, align 8
+  %.702.i.i = add nsw i64 %.701.i.i, 24
+  %.703.i.i = inttoptr i64 %.702.i.i to ptr
+  %.704.i.i = load i64, ptr %.703.i.i, align 8
+  %.709.i.i = load i64, ptr %sunkaddr466.i, align 8
+  %.710.i.i = add nsw i64 %.709.i.i, %.704.i.i
+  %.711.i.i = inttoptr i64 %.710.i.i to ptr
+  %.712.i.i = load i64, ptr %.711.i.i, align 8
+  %.714.i.i = inttoptr i64 %to.6.0285.i.i to ptr
+  store i64 %.712.i.i, ptr %.714.i.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
+  %.692.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
+  %.693.i.1.i = load i64, ptr %.692.i.1.i, align 8
+  %.698.i.1.i = load i64, ptr %sunkaddr464.i, align 8
+  %.699.i.1.i = add nsw i64 %.698.i.1.i, %.693.i.1.i
+  %.700.i.1.i = inttoptr i64 %.699.i.1.i to ptr
+  %.701.i.1.i = load i64, ptr %.700.i.1.i, align 8
+  %.702.i.1.i = add nsw i64 %.701.i.1.i, 24
+  %.703.i.1.i = inttoptr i64 %.702.i.1.i to ptr
+  %.704.i.1.i = load i64, ptr %.703.i.1.i, align 8
+  %.709.i.1.i = load i64, ptr %sunkaddr466.i, align 8
+  %.710.i.1.i = add nsw i64 %.709.i.1.i, %.704.i.1.i
+  %.711.i.1.i = inttoptr i64 %.710.i.1.i to ptr
+  %.712.i.1.i = load i64, ptr %.711.i.1.i, align 8
+  %66 = add i64 %to.6.0285.i.i, 8
+  %.714.i.1.i = inttoptr i64 %66 to ptr
+  store i64 %.712.i.1.i, ptr %.714.i.1.i, align 8
+  %.717.i.1.i = add i64 %to.6.0285.i.i, 16
+  %lsr.iv.next9.i.1.i = add i64 %lsr.iv8.i.i, -2
+  %exitcond289.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
+  %67 = add i64 %lsr.iv.i.i, 16
+  br i1 %exitcond289.not.i.1.i, label %B2174.i.i, label %B1894.i.i
+
+B2174.i.i:                                        ; preds = %B1894.i.i, %B1894.i.prol.loopexit.i, %B1762.endif.i.i
+  %to.6.0.lcssa.i.i = phi i64 [ %to.4.0.lcssa.i.i, %B1762.endif.i.i ], [ %.717.i.lcssa.unr.i, %B1894.i.prol.loopexit.i ], [ %.717.i.1.i, %B1894.i.i ]
+  %.735.i.i = icmp sgt i64 %to.6.0.lcssa.i.i, %.147.i
+  br i1 %.735.i.i, label %B2186.i.i, label %B576.i
+
+B2186.i.i:                                        ; preds = %B2174.i.i, %B2238.i.i
+  %to.7.0.i.i = phi i64 [ %68, %B2238.i.i ], [ %to.6.0.lcssa.i.i, %B2174.i.i ]
+  %68 = add i64 %to.7.0.i.i, -8
+  %.750.i.i = inttoptr i64 %68 to ptr
+  %.751.i.i = load i64, ptr %.750.i.i, align 8
+  %.752.i.i = icmp eq i64 %.751.i.i, 0
+  br i1 %.752.i.i, label %B620.i, label %B2238.i.i
+
+B2238.i.i:                                        ; preds = %B2186.i.i
+  %.765.i.i = icmp sgt i64 %68, %.147.i
+  br i1 %.765.i.i, label %B2186.i.i, label %B576.i
+
+B790.endif.i.i:                                   ; preds = %B726.i.i
+  %.262272.not.i.i = icmp slt i64 %a2, 1
+  br i1 %.262272.not.i.i, label %B1762.endif.i.i, label %B880.lr.ph.i.i
+
+B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
+  %.167.i.i = add nsw i64 %.29.i, 40
+  %.168.i.i = inttoptr i64 %.167.i.i to ptr
+  %.169.i.i = load i64, ptr %.168.i.i, align 8
+  %sunkaddr452.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr454.i = getelementptr i8, ptr %sunkaddr452.i, i64 8
+  %sunkaddr456.i = getelementptr i8, ptr %sunkaddr452.i, i64 16
+  %sunkaddr458.i = getelementptr i8, ptr %sunkaddr452.i, i64 32
+  %sunkaddr460.i = getelementptr i8, ptr %sunkaddr452.i, i64 40
+  %sunkaddr462.i = getelementptr i8, ptr %sunkaddr452.i, i64 24
+  br label %B880.i.i
+
+B1762.endif.i.i:                                  ; preds = %B1732.i.i, %B790.endif.i.i
+  %to.4.0.lcssa.i.i = phi i64 [ %.147.i, %B790.endif.i.i ], [ %to.5.1.i.i, %B1732.i.i ]
+  %.567.i.i = add nsw i64 %.29.i, 48
+  %.570.i.i = inttoptr i64 %.567.i.i to ptr
+  %.571.i.i = load i64, ptr %.570.i.i, align 8
+  %.651282.not.i.i = icmp slt i64 %.571.i.i, 1
+  br i1 %.651282.not.i.i, label %B2174.i.i, label %B1894.lr.ph.i.i
+
+B1894.lr.ph.i.i:                                  ; preds = %B1762.endif.i.i
+  %.559.i.i = add nsw i64 %.29.i, 56
+  %.560.i.i = inttoptr i64 %.559.i.i to ptr
+  %.561.i.i = load i64, ptr %.560.i.i, align 8
+  %xtraiter.i = and i64 %.571.i.i, 1
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B1894.i.prol.loopexit.i, label %B1894.i.prol.i
+
+B1894.i.prol.i:                                   ; preds = %B1894.lr.ph.i.i
+  %.692.i.prol.i = inttoptr i64 %.561.i.i to ptr
+  %.693.i.prol.i = load i64, ptr %.692.i.prol.i, align 8
+  %sunkaddr467.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr467.i, i64 56
+  %.698.i.prol.i = load i64, ptr %sunkaddr468.i, align 8
+  %.699.i.prol.i = add nsw i64 %.698.i.prol.i, %.693.i.prol.i
+  %.700.i.prol.i = inttoptr i64 %.699.i.prol.i to ptr
+  %.701.i.prol.i = load i64, ptr %.700.i.prol.i, align 8
+  %.702.i.prol.i = add nsw i64 %.701.i.prol.i, 24
+  %.703.i.prol.i = inttoptr i64 %.702.i.prol.i to ptr
+  %.704.i.prol.i = load i64, ptr %.703.i.prol.i, align 8
+  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr467.i, i64 24
+  %.709.i.prol.i = load i64, ptr %sunkaddr470.i, align 8
+  %.710.i.prol.i = add nsw i64 %.709.i.prol.i, %.704.i.prol.i
+  %.711.i.prol.i = inttoptr i64 %.710.i.prol.i to ptr
+  %.712.i.prol.i = load i64, ptr %.711.i.prol.i, align 8
+  %.714.i.prol.i = inttoptr i64 %to.4.0.lcssa.i.i to ptr
+  store i64 %.712.i.prol.i, ptr %.714.i.prol.i, align 8
+  %.717.i.prol.i = add i64 %to.4.0.lcssa.i.i, 8
+  %lsr.iv.next.i.prol.i = add i64 %.561.i.i, 8
+  %lsr.iv.next9.i.prol.i = add nsw i64 %.571.i.i, -1
+  br label %B1894.i.prol.loopexit.i
+
+B1894.i.prol.loopexit.i:                          ; preds = %B1894.i.prol.i, %B1894.lr.ph.i.i
+  %.717.i.lcssa.unr.i = phi i64 [ poison, %B1894.lr.ph.i.i ], [ %.717.i.prol.i, %B1894.i.prol.i ]
+  %lsr.iv8.i.unr.i = phi i64 [ %.571.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B1894.i.prol.i ]
+  %lsr.iv.i.unr.i = phi i64 [ %.561.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B1894.i.prol.i ]
+  %to.6.0285.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B1894.lr.ph.i.i ], [ %.717.i.prol.i, %B1894.i.prol.i ]
+  %69 = icmp eq i64 %.571.i.i, 1
+  br i1 %69, label %B2174.i.i, label %B1894.i.preheader.i
+
+B1894.i.preheader.i:                              ; preds = %B1894.i.prol.loopexit.i
+  %sunkaddr463.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr464.i = getelementptr i8, ptr %sunkaddr463.i, i64 56
+  %sunkaddr466.i = getelementptr i8, ptr %sunkaddr463.i, i64 24
+  br label %B1894.i.i
+
+B620.endif.i:                                     ; preds = %B122.i.i, %B64.i.i
+  %.273.i = add nsw i64 %.29.i, 8
+  %.276.i = inttoptr i64 %.273.i to ptr
+  %.277.i = load i64, ptr %.276.i, align 8
+  %.280.i = add nsw i64 %.21.i, 56
+  %.283.i = inttoptr i64 %.280.i to ptr
+  %.284.i = load i64, ptr %.283.i, align 8
+  %.287.i = inttoptr i64 %.284.i to ptr
+  %.288.i = tail call i64 %.287.i(i64 %.277.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B1018.endif.i:                                    ; preds = %B374.i.i, %B1018.i
+  %.15.i.i = add nsw i64 %.29.i, 64
+  %.16.i74.i = inttoptr i64 %.15.i.i to ptr
+  %.17.i75.i = load i64, ptr %.16.i74.i, align 8
+  %.29.i.i = add nsw i64 %.29.i, 88
+  %.30.i79.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i80.i = load i64, ptr %.30.i79.i, align 8
+  %.36.i81.i = add nsw i64 %.29.i, 80
+  %.37.i82.i = inttoptr i64 %.36.i81.i to ptr
+  %.38.i83.i = load i64, ptr %.37.i82.i, align 8
+  %.40.i84.i = add nsw i64 %.38.i83.i, %.17.i75.i
+  %.12294.not.i.i = icmp slt i64 %.40.i84.i, 1
+  br i1 %.12294.not.i.i, label %B1096.i, label %B246.lr.ph.i.i
+
+B246.lr.ph.i.i:                                   ; preds = %B1018.endif.i
+  %.22.i76.i = add nsw i64 %.29.i, 72
+  %.23.i77.i = inttoptr i64 %.22.i76.i to ptr
+  %.24.i78.i = load i64, ptr %.23.i77.i, align 8
+  %.179.i.i.i.i = add i64 %.37.i, 144
+  %sunkaddr471.i = inttoptr i64 %.31.i80.i to ptr
+  %sunkaddr474.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr475.i = getelementptr i8, ptr %sunkaddr474.i, i64 128
+  %sunkaddr477.i = getelementptr i8, ptr %sunkaddr474.i, i64 16
+  %sunkaddr486.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr487.i = getelementptr i8, ptr %sunkaddr486.i, i64 40
+  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr474.i, i64 136
+  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr474.i, i64 24
+  %sunkaddr481.i = getelementptr i8, ptr %sunkaddr474.i, i64 120
+  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr474.i, i64 80
+  %sunkaddr485.i = getelementptr i8, ptr %sunkaddr474.i, i64 48
+  %sunkaddr507.i = getelementptr i8, ptr %sunkaddr486.i, i64 32
+  %sunkaddr510.i = inttoptr i64 %.24.i78.i to ptr
+  %sunkaddr532.i = getelementptr i8, ptr %sunkaddr474.i, i64 8
+  %sunkaddr536.i = getelementptr i8, ptr %sunkaddr486.i, i64 48
+  %sunkaddr537.i = inttoptr i64 %.153.i to ptr
+  br label %B246.i.i
+
+B246.i.i:                                         ; preds = %B661.i.i, %B246.lr.ph.i.i
+  %.1289195.i.i = phi i64 [ 0, %B246.lr.ph.i.i ], [ %.135.i85.i, %B661.i.i ]
+  %.135.i85.i = add nuw nsw i64 %.1289195.i.i, 1
+  %.164.i.i = shl nsw i64 %.1289195.i.i, 3
+  %.166.i86.i = add nsw i64 %.164.i.i, %.153.i
+  %.167.i87.i = inttoptr i64 %.166.i86.i to ptr
+  %.168.i88.i = load i64, ptr %.167.i87.i, align 8
+  %.174.not.i.i = icmp slt i64 %.1289195.i.i, %.17.i75.i
+  br i1 %.174.not.i.i, label %B374.i98.i, label %B302.i.i
+
+B302.i.i:                                         ; preds = %B246.i.i
+  %.180.i89.i = sub nsw i64 %.1289195.i.i, %.17.i75.i
+  %.181.i90.i = mul nuw nsw i64 %.180.i89.i, 24
+  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr471.i, i64 %.181.i90.i
+  %sunkaddr473.i = getelementptr i8, ptr %sunkaddr472.i, i64 8
+  %.20.i.i92.i = load i64, ptr %sunkaddr473.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr475.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr477.i, align 8
+  %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
+  %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
+  br i1 %.32.i.i.i.i, label %B1324.i, label %B162.endif.i.i.i.i
+
+B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
+  %lsr.iv.i.i.i94.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
+  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i94.i to ptr
+  %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
+  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i92.i
+  %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
+  %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
+  %.190.i.i.i.i = tail call i64 %.pre45.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
+  %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
+  store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i94.i, 8
+  %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
+  %exitcond.not.i.i.i95.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i95.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+
+B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
+  %.205.i.i.i.i = tail call i64 %.pre45.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
+  %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
+  store i64 %.168.i88.i, ptr %.216.i.i.i.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr481.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr483.i, align 8
+  %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
+  %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.238.i.i.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
+  %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
+  store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
+  %.243.i.i.i.i = icmp eq i64 %.231.i.i.i.i, 0
+  br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
+
+B162.endif.i.i.i.i:                               ; preds = %B302.i.i
+  %.50.i.i.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
+  %.pre45.i = inttoptr i64 %.50.i.i.i.i to ptr
+  br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+
+B92.i.i.i:                                        ; preds = %B476.i.i.i.i
+  %sunkaddr105.i.i = inttoptr i64 %.181.i90.i to ptr
+  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i80.i
+  %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
+  %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr475.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr477.i, align 8
+  %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
+  %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
+  br i1 %.32.i9.i.i.i, label %common.ret.sink.split.i.i, label %B162.endif.i10.i.i.i
+
+B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.i, %B294.i20.i.i.i
+  %lsr.iv1.i21.i.i.i = phi i64 [ %lsr.iv.next2.i32.i.i.i, %B294.i20.i.i.i ], [ %.58.i16.i.i.i, %B162.endif.i10.i.i.i ]
+  %lsr.iv.i22.i.i.i = phi i64 [ %lsr.iv.next.i31.i.i.i, %B294.i20.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i10.i.i.i ]
+  %.182.i23.i.i.i = inttoptr i64 %lsr.iv.i22.i.i.i to ptr
+  %.183.i24.i.i.i = load i64, ptr %.182.i23.i.i.i, align 8
+  %.185.i25.i.i.i = add nsw i64 %.183.i24.i.i.i, %.68.i.i.i
+  %.186.i26.i.i.i = inttoptr i64 %.185.i25.i.i.i to ptr
+  %.187.i27.i.i.i = load i64, ptr %.186.i26.i.i.i, align 8
+  %.190.i28.i.i.i = tail call i64 %.pre47.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.192.i29.i.i.i = add nsw i64 %.183.i24.i.i.i, %.27.i8.i.i.i
+  %.193.i30.i.i.i = inttoptr i64 %.192.i29.i.i.i to ptr
+  store i64 %.187.i27.i.i.i, ptr %.193.i30.i.i.i, align 8
+  %lsr.iv.next.i31.i.i.i = add i64 %lsr.iv.i22.i.i.i, 8
+  %lsr.iv.next2.i32.i.i.i = add i64 %lsr.iv1.i21.i.i.i, -1
+  %exitcond.not.i33.i.i.i = icmp eq i64 %lsr.iv.next2.i32.i.i.i, 0
+  br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
+
+B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
+  %.205.i36.i.i.i = tail call i64 %.pre47.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
+  %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
+  store i64 %.168.i88.i, ptr %.216.i41.i.i.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr481.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr483.i, align 8
+  %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
+  %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
+  %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
+  store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
+  %.243.i55.i.i.i = icmp eq i64 %.231.i49.i.i.i, 0
+  br i1 %.243.i55.i.i.i, label %B570.sink.split.i.sink.split.i.i, label %B266.i.i.i
+
+B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
+  %.pre47.i = inttoptr i64 %.50.i13.i.i.i to ptr
+  br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
+
+B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
+  %.122.i.i.i = load i64, ptr %sunkaddr507.i, align 8
+  %.123.i.i96.i = inttoptr i64 %.122.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i96.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
+  br i1 %.129.not.i.i.i, label %B570.sink.split.i.sink.split.i.i, label %B278.i.i.i
+
+B278.i.i.i:                                       ; preds = %B266.i.i.i
+  %.134.i.i.i = add nsw i64 %.124.i.i.i, 24
+  %.136.i.i.i = inttoptr i64 %.134.i.i.i to ptr
+  store i64 %.27.i.i.i.i, ptr %.136.i.i.i, align 8
+  %.141.i.i.i = add nsw i64 %.124.i.i.i, 32
+  br label %B520.i.i
+
+B570.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
+  %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
+  %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
+  %.16166.i.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.16367.i.i.i = inttoptr i64 %.16166.i.i.i to ptr
+  %.16468.i.i.i = tail call i64 %.16367.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %common.ret.sink.split.i.i
+
+B374.i98.i:                                       ; preds = %B246.i.i
+  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr510.i, i64 %.164.i.i
+  %.220.i.i = load i64, ptr %sunkaddr512.i, align 8
+  %.221.not.i.i = icmp eq i64 %.220.i.i, 0
+  br i1 %.221.not.i.i, label %B661.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B374.i98.i
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr475.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr477.i, align 8
+  %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
+  %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
+  br i1 %.32.i.i9.i.i, label %B1324.i, label %B162.endif.i.i10.i.i
+
+B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.i, %B294.i.i20.i.i
+  %lsr.iv1.i.i21.i.i = phi i64 [ %lsr.iv.next2.i.i32.i.i, %B294.i.i20.i.i ], [ %.58.i.i16.i.i, %B162.endif.i.i10.i.i ]
+  %lsr.iv.i.i22.i.i = phi i64 [ %lsr.iv.next.i.i31.i.i, %B294.i.i20.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i10.i.i ]
+  %.182.i.i23.i.i = inttoptr i64 %lsr.iv.i.i22.i.i to ptr
+  %.183.i.i24.i.i = load i64, ptr %.182.i.i23.i.i, align 8
+  %.185.i.i25.i.i = add nsw i64 %.183.i.i24.i.i, %.220.i.i
+  %.186.i.i26.i.i = inttoptr i64 %.185.i.i25.i.i to ptr
+  %.187.i.i27.i.i = load i64, ptr %.186.i.i26.i.i, align 8
+  %.190.i.i28.i.i = tail call i64 %.pre44.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.192.i.i29.i.i = add nsw i64 %.183.i.i24.i.i, %.27.i.i8.i.i
+  %.193.i.i30.i.i = inttoptr i64 %.192.i.i29.i.i to ptr
+  store i64 %.187.i.i27.i.i, ptr %.193.i.i30.i.i, align 8
+  %lsr.iv.next.i.i31.i.i = add i64 %lsr.iv.i.i22.i.i, 8
+  %lsr.iv.next2.i.i32.i.i = add i64 %lsr.iv1.i.i21.i.i, -1
+  %exitcond.not.i.i33.i.i = icmp eq i64 %lsr.iv.next2.i.i32.i.i, 0
+  br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
+
+B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
+  %.205.i.i36.i.i = tail call i64 %.pre44.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
+  %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
+  store i64 %.168.i88.i, ptr %.216.i.i41.i.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr481.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr483.i, align 8
+  %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
+  %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
+  %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
+  store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
+  %.243.i.i55.i.i = icmp eq i64 %.231.i.i49.i.i, 0
+  br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
+
+B162.endif.i.i10.i.i:                             ; preds = %B424.i.i
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
+  %.pre44.i = inttoptr i64 %.50.i.i13.i.i to ptr
+  br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
+
+B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
+  %.59.i.i.i = load i64, ptr %sunkaddr475.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr474.i, align 8
+  %.65.i.i99.i = inttoptr i64 %.59.i.i.i to ptr
+  %.66.i.i.i = tail call i64 %.65.i.i99.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.71.i.i.i = icmp eq i64 %.66.i.i.i, 0
+  br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
+
+B308.i.i.i:                                       ; preds = %B56.i.i.i
+  %.99.i.i.i = load i64, ptr %sunkaddr532.i, align 8
+  %.101.i.i.i = add nsw i64 %.99.i.i.i, %.66.i.i.i
+  br label %B520.i.i
+
+common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B570.sink.split.i.sink.split.i.i
+  %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B570.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
+  %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1324.i
+
+B520.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
+  %.141.i.sink.i.i = phi i64 [ %.141.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
+  %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
+  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i.i, %B308.i.i.i ]
+  %.143.i.i.i = inttoptr i64 %.141.i.sink.i.i to ptr
+  store i64 %.27.i8.i.sink.i.i, ptr %.143.i.i.i, align 8
+  %.294.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.296.i.i = inttoptr i64 %.294.i.i to ptr
+  %.297.i.i = tail call i64 %.296.i.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr539.i = getelementptr i8, ptr %sunkaddr537.i, i64 %.164.i.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr539.i, align 8
+  br label %B661.i.i
+
+B661.i.i:                                         ; preds = %B520.i.i, %B374.i98.i
+  %exitcond.not.i97.i = icmp eq i64 %.135.i85.i, %.40.i84.i
+  br i1 %exitcond.not.i97.i, label %B1096.i, label %B246.i.i
+
+B1096.endif.i:                                    ; preds = %B483.i.i, %B1096.i
+  %.354.i.i = inttoptr i64 %.17.i101.i to ptr
+  %.355.i.i = load i64, ptr %.354.i.i, align 8
+  %sunkaddr541.i = getelementptr i8, ptr %.36.i, i64 80
+  %.15.i123.i = load i64, ptr %sunkaddr541.i, align 8
+  %sunkaddr543.i = getelementptr i8, ptr %.36.i, i64 88
+  %.22.i126.i = load i64, ptr %sunkaddr543.i, align 8
+  %sunkaddr545.i = getelementptr i8, ptr %.36.i, i64 64
+  %.29.i128.i = load i64, ptr %sunkaddr545.i, align 8
+  %.73.i129.i = icmp sgt i64 %.15.i123.i, 0
+  br i1 %.73.i129.i, label %B204.lr.ph.i.i, label %B1358.endif.i
+
+B204.lr.ph.i.i:                                   ; preds = %B1096.endif.i
+  %70 = icmp eq i64 %.15.i123.i, 1
+  %.pre240.i = shl i64 %.29.i128.i, 3
+  %.pre.i = add i64 %.pre240.i, %.153.i
+  br i1 %70, label %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i, label %B204.lr.ph.new.i.i
+
+B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i:   ; preds = %B204.lr.ph.i.i
+  %.pre239.i = inttoptr i64 %.37.i to ptr
+  br label %B204.epil.preheader.i.i
+
+B204.lr.ph.new.i.i:                               ; preds = %B204.lr.ph.i.i
+  %unroll_iter.i131.i = and i64 %.15.i123.i, 9223372036854775806
+  %sunkaddr546.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr547.i = getelementptr i8, ptr %sunkaddr546.i, i64 56
+  br label %B204.i.i
+
+B204.i.i:                                         ; preds = %B204.i.i, %B204.lr.ph.new.i.i
+  %lsr.iv332.i = phi i64 [ %lsr.iv.next333.i, %B204.i.i ], [ %unroll_iter.i131.i, %B204.lr.ph.new.i.i ]
+  %lsr.iv6.i.i = phi i64 [ %74, %B204.i.i ], [ %.pre.i, %B204.lr.ph.new.i.i ]
+  %lsr.iv4.i.i = phi i64 [ %73, %B204.i.i ], [ %.22.i126.i, %B204.lr.ph.new.i.i ]
+  %.159.i132.i = inttoptr i64 %lsr.iv4.i.i to ptr
+  %.160.i133.i = load i64, ptr %.159.i132.i, align 8
+  %.165.i.i = load i64, ptr %sunkaddr547.i, align 8
+  %.166.i135.i = add nsw i64 %.165.i.i, %.160.i133.i
+  %.167.i136.i = inttoptr i64 %.166.i135.i to ptr
+  %.168.i137.i = load i64, ptr %.167.i136.i, align 8
+  %.172.i.i = inttoptr i64 %lsr.iv6.i.i to ptr
+  %.173.i.i = load i64, ptr %.172.i.i, align 8
+  store i64 %.173.i.i, ptr %.167.i136.i, align 8
+  store i64 %.168.i137.i, ptr %.172.i.i, align 8
+  %71 = add i64 %lsr.iv4.i.i, 24
+  %.159.1.i.i = inttoptr i64 %71 to ptr
+  %.160.1.i.i = load i64, ptr %.159.1.i.i, align 8
+  %.165.1.i.i = load i64, ptr %sunkaddr547.i, align 8
+  %.166.1.i.i = add nsw i64 %.165.1.i.i, %.160.1.i.i
+  %.167.1.i.i = inttoptr i64 %.166.1.i.i to ptr
+  %.168.1.i.i = load i64, ptr %.167.1.i.i, align 8
+  %72 = add i64 %lsr.iv6.i.i, 8
+  %.172.1.i.i = inttoptr i64 %72 to ptr
+  %.173.1.i.i = load i64, ptr %.172.1.i.i, align 8
+  store i64 %.173.1.i.i, ptr %.167.1.i.i, align 8
+  store i64 %.168.1.i.i, ptr %.172.1.i.i, align 8
+  %lsr.iv.next333.i = add i64 %lsr.iv332.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next333.i, 0
+  %73 = add i64 %lsr.iv4.i.i, 48
+  %74 = add i64 %lsr.iv6.i.i, 16
+  br i1 %niter.ncmp.1.i.i, label %B496.lr.ph.unr-lcssa.i.i, label %B204.i.i
+
+B496.i.i:                                         ; preds = %B496.lr.ph.i.i, %B496.i.i
+  %lsr.iv2.i.i = phi i64 [ %.15.i123.i, %B496.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B496.i.i ]
+  %lsr.iv.i141.i = phi i64 [ %.pre.i, %B496.lr.ph.i.i ], [ %lsr.iv.next.i146.i, %B496.i.i ]
+  %.314.i.i = load i64, ptr %sunkaddr549.i, align 8
+  %.318.i.i = inttoptr i64 %lsr.iv.i141.i to ptr
+  %.319.i143.i = load i64, ptr %.318.i.i, align 8
+  %.320.i144.i = inttoptr i64 %.314.i.i to ptr
+  %.321.i145.i = tail call i64 %.320.i144.i(i64 %.319.i143.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next.i146.i = add i64 %lsr.iv.i141.i, 8
+  %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
+  %exitcond102.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
+  br i1 %exitcond102.not.i.i, label %B1358.endif.i, label %B496.i.i
+
+B496.lr.ph.unr-lcssa.i.i:                         ; preds = %B204.i.i
+  %75 = and i64 %.15.i123.i, 1
+  %lcmp.mod.not.i138.i = icmp eq i64 %75, 0
+  br i1 %lcmp.mod.not.i138.i, label %B496.lr.ph.i.i, label %B204.epil.preheader.i.i
+
+B204.epil.preheader.i.i:                          ; preds = %B496.lr.ph.unr-lcssa.i.i, %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i
+  %sunkaddr11.i139.pre-phi.i = phi ptr [ %.pre239.i, %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i ], [ %sunkaddr546.i, %B496.lr.ph.unr-lcssa.i.i ]
+  %.1239092.epil.init.i.i = phi i64 [ 0, %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i131.i, %B496.lr.ph.unr-lcssa.i.i ]
+  %.156.epil.i.i = mul nuw nsw i64 %.1239092.epil.init.i.i, 24
+  %.158.epil.i.i = add nsw i64 %.156.epil.i.i, %.22.i126.i
+  %.159.epil.i.i = inttoptr i64 %.158.epil.i.i to ptr
+  %.160.epil.i.i = load i64, ptr %.159.epil.i.i, align 8
+  %sunkaddr12.i140.i = getelementptr i8, ptr %sunkaddr11.i139.pre-phi.i, i64 56
+  %.165.epil.i.i = load i64, ptr %sunkaddr12.i140.i, align 8
+  %.166.epil.i.i = add nsw i64 %.165.epil.i.i, %.160.epil.i.i
+  %.167.epil.i.i = inttoptr i64 %.166.epil.i.i to ptr
+  %.168.epil.i.i = load i64, ptr %.167.epil.i.i, align 8
+  %76 = add i64 %.1239092.epil.init.i.i, %.29.i128.i
+  %77 = shl i64 %76, 3
+  %.171.epil.i.i = add i64 %77, %.153.i
+  %.172.epil.i.i = inttoptr i64 %.171.epil.i.i to ptr
+  %.173.epil.i.i = load i64, ptr %.172.epil.i.i, align 8
+  store i64 %.173.epil.i.i, ptr %.167.epil.i.i, align 8
+  store i64 %.168.epil.i.i, ptr %.172.epil.i.i, align 8
+  br label %B496.lr.ph.i.i
+
+B496.lr.ph.i.i:                                   ; preds = %B204.epil.preheader.i.i, %B496.lr.ph.unr-lcssa.i.i
+  %sunkaddr548.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr549.i = getelementptr i8, ptr %sunkaddr548.i, i64 48
+  br label %B496.i.i
+
+B1358.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B496.i.i, %B1096.endif.i, %B1324.i, %B2034.i.i
+  %result.2.0.i = phi i64 [ %.355.i.i, %B1096.endif.i ], [ 0, %B1324.i ], [ 0, %B234.i.i ], [ %.355.i.i, %B496.i.i ], [ 0, %B2034.i.i ], [ 0, %B234.i.i.i ]
+  br i1 %.12886.not.i.i, label %B1526.i, label %B1390.preheader.i
+
+B1390.preheader.i:                                ; preds = %B1358.endif.i
+  %sunkaddr448.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr449.i = getelementptr i8, ptr %sunkaddr448.i, i64 48
+  br label %B1390.i
+
+_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B64.i27.i, %B122.i21.i, %B620.endif.i
+  %result.2.0.sink.i = phi i64 [ %.96.i, %B240.i ], [ %.288.i, %B620.endif.i ], [ %result.2.0.i, %B122.i21.i ], [ %result.2.0.i, %B64.i27.i ]
+  ret i64 %result.2.0.sink.i
 }
 ;; end

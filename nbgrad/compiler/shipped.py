@@ -128,7 +128,8 @@ def _sources(module: str) -> list[Path]:
     own = folder / f"{module.removeprefix(KERNELS)}.py"
     if not module.startswith(KERNELS):
         own = HERE.parents[1].joinpath(*module.split(".")).with_suffix(".py")
-        found.add(own)
+        # Native functions of the runtime may call those of native.py.
+        found |= {own, own.with_name("native.py")}
     # The table of scalar kernels counts row by row; here is what reads it.
     todo = [folder / "__init__.py", folder / "intrinsics.py", *([own] if own not in found else [])]
     while todo:

@@ -29,7 +29,8 @@ from . import threads
 # State of a program: what its entry function needs.
 CONTEXT, FALLBACK, ARGUMENTS, ARGUMENT_SPECS, OUTPUTS, OUTPUT_SPECS, TABLE, ARENA_BYTES = range(8)
 BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADER, MISSED = range(8, 17)
-STATE_LENGTH = 17
+OBJECTS, WRAPPING = range(17, 19)
+STATE_LENGTH = 19
 # For each argument: its dtype (0: a Python float), bytes, NumPy's flags that it needs, rank, and extents.
 DTYPE, BYTES, FLAGS, ARGUMENT_RANK, ARGUMENT_HEAD = range(5)
 # For each output: its dtype, bytes, whether it is a scalar, the argument whose memory it takes (or -1), rank, extents.
@@ -227,10 +228,22 @@ def entry_into(self: int, arguments: int, count: int) -> int:
 
 
 def call(state: int, arguments: int, count: int, given: int, context: int) -> int:
-    """Run a program; the results go to the arrays at `given`, or to new ones if that is 0."""
+    """Run a program and pack its results, which go to the arrays at `given`, or to new ones if that is 0."""
     block = acquire(state, context)
     if block == 0:
         return invoke(load(context + 8 * NO_MEMORY), 0, 0, 0, 0, 0, 0, 0, 0)
+    result = 0
+    if compute(state, arguments, count, given, context, block) != 0:
+        results = (block + 63) // 64 * 64 + load(state + 8 * RESULTS)
+        scalars(state, results, context)
+        code, length = load(state + 8 * STRUCTURE), load(state + 8 * STRUCTURE_LENGTH)
+        result = pack(code, length, results, load(state + 8 * OUTPUTS), context)
+    release(block, context)
+    return result
+
+
+def compute(state: int, arguments: int, count: int, given: int, context: int, block: int) -> int:
+    """Run a program in a block of memory, and put its results in there; 0 after a failed allocation."""
     arena = (block + 63) // 64 * 64
     bases = arena
     scratch = arena + load(state + 8 * SCRATCH)
@@ -247,7 +260,7 @@ def call(state: int, arguments: int, count: int, given: int, context: int) -> in
     outputs = load(state + 8 * OUTPUTS)
     spec = load(state + 8 * OUTPUT_SPECS)
     first = load(state + 8 * BASE_COUNT) - outputs
-    failed = 0
+    complete = 1
     for k in range(outputs):
         donor = load(spec + 8 * DONOR)
         made = 0
@@ -260,24 +273,29 @@ def call(state: int, arguments: int, count: int, given: int, context: int) -> in
         else:
             made = new_array(spec, context)
             if made == 0:
-                failed = 1
+                complete = 0
         store(results + 8 * k, made)
         if made != 0:
             store(bases + 8 * (first + k), load(made + 16))
         spec += 8 * (OUTPUT_HEAD + load(spec + 8 * RANK))
-    if failed == 0:
+    if complete != 0:
         if load(state + 8 * RELEASE) != 0:
             thread = invoke(load(context + 8 * SAVE_THREAD), 0, 0, 0, 0, 0, 0, 0, 0)
             run(load(state + 8 * TABLE), bases, scratch, context)
             invoke(load(context + 8 * RESTORE_THREAD), thread, 0, 0, 0, 0, 0, 0, 0)
         else:
             run(load(state + 8 * TABLE), bases, scratch, context)
-    result = finish(state, results, failed, context)
+    else:
+        drop(state, results, context)
+    return complete
+
+
+def release(block: int, context: int) -> None:
+    """Give back what `acquire` gave."""
     if block == load(context + 8 * SHARED):
         store(context + 8 * BUSY, 0)
     else:
         invoke(load(context + 8 * FREE), block, 0, 0, 0, 0, 0, 0, 0)
-    return result
 
 
 def new_array(spec: int, context: int) -> int:
@@ -326,26 +344,30 @@ def acquire(state: int, context: int) -> int:
     return load(context + 8 * SHARED)
 
 
-def finish(state: int, results: int, failed: int, context: int) -> int:
-    """Turn 0-d results into scalars where asked, and build the result's tuples; 0 after a failed allocation."""
-    outputs = load(state + 8 * OUTPUTS)
-    if failed != 0:
-        for k in range(outputs):
-            made = load(results + 8 * k)
-            if made != 0:
-                invoke(load(context + 8 * DECREF), made, 0, 0, 0, 0, 0, 0, 0)
-        return 0
+def drop(state: int, results: int, context: int) -> None:
+    """Forget results, as far as there are any."""
+    for k in range(load(state + 8 * OUTPUTS)):
+        made = load(results + 8 * k)
+        if made != 0:
+            invoke(load(context + 8 * DECREF), made, 0, 0, 0, 0, 0, 0, 0)
+
+
+def scalars(state: int, results: int, context: int) -> None:
+    """Turn 0-d results into scalars where asked."""
     spec = load(state + 8 * OUTPUT_SPECS)
-    for k in range(outputs):
+    for k in range(load(state + 8 * OUTPUTS)):
         if load(spec + 8 * SCALAR) != 0:
             scalar = invoke(load(context + 8 * ARRAY_RETURN), load(results + 8 * k), 0, 0, 0, 0, 0, 0, 0)
             store(results + 8 * k, scalar)
         spec += 8 * (OUTPUT_HEAD + load(spec + 8 * RANK))
+
+
+def pack(code: int, length: int, results: int, outputs: int, context: int) -> int:
+    """Build the result's tuples, in the words after the results."""
     # Postfix: k >= 0 pushes output k, -1 - n packs the last n into a tuple.
-    code = load(state + 8 * STRUCTURE)
     top = results + 8 * outputs
     stack = top
-    for k in range(load(state + 8 * STRUCTURE_LENGTH)):
+    for k in range(length):
         word = load(code + 8 * k)
         if word >= 0:
             store(top, load(results + 8 * word))
@@ -427,10 +449,13 @@ FUNCTIONS = {entry: 3, entry_into: 3, worker: 1}
 
 @cache
 def _source_digest(module: str) -> str:
-    """What a module's native functions are made of: its file."""
-    file = sys.modules[module].__file__
-    assert file is not None
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    """What a module's native functions are made of: its file, and this one."""
+    total = hashlib.sha256()
+    for name in dict.fromkeys([__name__, module]):
+        file = sys.modules[name].__file__
+        assert file is not None
+        total.update(Path(file).read_bytes())
+    return total.hexdigest()
 
 
 def entry_address(into: bool = False) -> int:

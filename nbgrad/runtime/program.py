@@ -80,6 +80,8 @@ class Program:
     donated : set of int
         Positions of arguments whose memory results may take: they must be writeable. A result that does so is the
         argument itself.
+    packed : int
+        The length of the longest other structure that an entry of its own (tensors.py) packs results into.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Program:
         structure: Sequence[int] | None = None,
         fallback: Callable[..., Any] | None = None,
         donated: frozenset[int] = frozenset(),
+        packed: int = 0,
     ) -> None:
         start = time.perf_counter()
         with RareCollection():
@@ -103,7 +106,7 @@ class Program:
             self.donors = donors(self.plan, fused.outputs, [output.node for output in outputs], arguments, donated)
             self._keep: list[Any] = []
             self._into: Callable[..., Any] | None = None
-            self._build(arguments, constants, floats, structure, fallback or _refuse)
+            self._build(arguments, constants, floats, structure, fallback or _refuse, packed)
         self.seconds = time.perf_counter() - start
 
     def _array(self, words: Sequence[int]) -> np.ndarray:
@@ -119,6 +122,7 @@ class Program:
         floats: frozenset[int],
         structure: Sequence[int] | None,
         fallback: Callable[..., Any],
+        packed: int,
     ) -> None:
         context = native.context()
         template = [0] * (1 + len(arguments))
@@ -154,7 +158,8 @@ class Program:
         scratch = 8 * len(template)
         pointers = native.GROUP_DATA + table[2] * self.plan.slots
         results = scratch + 8 * pointers
-        header = -(-(results + 8 * (2 * len(self.outputs) + len(structure) + 2)) // 64) * 64
+        objects = results + 8 * (2 * len(self.outputs) + max(len(structure), packed) + 2)
+        header = -(-(objects + 8 * (len(arguments) + 1)) // 64) * 64
 
         state = self._array([0] * native.STATE_LENGTH)
         state[native.CONTEXT] = context.ctypes.data
@@ -174,6 +179,7 @@ class Program:
         state[native.RESULTS] = results
         state[native.HEADER] = header
         state[native.MISSED] = id(missed)
+        state[native.OBJECTS] = objects
         self._keep += [fallback, [node.dtype for node in arguments], [o.node.dtype for o in self.outputs]]
         self.state = state
         self.call = self._callable(state, False)
@@ -213,14 +219,19 @@ class Program:
         return self._into
 
     def _callable(self, state: np.ndarray, into: bool) -> Callable[..., Any]:
-        definition = _MethodDef(b"nbgrad_program", native.entry_address(into), METH_FASTCALL, b"A compiled graph.")
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype = ctypes.py_object
-        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        # The callable keeps `state` alive, and `state` (through this attribute holder) everything that it points to.
-        holder = _State(state.shape, state.dtype, state)
-        holder.kept = (definition, self._keep)
-        return make(ctypes.addressof(definition), holder, None)
+        return native_callable(native.entry_address(into), state, self._keep)
+
+
+def native_callable(address: int, state: np.ndarray, kept: Any) -> Callable[..., Any]:
+    """A Python callable of a native function, which finds `state` as its `self` and keeps alive what that points to."""
+    definition = _MethodDef(b"nbgrad_program", address, METH_FASTCALL, b"A compiled graph.")
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    # The callable keeps `state` alive, and `state` (through this attribute holder) everything that it points to.
+    holder = _State(state.shape, state.dtype, state)
+    holder.kept = (definition, kept)
+    return make(ctypes.addressof(definition), holder, None)
 
 
 class _State(np.ndarray):
