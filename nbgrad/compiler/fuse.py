@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from .builder import TRUE, LoopBuilder
 from .components import take_apart
 from .loops import Loop, Value
 from .rows import add_whole_rows
-from .views import View, contiguous_strides, view_through
+from .views import View, contiguous_strides, view_in_domain, view_through, without_ones
 
 LARGEST_KERNEL = 256
 """Weight of the nodes in one kernel; more would make LLVM slow and run out of registers."""
@@ -42,9 +43,14 @@ MOST_SHIFTED = 10
 """How often a value may be computed again at other points, as in a stencil."""
 MOST_PIECES = 4
 """Concatenations of more pieces are assembled by copies instead of by tests on the index."""
-MATMUL = PRIMITIVES["matmul"]
-LEAVES = frozenset(["input", "constant"])
-VIRTUAL = frozenset(["literal", "iota"])
+MATMUL, GATHER, DIVIDE = (PRIMITIVES[name] for name in ("matmul", "gather", "divide"))
+CONCATENATE, TRANSPOSE = PRIMITIVES["concatenate"], PRIMITIVES["transpose"]
+LEAVES = frozenset([PRIMITIVES["input"], PRIMITIVES["constant"]])
+VIRTUAL = frozenset([PRIMITIVES["literal"], PRIMITIVES["iota"]])
+SIMPLE = frozenset(
+    [p for p in PRIMITIVES.values() if p.kind == "elementwise" and p.name in LIGHT - frozenset(["gather", "divide"])]
+)
+"""What may be computed again where it is used, instead of being stored."""
 
 
 @dataclass
@@ -79,7 +85,7 @@ class _Group:
 
     def add(self, node: Node) -> None:
         self.nodes.append(node)
-        self.weight += 1 if node.name in LIGHT else HEAVY_WEIGHT
+        self.weight += 1 if node.primitive.name in LIGHT else HEAVY_WEIGHT
 
 
 class _Use(NamedTuple):
@@ -101,18 +107,18 @@ def fuse(outputs: Sequence[Node]) -> Fused:
 
 def is_computed(node: Node) -> bool:
     """Whether a node has a kernel, rather than being a leaf or a view. Concatenations are assembled by copies."""
-    return node.primitive.kind not in ("source", "movement") or node.name == "concatenate"
+    return node.primitive.kind not in ("source", "movement") or node.primitive is CONCATENATE
 
 
 def domain_of(node: Node) -> Shape:
     """The shape that a node's kernel loops over, without axes of length 1."""
-    shape = node.inputs[0].shape if node.primitive.kind == "reduction" else node.shape
-    return tuple([n for n in shape if n != 1])
+    return without_ones(node.inputs[0].shape if node.primitive.kind == "reduction" else node.shape)
 
 
 class _Fuser:
     def __init__(self, outputs: Sequence[Node]) -> None:
         self.views: dict[Node, tuple[Node, View]] = {}
+        self.reads: dict[Node, list[tuple[Node, View]]] = {}
         outputs, order = add_whole_rows(list(outputs), topological(outputs))
         outputs, order = take_apart(outputs, order)
         self.assembled = _assembled(outputs, order)
@@ -134,10 +140,10 @@ class _Fuser:
         for group in reversed(self.groups):
             first = group.nodes[0]
             if first.primitive.kind == "special":
-                reads = [self.views[source] for source in first.inputs]
+                reads = self.reads[first]
                 sources, views = tuple([s for s, _ in reads]), tuple([v for _, v in reads])
                 steps.append(Special(first, sources, views, first in self.interleaved))
-            elif first.name == "concatenate":
+            elif first.primitive is CONCATENATE:
                 steps.extend(self._assemble(first))
             else:
                 steps.append(self._loop(group))
@@ -148,8 +154,7 @@ class _Fuser:
     def _lower(self, outputs: Sequence[Node], order: Sequence[Node]) -> list[Node]:
         new: dict[Node, Node] = {}
         for node in order:
-            stored = node in self.assembled or len(node.inputs) > MOST_PIECES
-            new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]), stored)
+            new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]))
         result: list[Node] = []
         for node in outputs:
             lowered = new[node]
@@ -164,7 +169,7 @@ class _Fuser:
 
     def _visit(self, node: Node) -> Node:
         """Note the view of a new node."""
-        if node.primitive.kind == "movement" and node.name != "concatenate":
+        if node.primitive.kind == "movement" and node.primitive is not CONCATENATE:
             source, view = self.views[node.inputs[0]]
             through = view_through(node, view)
             if through is None:
@@ -172,25 +177,23 @@ class _Fuser:
                 return self._visit(make(node.name, (copied,), node.params))
             self.views[node] = (source, through)
         else:
-            shape = (1,) if node.name == "literal" else node.shape
-            view = View.contiguous(shape) if node.name != "literal" else View((), (), 0, ())
-            self.views[node] = (node, view)
+            self.views[node] = (node, View.contiguous(node.shape))
         return node
 
-    def _lowered(self, node: Node, inputs: tuple[Node, ...], stored: bool) -> Node:
-        original = node
+    def _lowered(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        original, primitive = node, node.primitive
         if inputs != node.inputs:
-            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
-        if node.name == "concatenate" and not stored:
+            node = Node(primitive, inputs, node.params, node.shape, node.dtype)
+        if primitive is CONCATENATE and original not in self.assembled and len(inputs) <= MOST_PIECES:
             return self._chosen(node)
-        if node.name == "matmul" and 1 in node.shape[1:]:
-            return self._summed_product(node, *inputs)
-        if original in self.turned:
-            return self._turned_product(self.turned[original], *inputs)
-        if node.name == "gather":
+        if primitive is GATHER:
             node = Node(node.primitive, (self._buffer(inputs[0], 1), inputs[1]), node.params, node.shape, node.dtype)
-        elif node.primitive.kind == "special":
-            loose = node.name == "matmul"
+        elif primitive.kind == "special":
+            loose = primitive is MATMUL
+            if loose and 1 in node.shape[1:]:
+                return self._summed_product(node, *inputs)
+            if original in self.turned:
+                return self._turned_product(self.turned[original], *inputs)
             inputs = tuple([self._buffer(source, 2 if loose else 0) for source in inputs])
             node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
         return self._visit(node)
@@ -226,7 +229,7 @@ class _Fuser:
         `freedom` 0 asks for C order; 1 for any strides; 2 for matrices with one contiguous axis.
         """
         source, view = self.views[node]
-        good = source.name not in VIRTUAL and not view.is_masked
+        good = source.primitive not in VIRTUAL and not view.is_masked
         if good and freedom == 0:
             good = view.is_contiguous
         elif good and freedom == 2:
@@ -261,42 +264,54 @@ class _Fuser:
         uses: dict[Node, list[_Use]] = {}
         by_domain: dict[Shape, list[int]] = {}
         for node in self._backwards():
-            kind = node.primitive.kind
-            if self._is_free(node, uses.get(node, [])):
-                self.free.add(node)
-                continue
-            if self._is_repeated(node, uses):
-                self.free.add(node)
-                places = len({use.group for use in uses[node]})
-                kernels = f"{places} kernels" if places > 1 else "a kernel, at each point it is read from"
-                self.reasons[node] = f"not stored: computed again in {kernels}, from an array that they read"
-                for use in uses[node]:
-                    self.groups[use.group].weight += 1
-                    for operand in node.inputs:
-                        source, view = self.views[operand]
-                        if source.name not in LEAVES and source.name not in VIRTUAL:
-                            self.anchored.add(source)
-                            theirs = self._use(use.group, node, source, view)
-                            uses.setdefault(source, []).append(theirs._replace(direct=theirs.direct and use.direct))
-                continue
-            place = self._choose(node, uses.get(node, []), by_domain)
-            self.groups[place].add(node)
-            if any(use.stored and (use.group != place or not use.direct) for use in uses.get(node, [])):
-                self.stored.add(node)
-                self.reasons[node] = self._reason(node, uses[node])
-            for position, operand in enumerate(node.inputs):
-                source, view = self.views[operand]
-                if source.name in LEAVES or source.name in VIRTUAL:
+            own = uses.get(node, [])
+            primitive = node.primitive
+            if node not in self.stored:
+                if not node.shape and self._is_free(node, own):
+                    self.free.add(node)
                     continue
-                in_loop = kind in ("elementwise", "reduction") and not (node.name == "gather" and position == 0)
-                if in_loop:
-                    use = self._use(place, node, source, view)
-                elif node.name == "concatenate" and self._is_written(source, view):
+                if self._is_repeated(node, own, uses):
+                    self._repeat(node, own, uses)
+                    continue
+            place = self._choose(node, own, by_domain)
+            self.groups[place].add(node)
+            for group, direct, _, stored, _ in own:
+                if stored and (group != place or not direct):
+                    self.stored.add(node)
+                    self.reasons[node] = self._reason(node, own)
+                    break
+            loops = primitive.kind in ("elementwise", "reduction")
+            domain = self.groups[place].domain
+            for position, (source, view) in enumerate(self.reads[node]):
+                if source.primitive.kind == "source":
+                    continue
+                if loops and (position or primitive is not GATHER):
+                    use = self._use(place, domain, source, view)
+                elif primitive is CONCATENATE and self._is_written(source, view):
                     self.written.setdefault(source, []).append((node, position))
                     use = _Use(place, False, False, stored=False)
                 else:
                     use = _Use(place, False, False)
-                uses.setdefault(source, []).append(use)
+                known = uses.get(source)
+                if known is None:
+                    uses[source] = [use]
+                else:
+                    known.append(use)
+
+    def _repeat(self, node: Node, own: Sequence[_Use], uses: dict[Node, list[_Use]]) -> None:
+        """Let each loop that uses a node compute it again; so they use what it reads."""
+        self.free.add(node)
+        places = len({use.group for use in own})
+        kernels = f"{places} kernels" if places > 1 else "a kernel, at each point it is read from"
+        self.reasons[node] = f"not stored: computed again in {kernels}, from an array that they read"
+        domain = domain_of(node)
+        for use in own:
+            self.groups[use.group].weight += 1
+            for source, view in self.reads[node]:
+                if source.primitive.kind != "source":
+                    self.anchored.add(source)
+                    theirs = self._use(use.group, domain, source, view)
+                    uses.setdefault(source, []).append(theirs._replace(direct=theirs.direct and use.direct))
 
     @staticmethod
     def _reason(node: Node, uses: Sequence[_Use]) -> str:
@@ -309,60 +324,60 @@ class _Fuser:
             return "it is read at other points than it is computed at"
         return "several kernels read it, and it is too much to compute again"
 
-    def _use(self, place: int, node: Node, source: Node, view: View) -> _Use:
-        """The use of a source by a node in a loop."""
-        domain = domain_of(node)
-        direct = source.primitive.kind == "elementwise" and domain_of(source) == domain and view.is_contiguous
-        return _Use(place, direct, not view.is_masked and domain != (), in_loop=True)
+    def _use(self, place: int, domain: Shape, source: Node, view: View) -> _Use:
+        """The use of a source in a loop over a domain."""
+        whole = view is self.views[source][1]
+        direct = (
+            source.primitive.kind == "elementwise"
+            and without_ones(source.shape) == domain
+            and (whole or view.is_contiguous)
+        )
+        return _Use(place, direct, domain != () and (whole or not view.is_masked), True, True)
 
-    def _is_repeated(self, node: Node, uses: dict[Node, list[_Use]]) -> bool:
+    def _is_repeated(self, node: Node, own: Sequence[_Use], uses: dict[Node, list[_Use]]) -> bool:
         """Whether a value is computed again by each loop that uses it, because that is cheaper than an array of it.
 
         It is a few instructions on at most one array that a loop would not read anyway, and those arrays exist anyway.
         """
-        own = uses.get(node, [])
-        if (
-            node in self.stored
-            or node in self.anchored
-            or not self._is_light(node)
-            or not all(use.in_loop for use in own)
-        ):
+        if node.primitive not in SIMPLE or node in self.anchored:
             return False
-        places = {use.group for use in own}
-        if all(use.direct for use in own):
+        indirect = 0
+        for use in own:
+            if not use.in_loop:
+                return False
+            indirect += not use.direct
+        if not indirect:
+            if len(own) == 1:
+                return False
+            places = {use.group for use in own}
             return len(places) > 1 and self._is_near(node, max(places), places, uses, MOST_REPEATED)
         # Read through views: only a function of one array, which can be read through the same views.
-        reads = [self.views[operand] for operand in node.inputs]
-        arrays = [(source, view) for source, view in reads if source.size > 1 or view.is_masked]
-        if len(arrays) != 1 or sum(not use.direct for use in own) > MOST_SHIFTED:
+        arrays = [(source, view) for source, view in self.reads[node] if source.size > 1 or view.is_masked]
+        if len(arrays) != 1 or indirect > MOST_SHIFTED:
             return False
         source, view = arrays[0]
         return (
             view.is_contiguous
             and source.shape == node.shape
-            and source.name not in VIRTUAL
-            and (source.name in LEAVES or source in self.stored or self.readers[source] > 1)
+            and source.primitive not in VIRTUAL
+            and (source.primitive in LEAVES or source in self.stored or self.readers[source] > 1)
         )
-
-    def _is_light(self, node: Node) -> bool:
-        return node.primitive.kind == "elementwise" and node.name in LIGHT and node.name not in ("gather", "divide")
 
     def _is_near(self, node: Node, home: int, places: set[int], uses: dict[Node, list[_Use]], depth: int) -> bool:
         fresh = 0
-        for operand in node.inputs:
-            source, view = self.views[operand]
-            if source.name in VIRTUAL:
+        for source, view in self.reads[node]:
+            if source.primitive in VIRTUAL:
                 continue
             known = uses.get(source, [])
             exists = (
-                source.name in LEAVES
+                source.primitive in LEAVES
                 or source.primitive.kind != "elementwise"
                 or source in self.stored
                 or any(use.stored and (use.group != home or not use.direct) for use in known)
                 or self.readers[source] > 1
             )
             if not exists:
-                if depth == 0 or not self._is_light(source) or not view.is_contiguous:
+                if depth == 0 or source.primitive not in SIMPLE or not view.is_contiguous:
                     return False
                 if domain_of(source) != domain_of(node) or not self._is_near(source, home, places, uses, depth - 1):
                     return False
@@ -376,63 +391,71 @@ class _Fuser:
         So the nodes of a large domain that wait for each other's small results (a loss, say) become ready together, and
         share one pass over memory.
         """
+        views = self.views
         computed = [node for node in self.order if is_computed(node)]
-        waiting = dict.fromkeys(computed, 0)
+        reads = self.reads
+        waiting: dict[Node, int] = {}
+        position: dict[Node, int] = {}
         for node in computed:
-            for operand in node.inputs:
-                source = self.views[operand][0]
+            waiting[node] = 0
+            position[node] = -len(position)
+            reads[node] = [views[operand] for operand in node.inputs]
+            for source, _ in reads[node]:
                 if source in waiting:
                     waiting[source] += 1
         self.readers = dict(waiting)
-        position = {node: -k for k, node in enumerate(computed)}
 
         def entry(node: Node) -> tuple[int, int, Node]:
-            loops = node.primitive.kind != "special"
-            return (math.prod(domain_of(node)) if loops else 0, position[node], node)
+            kind = node.primitive.kind
+            shape = node.inputs[0].shape if kind == "reduction" else node.shape
+            return (math.prod(shape) if kind != "special" else 0, position[node], node)
 
         ready = [entry(node) for node in computed if waiting[node] == 0]
         heapq.heapify(ready)
         while ready:
             node = heapq.heappop(ready)[2]
             yield node
-            for operand in node.inputs:
-                source = self.views[operand][0]
+            for source, _ in reads[node]:
                 if source in waiting:
-                    waiting[source] -= 1
-                    if waiting[source] == 0:
+                    left = waiting[source] = waiting[source] - 1
+                    if left == 0:
                         heapq.heappush(ready, entry(source))
 
     def _is_free(self, node: Node, uses: Sequence[_Use]) -> bool:
-        """Whether a scalar is computed again by each loop that uses it: a few instructions, ahead of the loop."""
+        """Whether a light scalar is computed again by each loop that uses it: a few instructions, ahead of the loop."""
         return (
-            node not in self.stored
-            and node.ndim == 0
-            and node.primitive.kind == "elementwise"
-            and node.name in LIGHT
-            and node.name != "gather"
-            and all(use.repeatable for use in uses)
-            and all(self.views[operand][0].primitive.kind == "source" for operand in node.inputs)
+            node.ndim == 0
+            and (node.primitive in SIMPLE or node.primitive is DIVIDE)
+            and False not in [use.repeatable for use in uses]
+            and all(source.primitive.kind == "source" for source, _ in self.reads[node])
         )
 
     def _choose(self, node: Node, uses: Sequence[_Use], by_domain: dict[Shape, list[int]]) -> int:
         """The kernel that a node joins. Kernels are numbered from the last to the first that runs."""
-        if node.primitive.kind == "special" or node.name == "concatenate":
+        if node.primitive.kind == "special" or node.primitive is CONCATENATE:
             self.groups.append(_Group(()))
             return len(self.groups) - 1
         domain = domain_of(node)
-        known = by_domain.setdefault(domain, [])
-        first = max((use.group for use in uses), default=-1)
+        # The kernels of this domain that are not full, by their numbers.
+        known = by_domain.get(domain)
+        if known is None:
+            known = by_domain[domain] = []
+        first = -1
+        for use in uses:
+            if use.group > first:
+                first = use.group
+        at = bisect(known, first)
         if (
-            first >= 0
-            and self.groups[first].domain == domain
-            and first in known
-            and all(use.direct for use in uses if use.group == first)
+            at
+            and known[at - 1] == first
             and self.groups[first].weight < LARGEST_KERNEL
+            and False not in [use.direct for use in uses if use.group == first]
         ):
             return first
-        for group in known:
-            if group > first and self.groups[group].weight < LARGEST_KERNEL:
-                return group
+        while at < len(known):
+            if self.groups[known[at]].weight < LARGEST_KERNEL:
+                return known[at]
+            del known[at]
         self.groups.append(_Group(domain))
         known.append(len(self.groups) - 1)
         return known[-1]
@@ -441,53 +464,54 @@ class _Fuser:
 
     def _loop(self, group: _Group) -> Loop:
         builder = LoopBuilder(group.domain)
-        inside = set(group.nodes)
         for node in reversed(group.nodes):
-            operands = node.inputs
-            if node.name == "gather":
-                source, view = self.views[node.inputs[0]]
-                slot = builder.access(source, view)
-                index = self._operand(builder, inside, node.inputs[1])
+            reads = self.reads[node]
+            if node.primitive is GATHER:
+                slot = builder.access(*reads[0])
+                index = self._operand(builder, *reads[1])
                 builder.values.append(Value("gather", node.dtype, (index,), slot))
                 builder.value_of[node] = len(builder.values) - 1
             elif node.primitive.kind == "reduction":
-                builder.reduce(node, self._operand(builder, inside, operands[0]))
+                builder.reduce(node, self._operand(builder, *reads[0]))
                 continue
             else:
-                positions = tuple([self._operand(builder, inside, operand) for operand in operands])
+                positions = tuple([self._operand(builder, source, view) for source, view in reads])
                 builder.value_of[node] = builder.apply(node, positions)
             if node in self.stored:
                 builder.store(node)
-            for whole, position in self.written.get(node, ()):
-                builder.store_at(whole, builder.value_of[node], _piece_view(whole, position))
+            if node in self.written:
+                for whole, position in self.written[node]:
+                    builder.store_at(whole, builder.value_of[node], _piece_view(whole, position))
         return builder.finish()
 
-    def _operand(self, builder: LoopBuilder, inside: set[Node], operand: Node) -> int:
-        source, view = self.views[operand]
-        if source in self.free and source.size > 1 and not (view.is_contiguous and domain_of(source) == builder.domain):
-            return self._shifted(builder, inside, source, view)
-        if source in builder.value_of and (source in inside or source in self.free):
-            return builder.value_of[source]
+    def _operand(self, builder: LoopBuilder, source: Node, view: View) -> int:
         if source in self.free:
-            parts = tuple([self._operand(builder, inside, part) for part in source.inputs])
-            builder.value_of[source] = builder.apply(source, parts)
+            if source.size > 1 and not (view.is_contiguous and domain_of(source) == builder.domain):
+                return self._shifted(builder, source, view)
+            if source not in builder.value_of:
+                parts = tuple([self._operand(builder, *part) for part in self.reads[source]])
+                builder.value_of[source] = builder.apply(source, parts)
+        if source in builder.value_of:
             return builder.value_of[source]
-        squeezed = view.squeeze()
-        if squeezed is None:
-            return builder.literal(literal(0, operand.dtype))
-        return builder.read(source, squeezed.broadcast(builder.domain))
+        spread = view_in_domain(view, builder.domain)
+        if spread is None:
+            return builder.literal(literal(0, source.dtype))
+        return builder.read(source, spread)
 
-    def _shifted(self, builder: LoopBuilder, inside: set[Node], node: Node, view: View) -> int:
+    def _shifted(self, builder: LoopBuilder, node: Node, view: View) -> int:
         """A function of one array computed again from what a view of that array reads; outside the view it is zero."""
         key = (node, view)
         if key in builder.known:
             return builder.known[key]
-        squeezed = view.squeeze()
-        if squeezed is None:
+        spread = view_in_domain(view, builder.domain)
+        if spread is None:
             return builder.literal(literal(0, node.dtype))
-        spread = squeezed.broadcast(builder.domain)
-        sources = [self.views[part][0] for part in node.inputs]
-        parts = tuple([builder.read(s, spread) if s.size > 1 else self._operand(builder, inside, s) for s in sources])
+        parts = tuple(
+            [
+                builder.read(source, spread) if source.size > 1 else self._operand(builder, source, whole)
+                for source, whole in [self.views[source] for source, _ in self.reads[node]]
+            ]
+        )
         position = builder.apply(node, parts)
         if spread.is_masked:
             nothing = builder.literal(literal(0, node.dtype))
@@ -505,7 +529,7 @@ class _Fuser:
                 continue
             target = _piece_view(node, position)
             builder = LoopBuilder(target.shape)
-            value = self._operand(builder, set(), piece)
+            value = self._operand(builder, *self.views[piece])
             builder.store_at(node, value, target)
             loops.append(builder.finish())
         return loops
@@ -515,7 +539,7 @@ class _Fuser:
         return (
             source.primitive.kind == "elementwise"
             and view.is_contiguous
-            and tuple([n for n in view.shape if n != 1]) == domain_of(source)
+            and without_ones(view.shape) == domain_of(source)
         )
 
 
@@ -526,13 +550,13 @@ def _assembled(outputs: Sequence[Node], order: Sequence[Node]) -> set[Node]:
     for node in order:
         if node.primitive.kind == "special":
             stack.extend(node.inputs)
-        elif node.name == "gather":
+        elif node.primitive is GATHER:
             stack.append(node.inputs[0])
     while stack:
         node = stack.pop()
         if node.primitive.kind != "movement" or node in result:
             continue
-        if node.name == "concatenate":
+        if node.primitive is CONCATENATE:
             result.add(node)
         stack.extend(node.inputs)
     return result
@@ -544,7 +568,7 @@ def _turned(outputs: Sequence[Node], order: Sequence[Node]) -> dict[Node, tuple[
     for node in order:
         for source in node.inputs:
             if source.primitive is MATMUL:
-                orders.setdefault(source, set()).add(node.params[0] if node.name == "transpose" else ())
+                orders.setdefault(source, set()).add(node.params[0] if node.primitive is TRANSPOSE else ())
     for node in outputs:
         orders.pop(node, None)
     possible = ((0, 2, 1), (1, 0, 2), (2, 0, 1))

@@ -8,9 +8,10 @@ lists in the same order. Values are a straight line: each is a tuple of an opera
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from .views import Range, View
 GRAIN = 1 << 14
 """Elements that make one chunk of work; chunks depend on the problem only, never on the number of threads."""
 MOST_CHUNKS = 64
+MEMO = 1 << 12
+"""How many texts of values are remembered: unrolled graphs repeat their kernels."""
 BORDER = 16
 """A border of this many elements, or of an eighth of an axis, is short."""
 
@@ -48,9 +51,10 @@ class Access(NamedTuple):
     @property
     def kind(self) -> str:
         """How the innermost loop walks: "b"roadcast, "c"ontiguous or "s"trided; with the axes that are masked."""
-        last = self.view.strides[-1] if self.view.strides else 0
-        masks = "".join(str(a) for a, v in enumerate(self.view.valid) if v is not None)
-        return {0: "b", 1: "c"}.get(last, "s") + masks
+        strides, valid = self.view.strides, self.view.valid
+        last = strides[-1] if strides else 0
+        walk = "b" if last == 0 else "c" if last == 1 else "s"
+        return walk + "".join([str(a) for a, v in enumerate(valid) if v is not None]) if any(valid) else walk
 
 
 class Store(NamedTuple):
@@ -85,7 +89,7 @@ class Loop:
     def chunks(self) -> tuple[int, int]:
         """(number of chunks, extent of one) along the outermost axis."""
         extent = self.shape[0]
-        total = int(np.prod(self.shape, dtype=np.int64))
+        total = math.prod(self.shape)
         wanted = max(1, min(total // GRAIN, MOST_CHUNKS, extent))
         step = -(-extent // wanted)
         return -(-extent // step), step
@@ -130,14 +134,15 @@ class Loop:
         assert middle is not None
         return span[0] <= middle[0] and middle[1] <= span[1]
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """All that the machine code depends on."""
-        values = [
-            f"{v.operation}:{v.dtype.name}:{','.join(map(str, v.operands))}:{v.access}:{v.literal.hex()}"
-            for v in self.values
+        values = [_text(value) for value in self.values]
+        accesses = [
+            f"{'iota' if a.buffer < 0 else kind}:{kind}:{_dtype_name(a.dtype)}"
+            for a in self.accesses
+            for kind in (a.kind,)
         ]
-        accesses = [f"{'iota' if a.buffer < 0 else a.kind}:{a.kind}:{a.dtype.name}" for a in self.accesses]
         if self.interior is not None:
             for position in range(len(accesses)):
                 inside = [self.holds_inside(position, axis) for axis in range(len(self.shape))]
@@ -153,34 +158,53 @@ class Loop:
         `step` is the extent of a chunk; `apart` gives, per reduction, how far apart the results of two chunks lie (0:
         one chunk writes them).
         """
-        result = [("chunk", step)]
-        result.extend((f"n{axis}", n) for axis, n in enumerate(self.shape))
-        last = len(self.shape) - 1
-        for position, access in enumerate(self.accesses):
-            for axis, stride in enumerate(access.view.strides):
-                if axis != last or access.kind[0] == "s":
-                    result.append((f"a{position}.s{axis}", stride))
-            for axis, span in enumerate(access.view.valid):
+        return list(zip(self._size_names(), self.sizes(step, apart), strict=True))
+
+    def sizes(self, step: int = 0, apart: Sequence[int] = ()) -> list[int]:
+        """The integers of `arguments` alone; this is called for every kernel of a program."""
+        result = [step, *self.shape]
+        axes = len(self.shape)
+        for buffer, view, _ in self.accesses:
+            strides = view.strides
+            result += strides[:-1] if len(strides) == axes and strides[-1] in (0, 1) else strides
+            for span in view.valid:
                 if span is not None:
-                    result.append((f"a{position}.lo{axis}", span[0]))
-                    result.append((f"a{position}.hi{axis}", span[1]))
-            if access.buffer < 0:
-                result.append((f"a{position}.base", access.view.offset))
-        for axis, middle in enumerate(self.interior or ()):
+                    result += span
+            if buffer < 0:
+                result.append(view.offset)
+        for middle in self.interior or ():
             if middle is not None:
-                result.append((f"in.lo{axis}", middle[0]))
-                result.append((f"in.hi{axis}", middle[1]))
-        for gathered in sorted(self.gathered):
-            result.append((f"a{gathered}.step", self.accesses[gathered].view.strides[0]))
+                result += middle
+        result += [self.accesses[position].view.strides[0] for position in sorted(self.gathered)]
         for position, reduction in enumerate(self.reductions):
             if reduction.axes[0]:
-                result.append((f"r{position}.apart", apart[position] if apart else 0))
+                result.append(apart[position] if apart else 0)
+        return result
+
+    def _size_names(self) -> list[str]:
+        """The names of `sizes`, in the same order."""
+        result = ["chunk", *[f"n{axis}" for axis in range(len(self.shape))]]
+        last = len(self.shape) - 1
+        for position, access in enumerate(self.accesses):
+            walk = access.kind[0]
+            axes = range(len(access.view.strides))
+            result += [f"a{position}.s{axis}" for axis in axes if axis != last or walk == "s"]
+            for axis, span in enumerate(access.view.valid):
+                if span is not None:
+                    result += [f"a{position}.lo{axis}", f"a{position}.hi{axis}"]
+            if access.buffer < 0:
+                result.append(f"a{position}.base")
+        for axis, middle in enumerate(self.interior or ()):
+            if middle is not None:
+                result += [f"in.lo{axis}", f"in.hi{axis}"]
+        result += [f"a{position}.step" for position in sorted(self.gathered)]
+        result += [f"r{position}.apart" for position, reduction in enumerate(self.reductions) if reduction.axes[0]]
         return result
 
     @property
     def flops(self) -> int:
         """Scalar operations, loads and casts not counted."""
-        points = int(np.prod(self.shape, dtype=np.int64))
+        points = math.prod(self.shape)
         work = sum(v.operation not in ("load", "iota", "literal", "gather", "inside", "cast") for v in self.values)
         return points * (work + len(self.reductions))
 
@@ -190,9 +214,23 @@ class Loop:
         return sum(node.size * node.dtype.itemsize for node in self.buffers)
 
 
+@lru_cache(MEMO)
+def _text(value: Value) -> str:
+    """A value in the identity of its loop."""
+    operation, dtype, operands, access, data = value
+    return f"{operation}:{_dtype_name(dtype)}:{','.join(map(str, operands))}:{access}:{data.hex()}"
+
+
+@lru_cache
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    """NumPy works a dtype's name out anew each time it is asked."""
+    return dtype.name
+
+
 def normalise(loop: Loop) -> Loop:
     """Order the axes by how far they step through memory, and merge those that step as one."""
-    loop = _reordered(loop)
+    if len(loop.shape) > 1:
+        loop = _reordered(loop)
     axis = len(loop.shape) - 2
     while axis >= 0:
         if _mergeable(loop, axis):

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.ir import Node, Params, Primitive, Shape, topological
+from ..graph.ir import PRIMITIVES, Node, Params, Primitive, Shape, topological
 from ..graph.primitives import reshape
+
+SCATTER_ADD = PRIMITIVES["scatter_add"]
 
 
 def _rule(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
@@ -26,7 +28,7 @@ SCATTER_ROWS = Primitive("scatter_rows", "special", _rule)
 
 def add_whole_rows(outputs: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
     """Equal outputs in which rows are added as a whole, and all their nodes in order."""
-    if not any(node.name == "scatter_add" for node in order):
+    if SCATTER_ADD not in {node.primitive for node in order}:
         return outputs, order
     new: dict[Node, Node] = {}
     for node in order:

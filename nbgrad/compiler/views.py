@@ -8,14 +8,24 @@ that none of them copies. A reshape that strides cannot express returns None, an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from ..graph.ir import Node, Shape
 
 Range = tuple[int, int]
+MEMO = 1 << 12
+"""How many answers about shapes and views are remembered: the nodes of a graph share a few of them."""
 
 
+@lru_cache(MEMO)
+def without_ones(shape: Shape) -> Shape:
+    """A shape without its axes of length 1."""
+    return tuple([n for n in shape if n != 1])
+
+
+@lru_cache(MEMO)
 def contiguous_strides(shape: Shape) -> tuple[int, ...]:
     """Strides in elements of an array in C order."""
     strides: list[int] = []
@@ -37,15 +47,16 @@ class View(NamedTuple):
     @staticmethod
     def contiguous(shape: Shape) -> View:
         """The whole of a buffer in C order."""
-        return View(shape, contiguous_strides(shape), 0, (None,) * len(shape))
+        return _contiguous(shape)
 
     @property
     def is_contiguous(self) -> bool:
         """Whether the view is the buffer itself."""
-        if self.offset or any(self.valid):
+        shape, strides, offset, valid = self
+        if offset or any(valid):
             return False
-        expected = contiguous_strides(self.shape)
-        return all(n == 1 or s == e for n, s, e in zip(self.shape, self.strides, expected, strict=True))
+        expected = contiguous_strides(shape)
+        return strides == expected or all(n == 1 or s == e for n, s, e in zip(shape, strides, expected, strict=True))
 
     @property
     def is_masked(self) -> bool:
@@ -171,18 +182,43 @@ class View(NamedTuple):
         return self if len(keep) == len(self.shape) else self.transpose(keep)
 
 
+@lru_cache(MEMO)
+def _contiguous(shape: Shape) -> View:
+    return View(shape, contiguous_strides(shape), 0, (None,) * len(shape))
+
+
 def view_through(node: Node, view: View) -> View | None:
     """The view of a movement node, given that of its input; None where it must be stored first."""
-    match node.name:
+    name = node.primitive.name
+    return _through(name, node.shape if name in ("reshape", "broadcast") else node.params[0], view)
+
+
+@lru_cache(MEMO)
+def _through(name: str, change: tuple, view: View) -> View | None:
+    match name:
         case "reshape":
-            return view.reshape(node.shape)
+            return view.reshape(change)
         case "transpose":
-            return view.transpose(node.params[0])
+            return view.transpose(change)
         case "broadcast":
-            return view.broadcast(node.shape)
+            return view.broadcast(change)
         case "slice":
-            return view.slice(node.params[0])
+            return view.slice(change)
         case "pad":
-            return view.pad(node.params[0])
+            return view.pad(change)
         case _:
-            raise AssertionError(node)
+            raise AssertionError(name)
+
+
+@lru_cache(MEMO)
+def view_in_domain(view: View, domain: Shape) -> View | None:
+    """A view as a loop over a domain without axes of length 1 reads it; None if all of it is zero."""
+    squeezed = view.squeeze()
+    return None if squeezed is None else squeezed.broadcast(domain)
+
+
+@lru_cache(MEMO)
+def whole_of(shape: Shape) -> View:
+    """The whole of an array, as a loop without axes of length 1 writes it."""
+    extents = without_ones(shape)
+    return View(extents, contiguous_strides(extents), 0, (None,) * len(extents))

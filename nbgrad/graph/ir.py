@@ -321,19 +321,22 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
     """Every node that the outputs need, each after its inputs; iterative, and in a reproducible order."""
     order: list[Node] = []
     done: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(list(outputs))]
+    # None stands on top of a node whose inputs are all done once it comes up.
+    stack: list[Node | None] = [*outputs]
+    stack.reverse()
     while stack:
-        node, expanded = stack.pop()
-        if node in done:
+        node = stack.pop()
+        if node is None:
+            node = stack.pop()
+            assert node is not None
+        elif node in done:
             continue
-        if expanded or not node.inputs:
-            done.add(node)
-            order.append(node)
+        elif node.inputs:
+            stack += (node, None)
+            stack += node.inputs[::-1]
             continue
-        stack.append((node, True))
-        for source in reversed(node.inputs):
-            if source not in done:
-                stack.append((source, False))
+        done.add(node)
+        order.append(node)
     return order
 
 
