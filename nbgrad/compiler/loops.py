@@ -100,6 +100,12 @@ class Loop:
         return self.shape == (1,) and not self.reductions and all(a.view.strides == (0,) for a in self.accesses)
 
     @cached_property
+    def reads(self) -> tuple[Node, ...]:
+        """The buffers that are not written."""
+        written = set(self.targets)
+        return tuple([node for node in self.buffers if node not in written])
+
+    @cached_property
     def gathered(self) -> frozenset[int]:
         """The accesses that are read at computed positions."""
         return frozenset([value.access for value in self.values if value.operation == "gather"])

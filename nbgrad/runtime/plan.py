@@ -9,10 +9,12 @@ Nothing here touches memory or machine code.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +22,10 @@ from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
 from ..compiler.loops import Access, Loop, Reduction, Value, normalise
 from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
 from ..compiler.views import View, contiguous_strides
-from ..graph.ir import Node
+from ..graph.ir import PRIMITIVES, Node, placeholder
 from .stages import Stage, make_stages, row_span
 
+LITERAL = PRIMITIVES["literal"]
 ALIGNMENT = 64
 PARALLEL_WORK = 6_000_000
 """Units of work from which on a step is shared by threads: about 100 microseconds on one, measured on two cores of 2.5
@@ -156,20 +159,20 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slo
 
 def _work(loop: Loop) -> float:
     """The work of a loop in units: operations and accesses, by the width of what they work on."""
-    operations = sum(
-        (1 if value.operation in LIGHT else HEAVY_WEIGHT) * value.dtype.itemsize
-        for value in loop.values
-        if value.operands
-    )
-    accesses = sum(2 * access.dtype.itemsize for access in loop.accesses)
-    return (operations + accesses) / 4 * int(np.prod(loop.shape))
+    work = 0
+    for operation, dtype, operands, _, _ in loop.values:
+        if operands:
+            work += (1 if operation in LIGHT else HEAVY_WEIGHT) * dtype.itemsize
+    for access in loop.accesses:
+        work += 2 * access.dtype.itemsize
+    return work / 4 * math.prod(loop.shape)
 
 
-def reads_and_writes(step: Loop | Special) -> tuple[list[Node], list[Node]]:
+def reads_and_writes(step: Loop | Special) -> tuple[Sequence[Node], Sequence[Node]]:
     """The nodes that a kernel touches."""
     if isinstance(step, Special):
-        return list(step.sources), [step.node]
-    return [node for node in step.buffers if node not in step.targets], list(step.targets)
+        return step.sources, (step.node,)
+    return step.reads, step.targets
 
 
 def combining_loop(node: Node, kind: str, chunks: int) -> Loop:
@@ -192,10 +195,19 @@ def combining_loop(node: Node, kind: str, chunks: int) -> Loop:
 
 
 def combining_loops(loop: Loop) -> list[Loop]:
-    """The kernels that a loop would need if it were long enough to be done in chunks."""
-    return [
-        combining_loop(loop.buffers[loop.accesses[r.access].buffer], r.kind, 2) for r in loop.reductions if r.axes[0]
-    ]
+    """Kernels like those that a loop would need if it were long enough to be done in chunks: their code is the same."""
+    found: list[Loop] = []
+    for reduction in loop.reductions:
+        if reduction.axes[0]:
+            node = loop.buffers[loop.accesses[reduction.access].buffer]
+            found.append(_example(reduction.kind, node.dtype, node.size > 1))
+    return found
+
+
+@lru_cache
+def _example(kind: str, dtype: np.dtype[Any], many: bool) -> Loop:
+    """A combining loop of one value or many; the code depends on nothing else."""
+    return combining_loop(placeholder((2,) if many else (), dtype), kind, 2)
 
 
 class _Planner:
@@ -203,7 +215,7 @@ class _Planner:
         self.slots = slots
         self.reasons = fused.reasons
         self.stages = make_stages(fused.steps)
-        literals = [n for s in fused.steps for n in reads_and_writes(s)[0] if n.name == "literal"]
+        literals = [n for s in fused.steps for n in reads_and_writes(s)[0] if n.primitive is LITERAL]
         self.literals = list(dict.fromkeys(literals))
         self.bases = [*arguments, *constants]
         self.places: dict[Node, Place] = {}
@@ -224,7 +236,8 @@ class _Planner:
             for kernel in stage.kernels:
                 reads, writes = reads_and_writes(kernel)
                 for node in (*reads, *writes):
-                    first.setdefault(node, position)
+                    if node not in first:
+                        first[node] = position
                     last[node] = position
         held: dict[Node, tuple[int, int]] = {}
         ending: dict[int, list[Node]] = {}
@@ -249,7 +262,7 @@ class _Planner:
             if block is not None:
                 self.arena.give(*block)
         steps = [step for group in self.groups for step in group.steps]
-        elements = sum(int(np.prod(s.kernel.shape)) for s in steps if isinstance(s.kernel, Loop))
+        elements = sum(math.prod(s.kernel.shape) for s in steps if isinstance(s.kernel, Loop))
         lifetimes = {node: (first[node], last[node]) for node in first if self.places[node].base == 0}
         return Plan(
             self.groups,
@@ -292,7 +305,9 @@ class _Planner:
 
     def _access_place(self, node: Node, view: View) -> Place:
         place = self.places[node]
-        return place._replace(offset=place.offset + view.offset * node.dtype.itemsize)
+        if not view.offset:
+            return place
+        return Place(place.base, place.offset + view.offset * node.dtype.itemsize, place.shift, place.apart)
 
     def _loops(self, stage: Stage) -> None:
         """The steps of a stage, and those that combine what its chunks have summed."""

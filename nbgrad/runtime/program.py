@@ -265,4 +265,4 @@ def step_sizes(step: Step) -> list[int]:
     """The integers that a step's kernel is called with."""
     if isinstance(step.kernel, Special):
         return special_sizes(step.kernel)
-    return [value for _, value in step.kernel.arguments(step.step, step.apart)]
+    return step.kernel.sizes(step.step, step.apart)
