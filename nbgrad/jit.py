@@ -25,7 +25,7 @@ from .graph.trace import CELLS, Trace, current_trace, recording
 from .lifting import as_kind, flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
 from .parameter import Parameter
-from .paths import Path, shortcut
+from .paths import RESULT, Path, shortcut
 from .runtime.evaluate import finish_pending, ready, refuse
 from .runtime.program import MISSED, Output, Program, missed
 from .targets import check_donate, check_donated, check_targets, copy_constants, copy_to, direct_targets, donated_leaves
@@ -111,7 +111,7 @@ class Jitted:
         return out
 
     def _targets(self, path: Path, out: Any) -> list[np.ndarray]:
-        leaves = [None if leaf is _RESULT else leaf for leaf in path.leaves]
+        leaves = [None if leaf is RESULT else leaf for leaf in path.leaves]
         return check_targets(out, path.treespec, leaves, path.outputs[: path.result_count], name_of(self.fn))
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
@@ -150,29 +150,6 @@ class Jitted:
         short = shortcut(path, args, self._general)
         if short is not None:
             self._fast = short
-        elif not path.native and all(kind in _SINGLE for kind in kinds):
-            self._fast = functools.partial(self._again, path, kinds)
-
-    def _again(self, path: Path, kinds: tuple[type, ...], *args: Any) -> Any:
-        """A call that is probably like the last one, whose results need Python: guards, checks, or containers."""
-        if path.version != CELLS.number or len(args) != len(kinds) or current_trace() is not None or config.interpret():
-            return self._general(*args)
-        arrays: list[Any] = []
-        for value, kind, argument in zip(args, kinds, path.arguments, strict=False):
-            if type(value) is not kind:
-                return self._general(*args)
-            if kind is Tensor:
-                node = value._node
-                if node.weak != argument.weak or node.tensor != argument.tensor or node.value is None:
-                    return self._general(*args)
-                value = node.value
-            arrays.append(value)
-        for parameter, _ in path.parameters:
-            arrays.append(parameter._held[0].value)
-        assert path.program is not None
-        found = path.program.call(*arrays)
-        result = MISSED if found is MISSED else self._finished(path, found)
-        return self._general(*args) if result is MISSED else result
 
     def _prefer(self, paths: list[Path], path: Path) -> None:
         if paths[0] is not path:
@@ -201,7 +178,7 @@ class Jitted:
         result = self._finished(path, found) if targets is None or not path.native else out
         if targets is not None and result is not MISSED:
             copy_to(targets, found[: len(targets)])
-            copy_constants(out, [None if leaf is _RESULT else leaf for leaf in path.leaves])
+            copy_constants(out, [None if leaf is RESULT else leaf for leaf in path.leaves])
             return out
         return result
 
@@ -217,9 +194,7 @@ class Jitted:
                 raise error(message)
         if path.written:
             type(path.written[0])._hold_all(path.written, found[at + len(path.checks) :])
-        results = iter([as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
-        leaves = [next(results) if leaf is _RESULT else leaf for leaf in path.leaves]
-        return optree.tree_unflatten(path.treespec, leaves)
+        return path.filled([as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
 
     # ----- Recording -----
 
@@ -263,7 +238,7 @@ class Jitted:
             if isinstance(leaf, Tensor):
                 nodes.append(leaf._node)
                 kinds.append("tensor" if tensors else "value")
-                kept.append(_RESULT)
+                kept.append(RESULT)
             else:
                 kept.append(leaf)
         if not nodes and not any(kind_of(leaf) != "other" for leaf in out_leaves):
@@ -280,8 +255,7 @@ class Jitted:
         if not tensors and (parameters or any(isinstance(key, Tensor) for key in trace.cells)):
             tensors, kinds = True, ["tensor"] * len(kinds)
         simple = plain and not (guards or checks or tensors or written or parameters or trace.cells)
-        native = all(leaf is _RESULT for leaf in kept) and not (guards or checks)
-        structure = _postfix(out_spec) if native else None
+        structure = _postfix(out_spec) if all(leaf is RESULT for leaf in kept) else None
         simple = simple and structure is not None
         arguments += [node for _, node in parameters]
         program = None
@@ -292,13 +266,13 @@ class Jitted:
                 kept_up = donated_leaves(self.donate, treespec, name_of(self.fn))
                 donated = [numbers.index(k) for k in kept_up if isinstance(leaves[k], np.ndarray)]
             program = Program(
-                [Output(node, scalar=simple) for node in outputs],
+                [Output(node, k < len(nodes) and not tensors) for k, node in enumerate(outputs)],
                 arguments,
                 frozenset(floats),
                 structure if simple else None,
                 self._general if simple else missed,
                 frozenset(donated),
-                len(structure or ()),
+                max(len(structure or ()), len(nodes) + 1),
             )
         for node in arguments:
             if node.owner is None:
@@ -319,10 +293,6 @@ class Jitted:
             dict(trace.cells),
             -1 if any(cell._changes_silently() for cell in trace.cells) else CELLS.number,
         )
-
-
-_RESULT = object()
-_SINGLE = frozenset([Tensor, np.ndarray, float])
 
 
 def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:

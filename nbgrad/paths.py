@@ -6,18 +6,20 @@ results can be read and made by native code. Called by jit.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import optree
 
 from .errors import NbgradError
 from .graph.ir import PRIMITIVES, Node, plain_dtype
 from .graph.trace import CELLS
 from .lifting import flatten
 from .parameter import Parameter
-from .runtime.program import Program
+from .runtime.program import MISSED, Program, missed
 from .runtime.tensors import OBJECT, PLAIN, TENSOR, Entry
 from .tensor import Tensor
 
@@ -38,7 +40,7 @@ class Path:
     native: bool
     """Whether the program takes the caller's arguments, and gives what the caller gets."""
     structure: list[int] | None
-    """How results are packed by native code; None if it cannot, or if there are guards or checks."""
+    """How results are packed by native code; None if it cannot."""
     parameters: list[tuple[Any, Node]]
     """Parameters that the function reads, and the node that stood for each: inputs after the arguments."""
     written: list[Any]
@@ -57,6 +59,12 @@ class Path:
         """Outputs that the user gets; guards, checks and written Parameters follow them."""
         return len(self.outputs) - len(self.guards) - len(self.checks) - len(self.written)
 
+    def filled(self, values: Sequence[Any]) -> Any:
+        """The results in the containers that the function returns, with what else is in there."""
+        results = iter(values)
+        leaves = [next(results) if leaf is RESULT else leaf for leaf in self.leaves]
+        return optree.tree_unflatten(self.treespec, leaves)
+
     def current(self) -> bool:
         """Whether the Cells and Parameters that took part are still as they were; only values may differ."""
         if self.version is not CELLS.number:
@@ -74,13 +82,28 @@ class Path:
         return True
 
 
+RESULT = object()
+"""Stands for results among the leaves of what the function returns."""
+
+
 def shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-    """A native callable for calls like this one of a path; None if there can be none."""
-    if path.entry is None and path.program is not None and path.structure is not None and path.version >= 0:
+    """A callable for calls like this one of a path, native if possible; None if there can be none."""
+    native = path.structure is not None and path.version >= 0
+    if path.entry is None and path.program is not None:
         positions = _positions(path, args)
         if positions is not None:
-            path.entry = _entry(path, path.program, path.structure, positions, fallback)
-    return None if path.entry is None else path.entry.call
+            path.entry = _entry(path, path.program, positions, fallback if native else missed)
+    if path.entry is None:
+        return None
+    return path.entry.call if native else functools.partial(_watched, path, path.entry.call, fallback)
+
+
+def _watched(path: Path, call: Callable[..., Any], fallback: Callable[..., Any], *args: Any) -> Any:
+    """A call of which Python does what native code cannot: compare Cells that change silently, and make containers."""
+    found = call(*args) if path.version >= 0 or path.current() else MISSED
+    if found is MISSED:
+        return fallback(*args)
+    return path.filled(found) if path.structure is None else found
 
 
 def _positions(path: Path, args: Sequence[Any]) -> list[tuple[int, Any, Any]] | None:
@@ -116,15 +139,18 @@ _CONSTANT_KINDS = frozenset([bool, int, str, bytes, type(None)])
 def _entry(
     path: Path,
     program: Program,
-    structure: Sequence[int],
     positions: Sequence[tuple[int, Any, Any]],
     fallback: Callable[..., Any],
 ) -> Entry | None:
-    results: list[Node] = []
-    if not path.native:
-        if any(kind != "tensor" for kind in path.kinds):
-            return None
-        results = [_template(node) for node in path.outputs[: path.result_count]]
+    count = path.result_count
+    # Either all results are Tensors, or none is.
+    results = [_template(node) for node in path.outputs[:count]] if "tensor" in path.kinds else []
+    guards = path.outputs[count : count + len(path.guards)]
+    expected = [np.array(v, node.dtype, order="C") for v, node in zip(path.guards, guards, strict=True)]
+    expected += [np.array(True)] * len(path.checks)
+    if any(value.shape != node.shape for value, node in zip(expected, guards, strict=False)):
+        return None
+    structure = [*range(count), -1 - count] if path.structure is None else path.structure
     new = path.outputs[len(path.outputs) - len(path.written) :]
     held = [p._nodes(node.shape, plain_dtype(node.dtype)) for p, node in zip(path.written, new, strict=True)]
     try:
@@ -133,11 +159,12 @@ def _entry(
             positions,
             [parameter for parameter, _ in path.parameters],
             path.written,
+            expected,
             results,
             [leaf for leaf, _ in held],
             [snapshot for _, snapshot in held],
             structure,
-            path.version if path.cells else None,
+            path.version if path.cells and path.version >= 0 else None,
             fallback,
             (Tensor, Parameter),
         )

@@ -300,29 +300,92 @@ def test_a_method_takes_its_object_natively() -> None:
     assert native(Model.run)
 
 
-def test_what_native_code_cannot_do_is_done_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(run: Callable[..., Any], expected: Callable[[np.ndarray], Any], quick: bool) -> None:
-        f = nb.jit(run)
-        for x in (X, X + 1, X, W):
-            np.testing.assert_allclose(plain(f(T(x))), expected(x))
-        assert native(f) is quick
+@pytest.mark.parametrize("lift", [T, np.asarray])
+def test_branches_are_guarded_natively(lift: Callable[[np.ndarray], Any]) -> None:
+    f = nb.jit(lambda x: (x * 2, x.sum()) if x.sum() > 1 else (x * 3, x.sum()))
+    for x in (X, X, X + 1, -W, X, -X, -X, X + 3):
+        doubled, total = f(lift(x))
+        np.testing.assert_allclose(np.asarray(doubled), x * (2 if x.sum() > 1 else 3))
+        assert native(f) and type(total) is (T if lift is T else np.float64)
+        np.testing.assert_allclose(float(total), x.sum())
+    assert f.compiled_signatures == 1 and len(f.paths()) == 2
 
-    check(lambda x: x if x.sum() > 1 else x * 2, lambda x: x if x.sum() > 1 else x * 2, False)
-    f = nb.jit(lambda x: {"a": x, "b": [x * 2, "text"]})
+
+def test_a_branch_not_taken_writes_nothing() -> None:
+    w = nb.Parameter(T(np.zeros(3)))
+
+    @nb.jit
+    def f(x: Any) -> Any:
+        w.set_data(w + (1.0 if x[0] > 0 else 10.0))
+        return x
+
+    expected = 0.0
+    for x in (X, X, -X, X, -X, -X, X):
+        f(T(x))
+        expected += 1.0 if x[0] > 0 else 10.0
+        np.testing.assert_array_equal(w.asnumpy(), [expected] * 3)
+        assert native(f)
+
+
+def test_checks_raise_in_every_call() -> None:
+    f = nb.jit(lambda x, k: nb.numpy.take(x, k))
     for _ in range(3):
-        assert f(T(X))["b"][1] == "text"
-        np.testing.assert_array_equal(f(T(X))["b"][0].asnumpy(), 2 * X)
-    # As if the objects were laid out in a way that is not understood.
-    tensors._layout.cache_clear()
-    with monkeypatch.context() as patch:
+        np.testing.assert_array_equal(f(T(X), T(np.array([2, 0]))).asnumpy(), X[[2, 0]])
+        assert native(f)
+        with pytest.raises(nb.errors.RangeError):
+            f(T(X), T(np.array([2, 3])))
+    np.testing.assert_array_equal(f(T(X), T(np.array([1, 1]))).asnumpy(), X[[1, 1]])
 
-        def lost(*_: Any) -> Any:
-            raise LookupError
 
-        patch.setattr(tensors, "offsets", lost)
-        check(lambda x: x * 2, lambda x: x * 2, False)
+def test_containers_are_made_in_python() -> None:
+    f = nb.jit(lambda x: {"a": x, "b": [x * 2, "text", x.sum()]})
+    for x in (X, W, X + 1):
+        for lift in (T, np.asarray):
+            found = f(lift(x))
+            assert type(found["a"]) is (T if lift is T else np.ndarray) and found["b"][1] == "text"
+            np.testing.assert_array_equal(np.asarray(found["a"]), x)
+            np.testing.assert_array_equal(np.asarray(found["b"][0]), 2 * x)
+            np.testing.assert_allclose(float(found["b"][2]), x.sum())
+            assert type(found["b"][2]) is (T if lift is T else np.float64)
+    f(T(X))
+    for _ in range(2):
+        np.testing.assert_allclose(nb.grad(lambda t: (f(t)["a"] * f(T(W))["a"]).sum())(X), W)
+        np.testing.assert_array_equal(f(T(X[:2]))["a"].asnumpy(), X[:2])
+
+
+def test_cells_that_change_silently_are_looked_at() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factors = [2.0]
+
+        def construct(self, x: Any) -> Any:
+            return x * self.factors[0]
+
+    net = Net()
+    f = nb.jit(net)
+    for factor in (2.0, 3.0, 2.0):
+        net.factors[0] = factor
+        for _ in range(3):
+            np.testing.assert_array_equal(f(T(X)).asnumpy(), factor * X)
+
+
+def test_objects_that_are_laid_out_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then all is done in Python."""
+
+    def lost(*_: Any) -> Any:
+        raise LookupError
+
     tensors._layout.cache_clear()
-    check(lambda x: x * 2, lambda x: x * 2, True)
+    for found in (False, True):
+        with monkeypatch.context() as patch:
+            if not found:
+                patch.setattr(tensors, "offsets", lost)
+            f = nb.jit(lambda x: x * 2)
+            for x in (X, W, X):
+                np.testing.assert_array_equal(f(T(x)).asnumpy(), 2 * x)
+            assert native(f) is found
+        tensors._layout.cache_clear()
 
 
 # ----- Lives of objects -----

@@ -24,7 +24,7 @@
 ; digest nbgrad.kernels.windows d433a6b759931ac5e903d593fbdddde7
 ; digest nbgrad.runtime.blocks eb83b5c2ae847df95959b725d6c43cb0
 ; digest nbgrad.runtime.native 38f84a50702d42b62cb714c16e26fc41
-; digest nbgrad.runtime.tensors 54c760d9c76fd70da6a267101434634d
+; digest nbgrad.runtime.tensors c0a9ea566632d70bab89b2decc746c34
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -24137,7 +24137,7 @@ B232.i.i:                                         ; preds = %0
   br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
 
 B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
-  %.pre249.i = inttoptr i64 %.21.i to ptr
+  %.pre256.i = inttoptr i64 %.21.i to ptr
   br label %B706.i.i
 
 B292.i.i:                                         ; preds = %B232.i.i
@@ -24166,7 +24166,7 @@ B652.i.i:                                         ; preds = %B292.i.i
   br label %B706.i.i
 
 B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre249.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre256.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
   %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i, align 8
   %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 144
@@ -24182,10 +24182,10 @@ B240.i:                                           ; preds = %B0.endif.i, %B292.i
   br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B576.i:                                           ; preds = %B2238.i.i, %B2174.i.i
-  %sunkaddr351.i = getelementptr i8, ptr %.20.i, i64 16
-  %.20.i8.i = load i64, ptr %sunkaddr351.i, align 8
+  %sunkaddr361.i = getelementptr i8, ptr %.20.i, i64 16
+  %.20.i8.i = load i64, ptr %sunkaddr361.i, align 8
   %.22.not.i.i = icmp eq i64 %.164.i, %.20.i8.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B620.i
+  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1410.i
 
 B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B454.i.i
   %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.260.i.i, %B454.i.i ]
@@ -24204,9 +24204,9 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.182.i.i = add nsw i64 %.170.i.i, 8
   %.185.i.i = inttoptr i64 %.182.i.i to ptr
   %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr353.i, align 8
+  %.191.i.i = load i64, ptr %sunkaddr363.i, align 8
   %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
-  br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B620.i
+  br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B1410.i
 
 B256.B454_crit_edge.i.i:                          ; preds = %B256.i.i
   %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
@@ -24222,16 +24222,16 @@ B356.i.i:                                         ; preds = %B152.i.i
   %.15.i.i.i = add nsw i64 %.170.i.i, 8
   %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
   %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr354.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr364.i, align 8
   %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
-  br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B620.i
+  br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B1410.i
 
 B96.i.i.i:                                        ; preds = %B356.i.i
   %.25.i.i.i = add nsw i64 %.170.i.i, 56
   %.26.i.i.i = inttoptr i64 %.25.i.i.i to ptr
   %.27.i.i.i = load i64, ptr %.26.i.i.i, align 8
   %.33.not.i.i.i = icmp eq i64 %.27.i.i.i, %.178.i.i
-  br i1 %.33.not.i.i.i, label %B192.i.i.i, label %B620.i
+  br i1 %.33.not.i.i.i, label %B192.i.i.i, label %B1410.i
 
 B192.i.i.i:                                       ; preds = %B96.i.i.i
   %.45.i.i.i = add nsw i64 %spec.2.089.i.i, 24
@@ -24242,7 +24242,7 @@ B192.i.i.i:                                       ; preds = %B96.i.i.i
   %.54.i.i.i = load i32, ptr %.53.i.i.i, align 4
   %.55.i.i.i = sext i32 %.54.i.i.i to i64
   %.57.not.i.i.i = icmp eq i64 %.47.i.i.i, %.55.i.i.i
-  br i1 %.57.not.i.i.i, label %B288.i.i.i, label %B620.i
+  br i1 %.57.not.i.i.i, label %B288.i.i.i, label %B1410.i
 
 B288.i.i.i:                                       ; preds = %B192.i.i.i
   %.60.i.i.i = add nsw i64 %.170.i.i, 64
@@ -24251,7 +24251,7 @@ B288.i.i.i:                                       ; preds = %B192.i.i.i
   %.63.i.i.i = sext i32 %.62.i.i.i to i64
   %.65.i.i.i = and i64 %.210.i.i, %.63.i.i.i
   %.67.not.i.i.i = icmp eq i64 %.65.i.i.i, %.210.i.i
-  br i1 %.67.not.i.i.i, label %B342.endif.i.i.i, label %B620.i
+  br i1 %.67.not.i.i.i, label %B342.endif.i.i.i, label %B1410.i
 
 B408.i.i.i:                                       ; preds = %B342.endif.i.i.i, %B410.i.i.i
   %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B410.i.i.i ], [ %1, %B342.endif.i.i.i ]
@@ -24269,7 +24269,7 @@ B410.i.i.i:                                       ; preds = %B408.i.i.i
   %.221.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
   %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
   %.223.not.i.i.i = icmp eq i64 %.216.i.i.i, %.222.i.i.i
-  br i1 %.223.not.i.i.i, label %B408.i.i.i, label %B620.i
+  br i1 %.223.not.i.i.i, label %B408.i.i.i, label %B1410.i
 
 B342.endif.i.i.i:                                 ; preds = %B288.i.i.i
   %.82.i.i.i = add nsw i64 %.170.i.i, 32
@@ -24286,66 +24286,45 @@ B454.i.i:                                         ; preds = %B408.i.i.i, %B256.B
   %.257.i.i = shl i64 %.256.i.i, 3
   %.260.i.i = add i64 %.257.i.i, %.258.pre-phi.i.i
   %exitcond.not.i12.i = icmp eq i64 %.141.i.i, %.164.i
-  br i1 %exitcond.not.i12.i, label %B830.preheader.i, label %B152.i.i
+  br i1 %exitcond.not.i12.i, label %B662.preheader.i, label %B152.i.i
 
-B830.preheader.i:                                 ; preds = %B454.i.i
-  %sunkaddr358.i = getelementptr i8, ptr %sunkaddr354.i, i64 40
-  br label %B830.i
+B662.preheader.i:                                 ; preds = %B454.i.i
+  %sunkaddr366.i = getelementptr i8, ptr %sunkaddr364.i, i64 40
+  br label %B662.i
 
 B68.endif.i.i:                                    ; preds = %B576.i
   %.12886.not.i.i = icmp slt i64 %.164.i, 1
-  br i1 %.12886.not.i.i, label %B966.i, label %B152.lr.ph.i.i
+  br i1 %.12886.not.i.i, label %B798.i, label %B152.lr.ph.i.i
 
 B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.13.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr354.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr353.i = getelementptr i8, ptr %sunkaddr354.i, i64 8
+  %sunkaddr364.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr363.i = getelementptr i8, ptr %sunkaddr364.i, i64 8
   br label %B152.i.i
 
-B620.i:                                           ; preds = %B1476.i.i, %B1346.i.i, %B1248.i.i, %B1152.i.i, %B1054.i.i, %B976.i.i, %B2186.i.i, %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %B726.i.i, %B206.i.i, %B68.i.i, %B334.else.if.i, %B576.i
-  %.12.i.i = add nsw i64 %.21.i, 144
-  %.13.i.i = inttoptr i64 %.12.i.i to ptr
-  %.14.i.i = load i64, ptr %.13.i.i, align 8
-  %.16.i.i = icmp eq i64 %.107.sink.i.i, %.14.i.i
-  br i1 %.16.i.i, label %B64.i.i, label %B122.i.i
+B662.i:                                           ; preds = %B662.i, %B662.preheader.i
+  %lsr.iv352.i = phi i64 [ %lsr.iv.next353.i, %B662.i ], [ %.164.i, %B662.preheader.i ]
+  %lsr.iv350.i = phi i64 [ %lsr.iv.next351.i, %B662.i ], [ %.147.i, %B662.preheader.i ]
+  %.376.i = load i64, ptr %sunkaddr366.i, align 8
+  %.380.i = inttoptr i64 %lsr.iv350.i to ptr
+  %.381.i = load i64, ptr %.380.i, align 8
+  %.382.i = inttoptr i64 %.376.i to ptr
+  %.383.i = tail call i64 %.382.i(i64 %.381.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next351.i = add i64 %lsr.iv350.i, 8
+  %lsr.iv.next353.i = add i64 %lsr.iv352.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next353.i, 0
+  br i1 %exitcond.not.i, label %B798.i, label %B662.i
 
-B64.i.i:                                          ; preds = %B620.i
-  %sunkaddr355.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr356.i = getelementptr i8, ptr %sunkaddr355.i, i64 160
-  store i64 0, ptr %sunkaddr356.i, align 8
-  br label %B620.endif.i
-
-B122.i.i:                                         ; preds = %B620.i
-  %.31.i14.i = add nsw i64 %.21.i, 88
-  %.34.i15.i = inttoptr i64 %.31.i14.i to ptr
-  %.35.i.i = load i64, ptr %.34.i15.i, align 8
-  %.37.i.i = inttoptr i64 %.35.i.i to ptr
-  %.38.i.i = tail call i64 %.37.i.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B620.endif.i
-
-B830.i:                                           ; preds = %B830.i, %B830.preheader.i
-  %lsr.iv345.i = phi i64 [ %lsr.iv.next346.i, %B830.i ], [ %.164.i, %B830.preheader.i ]
-  %lsr.iv343.i = phi i64 [ %lsr.iv.next344.i, %B830.i ], [ %.147.i, %B830.preheader.i ]
-  %.421.i = load i64, ptr %sunkaddr358.i, align 8
-  %.425.i = inttoptr i64 %lsr.iv343.i to ptr
-  %.426.i = load i64, ptr %.425.i, align 8
-  %.427.i = inttoptr i64 %.421.i to ptr
-  %.428.i = tail call i64 %.427.i(i64 %.426.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next344.i = add i64 %lsr.iv343.i, 8
-  %lsr.iv.next346.i = add i64 %lsr.iv345.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next346.i, 0
-  br i1 %exitcond.not.i, label %B966.i, label %B830.i
-
-B966.i:                                           ; preds = %B830.i, %B68.endif.i.i
-  %.71.i32.i = add nsw i64 %.13.i, 80
-  %.72.i.i = inttoptr i64 %.71.i32.i to ptr
+B798.i:                                           ; preds = %B662.i, %B68.endif.i.i
+  %.71.i15.i = add nsw i64 %.13.i, 80
+  %.72.i.i = inttoptr i64 %.71.i15.i to ptr
   %.73.i.i = load i64, ptr %.72.i.i, align 8
-  %.75.i33.i = add nsw i64 %.73.i.i, %.141.i
-  %sunkaddr360.i = getelementptr i8, ptr %.20.i, i64 112
-  %.83.i.i = load i64, ptr %sunkaddr360.i, align 8
-  %.85.i35.i = add nsw i64 %.83.i.i, %.141.i
+  %.75.i16.i = add nsw i64 %.73.i.i, %.141.i
+  %sunkaddr368.i = getelementptr i8, ptr %.20.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr368.i, align 8
+  %.85.i18.i = add nsw i64 %.83.i.i, %.141.i
   %.91.i.i = add nsw i64 %.13.i, 64
   %.92.i.i = inttoptr i64 %.91.i.i to ptr
   %.93.i.i = load i64, ptr %.92.i.i, align 8
@@ -24355,7 +24334,7 @@ B966.i:                                           ; preds = %B830.i, %B68.endif.
   %.183263.not.i.i = icmp slt i64 %.101.i.i, 1
   br i1 %.183263.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
 
-B278.preheader.i.i:                               ; preds = %B966.i
+B278.preheader.i.i:                               ; preds = %B798.i
   %xtraiter.i.i = and i64 %.101.i.i, 3
   %2 = icmp samesign ult i64 %.101.i.i, 4
   br i1 %2, label %B278.epil.preheader.i.i, label %B278.preheader.new.i.i
@@ -24365,7 +24344,7 @@ B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
   br label %B278.i.i
 
 B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
-  %lsr.iv341.i = phi i64 [ %lsr.iv.next342.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv348.i = phi i64 [ %lsr.iv.next349.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
   %lsr.iv341.i.i = phi i64 [ %lsr.iv.next342.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
   %3 = add i64 %lsr.iv341.i.i, %.141.i
   %4 = add i64 %lsr.iv341.i.i, %.93.i.i
@@ -24392,8 +24371,8 @@ B278.i.i:                                         ; preds = %B278.i.i, %B278.pre
   %.229.3.i.i = inttoptr i64 %9 to ptr
   store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
   %lsr.iv.next342.i.i = add nuw i64 %lsr.iv341.i.i, 32
-  %lsr.iv.next342.i = add nsw i64 %lsr.iv341.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next342.i, 0
+  %lsr.iv.next349.i = add nsw i64 %lsr.iv348.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next349.i, 0
   br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
 
 B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B714.i.i
@@ -24441,10 +24420,10 @@ B1126.i.i:                                        ; preds = %B1126.outer.i.i, %B
   br i1 %.623.i.i, label %B172.preheader.i.i.i, label %B1332.i.i
 
 B172.preheader.i.i.i:                             ; preds = %B1126.i.i
-  %.20.i.i.i = load i64, ptr %sunkaddr362.i, align 8
-  %.25.i.i51.i = shl nsw i64 %.596.i.i, 3
-  %.27.i.i52.i = add nsw i64 %.25.i.i51.i, %.147.i
-  %.28.i.i.i = inttoptr i64 %.27.i.i52.i to ptr
+  %.20.i.i.i = load i64, ptr %sunkaddr370.i, align 8
+  %.25.i.i34.i = shl nsw i64 %.596.i.i, 3
+  %.27.i.i35.i = add nsw i64 %.25.i.i34.i, %.147.i
+  %.28.i.i.i = inttoptr i64 %.27.i.i35.i to ptr
   %.29.i.i.i = load i64, ptr %.28.i.i.i, align 8
   %.30.i.i.i = add nsw i64 %.29.i.i.i, 16
   %.31.i.i.i = inttoptr i64 %.30.i.i.i to ptr
@@ -24514,7 +24493,7 @@ B172.i.i.i:                                       ; preds = %B172.i.i.i, %B172.p
   br i1 %.123.3.i.i.i, label %B172.i.i.i, label %B314.endif.i.i.i
 
 B398.i.i.i:                                       ; preds = %B314.endif.i.i.i, %B630.i.i.i
-  %lsr.iv.i.i53.i = phi i64 [ %lsr.iv.next.i.i54.i, %B630.i.i.i ], [ %.147.i, %B314.endif.i.i.i ]
+  %lsr.iv.i.i36.i = phi i64 [ %lsr.iv.next.i.i37.i, %B630.i.i.i ], [ %.147.i, %B314.endif.i.i.i ]
   %spec.1.2.0137.i.i.i = phi i64 [ %.388.i.i.i, %B630.i.i.i ], [ %.20.i.i.i, %B314.endif.i.i.i ]
   %.286132135.i.i.i = phi i64 [ %.293.i.i.i, %B630.i.i.i ], [ 0, %B314.endif.i.i.i ]
   %.293.i.i.i = add nuw nsw i64 %.286132135.i.i.i, 1
@@ -24528,7 +24507,7 @@ B412.i.i.i:                                       ; preds = %B398.i.i.i
   br i1 %.330.not.i.i.i, label %B630.i.i.i, label %B472.i.i.i
 
 B472.i.i.i:                                       ; preds = %B412.i.i.i
-  %.338.i.i.i = inttoptr i64 %lsr.iv.i.i53.i to ptr
+  %.338.i.i.i = inttoptr i64 %lsr.iv.i.i36.i to ptr
   %.339.i.i.i = load i64, ptr %.338.i.i.i, align 8
   %.340.i.i.i = add nsw i64 %.339.i.i.i, 16
   %.341.i.i.i = inttoptr i64 %.340.i.i.i to ptr
@@ -24551,9 +24530,9 @@ B630.i.i.i:                                       ; preds = %B558.i.i.i, %B472.i
   %.385.i.i.i = shl i64 %.384.i.i.i, 3
   %.386.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
   %.388.i.i.i = add i64 %.386.i.i.i, %.385.i.i.i
-  %lsr.iv.next.i.i54.i = add i64 %lsr.iv.i.i53.i, 8
-  %exitcond.not.i.i55.i = icmp eq i64 %.164.i, %.293.i.i.i
-  br i1 %exitcond.not.i.i55.i, label %B1224.i.i, label %B398.i.i.i
+  %lsr.iv.next.i.i37.i = add i64 %lsr.iv.i.i36.i, 8
+  %exitcond.not.i.i38.i = icmp eq i64 %.164.i, %.293.i.i.i
+  br i1 %exitcond.not.i.i38.i, label %B1224.i.i, label %B398.i.i.i
 
 B314.endif.i.i.i:                                 ; preds = %B172.i.i.i, %B172.prol.loopexit.i.i.i
   %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B172.prol.loopexit.i.i.i ], [ %.178.2.i.i.i, %B172.i.i.i ]
@@ -24568,12 +24547,12 @@ B1224.i.i:                                        ; preds = %B630.i.i.i, %B314.e
   br i1 %.677.not.i.i, label %B1332.i.i, label %B1236.i.i
 
 B1236.i.i:                                        ; preds = %B1224.i.i
-  %.693.i56.i = load i64, ptr %sunkaddr364.i, align 8
-  %.695.i.i = inttoptr i64 %.693.i56.i to ptr
+  %.693.i39.i = load i64, ptr %sunkaddr372.i, align 8
+  %.695.i.i = inttoptr i64 %.693.i39.i to ptr
   %.696.i.i = tail call i64 %.695.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.pre244.i.i = add nsw i64 %spec.1.2.0282.i.i, 32
   %.pre245.i.i = add i64 %spec.1.2.0282.i.i, 40
-  %.pre238.i = inttoptr i64 %.pre244.i.i to ptr
+  %.pre.i = inttoptr i64 %.pre244.i.i to ptr
   br label %B1518.i.i
 
 B1332.i.i:                                        ; preds = %B558.i.i.i, %B1224.i.i, %B1126.i.i
@@ -24581,29 +24560,29 @@ B1332.i.i:                                        ; preds = %B558.i.i.i, %B1224.
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
   %.13.i.i.i = add nsw i64 %spec.1.2.0282.i.i, 8
   %.14.i.i.i = inttoptr i64 %.13.i.i.i to ptr
-  %.15.i.i38.i = load i64, ptr %.14.i.i.i, align 8
-  %.17.i.i39.i = add nsw i64 %spec.1.2.0282.i.i, 32
-  %.18.i1.i.i = inttoptr i64 %.17.i.i39.i to ptr
+  %.15.i.i21.i = load i64, ptr %.14.i.i.i, align 8
+  %.17.i.i22.i = add nsw i64 %spec.1.2.0282.i.i, 32
+  %.18.i1.i.i = inttoptr i64 %.17.i.i22.i to ptr
   %.19.i2.i.i = load i64, ptr %.18.i1.i.i, align 8
   %.30.i3.i.i = add i64 %spec.1.2.0282.i.i, 40
-  %.49.i.i.i = icmp sgt i64 %.15.i.i38.i, 131071
+  %.49.i.i.i = icmp sgt i64 %.15.i.i21.i, 131071
   br i1 %.49.i.i.i, label %B216.i.i.i, label %B528.i.i.i
 
 B216.i.i.i:                                       ; preds = %B1332.i.i
-  %.65.i.i48.i = load i64, ptr %sunkaddr366.i, align 8
-  %.66.not.i.i.i = icmp eq i64 %.65.i.i48.i, 0
+  %.65.i.i31.i = load i64, ptr %sunkaddr374.i, align 8
+  %.66.not.i.i.i = icmp eq i64 %.65.i.i31.i, 0
   br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
 
 B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i.i = load i64, ptr %sunkaddr368.i, align 8
-  %.77.i.i.i = load i64, ptr %sunkaddr370.i, align 8
+  %.72.i.i.i = load i64, ptr %sunkaddr376.i, align 8
+  %.77.i.i.i = load i64, ptr %sunkaddr378.i, align 8
   %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i.i, i64 %.15.i.i38.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i49.i = icmp eq i64 %.80.i.i.i, 0
-  br i1 %.85.i.i49.i, label %B434.i.i.i, label %B528.i.i.i
+  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i.i, i64 %.15.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.85.i.i32.i = icmp eq i64 %.80.i.i.i, 0
+  br i1 %.85.i.i32.i, label %B434.i.i.i, label %B528.i.i.i
 
 B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr372.i, align 8
+  %.105.i.i.i = load i64, ptr %sunkaddr380.i, align 8
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1332.endif.i.i
@@ -24611,11 +24590,11 @@ B434.i.i.i:                                       ; preds = %B276.i.i.i
 B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1332.i.i
   %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
   %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr364.i, align 8
+  %.118.i.i.i = load i64, ptr %sunkaddr372.i, align 8
   %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
   %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr363.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr377.i, align 8
+  %.126.i.i.i = load i64, ptr %sunkaddr371.i, align 8
+  %.131.i.i.i = load i64, ptr %sunkaddr385.i, align 8
   %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
   %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
   %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
@@ -24626,15 +24605,15 @@ B780.i.i.i:                                       ; preds = %B528.i.i.i
   br i1 %.154.i.i.i, label %B1332.endif.thread.i.i, label %B1332.endif.thread228.i.i
 
 B1332.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr379.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr370.i, align 8
+  %.160.i.i.i = load i64, ptr %sunkaddr387.i, align 8
+  %.167.i.i.i = load i64, ptr %sunkaddr378.i, align 8
   %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
-  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i38.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1518.thread.i.i
 
 B1332.endif.thread228.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr366.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr364.i, align 8
+  %.185.i.i.i = load i64, ptr %sunkaddr374.i, align 8
+  %.192.i.i.i = load i64, ptr %sunkaddr372.i, align 8
   %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
   %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.196.i.i.i = add nsw i64 %.138.i.i.i, 88
@@ -24648,15 +24627,15 @@ B1332.endif.thread228.i.i:                        ; preds = %B780.i.i.i
   br label %B1518.i.i
 
 B1518.i.i:                                        ; preds = %B1332.endif.i.i, %B1332.endif.thread228.i.i, %B1236.i.i
-  %.pre242.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1332.endif.i.i ], [ %.18.i1.i.i, %B1332.endif.thread228.i.i ], [ %.pre238.i, %B1236.i.i ]
+  %.pre242.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1332.endif.i.i ], [ %.18.i1.i.i, %B1332.endif.thread228.i.i ], [ %.pre.i, %B1236.i.i ]
   %.pre243.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1332.endif.i.i ], [ %.30.i3.i.i, %B1332.endif.thread228.i.i ], [ %.pre245.i.i, %B1236.i.i ]
   %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1332.endif.i.i ], [ %.138.i.i.i, %B1332.endif.thread228.i.i ], [ %.29.i.i.i, %B1236.i.i ]
   %.754238.i.i = shl nsw i64 %.557277280.i.i, 3
-  %.756239.i.i = add nsw i64 %.754238.i.i, %.85.i35.i
+  %.756239.i.i = add nsw i64 %.754238.i.i, %.85.i18.i
   %.758240.i.i = inttoptr i64 %.756239.i.i to ptr
   store i64 %made.5.1.ph.i.i, ptr %.758240.i.i, align 8
-  %.765.i40.i = add nsw i64 %.464.i.i, %.557277280.i.i
-  %.768.i.i = shl nsw i64 %.765.i40.i, 3
+  %.765.i23.i = add nsw i64 %.464.i.i, %.557277280.i.i
+  %.768.i.i = shl nsw i64 %.765.i23.i, 3
   %.770.i.i = add nsw i64 %.768.i.i, %.141.i
   %.772.i.i = add nsw i64 %made.5.1.ph.i.i, 16
   %.775.i.i = inttoptr i64 %.772.i.i to ptr
@@ -24671,7 +24650,7 @@ B1518.i.i:                                        ; preds = %B1332.endif.i.i, %B
 
 B1518.thread.i.i:                                 ; preds = %B1332.endif.i.i, %B1332.endif.thread.i.i
   %.754.i.i = shl nsw i64 %.557277280.i.i, 3
-  %.756.i.i = add nsw i64 %.754.i.i, %.85.i35.i
+  %.756.i.i = add nsw i64 %.754.i.i, %.85.i18.i
   %.758251.i.i = inttoptr i64 %.756.i.i to ptr
   store i64 0, ptr %.758251.i.i, align 8
   %.793252.i.i = load i64, ptr %.18.i1.i.i, align 8
@@ -24701,30 +24680,30 @@ B1674.i.i:                                        ; preds = %B1614.i.i
   %.841.i.i = load i64, ptr %.840.i.i, align 8
   %.14.i5.i.i = inttoptr i64 %.841.i.i to ptr
   %.15.i6.i.i = load i64, ptr %.14.i5.i.i, align 8
-  %.16.i.i41.i = add nsw i64 %.841.i.i, 8
-  %.17.i7.i.i = inttoptr i64 %.16.i.i41.i to ptr
+  %.16.i.i24.i = add nsw i64 %.841.i.i, 8
+  %.17.i7.i.i = inttoptr i64 %.16.i.i24.i to ptr
   %.18.i8.i.i = load i64, ptr %.17.i7.i.i, align 8
   %.19.i9.i.i = add nsw i64 %.841.i.i, 16
   %.20.i10.i.i = inttoptr i64 %.19.i9.i.i to ptr
-  %.21.i.i42.i = load i64, ptr %.20.i10.i.i, align 8
+  %.21.i.i25.i = load i64, ptr %.20.i10.i.i, align 8
   %.11487.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
   br i1 %.11487.not.i.i.i, label %B1674.endif.i.i, label %B150.lr.ph.i.i.i
 
 B150.lr.ph.i.i.i:                                 ; preds = %B1674.i.i
   %.28.i11.i.i = add nsw i64 %.841.i.i, 24
-  %sunkaddr386.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr387.i = getelementptr i8, ptr %sunkaddr386.i, i64 120
-  %14 = inttoptr i64 %.75.i33.i to ptr
-  %sunkaddr389.i = getelementptr i8, ptr %14, i64 8
-  %sunkaddr391.i = getelementptr i8, ptr %14, i64 16
-  %sunkaddr393.i = getelementptr i8, ptr %14, i64 24
-  %sunkaddr395.i = getelementptr i8, ptr %14, i64 32
-  %sunkaddr397.i = getelementptr i8, ptr %sunkaddr386.i, i64 104
-  %sunkaddr399.i = getelementptr i8, ptr %14, i64 40
-  %sunkaddr401.i = getelementptr i8, ptr %sunkaddr386.i, i64 112
-  %sunkaddr403.i = getelementptr i8, ptr %14, i64 48
-  %sunkaddr407.i = getelementptr i8, ptr %sunkaddr386.i, i64 96
-  %sunkaddr409.i = getelementptr i8, ptr %sunkaddr386.i, i64 128
+  %sunkaddr394.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr395.i = getelementptr i8, ptr %sunkaddr394.i, i64 120
+  %14 = inttoptr i64 %.75.i16.i to ptr
+  %sunkaddr397.i = getelementptr i8, ptr %14, i64 8
+  %sunkaddr399.i = getelementptr i8, ptr %14, i64 16
+  %sunkaddr401.i = getelementptr i8, ptr %14, i64 24
+  %sunkaddr403.i = getelementptr i8, ptr %14, i64 32
+  %sunkaddr405.i = getelementptr i8, ptr %sunkaddr394.i, i64 104
+  %sunkaddr407.i = getelementptr i8, ptr %14, i64 40
+  %sunkaddr409.i = getelementptr i8, ptr %sunkaddr394.i, i64 112
+  %sunkaddr411.i = getelementptr i8, ptr %14, i64 48
+  %sunkaddr415.i = getelementptr i8, ptr %sunkaddr394.i, i64 96
+  %sunkaddr417.i = getelementptr i8, ptr %sunkaddr394.i, i64 128
   br label %B150.i.i.i
 
 B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
@@ -24748,9 +24727,9 @@ B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.
   br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
 
 B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr387.i, align 8
-  %.215.i.i43.i = icmp sgt i64 %.214.i.i.i, 1
-  br i1 %.215.i.i43.i, label %B398.endif.i.i.i, label %B980.i.i.i
+  %.214.i.i.i = load i64, ptr %sunkaddr395.i, align 8
+  %.215.i.i26.i = icmp sgt i64 %.214.i.i.i, 1
+  br i1 %.215.i.i26.i, label %B398.endif.i.i.i, label %B980.i.i.i
 
 B980.i.i.i:                                       ; preds = %B336.i.i.i, %B150.i.i.i
   %.28.i.i.i.i = icmp sgt i64 %.158.i13.i.i, 0
@@ -24790,8 +24769,8 @@ B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i
 
 B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv338.i = phi i64 [ %lsr.iv.next339.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
-  %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i33.i, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv345.i = phi i64 [ %lsr.iv.next346.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
   %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
   %.336.us.us.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i, align 8
@@ -24819,8 +24798,8 @@ B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i,
   %20 = add i64 %lsr.iv.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
   store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next339.i = add i64 %lsr.iv338.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next339.i, 0
+  %lsr.iv.next346.i = add i64 %lsr.iv345.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next346.i, 0
   %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
   %22 = add i64 %lsr.iv.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
@@ -24834,7 +24813,7 @@ B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.286118120.us.us.epil.init.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i ], [ %16, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.75.i33.i
+  %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.75.i16.i
   %.335.us.us.epil.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i to ptr
   %.336.us.us.epil.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i, align 8
   %.337.us.us.epil.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i, 3
@@ -24853,7 +24832,7 @@ B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit
 B518.us.us.i.i.i.i:                               ; preds = %B250.us.us.epil.preheader.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B88.endif.us.us.i.i.i.i
   %at.5.2.lcssa.us.us.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B88.endif.us.us.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.370.us.us.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.75.i33.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i13.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i13.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B1022.i.i.i
 
@@ -24881,13 +24860,13 @@ B88.endif.us.i.i.i.i:                             ; preds = %B518.us.i.i.i.i, %B
 B518.us.i.i.i.i:                                  ; preds = %B250.us.i.i.i.i, %B88.endif.us.i.i.i.i
   %at.5.2.lcssa.us.i.i.i.i = phi i64 [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ], [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ]
   %.370.us.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i to ptr
-  %.371.us.i.i.i.i = tail call i64 %.370.us.i.i.i.i(i64 %.75.i33.i, i64 %.186.us.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i, i64 %.42.us.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i.i.i = tail call i64 %.370.us.i.i.i.i(i64 %.75.i16.i, i64 %.186.us.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i, i64 %.42.us.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i, 1
   br i1 %.138.us.i.i.i.i, label %B88.endif.us.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i
 
 B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.i, %B250.us.i.i.i.i
   %lsr.iv15.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i, %B250.us.i.i.i.i ], [ %.182.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
-  %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.75.i33.i, %B88.endif.us.i.i.i.i ]
+  %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.75.i16.i, %B88.endif.us.i.i.i.i ]
   %at.5.2122.us.i.i.i.i = phi i64 [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ], [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
   %24 = add i64 %at.5.2122.us.i.i.i.i, 16
   %.326.us.i.i.i.i = inttoptr i64 %24 to ptr
@@ -24924,21 +24903,21 @@ B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.
 
 B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
   store i64 %.202.i.i.i, ptr %14, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr389.i, align 8
-  store i64 %.158.i13.i.i, ptr %sunkaddr391.i, align 8
-  store i64 %.141.i, ptr %sunkaddr393.i, align 8
-  store i64 %.21.i.i42.i, ptr %sunkaddr395.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr397.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr399.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr401.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr403.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr387.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr397.i, align 8
+  store i64 %.158.i13.i.i, ptr %sunkaddr399.i, align 8
+  store i64 %.141.i, ptr %sunkaddr401.i, align 8
+  store i64 %.21.i.i25.i, ptr %sunkaddr403.i, align 8
+  %.249.i.i.i = load i64, ptr %sunkaddr405.i, align 8
+  store i64 %.249.i.i.i, ptr %sunkaddr407.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr409.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr411.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr395.i, align 8
   %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
   %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr407.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr409.i, align 8
+  %.304.i.i.i = load i64, ptr %sunkaddr415.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr417.i, align 8
   %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
-  %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i33.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i16.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i
 
 B1948.i.i:                                        ; preds = %B1614.i.i
@@ -24954,23 +24933,23 @@ B1948.i.i:                                        ; preds = %B1614.i.i
   %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
   %.21.i27.i.i = load i64, ptr %.20.i26.i.i, align 8
   %.11487.not.i28.i.i = icmp slt i64 %.15.i21.i.i, 1
-  br i1 %.11487.not.i28.i.i, label %B1018.i, label %B150.lr.ph.i29.i.i
+  br i1 %.11487.not.i28.i.i, label %B846.i, label %B150.lr.ph.i29.i.i
 
 B150.lr.ph.i29.i.i:                               ; preds = %B1948.i.i
   %.28.i30.i.i = add nsw i64 %.890.i.i, 24
-  %sunkaddr410.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr411.i = getelementptr i8, ptr %sunkaddr410.i, i64 120
-  %27 = inttoptr i64 %.75.i33.i to ptr
-  %sunkaddr413.i = getelementptr i8, ptr %27, i64 8
-  %sunkaddr415.i = getelementptr i8, ptr %27, i64 16
-  %sunkaddr417.i = getelementptr i8, ptr %27, i64 24
-  %sunkaddr419.i = getelementptr i8, ptr %27, i64 32
-  %sunkaddr421.i = getelementptr i8, ptr %sunkaddr410.i, i64 104
-  %sunkaddr423.i = getelementptr i8, ptr %27, i64 40
-  %sunkaddr425.i = getelementptr i8, ptr %sunkaddr410.i, i64 112
-  %sunkaddr427.i = getelementptr i8, ptr %27, i64 48
-  %sunkaddr431.i = getelementptr i8, ptr %sunkaddr410.i, i64 96
-  %sunkaddr433.i = getelementptr i8, ptr %sunkaddr410.i, i64 128
+  %sunkaddr418.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr419.i = getelementptr i8, ptr %sunkaddr418.i, i64 120
+  %27 = inttoptr i64 %.75.i16.i to ptr
+  %sunkaddr421.i = getelementptr i8, ptr %27, i64 8
+  %sunkaddr423.i = getelementptr i8, ptr %27, i64 16
+  %sunkaddr425.i = getelementptr i8, ptr %27, i64 24
+  %sunkaddr427.i = getelementptr i8, ptr %27, i64 32
+  %sunkaddr429.i = getelementptr i8, ptr %sunkaddr418.i, i64 104
+  %sunkaddr431.i = getelementptr i8, ptr %27, i64 40
+  %sunkaddr433.i = getelementptr i8, ptr %sunkaddr418.i, i64 112
+  %sunkaddr435.i = getelementptr i8, ptr %27, i64 48
+  %sunkaddr439.i = getelementptr i8, ptr %sunkaddr418.i, i64 96
+  %sunkaddr441.i = getelementptr i8, ptr %sunkaddr418.i, i64 128
   br label %B150.i31.i.i
 
 B150.i31.i.i:                                     ; preds = %B1022.i56.i.i, %B150.lr.ph.i29.i.i
@@ -24994,7 +24973,7 @@ B150.i31.i.i:                                     ; preds = %B1022.i56.i.i, %B15
   br i1 %.208.not.i48.i.i, label %B980.i54.i.i, label %B336.i49.i.i
 
 B336.i49.i.i:                                     ; preds = %B150.i31.i.i
-  %.214.i52.i.i = load i64, ptr %sunkaddr411.i, align 8
+  %.214.i52.i.i = load i64, ptr %sunkaddr419.i, align 8
   %.215.i53.i.i = icmp sgt i64 %.214.i52.i.i, 1
   br i1 %.215.i53.i.i, label %B398.endif.i180.i.i, label %B980.i54.i.i
 
@@ -25036,8 +25015,8 @@ B250.us.us.preheader.new.i.i128.i.i:              ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i130.i.i
 
 B250.us.us.i.i130.i.i:                            ; preds = %B250.us.us.i.i130.i.i, %B250.us.us.preheader.new.i.i128.i.i
-  %lsr.iv336.i = phi i64 [ %lsr.iv.next337.i, %B250.us.us.i.i130.i.i ], [ %29, %B250.us.us.preheader.new.i.i128.i.i ]
-  %lsr.iv.i.i132.i.i = phi i64 [ %35, %B250.us.us.i.i130.i.i ], [ %.75.i33.i, %B250.us.us.preheader.new.i.i128.i.i ]
+  %lsr.iv343.i = phi i64 [ %lsr.iv.next344.i, %B250.us.us.i.i130.i.i ], [ %29, %B250.us.us.preheader.new.i.i128.i.i ]
+  %lsr.iv.i.i132.i.i = phi i64 [ %35, %B250.us.us.i.i130.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i128.i.i ]
   %at.5.2122.us.us.i.i133.i.i = phi i64 [ %34, %B250.us.us.i.i130.i.i ], [ %.195.us.us.i.i125.i.i, %B250.us.us.preheader.new.i.i128.i.i ]
   %.335.us.us.i.i134.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i to ptr
   %.336.us.us.i.i135.i.i = load i64, ptr %.335.us.us.i.i134.i.i, align 8
@@ -25065,8 +25044,8 @@ B250.us.us.i.i130.i.i:                            ; preds = %B250.us.us.i.i130.i
   %33 = add i64 %lsr.iv.i.i132.i.i, 8
   %.348.us.us.1.i.i153.i.i = inttoptr i64 %33 to ptr
   store i64 %.347.us.us.1.i.i152.i.i, ptr %.348.us.us.1.i.i153.i.i, align 8
-  %lsr.iv.next337.i = add i64 %lsr.iv336.i, -2
-  %niter.ncmp.1.i.i155.i.i = icmp eq i64 %lsr.iv.next337.i, 0
+  %lsr.iv.next344.i = add i64 %lsr.iv343.i, -2
+  %niter.ncmp.1.i.i155.i.i = icmp eq i64 %lsr.iv.next344.i, 0
   %34 = add i64 %at.5.2122.us.us.i.i133.i.i, 64
   %35 = add i64 %lsr.iv.i.i132.i.i, 16
   br i1 %niter.ncmp.1.i.i155.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, label %B250.us.us.i.i130.i.i
@@ -25080,7 +25059,7 @@ B250.us.us.epil.preheader.i.i158.i.i:             ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i159.i.i = phi i64 [ %.195.us.us.i.i125.i.i, %B250.us.us.preheader.i.i127.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
   %.286118120.us.us.epil.init.i.i160.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i127.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
   %.331.us.us.epil.i.i161.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i160.i.i, 3
-  %.333.us.us.epil.i.i162.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i, %.75.i33.i
+  %.333.us.us.epil.i.i162.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i, %.75.i16.i
   %.335.us.us.epil.i.i163.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i159.i.i to ptr
   %.336.us.us.epil.i.i164.i.i = load i64, ptr %.335.us.us.epil.i.i163.i.i, align 8
   %.337.us.us.epil.i.i165.i.i = shl nsw i64 %.336.us.us.epil.i.i164.i.i, 3
@@ -25099,7 +25078,7 @@ B250.us.us.epil.preheader.i.i158.i.i:             ; preds = %B518.us.us.loopexit
 B518.us.us.i.i175.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i158.i.i, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, %B88.endif.us.us.i.i113.i.i
   %at.5.2.lcssa.us.us.i.i176.i.i = phi i64 [ %.195.us.us.i.i125.i.i, %B88.endif.us.us.i.i113.i.i ], [ %.352.us.us.epil.i.i174.i.i, %B250.us.us.epil.preheader.i.i158.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
   %.370.us.us.i.i177.i.i = inttoptr i64 %.178.us.us.i.i118.i.i to ptr
-  %.371.us.us.i.i178.i.i = tail call i64 %.370.us.us.i.i177.i.i(i64 %.75.i33.i, i64 %.186.us.us.i.i124.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i178.i.i = tail call i64 %.370.us.us.i.i177.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i124.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i179.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i115.i.i, 1
   br i1 %.138.us.us.i.i179.i.i, label %B88.endif.us.us.i.i113.i.i, label %B1022.i56.i.i
 
@@ -25127,13 +25106,13 @@ B88.endif.us.i.i69.i.i:                           ; preds = %B518.us.i.i105.i.i,
 B518.us.i.i105.i.i:                               ; preds = %B250.us.i.i84.i.i, %B88.endif.us.i.i69.i.i
   %at.5.2.lcssa.us.i.i106.i.i = phi i64 [ %.195.us.i.i81.i.i, %B88.endif.us.i.i69.i.i ], [ %.352.us.i.i101.i.i, %B250.us.i.i84.i.i ]
   %.370.us.i.i107.i.i = inttoptr i64 %.178.us.i.i74.i.i to ptr
-  %.371.us.i.i108.i.i = tail call i64 %.370.us.i.i107.i.i(i64 %.75.i33.i, i64 %.186.us.i.i80.i.i, i64 %chunk.2.0.us.i.i67.i.i, i64 %.42.us.i.i68.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i108.i.i = tail call i64 %.370.us.i.i107.i.i(i64 %.75.i16.i, i64 %.186.us.i.i80.i.i, i64 %chunk.2.0.us.i.i67.i.i, i64 %.42.us.i.i68.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i109.i.i = icmp sgt i64 %.137125133.us.i.i71.i.i, 1
   br i1 %.138.us.i.i109.i.i, label %B88.endif.us.i.i69.i.i, label %B86.B566_crit_edge.us.i.i110.i.i
 
 B250.us.i.i84.i.i:                                ; preds = %B88.endif.us.i.i69.i.i, %B250.us.i.i84.i.i
   %lsr.iv15.i.i85.i.i = phi i64 [ %lsr.iv.next16.i.i103.i.i, %B250.us.i.i84.i.i ], [ %.182.us.i.i77.i.i, %B88.endif.us.i.i69.i.i ]
-  %lsr.iv13.i.i86.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i, %B250.us.i.i84.i.i ], [ %.75.i33.i, %B88.endif.us.i.i69.i.i ]
+  %lsr.iv13.i.i86.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i, %B250.us.i.i84.i.i ], [ %.75.i16.i, %B88.endif.us.i.i69.i.i ]
   %at.5.2122.us.i.i87.i.i = phi i64 [ %.352.us.i.i101.i.i, %B250.us.i.i84.i.i ], [ %.195.us.i.i81.i.i, %B88.endif.us.i.i69.i.i ]
   %37 = add i64 %at.5.2122.us.i.i87.i.i, 16
   %.326.us.i.i88.i.i = inttoptr i64 %37 to ptr
@@ -25166,56 +25145,56 @@ B1022.i56.i.i:                                    ; preds = %B86.B566_crit_edge.
   %.350.i57.i.i = shl nsw i64 %.166.i46.i.i, 3
   %.354.i58.i.i = add nsw i64 %.350.i57.i.i, %.202.i47.i.i
   %.114.i59.i.i = icmp samesign ugt i64 %.1138389.i33.i.i, 1
-  br i1 %.114.i59.i.i, label %B150.i31.i.i, label %B1018.i
+  br i1 %.114.i59.i.i, label %B150.i31.i.i, label %B846.i
 
 B398.endif.i180.i.i:                              ; preds = %B336.i49.i.i
   store i64 %.202.i47.i.i, ptr %27, align 8
-  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr413.i, align 8
-  store i64 %.158.i40.i.i, ptr %sunkaddr415.i, align 8
-  store i64 %.141.i, ptr %sunkaddr417.i, align 8
-  store i64 %.21.i27.i.i, ptr %sunkaddr419.i, align 8
-  %.249.i191.i.i = load i64, ptr %sunkaddr421.i, align 8
-  store i64 %.249.i191.i.i, ptr %sunkaddr423.i, align 8
-  %.258.i196.i.i = load i64, ptr %sunkaddr425.i, align 8
-  store i64 %.258.i196.i.i, ptr %sunkaddr427.i, align 8
-  %.265.i201.i.i = load i64, ptr %sunkaddr411.i, align 8
+  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr421.i, align 8
+  store i64 %.158.i40.i.i, ptr %sunkaddr423.i, align 8
+  store i64 %.141.i, ptr %sunkaddr425.i, align 8
+  store i64 %.21.i27.i.i, ptr %sunkaddr427.i, align 8
+  %.249.i191.i.i = load i64, ptr %sunkaddr429.i, align 8
+  store i64 %.249.i191.i.i, ptr %sunkaddr431.i, align 8
+  %.258.i196.i.i = load i64, ptr %sunkaddr433.i, align 8
+  store i64 %.258.i196.i.i, ptr %sunkaddr435.i, align 8
+  %.265.i201.i.i = load i64, ptr %sunkaddr419.i, align 8
   %.17.i.i202.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i, i64 %.158.i40.i.i)
   %.19.i.i203.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i202.i.i)
-  %.304.i206.i.i = load i64, ptr %sunkaddr431.i, align 8
-  %.309.i209.i.i = load i64, ptr %sunkaddr433.i, align 8
+  %.304.i206.i.i = load i64, ptr %sunkaddr439.i, align 8
+  %.309.i209.i.i = load i64, ptr %sunkaddr441.i, align 8
   %.311.i210.i.i = inttoptr i64 %.304.i206.i.i to ptr
-  %.312.i211.i.i = tail call i64 %.311.i210.i.i(i64 %.309.i209.i.i, i64 %.75.i33.i, i64 %.19.i.i203.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i211.i.i = tail call i64 %.311.i210.i.i(i64 %.309.i209.i.i, i64 %.75.i16.i, i64 %.19.i.i203.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i56.i.i
 
 B2034.i.i:                                        ; preds = %B1518.thread.i.i, %B1602.i.i
   %sunkaddr418.i.i = getelementptr i8, ptr %.20.i, i64 32
   %.14.i214.i.i = load i64, ptr %sunkaddr418.i.i, align 8
   %.9646.not.i.i.i = icmp slt i64 %.14.i214.i.i, 1
-  br i1 %.9646.not.i.i.i, label %B1358.endif.i, label %B84.i.i.preheader.i
+  br i1 %.9646.not.i.i.i, label %B1242.endif.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B2034.i.i
-  %sunkaddr435.i = getelementptr i8, ptr %sunkaddr363.i, i64 48
+  %sunkaddr443.i = getelementptr i8, ptr %sunkaddr371.i, i64 48
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i.i46.i = phi i64 [ %lsr.iv.next2.i.i47.i, %B234.i.i.i ], [ %.14.i214.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i215.i.i = phi i64 [ %lsr.iv.next.i219.i.i, %B234.i.i.i ], [ %.85.i35.i, %B84.i.i.preheader.i ]
+  %lsr.iv1.i.i29.i = phi i64 [ %lsr.iv.next2.i.i30.i, %B234.i.i.i ], [ %.14.i214.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i215.i.i = phi i64 [ %lsr.iv.next.i219.i.i, %B234.i.i.i ], [ %.85.i18.i, %B84.i.i.preheader.i ]
   %.137.i216.i.i = inttoptr i64 %lsr.iv.i215.i.i to ptr
   %.138.i217.i.i = load i64, ptr %.137.i216.i.i, align 8
   %.143.not.i.i.i = icmp eq i64 %.138.i217.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr435.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr443.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i217.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
   %lsr.iv.next.i219.i.i = add i64 %lsr.iv.i215.i.i, 8
-  %lsr.iv.next2.i.i47.i = add nsw i64 %lsr.iv1.i.i46.i, -1
-  %exitcond.not.i220.i.i = icmp eq i64 %lsr.iv.next2.i.i47.i, 0
-  br i1 %exitcond.not.i220.i.i, label %B1358.endif.i, label %B84.i.i.i
+  %lsr.iv.next2.i.i30.i = add nsw i64 %lsr.iv1.i.i29.i, -1
+  %exitcond.not.i220.i.i = icmp eq i64 %lsr.iv.next2.i.i30.i, 0
+  br i1 %exitcond.not.i220.i.i, label %B1242.endif.i, label %B84.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
   %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
@@ -25242,7 +25221,7 @@ B278.epil.i.i:                                    ; preds = %B278.epil.i.i, %B27
   %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next340.i.i, 0
   br i1 %epil.iter.cmp.not.i.i, label %B364.endif.i.i, label %B278.epil.i.i
 
-B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B966.i
+B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B798.i
   %.240.i.i = add nsw i64 %.13.i, 120
   %.241.i.i = inttoptr i64 %.240.i.i to ptr
   %.242.i.i = load i64, ptr %.241.i.i, align 8
@@ -25259,9 +25238,9 @@ B534.lr.ph.i.i:                                   ; preds = %B364.endif.i.i
   br label %B534.i.i
 
 B812.endif.i.i:                                   ; preds = %B714.i.i, %B364.endif.i.i
-  %.448.i36.i = add nsw i64 %.13.i, 32
-  %.449.i37.i = inttoptr i64 %.448.i36.i to ptr
-  %.450.i.i = load i64, ptr %.449.i37.i, align 8
+  %.448.i19.i = add nsw i64 %.13.i, 32
+  %.449.i20.i = inttoptr i64 %.448.i19.i to ptr
+  %.450.i.i = load i64, ptr %.449.i20.i, align 8
   %sunkaddr422.i.i = getelementptr i8, ptr %.20.i, i64 72
   %.463.i.i = load i64, ptr %sunkaddr422.i.i, align 8
   %.464.i.i = sub i64 %.463.i.i, %.450.i.i
@@ -25272,15 +25251,15 @@ B1126.lr.ph.i.i:                                  ; preds = %B812.endif.i.i
   %.453.i.i = add nsw i64 %.13.i, 40
   %.454.i.i = inttoptr i64 %.453.i.i to ptr
   %.455.i.i = load i64, ptr %.454.i.i, align 8
-  %sunkaddr362.i = getelementptr i8, ptr %.20.i, i64 24
-  %sunkaddr363.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr364.i = getelementptr i8, ptr %sunkaddr363.i, i64 40
-  %sunkaddr366.i = getelementptr i8, ptr %sunkaddr363.i, i64 192
-  %sunkaddr368.i = getelementptr i8, ptr %sunkaddr363.i, i64 176
-  %sunkaddr370.i = getelementptr i8, ptr %sunkaddr363.i, i64 168
-  %sunkaddr372.i = getelementptr i8, ptr %sunkaddr363.i, i64 136
-  %sunkaddr377.i = getelementptr i8, ptr %sunkaddr363.i, i64 16
-  %sunkaddr379.i = getelementptr i8, ptr %sunkaddr363.i, i64 184
+  %sunkaddr370.i = getelementptr i8, ptr %.20.i, i64 24
+  %sunkaddr371.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr372.i = getelementptr i8, ptr %sunkaddr371.i, i64 40
+  %sunkaddr374.i = getelementptr i8, ptr %sunkaddr371.i, i64 192
+  %sunkaddr376.i = getelementptr i8, ptr %sunkaddr371.i, i64 176
+  %sunkaddr378.i = getelementptr i8, ptr %sunkaddr371.i, i64 168
+  %sunkaddr380.i = getelementptr i8, ptr %sunkaddr371.i, i64 136
+  %sunkaddr385.i = getelementptr i8, ptr %sunkaddr371.i, i64 16
+  %sunkaddr387.i = getelementptr i8, ptr %sunkaddr371.i, i64 184
   br label %B1126.outer.i.i
 
 B1126.outer.i.i:                                  ; preds = %B1126.lr.ph.i.i, %B1518.thread.i.i
@@ -25300,142 +25279,190 @@ B1674.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1674
   %.879.i.i = load i64, ptr %.878.i.i, align 8
   %.880.i.i = inttoptr i64 %.879.i.i to ptr
   %.881.i.i = tail call i64 %.880.i.i(i64 %.833.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1018.i
+  br label %B846.i
 
-B1018.i:                                          ; preds = %B1022.i56.i.i, %B1674.endif.i.i, %B1948.i.i
-  %sunkaddr437.i = getelementptr i8, ptr %.20.i, i64 32
-  %.21.i.i = load i64, ptr %sunkaddr437.i, align 8
-  %.10352.not.i.i = icmp slt i64 %.21.i.i, 1
-  br i1 %.10352.not.i.i, label %B1018.endif.i, label %B136.lr.ph.i.i
+B846.i:                                           ; preds = %B1022.i56.i.i, %B1674.endif.i.i, %B1948.i.i
+  %.26.i43.i = add nsw i64 %.29.i, 112
+  %.27.i44.i = inttoptr i64 %.26.i43.i to ptr
+  %.28.i.i = load i64, ptr %.27.i44.i, align 8
+  %.11062.not.i.i = icmp slt i64 %.28.i.i, 1
+  br i1 %.11062.not.i.i, label %B892.i, label %B188.lr.ph.i.i
 
-B136.lr.ph.i.i:                                   ; preds = %B1018.i
-  %.12.i60.i = add nsw i64 %.13.i, 40
-  %.13.i61.i = inttoptr i64 %.12.i60.i to ptr
-  %.14.i62.i = load i64, ptr %.13.i61.i, align 8
-  %sunkaddr438.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr439.i = getelementptr i8, ptr %sunkaddr438.i, i64 24
+B188.lr.ph.i.i:                                   ; preds = %B846.i
+  %.19.i41.i = add nsw i64 %.29.i, 64
+  %.20.i42.i = inttoptr i64 %.19.i41.i to ptr
+  %.21.i.i = load i64, ptr %.20.i42.i, align 8
+  %.12.i.i = add nsw i64 %.29.i, 120
+  %.13.i.i = inttoptr i64 %.12.i.i to ptr
+  %.14.i.i = load i64, ptr %.13.i.i, align 8
+  %44 = shl i64 %.21.i.i, 3
+  %45 = add i64 %44, %.153.i
+  %sunkaddr444.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr445.i = getelementptr i8, ptr %sunkaddr444.i, i64 136
+  br label %B188.i.i
+
+B186.i.i:                                         ; preds = %B188.i.i
+  %lsr.iv.next.i51.i = add i64 %lsr.iv.i45.i, 8
+  %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
+  %exitcond.not.i52.i = icmp eq i64 %lsr.iv.next2.i.i, 0
+  %46 = add i64 %spec.2.065.i.i, 16
+  br i1 %exitcond.not.i52.i, label %B892.i, label %B188.i.i
+
+B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.ph.i.i
+  %lsr.iv1.i.i = phi i64 [ %.28.i.i, %B188.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B186.i.i ]
+  %lsr.iv.i45.i = phi i64 [ %45, %B188.lr.ph.i.i ], [ %lsr.iv.next.i51.i, %B186.i.i ]
+  %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %46, %B186.i.i ]
+  %.153.i.i = inttoptr i64 %lsr.iv.i45.i to ptr
+  %.154.i.i = load i64, ptr %.153.i.i, align 8
+  %.155.i.i = add nsw i64 %.154.i.i, 16
+  %.156.i.i = inttoptr i64 %.155.i.i to ptr
+  %.157.i.i = load i64, ptr %.156.i.i, align 8
+  %.162.i.i = load i64, ptr %sunkaddr445.i, align 8
+  %.164.i.i = inttoptr i64 %spec.2.065.i.i to ptr
+  %.165.i.i = load i64, ptr %.164.i.i, align 8
+  %47 = add i64 %spec.2.065.i.i, 8
+  %.168.i48.i = inttoptr i64 %47 to ptr
+  %.169.i49.i = load i64, ptr %.168.i48.i, align 8
+  %.170.i50.i = inttoptr i64 %.162.i.i to ptr
+  %.171.i.i = tail call i64 %.170.i50.i(i64 %.157.i.i, i64 %.165.i.i, i64 %.169.i49.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.172.i.i = and i64 %.171.i.i, 4294967295
+  %.173.not.i.i = icmp eq i64 %.172.i.i, 0
+  br i1 %.173.not.i.i, label %B186.i.i, label %B1208.i
+
+B892.i:                                           ; preds = %B186.i.i, %B846.i
+  %sunkaddr447.i = getelementptr i8, ptr %.20.i, i64 32
+  %.21.i55.i = load i64, ptr %sunkaddr447.i, align 8
+  %.10352.not.i.i = icmp slt i64 %.21.i55.i, 1
+  br i1 %.10352.not.i.i, label %B892.endif.i, label %B136.lr.ph.i.i
+
+B136.lr.ph.i.i:                                   ; preds = %B892.i
+  %.12.i56.i = add nsw i64 %.13.i, 40
+  %.13.i57.i = inttoptr i64 %.12.i56.i to ptr
+  %.14.i58.i = load i64, ptr %.13.i57.i, align 8
+  %sunkaddr448.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr449.i = getelementptr i8, ptr %sunkaddr448.i, i64 24
   br label %B136.i.i
 
 B136.i.i:                                         ; preds = %B374.i.i, %B136.lr.ph.i.i
-  %lsr.iv1.i.i = phi i64 [ %.21.i.i, %B136.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B374.i.i ]
-  %lsr.iv.i63.i = phi i64 [ %.153.i, %B136.lr.ph.i.i ], [ %lsr.iv.next.i72.i, %B374.i.i ]
-  %spec.2.055.i.i = phi i64 [ %.14.i62.i, %B136.lr.ph.i.i ], [ %.183.i.i, %B374.i.i ]
-  %.146.i64.i = add nsw i64 %spec.2.055.i.i, 16
-  %.147.i65.i = inttoptr i64 %.146.i64.i to ptr
-  %.148.i.i = load i64, ptr %.147.i65.i, align 8
-  %.149.not.i66.i = icmp eq i64 %.148.i.i, 0
-  br i1 %.149.not.i66.i, label %B374.i.i, label %B198.i.i
+  %lsr.iv1.i59.i = phi i64 [ %.21.i55.i, %B136.lr.ph.i.i ], [ %lsr.iv.next2.i72.i, %B374.i.i ]
+  %lsr.iv.i60.i = phi i64 [ %.153.i, %B136.lr.ph.i.i ], [ %lsr.iv.next.i71.i, %B374.i.i ]
+  %spec.2.055.i.i = phi i64 [ %.14.i58.i, %B136.lr.ph.i.i ], [ %.183.i.i, %B374.i.i ]
+  %.146.i61.i = add nsw i64 %spec.2.055.i.i, 16
+  %.147.i62.i = inttoptr i64 %.146.i61.i to ptr
+  %.148.i.i = load i64, ptr %.147.i62.i, align 8
+  %.149.not.i63.i = icmp eq i64 %.148.i.i, 0
+  br i1 %.149.not.i63.i, label %B374.i.i, label %B198.i.i
 
 B198.i.i:                                         ; preds = %B136.i.i
-  %.155.i.i = load i64, ptr %sunkaddr439.i, align 8
-  %.160.i.i = inttoptr i64 %lsr.iv.i63.i to ptr
+  %.155.i66.i = load i64, ptr %sunkaddr449.i, align 8
+  %.160.i.i = inttoptr i64 %lsr.iv.i60.i to ptr
   %.161.i.i = load i64, ptr %.160.i.i, align 8
-  %.162.i.i = inttoptr i64 %.155.i.i to ptr
-  %.163.i.i = tail call i64 %.162.i.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.162.i67.i = inttoptr i64 %.155.i66.i to ptr
+  %.163.i.i = tail call i64 %.162.i67.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   store i64 %.163.i.i, ptr %.160.i.i, align 8
   br label %B374.i.i
 
 B374.i.i:                                         ; preds = %B198.i.i, %B136.i.i
-  %.177.i69.i = add nsw i64 %spec.2.055.i.i, 32
-  %.178.i70.i = inttoptr i64 %.177.i69.i to ptr
-  %.179.i71.i = load i64, ptr %.178.i70.i, align 8
-  %.180.i.i = shl i64 %.179.i71.i, 3
+  %.177.i68.i = add nsw i64 %spec.2.055.i.i, 32
+  %.178.i69.i = inttoptr i64 %.177.i68.i to ptr
+  %.179.i70.i = load i64, ptr %.178.i69.i, align 8
+  %.180.i.i = shl i64 %.179.i70.i, 3
   %.181.i.i = add i64 %spec.2.055.i.i, 40
   %.183.i.i = add i64 %.181.i.i, %.180.i.i
-  %lsr.iv.next.i72.i = add i64 %lsr.iv.i63.i, 8
-  %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
-  %exitcond.not.i73.i = icmp eq i64 %lsr.iv.next2.i.i, 0
-  br i1 %exitcond.not.i73.i, label %B1018.endif.i, label %B136.i.i
+  %lsr.iv.next.i71.i = add i64 %lsr.iv.i60.i, 8
+  %lsr.iv.next2.i72.i = add nsw i64 %lsr.iv1.i59.i, -1
+  %exitcond.not.i73.i = icmp eq i64 %lsr.iv.next2.i72.i, 0
+  br i1 %exitcond.not.i73.i, label %B892.endif.i, label %B136.i.i
 
-B1096.i:                                          ; preds = %B661.i.i, %B1018.endif.i
-  %.538.i = add nsw i64 %.29.i, 96
-  %.539.i = inttoptr i64 %.538.i to ptr
-  %.540.i = load i64, ptr %.539.i, align 8
-  %.543.i = add nsw i64 %.29.i, 104
-  %.544.i = inttoptr i64 %.543.i to ptr
-  %.545.i = load i64, ptr %.544.i, align 8
-  %.553.i = load i64, ptr %sunkaddr437.i, align 8
-  %.15.i100.i = shl nsw i64 %.553.i, 3
-  %.17.i101.i = add nsw i64 %.15.i100.i, %.153.i
-  %.105119.not.i.i = icmp slt i64 %.545.i, 1
-  br i1 %.105119.not.i.i, label %B1096.endif.i, label %B56.i.preheader.i
+B970.i:                                           ; preds = %B733.i.i, %B892.endif.i
+  %.539.i = add nsw i64 %.29.i, 96
+  %.540.i = inttoptr i64 %.539.i to ptr
+  %.541.i = load i64, ptr %.540.i, align 8
+  %.544.i = add nsw i64 %.29.i, 104
+  %.545.i = inttoptr i64 %.544.i to ptr
+  %.546.i = load i64, ptr %.545.i, align 8
+  %.552.i = load i64, ptr %sunkaddr447.i, align 8
+  %.15.i93.i = shl nsw i64 %.552.i, 3
+  %.17.i94.i = add nsw i64 %.15.i93.i, %.153.i
+  %.105119.not.i.i = icmp slt i64 %.546.i, 1
+  br i1 %.105119.not.i.i, label %B970.endif.i, label %B56.i.preheader.i
 
-B56.i.preheader.i:                                ; preds = %B1096.i
-  %sunkaddr442.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr443.i = getelementptr i8, ptr %sunkaddr442.i, i64 32
+B56.i.preheader.i:                                ; preds = %B970.i
+  %sunkaddr452.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr453.i = getelementptr i8, ptr %sunkaddr452.i, i64 32
   br label %B56.i.i
 
 B56.i.i:                                          ; preds = %B483.i.i, %B56.i.preheader.i
-  %top.4.0124.i.i = phi i64 [ %top.5.1.i.i, %B483.i.i ], [ %.17.i101.i, %B56.i.preheader.i ]
+  %top.4.0124.i.i = phi i64 [ %top.5.1.i.i, %B483.i.i ], [ %.17.i94.i, %B56.i.preheader.i ]
   %.111112122.i.i = phi i64 [ %.118.i.i, %B483.i.i ], [ 0, %B56.i.preheader.i ]
   %.118.i.i = add nuw nsw i64 %.111112122.i.i, 1
   %.143.i.i = shl nsw i64 %.111112122.i.i, 3
-  %.145.i102.i = add nsw i64 %.143.i.i, %.540.i
-  %.146.i103.i = inttoptr i64 %.145.i102.i to ptr
-  %.147.i104.i = load i64, ptr %.146.i103.i, align 8
-  %.152.i.i = icmp sgt i64 %.147.i104.i, -1
+  %.145.i95.i = add nsw i64 %.143.i.i, %.541.i
+  %.146.i96.i = inttoptr i64 %.145.i95.i to ptr
+  %.147.i97.i = load i64, ptr %.146.i96.i, align 8
+  %.152.i.i = icmp sgt i64 %.147.i97.i, -1
   br i1 %.152.i.i, label %B112.i.i, label %B194.endif.i.i
 
 B112.i.i:                                         ; preds = %B56.i.i
-  %.155.i118.i = shl nsw i64 %.147.i104.i, 3
-  %.159.i.i = add nsw i64 %.155.i118.i, %.153.i
-  %.160.i119.i = inttoptr i64 %.159.i.i to ptr
-  %.161.i120.i = load i64, ptr %.160.i119.i, align 8
+  %.155.i112.i = shl nsw i64 %.147.i97.i, 3
+  %.159.i.i = add nsw i64 %.155.i112.i, %.153.i
+  %.160.i113.i = inttoptr i64 %.159.i.i to ptr
+  %.161.i114.i = load i64, ptr %.160.i113.i, align 8
   br label %B483.i.i
 
 B346.i.i:                                         ; preds = %B346.lr.ph.new.i.i, %B346.i.i
-  %lsr.iv334.i = phi i64 [ %unroll_iter.i110.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next335.i, %B346.i.i ]
-  %lsr.iv.i111.i = phi i64 [ 0, %B346.lr.ph.new.i.i ], [ %lsr.iv.next.i113.i, %B346.i.i ]
-  %44 = add i64 %lsr.iv.i111.i, %.183.i108.i
-  %45 = add i64 %44, 24
-  %46 = add i64 %62, %lsr.iv.i111.i
-  %47 = add i64 %46, 8
-  %.319.i.i = inttoptr i64 %47 to ptr
+  %lsr.iv341.i = phi i64 [ %unroll_iter.i104.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next342.i, %B346.i.i ]
+  %lsr.iv.i105.i = phi i64 [ 0, %B346.lr.ph.new.i.i ], [ %lsr.iv.next.i107.i, %B346.i.i ]
+  %48 = add i64 %lsr.iv.i105.i, %.183.i101.i
+  %49 = add i64 %48, 24
+  %50 = add i64 %66, %lsr.iv.i105.i
+  %51 = add i64 %50, 8
+  %.319.i.i = inttoptr i64 %51 to ptr
   %.320.i.i = load i64, ptr %.319.i.i, align 8
-  %.321.i112.i = inttoptr i64 %45 to ptr
-  store i64 %.320.i.i, ptr %.321.i112.i, align 8
-  %48 = add i64 %44, 32
-  %49 = add i64 %46, 16
-  %.319.1.i.i = inttoptr i64 %49 to ptr
+  %.321.i106.i = inttoptr i64 %49 to ptr
+  store i64 %.320.i.i, ptr %.321.i106.i, align 8
+  %52 = add i64 %48, 32
+  %53 = add i64 %50, 16
+  %.319.1.i.i = inttoptr i64 %53 to ptr
   %.320.1.i.i = load i64, ptr %.319.1.i.i, align 8
-  %.321.1.i.i = inttoptr i64 %48 to ptr
+  %.321.1.i.i = inttoptr i64 %52 to ptr
   store i64 %.320.1.i.i, ptr %.321.1.i.i, align 8
-  %50 = add i64 %44, 40
-  %51 = add i64 %46, 24
-  %.319.2.i.i = inttoptr i64 %51 to ptr
+  %54 = add i64 %48, 40
+  %55 = add i64 %50, 24
+  %.319.2.i.i = inttoptr i64 %55 to ptr
   %.320.2.i.i = load i64, ptr %.319.2.i.i, align 8
-  %.321.2.i.i = inttoptr i64 %50 to ptr
+  %.321.2.i.i = inttoptr i64 %54 to ptr
   store i64 %.320.2.i.i, ptr %.321.2.i.i, align 8
-  %52 = add i64 %44, 48
-  %53 = add i64 %46, 32
-  %.319.3.i.i = inttoptr i64 %53 to ptr
+  %56 = add i64 %48, 48
+  %57 = add i64 %50, 32
+  %.319.3.i.i = inttoptr i64 %57 to ptr
   %.320.3.i.i = load i64, ptr %.319.3.i.i, align 8
-  %.321.3.i.i = inttoptr i64 %52 to ptr
+  %.321.3.i.i = inttoptr i64 %56 to ptr
   store i64 %.320.3.i.i, ptr %.321.3.i.i, align 8
-  %lsr.iv.next.i113.i = add i64 %lsr.iv.i111.i, 32
-  %lsr.iv.next335.i = add i64 %lsr.iv334.i, -4
-  %niter.ncmp.3.i114.i = icmp eq i64 %lsr.iv.next335.i, 0
-  br i1 %niter.ncmp.3.i114.i, label %B483.loopexit.unr-lcssa.i.i, label %B346.i.i
+  %lsr.iv.next.i107.i = add i64 %lsr.iv.i105.i, 32
+  %lsr.iv.next342.i = add i64 %lsr.iv341.i, -4
+  %niter.ncmp.3.i108.i = icmp eq i64 %lsr.iv.next342.i, 0
+  br i1 %niter.ncmp.3.i108.i, label %B483.loopexit.unr-lcssa.i.i, label %B346.i.i
 
 B483.loopexit.unr-lcssa.i.i:                      ; preds = %B346.i.i
-  %lcmp.mod.not.i115.i = icmp eq i64 %xtraiter.i109.i, 0
-  br i1 %lcmp.mod.not.i115.i, label %B483.i.i, label %B346.epil.preheader.i.i
+  %lcmp.mod.not.i109.i = icmp eq i64 %xtraiter.i103.i, 0
+  br i1 %lcmp.mod.not.i109.i, label %B483.i.i, label %B346.epil.preheader.i.i
 
 B346.epil.preheader.i.i:                          ; preds = %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, %B483.loopexit.unr-lcssa.i.i
-  %.pre-phi242.i = phi i64 [ %.pre241.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %61, %B483.loopexit.unr-lcssa.i.i ]
-  %.280106108.epil.init.i.i = phi i64 [ 0, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i110.i, %B483.loopexit.unr-lcssa.i.i ]
-  %54 = add i64 %top.4.0124.i.i, 8
-  %55 = shl i64 %.280106108.epil.init.i.i, 3
-  %56 = add i64 %54, %.pre-phi242.i
-  %57 = add i64 %56, %55
-  %58 = add i64 %.183.i108.i, 24
-  %59 = add i64 %58, %55
+  %.pre-phi.i = phi i64 [ %.pre249.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %65, %B483.loopexit.unr-lcssa.i.i ]
+  %.280106108.epil.init.i.i = phi i64 [ 0, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i104.i, %B483.loopexit.unr-lcssa.i.i ]
+  %58 = add i64 %top.4.0124.i.i, 8
+  %59 = shl i64 %.280106108.epil.init.i.i, 3
+  %60 = add i64 %58, %.pre-phi.i
+  %61 = add i64 %60, %59
+  %62 = add i64 %.183.i101.i, 24
+  %63 = add i64 %62, %59
   br label %B346.epil.i.i
 
 B346.epil.i.i:                                    ; preds = %B346.epil.i.i, %B346.epil.preheader.i.i
-  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B346.epil.i.i ], [ %xtraiter.i109.i, %B346.epil.preheader.i.i ]
-  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %59, %B346.epil.preheader.i.i ]
-  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %57, %B346.epil.preheader.i.i ]
+  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B346.epil.i.i ], [ %xtraiter.i103.i, %B346.epil.preheader.i.i ]
+  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %63, %B346.epil.preheader.i.i ]
+  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %61, %B346.epil.preheader.i.i ]
   %.319.epil.i.i = inttoptr i64 %lsr.iv3.i.i to ptr
   %.320.epil.i.i = load i64, ptr %.319.epil.i.i, align 8
   %.321.epil.i.i = inttoptr i64 %lsr.iv5.i.i to ptr
@@ -25443,100 +25470,124 @@ B346.epil.i.i:                                    ; preds = %B346.epil.i.i, %B34
   %lsr.iv.next4.i.i = add i64 %lsr.iv3.i.i, 8
   %lsr.iv.next6.i.i = add i64 %lsr.iv5.i.i, 8
   %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
-  %epil.iter.cmp.not.i116.i = icmp eq i64 %lsr.iv.next8.i.i, 0
-  br i1 %epil.iter.cmp.not.i116.i, label %B483.i.i, label %B346.epil.i.i
+  %epil.iter.cmp.not.i110.i = icmp eq i64 %lsr.iv.next8.i.i, 0
+  br i1 %epil.iter.cmp.not.i110.i, label %B483.i.i, label %B346.epil.i.i
 
 B483.i.i:                                         ; preds = %B346.epil.i.i, %B194.endif.i.i, %B483.loopexit.unr-lcssa.i.i, %B112.i.i
-  %.189.sink.i.i = phi i64 [ %top.4.0124.i.i, %B112.i.i ], [ %.189.i.i, %B194.endif.i.i ], [ %.189.i.i, %B483.loopexit.unr-lcssa.i.i ], [ %.189.i.i, %B346.epil.i.i ]
-  %.183.sink.i.i = phi i64 [ %.161.i120.i, %B112.i.i ], [ %.183.i108.i, %B194.endif.i.i ], [ %.183.i108.i, %B483.loopexit.unr-lcssa.i.i ], [ %.183.i108.i, %B346.epil.i.i ]
+  %.189.sink.i.i = phi i64 [ %top.4.0124.i.i, %B112.i.i ], [ %.189.i102.i, %B194.endif.i.i ], [ %.189.i102.i, %B483.loopexit.unr-lcssa.i.i ], [ %.189.i102.i, %B346.epil.i.i ]
+  %.183.sink.i.i = phi i64 [ %.161.i114.i, %B112.i.i ], [ %.183.i101.i, %B194.endif.i.i ], [ %.183.i101.i, %B483.loopexit.unr-lcssa.i.i ], [ %.183.i101.i, %B346.epil.i.i ]
   %.330.i.i = inttoptr i64 %.189.sink.i.i to ptr
   store i64 %.183.sink.i.i, ptr %.330.i.i, align 8
   %top.5.1.i.i = add nsw i64 %.189.sink.i.i, 8
-  %exitcond.not.i117.i = icmp eq i64 %.118.i.i, %.545.i
-  br i1 %exitcond.not.i117.i, label %B1096.endif.i, label %B56.i.i
+  %exitcond.not.i111.i = icmp eq i64 %.118.i.i, %.546.i
+  br i1 %exitcond.not.i111.i, label %B970.endif.i, label %B56.i.i
 
 B194.endif.i.i:                                   ; preds = %B56.i.i
-  %.174.i.i = xor i64 %.147.i104.i, -1
-  %.181.i106.i = load i64, ptr %sunkaddr443.i, align 8
-  %.182.i107.i = inttoptr i64 %.181.i106.i to ptr
-  %.183.i108.i = tail call i64 %.182.i107.i(i64 %.174.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.174.i.i = xor i64 %.147.i97.i, -1
+  %.181.i99.i = load i64, ptr %sunkaddr453.i, align 8
+  %.182.i100.i = inttoptr i64 %.181.i99.i to ptr
+  %.183.i101.i = tail call i64 %.182.i100.i(i64 %.174.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.187.i.i = shl nsw i64 %.174.i.i, 3
-  %.189.i.i = sub nsw i64 %top.4.0124.i.i, %.187.i.i
-  %.274107.not.i.i = icmp eq i64 %.147.i104.i, -1
+  %.189.i102.i = sub nsw i64 %top.4.0124.i.i, %.187.i.i
+  %.274107.not.i.i = icmp eq i64 %.147.i97.i, -1
   br i1 %.274107.not.i.i, label %B483.i.i, label %B346.lr.ph.i.i
 
 B346.lr.ph.i.i:                                   ; preds = %B194.endif.i.i
-  %xtraiter.i109.i = and i64 %.174.i.i, 3
-  %60 = icmp samesign ugt i64 %.147.i104.i, -5
-  br i1 %60, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
+  %xtraiter.i103.i = and i64 %.174.i.i, 3
+  %64 = icmp samesign ugt i64 %.147.i97.i, -5
+  br i1 %64, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
 
 B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i:   ; preds = %B346.lr.ph.i.i
-  %.pre241.i = shl nsw i64 %.147.i104.i, 3
+  %.pre249.i = shl nsw i64 %.147.i97.i, 3
   br label %B346.epil.preheader.i.i
 
 B346.lr.ph.new.i.i:                               ; preds = %B346.lr.ph.i.i
-  %unroll_iter.i110.i = and i64 %.174.i.i, 9223372036854775804
-  %61 = shl i64 %.147.i104.i, 3
-  %62 = add i64 %61, %top.4.0124.i.i
+  %unroll_iter.i104.i = and i64 %.174.i.i, 9223372036854775804
+  %65 = shl i64 %.147.i97.i, 3
+  %66 = add i64 %65, %top.4.0124.i.i
   br label %B346.i.i
 
-B1324.i:                                          ; preds = %B424.i.i, %B302.i.i, %common.ret.sink.split.i.i
-  %.14.i149.i = load i64, ptr %sunkaddr437.i, align 8
-  %.9646.not.i.i = icmp slt i64 %.14.i149.i, 1
-  br i1 %.9646.not.i.i, label %B1358.endif.i, label %B84.i.i
+B1196.i:                                          ; preds = %B570.i.i, %B532.endif.i.i
+  %.624.i = icmp eq i64 %.355.i.i, 0
+  br i1 %.624.i, label %B1208.i, label %B1242.endif.i
 
-B84.i.i:                                          ; preds = %B1324.i, %B234.i.i
-  %lsr.iv1.i150.i = phi i64 [ %lsr.iv.next2.i157.i, %B234.i.i ], [ %.14.i149.i, %B1324.i ]
-  %lsr.iv.i151.i = phi i64 [ %lsr.iv.next.i156.i, %B234.i.i ], [ %.153.i, %B1324.i ]
-  %.137.i.i = inttoptr i64 %lsr.iv.i151.i to ptr
-  %.138.i152.i = load i64, ptr %.137.i.i, align 8
-  %.143.not.i.i = icmp eq i64 %.138.i152.i, 0
+B1208.i:                                          ; preds = %B188.i.i, %B496.i.i, %B360.i.i, %common.ret.sink.split.i.i, %B1196.i
+  %storemerge57.i200.i = phi i64 [ 1, %B1196.i ], [ 1, %B496.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
+  %sunkaddr455.i = getelementptr i8, ptr %.20.i, i64 32
+  %.14.i146.i = load i64, ptr %sunkaddr455.i, align 8
+  %.9646.not.i.i = icmp slt i64 %.14.i146.i, 1
+  br i1 %.9646.not.i.i, label %B1242.endif.i, label %B84.i.preheader.i
+
+B84.i.preheader.i:                                ; preds = %B1208.i
+  %sunkaddr456.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr457.i = getelementptr i8, ptr %sunkaddr456.i, i64 48
+  br label %B84.i.i
+
+B84.i.i:                                          ; preds = %B234.i.i, %B84.i.preheader.i
+  %lsr.iv1.i147.i = phi i64 [ %lsr.iv.next2.i154.i, %B234.i.i ], [ %.14.i146.i, %B84.i.preheader.i ]
+  %lsr.iv.i148.i = phi i64 [ %lsr.iv.next.i153.i, %B234.i.i ], [ %.153.i, %B84.i.preheader.i ]
+  %.137.i.i = inttoptr i64 %lsr.iv.i148.i to ptr
+  %.138.i149.i = load i64, ptr %.137.i.i, align 8
+  %.143.not.i.i = icmp eq i64 %.138.i149.i, 0
   br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
 
 B140.i.i:                                         ; preds = %B84.i.i
-  %.149.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.149.i.i = load i64, ptr %sunkaddr457.i, align 8
   %.151.i.i = inttoptr i64 %.149.i.i to ptr
-  %.152.i155.i = tail call i64 %.151.i.i(i64 %.138.i152.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i152.i = tail call i64 %.151.i.i(i64 %.138.i149.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i
 
 B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
-  %lsr.iv.next.i156.i = add i64 %lsr.iv.i151.i, 8
-  %lsr.iv.next2.i157.i = add nsw i64 %lsr.iv1.i150.i, -1
-  %exitcond.not.i158.i = icmp eq i64 %lsr.iv.next2.i157.i, 0
-  br i1 %exitcond.not.i158.i, label %B1358.endif.i, label %B84.i.i
+  %lsr.iv.next.i153.i = add i64 %lsr.iv.i148.i, 8
+  %lsr.iv.next2.i154.i = add nsw i64 %lsr.iv1.i147.i, -1
+  %exitcond.not.i155.i = icmp eq i64 %lsr.iv.next2.i154.i, 0
+  br i1 %exitcond.not.i155.i, label %B1242.endif.i, label %B84.i.i
 
-B1390.i:                                          ; preds = %B1390.preheader.i, %B1390.i
-  %lsr.iv330.i = phi i64 [ %lsr.iv.next331.i, %B1390.i ], [ %.164.i, %B1390.preheader.i ]
-  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1390.i ], [ %.147.i, %B1390.preheader.i ]
-  %.794.i = load i64, ptr %sunkaddr449.i, align 8
-  %.798.i = inttoptr i64 %lsr.iv.i to ptr
-  %.799.i = load i64, ptr %.798.i, align 8
-  %.800.i = inttoptr i64 %.794.i to ptr
-  %.801.i = tail call i64 %.800.i(i64 %.799.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1274.i:                                          ; preds = %B1274.preheader.i, %B1274.i
+  %lsr.iv337.i = phi i64 [ %lsr.iv.next338.i, %B1274.i ], [ %.164.i, %B1274.preheader.i ]
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1274.i ], [ %.147.i, %B1274.preheader.i ]
+  %.815.i = load i64, ptr %sunkaddr459.i, align 8
+  %.819.i = inttoptr i64 %lsr.iv.i to ptr
+  %.820.i = load i64, ptr %.819.i, align 8
+  %.821.i = inttoptr i64 %.815.i to ptr
+  %.822.i = tail call i64 %.821.i(i64 %.820.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %lsr.iv.next.i = add i64 %lsr.iv.i, 8
-  %lsr.iv.next331.i = add i64 %lsr.iv330.i, -1
-  %exitcond204.not.i = icmp eq i64 %lsr.iv.next331.i, 0
-  br i1 %exitcond204.not.i, label %B1526.i, label %B1390.i
+  %lsr.iv.next338.i = add i64 %lsr.iv337.i, -1
+  %exitcond242.not.i = icmp eq i64 %lsr.iv.next338.i, 0
+  br i1 %exitcond242.not.i, label %B1272.endif.i, label %B1274.i
 
-B1526.i:                                          ; preds = %B1390.i, %B1358.endif.i
-  %.12.i17.i = add nsw i64 %.21.i, 144
-  %.13.i18.i = inttoptr i64 %.12.i17.i to ptr
-  %.14.i19.i = load i64, ptr %.13.i18.i, align 8
-  %.16.i20.i = icmp eq i64 %.107.sink.i.i, %.14.i19.i
-  br i1 %.16.i20.i, label %B64.i27.i, label %B122.i21.i
+B1410.i:                                          ; preds = %B1476.i.i, %B1346.i.i, %B1248.i.i, %B1152.i.i, %B1054.i.i, %B976.i.i, %B2186.i.i, %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %B1272.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B334.else.if.i, %B576.i
+  %fits.4.0.i = phi i1 [ %87, %B1272.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B576.i ], [ true, %B334.else.if.i ], [ true, %B288.i.i.i ], [ true, %B2186.i.i ], [ true, %B410.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B356.i.i ], [ true, %B96.i.i.i ], [ true, %B192.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1152.i.i ], [ true, %B1248.i.i ], [ true, %B1346.i.i ], [ true, %B1476.i.i ]
+  %result.3.0.i = phi i64 [ %result.4.1.i, %B1272.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B576.i ], [ 0, %B334.else.if.i ], [ 0, %B288.i.i.i ], [ 0, %B2186.i.i ], [ 0, %B410.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B356.i.i ], [ 0, %B96.i.i.i ], [ 0, %B192.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1152.i.i ], [ 0, %B1248.i.i ], [ 0, %B1346.i.i ], [ 0, %B1476.i.i ]
+  %.12.i156.i = add nsw i64 %.21.i, 144
+  %.13.i157.i = inttoptr i64 %.12.i156.i to ptr
+  %.14.i158.i = load i64, ptr %.13.i157.i, align 8
+  %.16.i159.i = icmp eq i64 %.107.sink.i.i, %.14.i158.i
+  br i1 %.16.i159.i, label %B64.i.i, label %B122.i.i
 
-B64.i27.i:                                        ; preds = %B1526.i
-  %sunkaddr450.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr451.i = getelementptr i8, ptr %sunkaddr450.i, i64 160
-  store i64 0, ptr %sunkaddr451.i, align 8
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B64.i.i:                                          ; preds = %B1410.i
+  %sunkaddr460.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr461.i = getelementptr i8, ptr %sunkaddr460.i, i64 160
+  store i64 0, ptr %sunkaddr461.i, align 8
+  br label %B1410.endif.i
 
-B122.i21.i:                                       ; preds = %B1526.i
-  %.31.i22.i = add nsw i64 %.21.i, 88
-  %.34.i23.i = inttoptr i64 %.31.i22.i to ptr
-  %.35.i24.i = load i64, ptr %.34.i23.i, align 8
-  %.37.i25.i = inttoptr i64 %.35.i24.i to ptr
-  %.38.i26.i = tail call i64 %.37.i25.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B122.i.i:                                         ; preds = %B1410.i
+  %.31.i160.i = add nsw i64 %.21.i, 88
+  %.34.i161.i = inttoptr i64 %.31.i160.i to ptr
+  %.35.i162.i = load i64, ptr %.34.i161.i, align 8
+  %.37.i163.i = inttoptr i64 %.35.i162.i to ptr
+  %.38.i164.i = tail call i64 %.37.i163.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1410.endif.i
+
+B1454.i:                                          ; preds = %B1410.endif.i
+  %.884.i = add nsw i64 %.29.i, 8
+  %.887.i = inttoptr i64 %.884.i to ptr
+  %.888.i = load i64, ptr %.887.i, align 8
+  %.891.i = add nsw i64 %.21.i, 56
+  %.894.i = inttoptr i64 %.891.i to ptr
+  %.895.i = load i64, ptr %.894.i, align 8
+  %.898.i = inttoptr i64 %.895.i to ptr
+  %.899.i = tail call i64 %.898.i(i64 %.888.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
@@ -25562,7 +25613,7 @@ B334.else.if.i:                                   ; preds = %B0.endif.i
   %.25.i.i = inttoptr i64 %.24.i.i to ptr
   %.26.i.i = load i64, ptr %.25.i.i, align 8
   %.28.not.i.i = icmp eq i64 %a2, %.26.i.i
-  br i1 %.28.not.i.i, label %B68.i.i, label %B620.i
+  br i1 %.28.not.i.i, label %B68.i.i, label %B1410.i
 
 B68.i.i:                                          ; preds = %B334.else.if.i
   %.46.i.i = add nsw i64 %.29.i, 24
@@ -25574,7 +25625,7 @@ B68.i.i:                                          ; preds = %B334.else.if.i
   %.54.i3.i = inttoptr i64 %.53.i.i to ptr
   %.55.i4.i = load i64, ptr %.54.i3.i, align 8
   %.56.not.i.i = icmp eq i64 %.50.i2.i, %.55.i4.i
-  br i1 %.56.not.i.i, label %B206.i.i, label %B620.i
+  br i1 %.56.not.i.i, label %B206.i.i, label %B1410.i
 
 B206.i.i:                                         ; preds = %B68.i.i
   %.74.i.i = add nsw i64 %.37.i, 88
@@ -25589,7 +25640,7 @@ B206.i.i:                                         ; preds = %B68.i.i
   %.87.i.i = inttoptr i64 %.86.i.i to ptr
   %.88.i.i = tail call i64 %.87.i.i(i64 %.76.i.i, i64 %.81.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.89.not.i.i = icmp eq i64 %.88.i.i, 0
-  br i1 %.89.not.i.i, label %B416.i.i, label %B620.i
+  br i1 %.89.not.i.i, label %B416.i.i, label %B1410.i
 
 B416.i.i:                                         ; preds = %B206.i.i
   %.106.i.i = inttoptr i64 %.147.i to ptr
@@ -25619,7 +25670,7 @@ B726.i.i:                                         ; preds = %B632.i.i, %B416.i.i
   %.146.i.i = inttoptr i64 %.145.i.i to ptr
   %.147.i.i = load i64, ptr %.146.i.i, align 8
   %.149.not.i.i = icmp eq i64 %.123.i.i, %.147.i.i
-  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B620.i
+  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B1410.i
 
 B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1732.i.i
   %lsr.iv12.i.i = phi i64 [ %a2, %B880.lr.ph.i.i ], [ %lsr.iv.next13.i.i, %B1732.i.i ]
@@ -25636,60 +25687,60 @@ B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1
   ]
 
 B976.i.i:                                         ; preds = %B880.i.i
-  %63 = add i64 %spec.2.0275.i.i, 8
-  %.321.i.i = inttoptr i64 %63 to ptr
+  %67 = add i64 %spec.2.0275.i.i, 8
+  %.321.i.i = inttoptr i64 %67 to ptr
   %.322.i.i = load i64, ptr %.321.i.i, align 8
   %.324.not.i.i = icmp eq i64 %.304.i.i, %.322.i.i
-  br i1 %.324.not.i.i, label %B1732.i.i, label %B620.i
+  br i1 %.324.not.i.i, label %B1732.i.i, label %B1410.i
 
 B1054.i.i:                                        ; preds = %B880.i.i
   %.363.i.i = add nsw i64 %.304.i.i, 8
   %.364.i.i = inttoptr i64 %.363.i.i to ptr
   %.365.i.i = load i64, ptr %.364.i.i, align 8
-  %.370.i.i = load i64, ptr %sunkaddr452.i, align 8
+  %.370.i.i = load i64, ptr %sunkaddr462.i, align 8
   %.371.not.i.i = icmp eq i64 %.365.i.i, %.370.i.i
-  br i1 %.371.not.i.i, label %B1152.i.i, label %B620.i
+  br i1 %.371.not.i.i, label %B1152.i.i, label %B1410.i
 
 B1152.i.i:                                        ; preds = %B1054.i.i
-  %.395.i.i = load i64, ptr %sunkaddr454.i, align 8
+  %.395.i.i = load i64, ptr %sunkaddr464.i, align 8
   %.397.i.i = add nsw i64 %.395.i.i, %.304.i.i
   %.400.i.i = inttoptr i64 %.397.i.i to ptr
   %.401.i.i = load i64, ptr %.400.i.i, align 8
   %.406.i.i = icmp eq i64 %.401.i.i, 0
-  br i1 %.406.i.i, label %B620.i, label %B1248.i.i
+  br i1 %.406.i.i, label %B1410.i, label %B1248.i.i
 
 B1248.i.i:                                        ; preds = %B1152.i.i
   %.409.i.i = add nsw i64 %.401.i.i, 8
   %.410.i.i = inttoptr i64 %.409.i.i to ptr
   %.411.i.i = load i64, ptr %.410.i.i, align 8
-  %.416.i.i = load i64, ptr %sunkaddr456.i, align 8
+  %.416.i.i = load i64, ptr %sunkaddr466.i, align 8
   %.417.not.i.i = icmp eq i64 %.411.i.i, %.416.i.i
-  br i1 %.417.not.i.i, label %B1346.i.i, label %B620.i
+  br i1 %.417.not.i.i, label %B1346.i.i, label %B1410.i
 
 B1346.i.i:                                        ; preds = %B1248.i.i
-  %.441.i.i = load i64, ptr %sunkaddr458.i, align 8
+  %.441.i.i = load i64, ptr %sunkaddr468.i, align 8
   %.443.i.i = add nsw i64 %.441.i.i, %.401.i.i
   %.444.i.i = inttoptr i64 %.443.i.i to ptr
   %.445.i.i = load i64, ptr %.444.i.i, align 8
-  %64 = add i64 %spec.2.0275.i.i, 8
-  %.448.i.i = inttoptr i64 %64 to ptr
+  %68 = add i64 %spec.2.0275.i.i, 8
+  %.448.i.i = inttoptr i64 %68 to ptr
   %.449.i.i = load i64, ptr %.448.i.i, align 8
   %.450.not.i.i = icmp eq i64 %.445.i.i, %.449.i.i
-  br i1 %.450.not.i.i, label %B1476.i.i, label %B620.i
+  br i1 %.450.not.i.i, label %B1476.i.i, label %B1410.i
 
 B1476.i.i:                                        ; preds = %B1346.i.i
-  %.474.i.i = load i64, ptr %sunkaddr460.i, align 8
+  %.474.i.i = load i64, ptr %sunkaddr470.i, align 8
   %.476.i.i = add nsw i64 %.474.i.i, %.401.i.i
   %.477.i.i = inttoptr i64 %.476.i.i to ptr
   %.478.i.i = load i64, ptr %.477.i.i, align 8
-  %65 = add i64 %spec.2.0275.i.i, 16
-  %.481.i.i = inttoptr i64 %65 to ptr
+  %69 = add i64 %spec.2.0275.i.i, 16
+  %.481.i.i = inttoptr i64 %69 to ptr
   %.482.i.i = load i64, ptr %.481.i.i, align 8
   %.483.not.i.i = icmp eq i64 %.478.i.i, %.482.i.i
-  br i1 %.483.not.i.i, label %B1606.i.i, label %B620.i
+  br i1 %.483.not.i.i, label %B1606.i.i, label %B1410.i
 
 B1606.i.i:                                        ; preds = %B1476.i.i
-  %.507.i.i = load i64, ptr %sunkaddr462.i, align 8
+  %.507.i.i = load i64, ptr %sunkaddr472.i, align 8
   %.509.i.i = add nsw i64 %.507.i.i, %.401.i.i
   %.512.i.i = inttoptr i64 %.509.i.i to ptr
   %.513.i.i = load i64, ptr %.512.i.i, align 8
@@ -25712,18 +25763,18 @@ B1732.i.i:                                        ; preds = %B1690.i.i, %B976.i.
 
 B1894.i.i:                                        ; preds = %B1894.i.preheader.i, %B1894.i.i
   %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B1894.i.i ], [ %lsr.iv8.i.unr.i, %B1894.i.preheader.i ]
-  %lsr.iv.i.i = phi i64 [ %67, %B1894.i.i ], [ %lsr.iv.i.unr.i, %B1894.i.preheader.i ]
+  %lsr.iv.i.i = phi i64 [ %71, %B1894.i.i ], [ %lsr.iv.i.unr.i, %B1894.i.preheader.i ]
   %to.6.0285.i.i = phi i64 [ %.717.i.1.i, %B1894.i.i ], [ %to.6.0285.i.unr.i, %B1894.i.preheader.i ]
   %.692.i.i = inttoptr i64 %lsr.iv.i.i to ptr
   %.693.i.i = load i64, ptr %.692.i.i, align 8
-  %.698.i.i = load i64, ptr %sunkaddr464.i, align 8
+  %.698.i.i = load i64, ptr %sunkaddr474.i, align 8
   %.699.i.i = add nsw i64 %.698.i.i, %.693.i.i
   %.700.i.i = inttoptr i64 %.699.i.i to ptr
   %.701.i.i = load i64, ptr %.700.i.i, align 8
   %.702.i.i = add nsw i64 %.701.i.i, 24
   %.703.i.i = inttoptr i64 %.702.i.i to ptr
   %.704.i.i = load i64, ptr %.703.i.i, align 8
-  %.709.i.i = load i64, ptr %sunkaddr466.i, align 8
+  %.709.i.i = load i64, ptr %sunkaddr476.i, align 8
   %.710.i.i = add nsw i64 %.709.i.i, %.704.i.i
   %.711.i.i = inttoptr i64 %.710.i.i to ptr
   %.712.i.i = load i64, ptr %.711.i.i, align 8
@@ -25732,24 +25783,24 @@ B1894.i.i:                                        ; preds = %B1894.i.preheader.i
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
   %.692.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
   %.693.i.1.i = load i64, ptr %.692.i.1.i, align 8
-  %.698.i.1.i = load i64, ptr %sunkaddr464.i, align 8
+  %.698.i.1.i = load i64, ptr %sunkaddr474.i, align 8
   %.699.i.1.i = add nsw i64 %.698.i.1.i, %.693.i.1.i
   %.700.i.1.i = inttoptr i64 %.699.i.1.i to ptr
   %.701.i.1.i = load i64, ptr %.700.i.1.i, align 8
   %.702.i.1.i = add nsw i64 %.701.i.1.i, 24
   %.703.i.1.i = inttoptr i64 %.702.i.1.i to ptr
   %.704.i.1.i = load i64, ptr %.703.i.1.i, align 8
-  %.709.i.1.i = load i64, ptr %sunkaddr466.i, align 8
+  %.709.i.1.i = load i64, ptr %sunkaddr476.i, align 8
   %.710.i.1.i = add nsw i64 %.709.i.1.i, %.704.i.1.i
   %.711.i.1.i = inttoptr i64 %.710.i.1.i to ptr
   %.712.i.1.i = load i64, ptr %.711.i.1.i, align 8
-  %66 = add i64 %to.6.0285.i.i, 8
-  %.714.i.1.i = inttoptr i64 %66 to ptr
+  %70 = add i64 %to.6.0285.i.i, 8
+  %.714.i.1.i = inttoptr i64 %70 to ptr
   store i64 %.712.i.1.i, ptr %.714.i.1.i, align 8
   %.717.i.1.i = add i64 %to.6.0285.i.i, 16
   %lsr.iv.next9.i.1.i = add i64 %lsr.iv8.i.i, -2
   %exitcond289.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
-  %67 = add i64 %lsr.iv.i.i, 16
+  %71 = add i64 %lsr.iv.i.i, 16
   br i1 %exitcond289.not.i.1.i, label %B2174.i.i, label %B1894.i.i
 
 B2174.i.i:                                        ; preds = %B1894.i.i, %B1894.i.prol.loopexit.i, %B1762.endif.i.i
@@ -25758,15 +25809,15 @@ B2174.i.i:                                        ; preds = %B1894.i.i, %B1894.i
   br i1 %.735.i.i, label %B2186.i.i, label %B576.i
 
 B2186.i.i:                                        ; preds = %B2174.i.i, %B2238.i.i
-  %to.7.0.i.i = phi i64 [ %68, %B2238.i.i ], [ %to.6.0.lcssa.i.i, %B2174.i.i ]
-  %68 = add i64 %to.7.0.i.i, -8
-  %.750.i.i = inttoptr i64 %68 to ptr
+  %to.7.0.i.i = phi i64 [ %72, %B2238.i.i ], [ %to.6.0.lcssa.i.i, %B2174.i.i ]
+  %72 = add i64 %to.7.0.i.i, -8
+  %.750.i.i = inttoptr i64 %72 to ptr
   %.751.i.i = load i64, ptr %.750.i.i, align 8
   %.752.i.i = icmp eq i64 %.751.i.i, 0
-  br i1 %.752.i.i, label %B620.i, label %B2238.i.i
+  br i1 %.752.i.i, label %B1410.i, label %B2238.i.i
 
 B2238.i.i:                                        ; preds = %B2186.i.i
-  %.765.i.i = icmp sgt i64 %68, %.147.i
+  %.765.i.i = icmp sgt i64 %72, %.147.i
   br i1 %.765.i.i, label %B2186.i.i, label %B576.i
 
 B790.endif.i.i:                                   ; preds = %B726.i.i
@@ -25777,12 +25828,12 @@ B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
   %.167.i.i = add nsw i64 %.29.i, 40
   %.168.i.i = inttoptr i64 %.167.i.i to ptr
   %.169.i.i = load i64, ptr %.168.i.i, align 8
-  %sunkaddr452.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr454.i = getelementptr i8, ptr %sunkaddr452.i, i64 8
-  %sunkaddr456.i = getelementptr i8, ptr %sunkaddr452.i, i64 16
-  %sunkaddr458.i = getelementptr i8, ptr %sunkaddr452.i, i64 32
-  %sunkaddr460.i = getelementptr i8, ptr %sunkaddr452.i, i64 40
-  %sunkaddr462.i = getelementptr i8, ptr %sunkaddr452.i, i64 24
+  %sunkaddr462.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr464.i = getelementptr i8, ptr %sunkaddr462.i, i64 8
+  %sunkaddr466.i = getelementptr i8, ptr %sunkaddr462.i, i64 16
+  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr462.i, i64 32
+  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr462.i, i64 40
+  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr462.i, i64 24
   br label %B880.i.i
 
 B1762.endif.i.i:                                  ; preds = %B1732.i.i, %B790.endif.i.i
@@ -25804,17 +25855,17 @@ B1894.lr.ph.i.i:                                  ; preds = %B1762.endif.i.i
 B1894.i.prol.i:                                   ; preds = %B1894.lr.ph.i.i
   %.692.i.prol.i = inttoptr i64 %.561.i.i to ptr
   %.693.i.prol.i = load i64, ptr %.692.i.prol.i, align 8
-  %sunkaddr467.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr467.i, i64 56
-  %.698.i.prol.i = load i64, ptr %sunkaddr468.i, align 8
+  %sunkaddr477.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr478.i = getelementptr i8, ptr %sunkaddr477.i, i64 56
+  %.698.i.prol.i = load i64, ptr %sunkaddr478.i, align 8
   %.699.i.prol.i = add nsw i64 %.698.i.prol.i, %.693.i.prol.i
   %.700.i.prol.i = inttoptr i64 %.699.i.prol.i to ptr
   %.701.i.prol.i = load i64, ptr %.700.i.prol.i, align 8
   %.702.i.prol.i = add nsw i64 %.701.i.prol.i, 24
   %.703.i.prol.i = inttoptr i64 %.702.i.prol.i to ptr
   %.704.i.prol.i = load i64, ptr %.703.i.prol.i, align 8
-  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr467.i, i64 24
-  %.709.i.prol.i = load i64, ptr %sunkaddr470.i, align 8
+  %sunkaddr480.i = getelementptr i8, ptr %sunkaddr477.i, i64 24
+  %.709.i.prol.i = load i64, ptr %sunkaddr480.i, align 8
   %.710.i.prol.i = add nsw i64 %.709.i.prol.i, %.704.i.prol.i
   %.711.i.prol.i = inttoptr i64 %.710.i.prol.i to ptr
   %.712.i.prol.i = load i64, ptr %.711.i.prol.i, align 8
@@ -25830,134 +25881,126 @@ B1894.i.prol.loopexit.i:                          ; preds = %B1894.i.prol.i, %B1
   %lsr.iv8.i.unr.i = phi i64 [ %.571.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B1894.i.prol.i ]
   %lsr.iv.i.unr.i = phi i64 [ %.561.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B1894.i.prol.i ]
   %to.6.0285.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B1894.lr.ph.i.i ], [ %.717.i.prol.i, %B1894.i.prol.i ]
-  %69 = icmp eq i64 %.571.i.i, 1
-  br i1 %69, label %B2174.i.i, label %B1894.i.preheader.i
+  %73 = icmp eq i64 %.571.i.i, 1
+  br i1 %73, label %B2174.i.i, label %B1894.i.preheader.i
 
 B1894.i.preheader.i:                              ; preds = %B1894.i.prol.loopexit.i
-  %sunkaddr463.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr464.i = getelementptr i8, ptr %sunkaddr463.i, i64 56
-  %sunkaddr466.i = getelementptr i8, ptr %sunkaddr463.i, i64 24
+  %sunkaddr473.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr473.i, i64 56
+  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr473.i, i64 24
   br label %B1894.i.i
 
-B620.endif.i:                                     ; preds = %B122.i.i, %B64.i.i
-  %.273.i = add nsw i64 %.29.i, 8
-  %.276.i = inttoptr i64 %.273.i to ptr
-  %.277.i = load i64, ptr %.276.i, align 8
-  %.280.i = add nsw i64 %.21.i, 56
-  %.283.i = inttoptr i64 %.280.i to ptr
-  %.284.i = load i64, ptr %.283.i, align 8
-  %.287.i = inttoptr i64 %.284.i to ptr
-  %.288.i = tail call i64 %.287.i(i64 %.277.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
-
-B1018.endif.i:                                    ; preds = %B374.i.i, %B1018.i
+B892.endif.i:                                     ; preds = %B374.i.i, %B892.i
   %.15.i.i = add nsw i64 %.29.i, 64
-  %.16.i74.i = inttoptr i64 %.15.i.i to ptr
-  %.17.i75.i = load i64, ptr %.16.i74.i, align 8
+  %.16.i.i = inttoptr i64 %.15.i.i to ptr
+  %.17.i74.i = load i64, ptr %.16.i.i, align 8
   %.29.i.i = add nsw i64 %.29.i, 88
-  %.30.i79.i = inttoptr i64 %.29.i.i to ptr
-  %.31.i80.i = load i64, ptr %.30.i79.i, align 8
-  %.36.i81.i = add nsw i64 %.29.i, 80
-  %.37.i82.i = inttoptr i64 %.36.i81.i to ptr
-  %.38.i83.i = load i64, ptr %.37.i82.i, align 8
-  %.40.i84.i = add nsw i64 %.38.i83.i, %.17.i75.i
-  %.12294.not.i.i = icmp slt i64 %.40.i84.i, 1
-  br i1 %.12294.not.i.i, label %B1096.i, label %B246.lr.ph.i.i
+  %.30.i77.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i78.i = load i64, ptr %.30.i77.i, align 8
+  %sunkaddr482.i = getelementptr i8, ptr %.36.i, i64 112
+  %.38.i.i = load i64, ptr %sunkaddr482.i, align 8
+  %.40.i80.i = add nsw i64 %.38.i.i, %.17.i74.i
+  %.45.i81.i = add nsw i64 %.29.i, 80
+  %.46.i82.i = inttoptr i64 %.45.i81.i to ptr
+  %.47.i83.i = load i64, ptr %.46.i82.i, align 8
+  %.49.i84.i = add nsw i64 %.40.i80.i, %.47.i83.i
+  %.131101.not.i.i = icmp slt i64 %.49.i84.i, 1
+  br i1 %.131101.not.i.i, label %B970.i, label %B304.lr.ph.i.i
 
-B246.lr.ph.i.i:                                   ; preds = %B1018.endif.i
-  %.22.i76.i = add nsw i64 %.29.i, 72
-  %.23.i77.i = inttoptr i64 %.22.i76.i to ptr
-  %.24.i78.i = load i64, ptr %.23.i77.i, align 8
-  %.179.i.i.i.i = add i64 %.37.i, 144
-  %sunkaddr471.i = inttoptr i64 %.31.i80.i to ptr
-  %sunkaddr474.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr475.i = getelementptr i8, ptr %sunkaddr474.i, i64 128
-  %sunkaddr477.i = getelementptr i8, ptr %sunkaddr474.i, i64 16
-  %sunkaddr486.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr487.i = getelementptr i8, ptr %sunkaddr486.i, i64 40
-  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr474.i, i64 136
-  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr474.i, i64 24
-  %sunkaddr481.i = getelementptr i8, ptr %sunkaddr474.i, i64 120
-  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr474.i, i64 80
-  %sunkaddr485.i = getelementptr i8, ptr %sunkaddr474.i, i64 48
-  %sunkaddr507.i = getelementptr i8, ptr %sunkaddr486.i, i64 32
-  %sunkaddr510.i = inttoptr i64 %.24.i78.i to ptr
-  %sunkaddr532.i = getelementptr i8, ptr %sunkaddr474.i, i64 8
-  %sunkaddr536.i = getelementptr i8, ptr %sunkaddr486.i, i64 48
-  %sunkaddr537.i = inttoptr i64 %.153.i to ptr
-  br label %B246.i.i
+B304.lr.ph.i.i:                                   ; preds = %B892.endif.i
+  %.22.i.i = add nsw i64 %.29.i, 72
+  %.23.i75.i = inttoptr i64 %.22.i.i to ptr
+  %.24.i76.i = load i64, ptr %.23.i75.i, align 8
+  %.179.i.i.i.i = add i64 %.37.i, 152
+  %sunkaddr483.i = inttoptr i64 %.31.i78.i to ptr
+  %sunkaddr486.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr487.i = getelementptr i8, ptr %sunkaddr486.i, i64 128
+  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr486.i, i64 16
+  %sunkaddr498.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr498.i, i64 40
+  %sunkaddr501.i = getelementptr i8, ptr %sunkaddr486.i, i64 144
+  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr486.i, i64 24
+  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr486.i, i64 120
+  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr486.i, i64 80
+  %sunkaddr497.i = getelementptr i8, ptr %sunkaddr486.i, i64 48
+  %sunkaddr519.i = getelementptr i8, ptr %sunkaddr498.i, i64 32
+  %sunkaddr522.i = inttoptr i64 %.24.i76.i to ptr
+  %sunkaddr544.i = getelementptr i8, ptr %sunkaddr486.i, i64 8
+  %sunkaddr548.i = getelementptr i8, ptr %sunkaddr498.i, i64 48
+  %sunkaddr549.i = inttoptr i64 %.153.i to ptr
+  br label %B304.i.i
 
-B246.i.i:                                         ; preds = %B661.i.i, %B246.lr.ph.i.i
-  %.1289195.i.i = phi i64 [ 0, %B246.lr.ph.i.i ], [ %.135.i85.i, %B661.i.i ]
-  %.135.i85.i = add nuw nsw i64 %.1289195.i.i, 1
-  %.164.i.i = shl nsw i64 %.1289195.i.i, 3
-  %.166.i86.i = add nsw i64 %.164.i.i, %.153.i
-  %.167.i87.i = inttoptr i64 %.166.i86.i to ptr
-  %.168.i88.i = load i64, ptr %.167.i87.i, align 8
-  %.174.not.i.i = icmp slt i64 %.1289195.i.i, %.17.i75.i
-  br i1 %.174.not.i.i, label %B374.i98.i, label %B302.i.i
+B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
+  %.13798102.i.i = phi i64 [ 0, %B304.lr.ph.i.i ], [ %.144.i.i, %B733.i.i ]
+  %.144.i.i = add nuw nsw i64 %.13798102.i.i, 1
+  %.173.i.i = shl nsw i64 %.13798102.i.i, 3
+  %.175.i.i = add nsw i64 %.173.i.i, %.153.i
+  %.176.i.i = inttoptr i64 %.175.i.i to ptr
+  %.177.i85.i = load i64, ptr %.176.i.i, align 8
+  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i80.i
+  br i1 %.183.not.i.i, label %B432.i.i, label %B360.i.i
 
-B302.i.i:                                         ; preds = %B246.i.i
-  %.180.i89.i = sub nsw i64 %.1289195.i.i, %.17.i75.i
-  %.181.i90.i = mul nuw nsw i64 %.180.i89.i, 24
-  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr471.i, i64 %.181.i90.i
-  %sunkaddr473.i = getelementptr i8, ptr %sunkaddr472.i, i64 8
-  %.20.i.i92.i = load i64, ptr %sunkaddr473.i, align 8
-  %.20.i.i.i.i = load i64, ptr %sunkaddr475.i, align 8
-  %.25.i.i.i.i = load i64, ptr %sunkaddr477.i, align 8
+B360.i.i:                                         ; preds = %B304.i.i
+  %.189.i.i = sub nsw i64 %.13798102.i.i, %.40.i80.i
+  %.190.i.i = mul nuw nsw i64 %.189.i.i, 24
+  %sunkaddr484.i = getelementptr i8, ptr %sunkaddr483.i, i64 %.190.i.i
+  %sunkaddr485.i = getelementptr i8, ptr %sunkaddr484.i, i64 8
+  %.20.i.i86.i = load i64, ptr %sunkaddr485.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr489.i, align 8
   %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
   %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
-  br i1 %.32.i.i.i.i, label %B1324.i, label %B162.endif.i.i.i.i
+  br i1 %.32.i.i.i.i, label %B1208.i, label %B162.endif.i.i.i.i
 
 B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
   %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
-  %lsr.iv.i.i.i94.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
-  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i94.i to ptr
+  %lsr.iv.i.i.i88.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
+  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i88.i to ptr
   %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
-  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i92.i
+  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i86.i
   %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
   %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
-  %.190.i.i.i.i = tail call i64 %.pre45.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i.i.i.i = tail call i64 %.pre46.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
-  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i94.i, 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i88.i, 8
   %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i.i.i95.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i95.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+  %exitcond.not.i.i.i89.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i89.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
-  %.205.i.i.i.i = tail call i64 %.pre45.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.205.i.i.i.i = tail call i64 %.pre46.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr491.i, align 8
   %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
   %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
-  store i64 %.168.i88.i, ptr %.216.i.i.i.i, align 8
-  %.224.i.i.i.i = load i64, ptr %sunkaddr481.i, align 8
-  %.229.i.i.i.i = load i64, ptr %sunkaddr483.i, align 8
+  store i64 %.177.i85.i, ptr %.216.i.i.i.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr495.i, align 8
   %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
   %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.238.i.i.i.i = load i64, ptr %sunkaddr497.i, align 8
   %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
   %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
   store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
   %.243.i.i.i.i = icmp eq i64 %.231.i.i.i.i, 0
   br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
 
-B162.endif.i.i.i.i:                               ; preds = %B302.i.i
-  %.50.i.i.i.i = load i64, ptr %sunkaddr487.i, align 8
-  %.58.i.i.i.i = load i64, ptr %sunkaddr489.i, align 8
+B162.endif.i.i.i.i:                               ; preds = %B360.i.i
+  %.50.i.i.i.i = load i64, ptr %sunkaddr499.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr501.i, align 8
   %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
-  %.pre45.i = inttoptr i64 %.50.i.i.i.i to ptr
+  %.pre46.i = inttoptr i64 %.50.i.i.i.i to ptr
   br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B92.i.i.i:                                        ; preds = %B476.i.i.i.i
-  %sunkaddr105.i.i = inttoptr i64 %.181.i90.i to ptr
-  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i80.i
+  %sunkaddr105.i.i = inttoptr i64 %.190.i.i to ptr
+  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i78.i
   %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
   %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
-  %.20.i3.i.i.i = load i64, ptr %sunkaddr475.i, align 8
-  %.25.i6.i.i.i = load i64, ptr %sunkaddr477.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr489.i, align 8
   %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
   %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
@@ -25971,7 +26014,7 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   %.185.i25.i.i.i = add nsw i64 %.183.i24.i.i.i, %.68.i.i.i
   %.186.i26.i.i.i = inttoptr i64 %.185.i25.i.i.i to ptr
   %.187.i27.i.i.i = load i64, ptr %.186.i26.i.i.i, align 8
-  %.190.i28.i.i.i = tail call i64 %.pre47.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i28.i.i.i = tail call i64 %.pre48.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i29.i.i.i = add nsw i64 %.183.i24.i.i.i, %.27.i8.i.i.i
   %.193.i30.i.i.i = inttoptr i64 %.192.i29.i.i.i to ptr
   store i64 %.187.i27.i.i.i, ptr %.193.i30.i.i.i, align 8
@@ -25981,16 +26024,16 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
-  %.205.i36.i.i.i = tail call i64 %.pre47.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i39.i.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.205.i36.i.i.i = tail call i64 %.pre48.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr491.i, align 8
   %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
   %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
-  store i64 %.168.i88.i, ptr %.216.i41.i.i.i, align 8
-  %.224.i44.i.i.i = load i64, ptr %sunkaddr481.i, align 8
-  %.229.i47.i.i.i = load i64, ptr %sunkaddr483.i, align 8
+  store i64 %.177.i85.i, ptr %.216.i41.i.i.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr495.i, align 8
   %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
   %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i52.i.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr497.i, align 8
   %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
   %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
   store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
@@ -25998,16 +26041,16 @@ B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B1
   br i1 %.243.i55.i.i.i, label %B570.sink.split.i.sink.split.i.i, label %B266.i.i.i
 
 B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
-  %.50.i13.i.i.i = load i64, ptr %sunkaddr487.i, align 8
-  %.58.i16.i.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr499.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr501.i, align 8
   %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
-  %.pre47.i = inttoptr i64 %.50.i13.i.i.i to ptr
+  %.pre48.i = inttoptr i64 %.50.i13.i.i.i to ptr
   br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
-  %.122.i.i.i = load i64, ptr %sunkaddr507.i, align 8
-  %.123.i.i96.i = inttoptr i64 %.122.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i96.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.122.i.i.i = load i64, ptr %sunkaddr519.i, align 8
+  %.123.i.i90.i = inttoptr i64 %.122.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i90.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
   br i1 %.129.not.i.i.i, label %B570.sink.split.i.sink.split.i.i, label %B278.i.i.i
 
@@ -26016,36 +26059,40 @@ B278.i.i.i:                                       ; preds = %B266.i.i.i
   %.136.i.i.i = inttoptr i64 %.134.i.i.i to ptr
   store i64 %.27.i.i.i.i, ptr %.136.i.i.i, align 8
   %.141.i.i.i = add nsw i64 %.124.i.i.i, 32
-  br label %B520.i.i
+  br label %B592.i.i
 
 B570.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
   %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
   %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
-  %.16166.i.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.16166.i.i.i = load i64, ptr %sunkaddr548.i, align 8
   %.16367.i.i.i = inttoptr i64 %.16166.i.i.i to ptr
   %.16468.i.i.i = tail call i64 %.16367.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i.i
 
-B374.i98.i:                                       ; preds = %B246.i.i
-  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr510.i, i64 %.164.i.i
-  %.220.i.i = load i64, ptr %sunkaddr512.i, align 8
-  %.221.not.i.i = icmp eq i64 %.220.i.i, 0
-  br i1 %.221.not.i.i, label %B661.i.i, label %B424.i.i
+B432.i.i:                                         ; preds = %B304.i.i
+  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i74.i
+  br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
 
-B424.i.i:                                         ; preds = %B374.i98.i
-  %.20.i.i3.i.i = load i64, ptr %sunkaddr475.i, align 8
-  %.25.i.i6.i.i = load i64, ptr %sunkaddr477.i, align 8
+B446.i.i:                                         ; preds = %B432.i.i
+  %sunkaddr524.i = getelementptr i8, ptr %sunkaddr522.i, i64 %.173.i.i
+  %.238.i.i = load i64, ptr %sunkaddr524.i, align 8
+  %.239.not.i.i = icmp eq i64 %.238.i.i, 0
+  br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
+
+B496.i.i:                                         ; preds = %B446.i.i
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr489.i, align 8
   %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
   %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
-  br i1 %.32.i.i9.i.i, label %B1324.i, label %B162.endif.i.i10.i.i
+  br i1 %.32.i.i9.i.i, label %B1208.i, label %B162.endif.i.i10.i.i
 
 B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.i, %B294.i.i20.i.i
   %lsr.iv1.i.i21.i.i = phi i64 [ %lsr.iv.next2.i.i32.i.i, %B294.i.i20.i.i ], [ %.58.i.i16.i.i, %B162.endif.i.i10.i.i ]
   %lsr.iv.i.i22.i.i = phi i64 [ %lsr.iv.next.i.i31.i.i, %B294.i.i20.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i10.i.i ]
   %.182.i.i23.i.i = inttoptr i64 %lsr.iv.i.i22.i.i to ptr
   %.183.i.i24.i.i = load i64, ptr %.182.i.i23.i.i, align 8
-  %.185.i.i25.i.i = add nsw i64 %.183.i.i24.i.i, %.220.i.i
+  %.185.i.i25.i.i = add nsw i64 %.183.i.i24.i.i, %.238.i.i
   %.186.i.i26.i.i = inttoptr i64 %.185.i.i25.i.i to ptr
   %.187.i.i27.i.i = load i64, ptr %.186.i.i26.i.i, align 8
   %.190.i.i28.i.i = tail call i64 %.pre44.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -26058,181 +26105,198 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
-  %.205.i.i36.i.i = tail call i64 %.pre44.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i39.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.205.i.i36.i.i = tail call i64 %.pre44.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr491.i, align 8
   %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
   %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
-  store i64 %.168.i88.i, ptr %.216.i.i41.i.i, align 8
-  %.224.i.i44.i.i = load i64, ptr %sunkaddr481.i, align 8
-  %.229.i.i47.i.i = load i64, ptr %sunkaddr483.i, align 8
+  store i64 %.177.i85.i, ptr %.216.i.i41.i.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr495.i, align 8
   %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
   %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i52.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr497.i, align 8
   %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
   %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
   store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
   %.243.i.i55.i.i = icmp eq i64 %.231.i.i49.i.i, 0
   br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
 
-B162.endif.i.i10.i.i:                             ; preds = %B424.i.i
-  %.50.i.i13.i.i = load i64, ptr %sunkaddr487.i, align 8
-  %.58.i.i16.i.i = load i64, ptr %sunkaddr489.i, align 8
+B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr499.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr501.i, align 8
   %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
   %.pre44.i = inttoptr i64 %.50.i.i13.i.i to ptr
   br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
-  %.59.i.i.i = load i64, ptr %sunkaddr475.i, align 8
-  %.64.i57.i.i = load i64, ptr %sunkaddr474.i, align 8
-  %.65.i.i99.i = inttoptr i64 %.59.i.i.i to ptr
-  %.66.i.i.i = tail call i64 %.65.i.i99.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.59.i.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr486.i, align 8
+  %.65.i.i92.i = inttoptr i64 %.59.i.i.i to ptr
+  %.66.i.i.i = tail call i64 %.65.i.i92.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.71.i.i.i = icmp eq i64 %.66.i.i.i, 0
   br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
 
 B308.i.i.i:                                       ; preds = %B56.i.i.i
-  %.99.i.i.i = load i64, ptr %sunkaddr532.i, align 8
+  %.99.i.i.i = load i64, ptr %sunkaddr544.i, align 8
   %.101.i.i.i = add nsw i64 %.99.i.i.i, %.66.i.i.i
-  br label %B520.i.i
+  br label %B592.i.i
 
 common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B570.sink.split.i.sink.split.i.i
   %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B570.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
-  %.251.i.i61.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr548.i, align 8
   %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
   %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1324.i
+  br label %B1208.i
 
-B520.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
+B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
   %.141.i.sink.i.i = phi i64 [ %.141.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
   %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
   %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i.i, %B308.i.i.i ]
   %.143.i.i.i = inttoptr i64 %.141.i.sink.i.i to ptr
   store i64 %.27.i8.i.sink.i.i, ptr %.143.i.i.i, align 8
-  %.294.i.i = load i64, ptr %sunkaddr536.i, align 8
-  %.296.i.i = inttoptr i64 %.294.i.i to ptr
-  %.297.i.i = tail call i64 %.296.i.i(i64 %.168.i88.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr539.i = getelementptr i8, ptr %sunkaddr537.i, i64 %.164.i.i
-  store i64 %made.2.2.i.i, ptr %sunkaddr539.i, align 8
-  br label %B661.i.i
+  %.314.i.i = load i64, ptr %sunkaddr548.i, align 8
+  %.316.i.i = inttoptr i64 %.314.i.i to ptr
+  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr551.i = getelementptr i8, ptr %sunkaddr549.i, i64 %.173.i.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr551.i, align 8
+  br label %B733.i.i
 
-B661.i.i:                                         ; preds = %B520.i.i, %B374.i98.i
-  %exitcond.not.i97.i = icmp eq i64 %.135.i85.i, %.40.i84.i
-  br i1 %exitcond.not.i97.i, label %B1096.i, label %B246.i.i
+B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
+  %exitcond.not.i91.i = icmp eq i64 %.144.i.i, %.49.i84.i
+  br i1 %exitcond.not.i91.i, label %B970.i, label %B304.i.i
 
-B1096.endif.i:                                    ; preds = %B483.i.i, %B1096.i
-  %.354.i.i = inttoptr i64 %.17.i101.i to ptr
+B970.endif.i:                                     ; preds = %B483.i.i, %B970.i
+  %.354.i.i = inttoptr i64 %.17.i94.i to ptr
   %.355.i.i = load i64, ptr %.354.i.i, align 8
-  %sunkaddr541.i = getelementptr i8, ptr %.36.i, i64 80
-  %.15.i123.i = load i64, ptr %sunkaddr541.i, align 8
-  %sunkaddr543.i = getelementptr i8, ptr %.36.i, i64 88
-  %.22.i126.i = load i64, ptr %sunkaddr543.i, align 8
-  %sunkaddr545.i = getelementptr i8, ptr %.36.i, i64 64
-  %.29.i128.i = load i64, ptr %sunkaddr545.i, align 8
-  %.73.i129.i = icmp sgt i64 %.15.i123.i, 0
-  br i1 %.73.i129.i, label %B204.lr.ph.i.i, label %B1358.endif.i
+  %sunkaddr553.i = getelementptr i8, ptr %.36.i, i64 80
+  %.15.i117.i = load i64, ptr %sunkaddr553.i, align 8
+  %sunkaddr555.i = getelementptr i8, ptr %.36.i, i64 88
+  %.22.i120.i = load i64, ptr %sunkaddr555.i, align 8
+  %.29.i123.i = load i64, ptr %sunkaddr482.i, align 8
+  %sunkaddr559.i = getelementptr i8, ptr %.36.i, i64 64
+  %.36.i125.i = load i64, ptr %sunkaddr559.i, align 8
+  %74 = add i64 %.36.i125.i, %.29.i123.i
+  %.13195.not.i.i = icmp slt i64 %.15.i117.i, 1
+  br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
 
-B204.lr.ph.i.i:                                   ; preds = %B1096.endif.i
-  %70 = icmp eq i64 %.15.i123.i, 1
-  %.pre240.i = shl i64 %.29.i128.i, 3
-  %.pre.i = add i64 %.pre240.i, %.153.i
-  br i1 %70, label %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i, label %B204.lr.ph.new.i.i
+B272.lr.ph.i.i:                                   ; preds = %B970.endif.i
+  %75 = icmp eq i64 %.15.i117.i, 1
+  br i1 %75, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
 
-B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i:   ; preds = %B204.lr.ph.i.i
-  %.pre239.i = inttoptr i64 %.37.i to ptr
-  br label %B204.epil.preheader.i.i
+B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
+  %.pre248.i = inttoptr i64 %.37.i to ptr
+  br label %B272.epil.preheader.i.i
 
-B204.lr.ph.new.i.i:                               ; preds = %B204.lr.ph.i.i
-  %unroll_iter.i131.i = and i64 %.15.i123.i, 9223372036854775806
-  %sunkaddr546.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr547.i = getelementptr i8, ptr %sunkaddr546.i, i64 56
-  br label %B204.i.i
+B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
+  %unroll_iter.i126.i = and i64 %.15.i117.i, 9223372036854775806
+  %76 = shl i64 %74, 3
+  %77 = add i64 %76, %.153.i
+  %sunkaddr560.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr561.i = getelementptr i8, ptr %sunkaddr560.i, i64 56
+  br label %B272.i.i
 
-B204.i.i:                                         ; preds = %B204.i.i, %B204.lr.ph.new.i.i
-  %lsr.iv332.i = phi i64 [ %lsr.iv.next333.i, %B204.i.i ], [ %unroll_iter.i131.i, %B204.lr.ph.new.i.i ]
-  %lsr.iv6.i.i = phi i64 [ %74, %B204.i.i ], [ %.pre.i, %B204.lr.ph.new.i.i ]
-  %lsr.iv4.i.i = phi i64 [ %73, %B204.i.i ], [ %.22.i126.i, %B204.lr.ph.new.i.i ]
-  %.159.i132.i = inttoptr i64 %lsr.iv4.i.i to ptr
-  %.160.i133.i = load i64, ptr %.159.i132.i, align 8
-  %.165.i.i = load i64, ptr %sunkaddr547.i, align 8
-  %.166.i135.i = add nsw i64 %.165.i.i, %.160.i133.i
-  %.167.i136.i = inttoptr i64 %.166.i135.i to ptr
-  %.168.i137.i = load i64, ptr %.167.i136.i, align 8
-  %.172.i.i = inttoptr i64 %lsr.iv6.i.i to ptr
-  %.173.i.i = load i64, ptr %.172.i.i, align 8
-  store i64 %.173.i.i, ptr %.167.i136.i, align 8
-  store i64 %.168.i137.i, ptr %.172.i.i, align 8
-  %71 = add i64 %lsr.iv4.i.i, 24
-  %.159.1.i.i = inttoptr i64 %71 to ptr
-  %.160.1.i.i = load i64, ptr %.159.1.i.i, align 8
-  %.165.1.i.i = load i64, ptr %sunkaddr547.i, align 8
-  %.166.1.i.i = add nsw i64 %.165.1.i.i, %.160.1.i.i
-  %.167.1.i.i = inttoptr i64 %.166.1.i.i to ptr
-  %.168.1.i.i = load i64, ptr %.167.1.i.i, align 8
-  %72 = add i64 %lsr.iv6.i.i, 8
-  %.172.1.i.i = inttoptr i64 %72 to ptr
-  %.173.1.i.i = load i64, ptr %.172.1.i.i, align 8
-  store i64 %.173.1.i.i, ptr %.167.1.i.i, align 8
-  store i64 %.168.1.i.i, ptr %.172.1.i.i, align 8
-  %lsr.iv.next333.i = add i64 %lsr.iv332.i, -2
-  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next333.i, 0
-  %73 = add i64 %lsr.iv4.i.i, 48
-  %74 = add i64 %lsr.iv6.i.i, 16
-  br i1 %niter.ncmp.1.i.i, label %B496.lr.ph.unr-lcssa.i.i, label %B204.i.i
+B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
+  %lsr.iv339.i = phi i64 [ %lsr.iv.next340.i, %B272.i.i ], [ %unroll_iter.i126.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv6.i.i = phi i64 [ %81, %B272.i.i ], [ %77, %B272.lr.ph.new.i.i ]
+  %lsr.iv4.i.i = phi i64 [ %80, %B272.i.i ], [ %.22.i120.i, %B272.lr.ph.new.i.i ]
+  %.173.i127.i = inttoptr i64 %lsr.iv4.i.i to ptr
+  %.174.i128.i = load i64, ptr %.173.i127.i, align 8
+  %.179.i130.i = load i64, ptr %sunkaddr561.i, align 8
+  %.180.i131.i = add nsw i64 %.179.i130.i, %.174.i128.i
+  %.181.i132.i = inttoptr i64 %.180.i131.i to ptr
+  %.182.i133.i = load i64, ptr %.181.i132.i, align 8
+  %.186.i134.i = inttoptr i64 %lsr.iv6.i.i to ptr
+  %.187.i135.i = load i64, ptr %.186.i134.i, align 8
+  store i64 %.187.i135.i, ptr %.181.i132.i, align 8
+  store i64 %.182.i133.i, ptr %.186.i134.i, align 8
+  %78 = add i64 %lsr.iv4.i.i, 24
+  %.173.1.i.i = inttoptr i64 %78 to ptr
+  %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
+  %.179.1.i.i = load i64, ptr %sunkaddr561.i, align 8
+  %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
+  %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
+  %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
+  %79 = add i64 %lsr.iv6.i.i, 8
+  %.186.1.i.i = inttoptr i64 %79 to ptr
+  %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
+  store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
+  store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
+  %lsr.iv.next340.i = add i64 %lsr.iv339.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next340.i, 0
+  %80 = add i64 %lsr.iv4.i.i, 48
+  %81 = add i64 %lsr.iv6.i.i, 16
+  br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
 
-B496.i.i:                                         ; preds = %B496.lr.ph.i.i, %B496.i.i
-  %lsr.iv2.i.i = phi i64 [ %.15.i123.i, %B496.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B496.i.i ]
-  %lsr.iv.i141.i = phi i64 [ %.pre.i, %B496.lr.ph.i.i ], [ %lsr.iv.next.i146.i, %B496.i.i ]
-  %.314.i.i = load i64, ptr %sunkaddr549.i, align 8
-  %.318.i.i = inttoptr i64 %lsr.iv.i141.i to ptr
-  %.319.i143.i = load i64, ptr %.318.i.i, align 8
-  %.320.i144.i = inttoptr i64 %.314.i.i to ptr
-  %.321.i145.i = tail call i64 %.320.i144.i(i64 %.319.i143.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next.i146.i = add i64 %lsr.iv.i141.i, 8
+B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
+  %lsr.iv2.i.i = phi i64 [ %.208.i139.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
+  %lsr.iv.i140.i = phi i64 [ %86, %B570.lr.ph.i.i ], [ %lsr.iv.next.i142.i, %B570.i.i ]
+  %.334.i.i = load i64, ptr %sunkaddr563.i, align 8
+  %.338.i.i = inttoptr i64 %lsr.iv.i140.i to ptr
+  %.339.i.i = load i64, ptr %.338.i.i, align 8
+  %.340.i.i = inttoptr i64 %.334.i.i to ptr
+  %.341.i.i = tail call i64 %.340.i.i(i64 %.339.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next.i142.i = add i64 %lsr.iv.i140.i, 8
   %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
-  %exitcond102.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
-  br i1 %exitcond102.not.i.i, label %B1358.endif.i, label %B496.i.i
+  %exitcond106.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
+  br i1 %exitcond106.not.i.i, label %B1196.i, label %B570.i.i
 
-B496.lr.ph.unr-lcssa.i.i:                         ; preds = %B204.i.i
-  %75 = and i64 %.15.i123.i, 1
-  %lcmp.mod.not.i138.i = icmp eq i64 %75, 0
-  br i1 %lcmp.mod.not.i138.i, label %B496.lr.ph.i.i, label %B204.epil.preheader.i.i
+B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
+  %82 = and i64 %.15.i117.i, 1
+  %lcmp.mod.not.i136.i = icmp eq i64 %82, 0
+  br i1 %lcmp.mod.not.i136.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
 
-B204.epil.preheader.i.i:                          ; preds = %B496.lr.ph.unr-lcssa.i.i, %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i
-  %sunkaddr11.i139.pre-phi.i = phi ptr [ %.pre239.i, %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i ], [ %sunkaddr546.i, %B496.lr.ph.unr-lcssa.i.i ]
-  %.1239092.epil.init.i.i = phi i64 [ 0, %B204.lr.ph.i.B204.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i131.i, %B496.lr.ph.unr-lcssa.i.i ]
-  %.156.epil.i.i = mul nuw nsw i64 %.1239092.epil.init.i.i, 24
-  %.158.epil.i.i = add nsw i64 %.156.epil.i.i, %.22.i126.i
-  %.159.epil.i.i = inttoptr i64 %.158.epil.i.i to ptr
-  %.160.epil.i.i = load i64, ptr %.159.epil.i.i, align 8
-  %sunkaddr12.i140.i = getelementptr i8, ptr %sunkaddr11.i139.pre-phi.i, i64 56
-  %.165.epil.i.i = load i64, ptr %sunkaddr12.i140.i, align 8
-  %.166.epil.i.i = add nsw i64 %.165.epil.i.i, %.160.epil.i.i
-  %.167.epil.i.i = inttoptr i64 %.166.epil.i.i to ptr
-  %.168.epil.i.i = load i64, ptr %.167.epil.i.i, align 8
-  %76 = add i64 %.1239092.epil.init.i.i, %.29.i128.i
-  %77 = shl i64 %76, 3
-  %.171.epil.i.i = add i64 %77, %.153.i
-  %.172.epil.i.i = inttoptr i64 %.171.epil.i.i to ptr
-  %.173.epil.i.i = load i64, ptr %.172.epil.i.i, align 8
-  store i64 %.173.epil.i.i, ptr %.167.epil.i.i, align 8
-  store i64 %.168.epil.i.i, ptr %.172.epil.i.i, align 8
-  br label %B496.lr.ph.i.i
+B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
+  %sunkaddr11.i137.pre-phi.i = phi ptr [ %.pre248.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr560.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i126.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
+  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i120.i
+  %.173.epil.i.i = inttoptr i64 %.172.epil.i.i to ptr
+  %.174.epil.i.i = load i64, ptr %.173.epil.i.i, align 8
+  %sunkaddr12.i138.i = getelementptr i8, ptr %sunkaddr11.i137.pre-phi.i, i64 56
+  %.179.epil.i.i = load i64, ptr %sunkaddr12.i138.i, align 8
+  %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
+  %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
+  %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
+  %83 = add i64 %.1379496.epil.init.i.i, %74
+  %84 = shl i64 %83, 3
+  %.185.epil.i.i = add i64 %84, %.153.i
+  %.186.epil.i.i = inttoptr i64 %.185.epil.i.i to ptr
+  %.187.epil.i.i = load i64, ptr %.186.epil.i.i, align 8
+  store i64 %.187.epil.i.i, ptr %.181.epil.i.i, align 8
+  store i64 %.182.epil.i.i, ptr %.186.epil.i.i, align 8
+  br label %B532.endif.i.i
 
-B496.lr.ph.i.i:                                   ; preds = %B204.epil.preheader.i.i, %B496.lr.ph.unr-lcssa.i.i
-  %sunkaddr548.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr549.i = getelementptr i8, ptr %sunkaddr548.i, i64 48
-  br label %B496.i.i
+B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B970.endif.i
+  %.208.i139.i = add nsw i64 %.29.i123.i, %.15.i117.i
+  %.292101.not.i.i = icmp slt i64 %.208.i139.i, 1
+  br i1 %.292101.not.i.i, label %B1196.i, label %B570.lr.ph.i.i
 
-B1358.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B496.i.i, %B1096.endif.i, %B1324.i, %B2034.i.i
-  %result.2.0.i = phi i64 [ %.355.i.i, %B1096.endif.i ], [ 0, %B1324.i ], [ 0, %B234.i.i ], [ %.355.i.i, %B496.i.i ], [ 0, %B2034.i.i ], [ 0, %B234.i.i.i ]
-  br i1 %.12886.not.i.i, label %B1526.i, label %B1390.preheader.i
+B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
+  %85 = shl i64 %.36.i125.i, 3
+  %86 = add i64 %85, %.153.i
+  %sunkaddr562.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr563.i = getelementptr i8, ptr %sunkaddr562.i, i64 48
+  br label %B570.i.i
 
-B1390.preheader.i:                                ; preds = %B1358.endif.i
-  %sunkaddr448.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr449.i = getelementptr i8, ptr %sunkaddr448.i, i64 48
-  br label %B1390.i
+B1242.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B1208.i, %B1196.i, %B2034.i.i
+  %fits.5.1.i = phi i64 [ %storemerge57.i200.i, %B1208.i ], [ 1, %B1196.i ], [ %storemerge57.i200.i, %B234.i.i ], [ 1, %B2034.i.i ], [ 1, %B234.i.i.i ]
+  %result.4.1.i = phi i64 [ 0, %B1208.i ], [ %.355.i.i, %B1196.i ], [ 0, %B234.i.i ], [ 0, %B2034.i.i ], [ 0, %B234.i.i.i ]
+  br i1 %.12886.not.i.i, label %B1272.endif.i, label %B1274.preheader.i
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B64.i27.i, %B122.i21.i, %B620.endif.i
-  %result.2.0.sink.i = phi i64 [ %.96.i, %B240.i ], [ %.288.i, %B620.endif.i ], [ %result.2.0.i, %B122.i21.i ], [ %result.2.0.i, %B64.i27.i ]
-  ret i64 %result.2.0.sink.i
+B1274.preheader.i:                                ; preds = %B1242.endif.i
+  %sunkaddr458.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr459.i = getelementptr i8, ptr %sunkaddr458.i, i64 48
+  br label %B1274.i
+
+B1272.endif.i:                                    ; preds = %B1274.i, %B1242.endif.i
+  %87 = icmp eq i64 %fits.5.1.i, 0
+  br label %B1410.i
+
+B1410.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
+  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
+  %result.3.0.sink.i = phi i64 [ %.96.i, %B240.i ], [ %.899.i, %B1454.i ], [ %result.3.0.i, %B1410.endif.i ]
+  ret i64 %result.3.0.sink.i
 }
 ;; end

@@ -50,17 +50,19 @@ from .program import Program, native_callable
 
 # Wrapping: what an entry needs besides the program's state.
 LAYOUT, FALLBACK, VERSION, VERSION_PLACE, POSITIONS, POSITION_SPECS, PARAMETERS, PARAMETER_LIST = range(8)
-RESULT_COUNT, TEMPLATES, WRITTEN, WRITTEN_SPECS, PACKING, PACKING_LENGTH = range(8, 14)
-WRAPPING_LENGTH = 14
+RESULT_COUNT, TEMPLATES, WRITTEN, WRITTEN_SPECS, PACKING, PACKING_LENGTH, CONDITIONS, EXPECTED = range(8, 16)
+WRAPPING_LENGTH = 16
 # For each position of the call: its kind, and for Tensors the node's `weak` and `tensor`, or else the object itself.
 PLAIN, TENSOR, OBJECT = range(3)
 POSITION = 3
 # For each written Parameter: itself, and templates of the nodes that it is inside of recordings and outside.
 WRITTEN_PARAMETER = 3
+# For each condition: the address and the bytes of the value that it must have.
+CONDITION = 2
 # Layout: types, offsets of slots in bytes, objects and functions of the process; then the slots that nodes copy.
 TENSOR_TYPE, TENSOR_NODE, NODE_TYPE, NODE_VALUE, NODE_WEAK, NODE_TENSOR, NODE_SERIAL, HELD, NONE = range(9)
 TRACE, SERIALS, ENVIRONMENT, DISABLED, GET_CONTEXT, GET_ITEM, NEXT, NEW_OBJECT = range(9, 17)
-COPIED, FIRST_COPIED = range(17, 19)
+COMPARE, COPIED, FIRST_COPIED = range(17, 20)
 
 
 # ----- Native -----
@@ -114,6 +116,18 @@ def unwrap(wrapping: int, layout: int, arguments: int, count: int, objects: int,
         to -= 8
         if load(to) == 0:
             return 0
+    return 1
+
+
+def agree(wrapping: int, layout: int, results: int) -> int:
+    """1 if the outputs after the results, as far as they are conditions, are what they must be."""
+    spec = load(wrapping + 8 * EXPECTED)
+    first = load(wrapping + 8 * RESULT_COUNT)
+    for k in range(load(wrapping + 8 * CONDITIONS)):
+        data = load(load(results + 8 * (first + k)) + 16)
+        if invoke(load(layout + 8 * COMPARE), data, load(spec), load(spec + 8), 0, 0, 0, 0, 0) & 0xFFFFFFFF != 0:
+            return 0
+        spec += 8 * CONDITION
     return 1
 
 
@@ -176,10 +190,13 @@ def wrap(wrapping: int, layout: int, results: int, context: int) -> int:
     count = load(wrapping + 8 * RESULT_COUNT)
     templates = load(wrapping + 8 * TEMPLATES)
     written = load(wrapping + 8 * WRITTEN_SPECS)
-    for k in range(count + load(wrapping + 8 * WRITTEN)):
+    after = count + load(wrapping + 8 * CONDITIONS)
+    for k in range(after + load(wrapping + 8 * WRITTEN)):
         value = load(results + 8 * k)
-        if k >= count:
-            made = new_pair(written + 8 * WRITTEN_PARAMETER * (k - count), value, layout, context)
+        if k >= after:
+            made = new_pair(written + 8 * WRITTEN_PARAMETER * (k - after), value, layout, context)
+        elif k >= count:
+            continue
         elif load(templates + 8 * k) != 0:
             made = new_tensor(load(templates + 8 * k), value, layout, context)
         else:
@@ -192,17 +209,19 @@ def wrap(wrapping: int, layout: int, results: int, context: int) -> int:
 
 
 def hand_over(wrapping: int, layout: int, results: int, context: int) -> None:
-    """Let all Parameters hold their new pairs; only then can what they held run any code."""
+    """Forget the conditions, and let all Parameters hold their new pairs; what they held can run code after that."""
     count = load(wrapping + 8 * WRITTEN)
     written = load(wrapping + 8 * WRITTEN_SPECS)
-    pairs = results + 8 * load(wrapping + 8 * RESULT_COUNT)
+    conditions = load(wrapping + 8 * CONDITIONS)
+    first = results + 8 * load(wrapping + 8 * RESULT_COUNT)
+    pairs = first + 8 * conditions
     for k in range(count):
         place = load(written + 8 * WRITTEN_PARAMETER * k) + load(layout + 8 * HELD)
         before = load(place)
         store(place, load(pairs + 8 * k))
         store(pairs + 8 * k, before)
-    for k in range(count):
-        invoke(load(context + 8 * DECREF), load(pairs + 8 * k), 0, 0, 0, 0, 0, 0, 0)
+    for k in range(conditions + count):
+        invoke(load(context + 8 * DECREF), load(first + 8 * k), 0, 0, 0, 0, 0, 0, 0)
 
 
 def entry_tensors(self: int, arguments: int, count: int) -> int:
@@ -218,24 +237,28 @@ def entry_tensors(self: int, arguments: int, count: int) -> int:
     objects, results = arena + load(state + 8 * OBJECTS), arena + load(state + 8 * RESULTS)
     total = load(state + 8 * ARGUMENTS)
     fits = unwrap(wrapping, layout, arguments, count, objects, context)
-    if fits == 0 or matches(state, objects, total, context) == 0:
-        release(block, context)
+    if fits != 0:
+        fits = matches(state, objects, total, context)
+    result = 0
+    if fits != 0:
+        for k in range(total):
+            invoke(load(context + 8 * INCREF), load(objects + 8 * k), 0, 0, 0, 0, 0, 0, 0)
+        if compute(state, objects, total, 0, context, block) != 0:
+            fits = agree(wrapping, layout, results)
+            if fits != 0:
+                scalars(state, results, context)
+                if wrap(wrapping, layout, results, context) != 0:
+                    code, length = load(wrapping + 8 * PACKING), load(wrapping + 8 * PACKING_LENGTH)
+                    result = pack(code, length, results, load(state + 8 * OUTPUTS), context)
+                    hand_over(wrapping, layout, results, context)
+            if result == 0:
+                drop(state, results, context)
+        for k in range(total):
+            invoke(load(context + 8 * DECREF), load(objects + 8 * k), 0, 0, 0, 0, 0, 0, 0)
+    release(block, context)
+    if fits == 0:
         fallback = load(wrapping + 8 * FALLBACK)
         return invoke(load(context + 8 * VECTORCALL), fallback, arguments, count, 0, 0, 0, 0, 0)
-    for k in range(total):
-        invoke(load(context + 8 * INCREF), load(objects + 8 * k), 0, 0, 0, 0, 0, 0, 0)
-    result = 0
-    if compute(state, objects, total, 0, context, block) != 0:
-        scalars(state, results, context)
-        if wrap(wrapping, layout, results, context) != 0:
-            code, length = load(wrapping + 8 * PACKING), load(wrapping + 8 * PACKING_LENGTH)
-            result = pack(code, length, results, load(state + 8 * OUTPUTS), context)
-            hand_over(wrapping, layout, results, context)
-        else:
-            drop(state, results, context)
-    for k in range(total):
-        invoke(load(context + 8 * DECREF), load(objects + 8 * k), 0, 0, 0, 0, 0, 0, 0)
-    release(block, context)
     return result
 
 
@@ -314,6 +337,10 @@ def _layout(tensor: type, parameter: type) -> tuple[np.ndarray, int] | None:
         (NEW_OBJECT, "PyType_GenericAlloc"),
     ):
         table[place] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    compare = getattr(ctypes.CDLL(None), "memcmp", None) if os.name == "posix" else None
+    if compare is None:
+        return None
+    table[COMPARE] = ctypes.cast(compare, ctypes.c_void_p).value or 0
     table[COPIED] = len(copied)
     table[FIRST_COPIED:] = copied
     return table, id(trace.CELLS) + number
@@ -333,12 +360,14 @@ class Entry:
     ----------
     program : Program
         Its arguments are the arrays and floats among the positions, then the values of `parameters`. Its outputs are
-        the results, then the new values of `written`. It must have been made with `packed` at least
-        ``len(structure)``.
+        the results, then one for each of `expected`, then the new values of `written`. It must have been made with
+        `packed` at least ``len(structure)``.
     positions : sequence of (int, Any, Any)
         For each positional argument of a call (PLAIN, None, None) for an ndarray or a float, (TENSOR, weak, tensor)
         for a Tensor with such a node, or (OBJECT, the object, None) for what must be this very object.
     parameters, written : sequences of Parameter
+    expected : sequence of ndarray
+        What further outputs must be, bit for bit; otherwise nothing is written, and the fallback gets the call.
     results, leaves, snapshots : sequences of Node
         Templates of the results' nodes (none: results stay arrays and scalars) and of what each written Parameter
         holds. Their `value` is not used.
@@ -358,6 +387,7 @@ class Entry:
         positions: Sequence[tuple[int, Any, Any]],
         parameters: Sequence[Any],
         written: Sequence[Any],
+        expected: Sequence[np.ndarray],
         results: Sequence[Node],
         leaves: Sequence[Node],
         snapshots: Sequence[Node],
@@ -370,17 +400,18 @@ class Entry:
         if found is None:
             raise LookupError
         layout, number = found
-        self._keep: list[Any] = [list(positions), *parameters, *written, *results, *leaves, *snapshots, fallback]
+        self._keep: list[Any] = [*positions, *parameters, *written, *expected, *results, *leaves, *snapshots, fallback]
         self._version: int | None = None
         self._wrapping = np.zeros(WRAPPING_LENGTH, np.int64)
         specs = [word for kind, *known in positions for word in (kind, *map(id, known))]
         changes = [id(part) for row in zip(written, leaves, snapshots, strict=True) for part in row]
-        templates = [id(node) for node in results] or [0] * (len(program.outputs) - len(written))
+        templates = [id(node) for node in results] or [0] * (len(program.outputs) - len(expected) - len(written))
         for place, words in (
             (POSITION_SPECS, specs),
             (PARAMETER_LIST, [id(parameter) for parameter in parameters]),
             (TEMPLATES, templates),
             (WRITTEN_SPECS, changes),
+            (EXPECTED, [word for value in expected for word in (value.ctypes.data, value.nbytes)]),
             (PACKING, structure),
         ):
             array = np.array(list(words) or [0], np.int64)
@@ -393,6 +424,7 @@ class Entry:
             (PARAMETERS, len(parameters)),
             (RESULT_COUNT, len(templates)),
             (WRITTEN, len(written)),
+            (CONDITIONS, len(expected)),
             (PACKING_LENGTH, len(structure)),
             (VERSION_PLACE, number if version is not None else self._wrapping.ctypes.data + 8 * VERSION),
         ):
