@@ -53,6 +53,8 @@ class Path:
     without notice."""
     entry: Entry | None = None
     """The native callable that takes Tensors and Parameters, once it was made."""
+    repeated: bool = False
+    """Whether it was taken more than once, so that such a callable pays."""
 
     @property
     def result_count(self) -> int:
@@ -87,9 +89,12 @@ RESULT = object()
 
 
 def shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-    """A callable for calls like this one of a path, native if possible; None if there can be none."""
+    """A callable for calls like this one of a path, native if possible; None if there is none (yet)."""
     native = path.structure is not None and path.version >= 0
     if path.entry is None and path.program is not None:
+        if not path.repeated:
+            path.repeated = True
+            return None
         positions = _positions(path, args)
         if positions is not None:
             path.entry = _entry(path, path.program, positions, fallback if native else missed)
@@ -100,7 +105,7 @@ def shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any]) -> C
 
 def _watched(path: Path, call: Callable[..., Any], fallback: Callable[..., Any], *args: Any) -> Any:
     """A call of which Python does what native code cannot: compare Cells that change silently, and make containers."""
-    found = call(*args) if path.version >= 0 or path.current() else MISSED
+    found: Any = call(*args) if path.version >= 0 or path.current() else MISSED
     if found is MISSED:
         return fallback(*args)
     return path.filled(found) if path.structure is None else found
