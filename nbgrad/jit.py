@@ -1,9 +1,9 @@
 """`jit`: record a function once per signature, then only run it.
 
 In: a function. Out: a callable with the same arguments. The signature is the structure of the arguments, the shapes and
-dtypes of arrays, and the values of everything else; Python floats are run-time inputs. A call whose arguments are plain
-ndarrays and floats goes straight to native code. Branches on values become guards: each path is compiled once, and the
-path taken last is tried first. Called by users.
+dtypes of arrays, and the values of everything else; Python floats are run-time inputs. A call like the last one goes
+straight to native code: with ndarrays and floats only to the program, otherwise to the path's shortcut (paths.py).
+Branches on values become guards: each path is compiled once, and the path taken last is tried first. Called by users.
 """
 
 from __future__ import annotations
