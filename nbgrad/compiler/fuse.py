@@ -17,6 +17,7 @@ import math
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..graph.ir import PRIMITIVES, Node, Shape, broadcast, elementwise, literal, make, topological
@@ -98,6 +99,23 @@ class _Use(NamedTuple):
     repeatable: bool
     stored: bool = True
     in_loop: bool = False
+
+
+def _used(place: int, domain: Shape, source: Node, view: View, whole: bool, direct: bool = True) -> _Use:
+    """The use of a source in a loop over a domain; `whole`: it is read as it is, not through a movement."""
+    direct = (
+        direct
+        and source.primitive.kind == "elementwise"
+        and (source.shape == domain or without_ones(source.shape) == domain)
+        and (whole or view.is_contiguous)
+    )
+    return _loop_use(place, direct, domain != () and (whole or not view.is_masked))
+
+
+@lru_cache
+def _loop_use(place: int, direct: bool, repeatable: bool) -> _Use:
+    """Most uses are equal, so that few objects are made."""
+    return _Use(place, direct, repeatable, in_loop=True)
 
 
 def fuse(outputs: Sequence[Node]) -> Fused:
@@ -286,7 +304,7 @@ class _Fuser:
                 if source.primitive.kind == "source":
                     continue
                 if loops and (position or primitive is not GATHER):
-                    use = self._use(place, domain, source, view)
+                    use = _used(place, domain, source, view, node.inputs[position] is source)
                 elif primitive is CONCATENATE and self._is_written(source, view):
                     self.written.setdefault(source, []).append((node, position))
                     use = _Use(place, False, False, stored=False)
@@ -307,11 +325,11 @@ class _Fuser:
         domain = domain_of(node)
         for use in own:
             self.groups[use.group].weight += 1
-            for source, view in self.reads[node]:
+            for (source, view), operand in zip(self.reads[node], node.inputs, strict=True):
                 if source.primitive.kind != "source":
                     self.anchored.add(source)
-                    theirs = self._use(use.group, domain, source, view)
-                    uses.setdefault(source, []).append(theirs._replace(direct=theirs.direct and use.direct))
+                    theirs = _used(use.group, domain, source, view, operand is source, use.direct)
+                    uses.setdefault(source, []).append(theirs)
 
     @staticmethod
     def _reason(node: Node, uses: Sequence[_Use]) -> str:
@@ -323,16 +341,6 @@ class _Fuser:
         if any(not use.direct for use in uses):
             return "it is read at other points than it is computed at"
         return "several kernels read it, and it is too much to compute again"
-
-    def _use(self, place: int, domain: Shape, source: Node, view: View) -> _Use:
-        """The use of a source in a loop over a domain."""
-        whole = view is self.views[source][1]
-        direct = (
-            source.primitive.kind == "elementwise"
-            and without_ones(source.shape) == domain
-            and (whole or view.is_contiguous)
-        )
-        return _Use(place, direct, domain != () and (whole or not view.is_masked), True, True)
 
     def _is_repeated(self, node: Node, own: Sequence[_Use], uses: dict[Node, list[_Use]]) -> bool:
         """Whether a value is computed again by each loop that uses it, because that is cheaper than an array of it.
@@ -395,22 +403,18 @@ class _Fuser:
         computed = [node for node in self.order if is_computed(node)]
         reads = self.reads
         waiting: dict[Node, int] = {}
-        position: dict[Node, int] = {}
+        entries: dict[Node, tuple[int, int, Node]] = {}
         for node in computed:
+            kind = node.primitive.kind
+            shape = node.inputs[0].shape if kind == "reduction" else node.shape
+            entries[node] = (math.prod(shape) if kind != "special" else 0, -len(entries), node)
             waiting[node] = 0
-            position[node] = -len(position)
-            reads[node] = [views[operand] for operand in node.inputs]
-            for source, _ in reads[node]:
+            found = reads[node] = [views[operand] for operand in node.inputs]
+            for source, _ in found:
                 if source in waiting:
                     waiting[source] += 1
         self.readers = dict(waiting)
-
-        def entry(node: Node) -> tuple[int, int, Node]:
-            kind = node.primitive.kind
-            shape = node.inputs[0].shape if kind == "reduction" else node.shape
-            return (math.prod(shape) if kind != "special" else 0, position[node], node)
-
-        ready = [entry(node) for node in computed if waiting[node] == 0]
+        ready = [entries[node] for node in computed if not waiting[node]]
         heapq.heapify(ready)
         while ready:
             node = heapq.heappop(ready)[2]
@@ -418,8 +422,8 @@ class _Fuser:
             for source, _ in reads[node]:
                 if source in waiting:
                     left = waiting[source] = waiting[source] - 1
-                    if left == 0:
-                        heapq.heappush(ready, entry(source))
+                    if not left:
+                        heapq.heappush(ready, entries[source])
 
     def _is_free(self, node: Node, uses: Sequence[_Use]) -> bool:
         """Whether a light scalar is computed again by each loop that uses it: a few instructions, ahead of the loop."""

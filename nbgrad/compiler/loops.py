@@ -251,7 +251,7 @@ def _mapped(loop: Loop, shape: Shape, change: Any, axes: Any) -> Loop:
     """A loop over another domain, with every view and every reduction's axes changed alike."""
     accesses = tuple(
         [
-            access if position in loop.gathered else access._replace(view=change(access.view))
+            access if position in loop.gathered else Access(access.buffer, change(access.view), access.dtype)
             for position, access in enumerate(loop.accesses)
         ]
     )
