@@ -14,7 +14,6 @@ from nbgrad.graph import trace
 from nbgrad.graph.ir import placeholder, topological
 from nbgrad.graph.structure import structure
 from nbgrad.graph.trace import recording
-from nbgrad.runtime.evaluate import fingerprint
 from nbgrad.tensor import Tensor
 
 
@@ -144,8 +143,7 @@ def test_the_collector_is_as_before() -> None:
 def test_the_key_of_a_graph() -> None:
     x, y = placeholder((3,), np.dtype(float)), placeholder((3,), np.dtype(float))
     single = placeholder((3,), np.dtype(np.float32))
-    for nodes in ([x * y], [x * y + x, x], [(x + 1.0) * 2.0]):
-        assert structure(nodes, []) == fingerprint(nodes, [])
+    assert structure([x * y + x, x], [])[1] == [x, y]
     assert structure([x * y], [])[0] == structure([y * placeholder((3,), np.dtype(float))], [])[0]
     keys = [structure(nodes, [])[0] for nodes in ([x + x], [x + y], [x * y], [x + 1.0], [x + 2.0], [single + 1.0])]
     assert len(set(keys)) == len(keys)

@@ -26,7 +26,7 @@ from .builder import TRUE, LoopBuilder
 from .components import take_apart
 from .loops import Loop, Value
 from .rows import add_whole_rows
-from .views import View, contiguous_strides, view_in_domain, view_through, without_ones
+from .views import View, contiguous_strides, matrix_layout, view_in_domain, view_through, without_ones
 
 LARGEST_KERNEL = 256
 """Weight of the nodes in one kernel; more would make LLVM slow and run out of registers."""
@@ -588,18 +588,3 @@ def _piece_view(whole: Node, position: int) -> View:
     view = View(shape, strides, start * strides[axis], (None,) * whole.ndim).squeeze()
     assert view is not None
     return view
-
-
-def matrix_layout(view: View) -> tuple[bool, int] | None:
-    """(transposed, leading dimension) of a batch of matrices for BLAS, or None if neither axis is contiguous."""
-    _, rows, columns = view.shape
-    _, row, column = view.strides
-    if (column == 1 or columns == 1) and row >= max(1, columns):
-        return False, row
-    if (row == 1 or rows == 1) and column >= max(1, rows):
-        return True, column
-    if rows == 1 and (column == 1 or columns == 1):
-        return False, max(1, columns)
-    if columns == 1 and (row == 1 or rows == 1):
-        return True, max(1, rows)
-    return None

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.ir import Node
-from .fuse import Special, matrix_layout
+from .fuse import Special
+from .views import matrix_layout
 
 PRODUCTS_PER_MICROSECOND = 30_000
 """Multiplications of float64 that BLAS does on one core; of float32 twice as many."""

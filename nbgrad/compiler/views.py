@@ -222,3 +222,18 @@ def whole_of(shape: Shape) -> View:
     """The whole of an array, as a loop without axes of length 1 writes it."""
     extents = without_ones(shape)
     return View(extents, contiguous_strides(extents), 0, (None,) * len(extents))
+
+
+def matrix_layout(view: View) -> tuple[bool, int] | None:
+    """(transposed, leading dimension) of a batch of matrices for BLAS, or None if neither axis is contiguous."""
+    _, rows, columns = view.shape
+    _, row, column = view.strides
+    if (column == 1 or columns == 1) and row >= max(1, columns):
+        return False, row
+    if (row == 1 or rows == 1) and column >= max(1, rows):
+        return True, column
+    if rows == 1 and (column == 1 or columns == 1):
+        return False, max(1, columns)
+    if columns == 1 and (row == 1 or rows == 1):
+        return True, max(1, rows)
+    return None

@@ -20,6 +20,7 @@ from ..graph.batch import batch
 from ..graph.interpret import interpret
 from ..graph.ir import PRIMITIVES, Node, by_serial, plain_dtype
 from ..graph.primitives import reduce
+from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
 from .program import Output, Program
 
@@ -88,7 +89,7 @@ def _compute(node: Node) -> np.ndarray:
     if node.value is None:
         if node.traced:
             for source in by_serial([node]):
-                if source.primitive is _INPUT and source.value is None:
+                if source.primitive is INPUT and source.value is None:
                     refuse(node, source)
         value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
         value.flags.writeable = False
@@ -162,7 +163,7 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
     if config.interpret():
         return [np.array(value) for value in interpret([*nodes, *derive()])]
     custom: list[Node] = []
-    key, leaves = fingerprint([*nodes, *sources], custom)
+    key, leaves = structure([*nodes, *sources], custom)
     if sources:
         if custom:
             # A user's rule may do something else each time.
@@ -188,36 +189,6 @@ def ready(leaf: Node) -> np.ndarray:
     if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype and type(value) is np.ndarray:
         return value
     return np.array(value, dtype=dtype, order="C", subok=False)
-
-
-_CUSTOM, _CONSTANT, _INPUT = (PRIMITIVES[name] for name in ("custom", "constant", "input"))
-
-
-def fingerprint(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node]]:
-    """What identifies a graph apart from the values of its leaves, and those leaves in order.
-
-    Nodes with a user's rule, which is not part of the identity, are added to `custom`.
-    """
-    number: dict[Node, int] = {}
-    number_of = number.__getitem__
-    leaves: list[Node] = []
-    entries: list[Any] = []
-    for position, node in enumerate(by_serial(nodes)):
-        primitive, inputs = node.primitive, node.inputs
-        if inputs:
-            if primitive is _CUSTOM:
-                inputs = inputs[:1]
-                entries.append((primitive, number[inputs[0]]))
-                custom.append(node)
-            else:
-                entries.append((primitive, node.params, *map(number_of, inputs)))
-        elif primitive is _CONSTANT or primitive is _INPUT:
-            entries.append((node.shape, node.dtype))
-            leaves.append(node)
-        else:
-            entries.append((primitive, node.params, node.dtype))
-        number[node] = position
-    return (tuple(entries), tuple(map(number_of, nodes))), leaves
 
 
 def settle(node: Node) -> Node:
