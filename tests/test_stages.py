@@ -14,7 +14,7 @@ from nbgrad.compiler.loops import Loop
 from nbgrad.graph.ir import Node, elementwise, placeholder
 from nbgrad.graph.primitives import reduce, reduce_kept
 from nbgrad.graph.simplify import simplify
-from nbgrad.runtime.plan import plan
+from nbgrad.runtime.plan import combining_loops, plan
 from nbgrad.runtime.stages import BLOCK_BYTES, make_stages
 
 RNG = np.random.default_rng(5)
@@ -121,3 +121,16 @@ def test_a_sum_over_rows_ends_a_stage_for_those_that_read_it() -> None:
     (output,) = simplify([reduce("sum", x * total, (1,))])
     stages = make_stages(fuse([output]).steps)
     assert len(stages) == 2
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (20,), (3, 40), (1, 70)])
+@pytest.mark.parametrize("kind", ["sum", "max"])
+def test_the_code_that_a_longer_array_needs_is_known_before(shape: tuple[int, ...], kind: str) -> None:
+    def steps(length: int) -> list[Any]:
+        x = placeholder((length, *shape), np.dtype(np.float32))
+        (total,) = simplify([reduce(kind, elementwise("sin", x), (0,))])
+        return plan(fuse([total]), [x], []).steps
+
+    short, *rest = steps(2)
+    combining = [step.kernel.identity for step in steps(200_000)[1:]]
+    assert not rest and combining == [loop.identity for loop in combining_loops(short.kernel)]
