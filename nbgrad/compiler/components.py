@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 from ..graph.ir import Node, Shape, broadcast, elementwise, literal, make, topological, zeros
 from ..graph.primitives import concatenate, reduce, reshape, slice_axes
+
+T = TypeVar("T")
 
 LONGEST = 4
 """The longest axis that is taken apart."""
@@ -42,9 +45,9 @@ def short_axis(shape: Shape) -> int | None:
     return None
 
 
-def without(shape: Shape, axis: int) -> Shape:
-    """A shape without one of its axes."""
-    return shape[:axis] + shape[axis + 1 :]
+def without(values: tuple[T, ...], axis: int) -> tuple[T, ...]:
+    """A shape, or what there is for each axis, without one of its axes."""
+    return values[:axis] + values[axis + 1 :]
 
 
 class _Regions:
