@@ -12,7 +12,7 @@ import nbgrad as nb
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.graph.ir import Node, elementwise, placeholder
-from nbgrad.graph.primitives import reduce, reduce_kept
+from nbgrad.graph.primitives import reduce, reduce_kept, transpose
 from nbgrad.graph.simplify import simplify
 from nbgrad.runtime.plan import combining_loops, plan
 from nbgrad.runtime.stages import BLOCK_BYTES, make_stages
@@ -134,3 +134,27 @@ def test_the_code_that_a_longer_array_needs_is_known_before(shape: tuple[int, ..
     short, *rest = steps(2)
     combining = [step.kernel.identity for step in steps(200_000)[1:]]
     assert not rest and combining == [loop.identity for loop in combining_loops(short.kernel)]
+
+
+def test_a_kernel_overwrites_what_it_reads_for_the_last_time() -> None:
+    x = placeholder((64, 64), np.dtype(float), np.ones((64, 64)))
+    y = x
+    for _ in range(6):
+        # A transposed read ends a kernel; what follows reads the stored array element by element.
+        y = elementwise("exp", elementwise("add", transpose(y, (1, 0)), x))
+        y = elementwise("sin", y) * reduce_kept("sum", y, (0, 1))
+    fused = fuse(simplify([y]))
+    leaves = [n for k in fused.steps if isinstance(k, Loop) for n in k.buffers if n.name == "input"]
+    planned = plan(fused, list(dict.fromkeys(leaves)), [])
+    assert planned.arena_bytes < 2.5 * 64 * 64 * 8
+
+
+def test_what_is_read_again_is_not_overwritten() -> None:
+    # The sum and the product need the same elements: the array that is written must not take their place.
+    def function(x: Any) -> Any:
+        y = np.exp(x.T)
+        z = y / np.sum(y)
+        return z * np.sum(z * z) + np.sum(z * y)
+
+    x = RNG.normal(size=(40, 40))
+    np.testing.assert_allclose(nb.jit(function)(x), function(x), rtol=1e-12)

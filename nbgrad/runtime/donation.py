@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..compiler.loops import Loop
 from ..graph.ir import Node
-from .plan import Plan, Step, reads_and_writes
+from .plan import Plan, Step, overwrites, reads_and_writes
 
 
 def donors(
@@ -50,41 +49,9 @@ def _may_take(plan: Plan, output: Node, argument: Node) -> bool:
             # Steps of one group run in turns, block by block.
             if number >= at and step is not writer and _touches(step, argument, 0):
                 return False
-    return not _touches(writer, argument, 0) or _in_step(writer, output, argument)
+    return not _touches(writer, argument, 0) or overwrites(writer.kernel, output, argument)
 
 
 def _touches(step: Step, node: Node, side: int) -> bool:
     """Whether a step reads (0) or writes (1) a node."""
     return node in reads_and_writes(step.kernel)[side]
-
-
-def _in_step(step: Step, output: Node, argument: Node) -> bool:
-    """Whether a loop writes each element of an array after it has read the same element of another, and never again.
-
-    What it writes must be made of what it reads: the order of the two is then certain, although the code was compiled
-    for arrays that do not overlap.
-    """
-    loop = step.kernel
-    if not isinstance(loop, Loop):
-        return False
-    reads = [k for k, a in enumerate(loop.accesses) if a.buffer >= 0 and loop.buffers[a.buffer] is argument]
-    writes = [k for k, a in enumerate(loop.accesses) if a.buffer >= 0 and loop.buffers[a.buffer] is output]
-    stores = [store for store in loop.stores if store.access in writes]
-    if len(reads) != 1 or len(writes) != 1 or len(stores) != 1:
-        return False
-    view = loop.accesses[reads[0]].view
-    if view != loop.accesses[writes[0]].view or any(masked is not None for masked in view.valid):
-        return False
-    if any(stride == 0 for n, stride in zip(view.shape, view.strides, strict=True) if n > 1):
-        return False
-    loads = {k for k, value in enumerate(loop.values) if value.access == reads[0] and value.operation == "load"}
-    others = {k for k, value in enumerate(loop.values) if value.access == reads[0] and value.operation != "load"}
-    if len(loads) != 1 or others:
-        return False
-    needed, stack = set(), [stores[0].value]
-    while stack:
-        value = stack.pop()
-        if value not in needed:
-            needed.add(value)
-            stack.extend(loop.values[value].operands)
-    return not loads.isdisjoint(needed)

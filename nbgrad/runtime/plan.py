@@ -3,7 +3,8 @@
 In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: groups of steps in order, each step with
 its kernel, its chunks and a place for every access, and the size of the one arena that all intermediates share. Two
 arrays share memory if they do not live at the same time. Kernels that go through their rows together (stages.py) are
-one group; what only lives within it takes the memory of one block of rows for each thread. Called by program.py.
+one group; what only lives within it takes the memory of one block of rows for each thread. A kernel on its own may
+overwrite an array that it reads for the last time, element by element. Called by program.py.
 Nothing here touches memory or machine code.
 """
 
@@ -210,6 +211,35 @@ def _example(kind: str, dtype: np.dtype[Any], many: bool) -> Loop:
     return combining_loop(placeholder((2,) if many else (), dtype), kind, 2)
 
 
+def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
+    """Whether a loop writes each element of an array after it has read the same element of another, and never again.
+
+    What it writes must be made of what it reads: the order of the two is then certain, although the code was compiled
+    for arrays that do not overlap.
+    """
+    if not isinstance(loop, Loop):
+        return False
+    reads = [k for k, a in enumerate(loop.accesses) if a.buffer >= 0 and loop.buffers[a.buffer] is argument]
+    writes = [k for k, a in enumerate(loop.accesses) if a.buffer >= 0 and loop.buffers[a.buffer] is output]
+    stores = [store for store in loop.stores if store.access in writes]
+    if len(reads) != 1 or len(writes) != 1 or len(stores) != 1:
+        return False
+    view = loop.accesses[reads[0]].view
+    if view != loop.accesses[writes[0]].view or any(masked is not None for masked in view.valid):
+        return False
+    if any(stride == 0 for n, stride in zip(view.shape, view.strides, strict=True) if n > 1):
+        return False
+    loads = {k for k, value in enumerate(loop.values) if value.access == reads[0] and value.operation == "load"}
+    others = {k for k, value in enumerate(loop.values) if value.access == reads[0] and value.operation != "load"}
+    if len(loads) != 1 or others:
+        return False
+    made = set(loads)
+    for k, value in enumerate(loop.values):
+        if not made.isdisjoint(value.operands):
+            made.add(k)
+    return stores[0].value in made
+
+
 class _Planner:
     def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int) -> None:
         self.slots = slots
@@ -250,7 +280,8 @@ class _Planner:
             block = self._blocks(stage, within) if stage.rows else None
             for node in fresh:
                 if node not in self.places:
-                    held[node] = self.arena.take(nbytes(node))
+                    dead = self._replaced(stage, node, ending.get(position, []), held)
+                    held[node] = held.pop(dead) if dead is not None else self.arena.take(nbytes(node))
                     self.places[node] = Place(0, held[node][0])
             if isinstance(stage.kernels[0], Special):
                 self._special(stage.kernels[0])
@@ -276,6 +307,18 @@ class _Planner:
             elements,
             self.reasons,
         )
+
+    @staticmethod
+    def _replaced(stage: Stage, node: Node, ending: Sequence[Node], held: dict[Node, tuple[int, int]]) -> Node | None:
+        """An array that a kernel reads for the last time, and whose memory what it writes may take."""
+        if len(stage.kernels) > 1:
+            return None
+        (kernel,) = stage.kernels
+        for dead in ending:
+            fits = dead in held and dead is not node and dead.dtype == node.dtype and dead.size == node.size
+            if fits and overwrites(kernel, node, dead):
+                return dead
+        return None
 
     def _blocks(self, stage: Stage, within: set[Node]) -> tuple[int, int] | None:
         """Place what lives within a stage in memory for one block of rows, for each thread."""
