@@ -5,7 +5,7 @@
     simplify       graph -> graph: equal nodes, constants, algebra                graph/simplify.py
     fuse           graph -> loop nests and special kernels                        compiler/fuse.py
     emit           loop nest -> LLVM IR -> machine code, cached on disk           compiler/emit.py, cpu.py, cache.py
-    plan           buffers: lifetimes, one arena                                  runtime/plan.py
+    plan           what runs together; buffers: lifetimes, one arena              runtime/stages.py, plan.py
     run            guards, pointers, threads, call                                runtime/program.py, native.py
 
 This file lists every public name. Importing it imports neither Numba nor SciPy and compiles nothing.

@@ -3,11 +3,12 @@
 In: simplified output nodes. Out: `Fused`, a list of loop nests and special kernels in an order that respects their
 dependencies, with the node that each output is stored as. Called by the runtime when it makes a program.
 
-How. (1) `_lower` turns every chain of movement operations into a view of what it reads; where strides cannot say it,
-the array is stored first. (2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its
-first consumer if both loop over the same domain, else an earlier kernel of that domain, else opens a new one in front.
-So values are computed as late as possible, next to their use. (3) A node is stored only if another kernel, or the user,
-needs it.
+How. (0) Short axes are taken apart (components.py) and rows are added as a whole (rows.py). (1) `_lower` turns every
+chain of movement operations into a view of what it reads; where strides cannot say it, the array is stored first. (2)
+Walking from the outputs back, each elementwise node or reduction joins the kernel of its first consumer if both loop
+over the same domain, else an earlier kernel of that domain, else opens a new one in front. So values are computed as
+late as possible, next to their use. (3) A node is stored only if another kernel, or the user, needs it, and computing
+it again there would cost more (`_is_repeated`); a piece of a concatenation is stored in it.
 """
 
 from __future__ import annotations
