@@ -62,9 +62,10 @@ def test_results_are_ordinary_arrays() -> None:
     np.testing.assert_array_equal(result, X[:10])
     del result
     small = shifted(X, 1.0)
-    small.shape = (SIZE // 10, 10)
-    small.dtype = np.int64
+    viewed = small.reshape(SIZE // 10, 10).view(np.int64)
     del small
+    np.testing.assert_array_equal(viewed.view(np.float64).reshape(-1), X + 1)
+    del viewed
     np.testing.assert_array_equal(shifted(X, 1.0), X + 1)
 
 
