@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from ..graph.ir import Node, Shape, broadcast, elementwise, literal, make, topological, zeros
 from ..graph.primitives import concatenate, reduce, reshape, slice_axes
+from .builder import SAME
 
 T = TypeVar("T")
 
@@ -30,8 +31,6 @@ FEWEST_POINTS = 32
 MOST_AXES = 3
 REPEATS = 8
 """A part that is read this many times is first copied to contiguous memory."""
-SAME = frozenset(["alias", "custom", "stop_gradient"])
-"""Primitives whose value is their first input."""
 COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
@@ -186,7 +185,7 @@ class _Splitter:
             reduced = self.reduced(node)
             if reduced is not None:
                 return reduced
-        if node.name in ("reshape", "slice"):
+        if node.name == "slice":
             taken = self.taken(node)
             if taken is not None:
                 return taken
@@ -226,7 +225,7 @@ class _Splitter:
     def parts(self, node: Node, axis: int) -> list[Node] | None:
         """The parts of a node; None if they cannot be told from those of its inputs."""
         positions = range(node.shape[axis])
-        if node.name in SAME:
+        if node.primitive in SAME:
             return [self.part(node.inputs[0], axis, k) for k in positions]
         if node.primitive.kind == "elementwise":
             return [self.applied(node, axis, k) for k in positions]
@@ -329,9 +328,9 @@ class _Splitter:
         return reduce(node.name, combined, rest)
 
     def taken(self, node: Node) -> Node | None:
-        """A single part: a slice of length 1, or that in another shape."""
+        """A single part: a slice of length 1."""
         state = self.state[node.inputs[0]]
-        if node.name == "reshape" or not isinstance(state, _Parts):
+        if not isinstance(state, _Parts):
             return None
         start, length, _ = node.params[0][state.axis]
         if length != 1:

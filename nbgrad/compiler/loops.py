@@ -42,7 +42,8 @@ class Value(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A buffer (an index into `Loop.buffers`; -1 for an iota) read or written through a view of the loop's domain."""
+    """A buffer (an index into `Loop.buffers`; -1 for an iota, -2 for ranges alone), read or written through a view of
+    the loop's domain."""
 
     buffer: int
     view: View

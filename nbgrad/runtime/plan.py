@@ -110,7 +110,7 @@ class _Arena:
     total: int = 0
 
     def take(self, size: int) -> tuple[int, int]:
-        size = max(ALIGNMENT, -(-size // ALIGNMENT) * ALIGNMENT)
+        size = max(ALIGNMENT, _aligned(size))
         self.total += size
         for position, (start, room) in enumerate(self.free):
             if room >= size:
@@ -133,6 +133,10 @@ class _Arena:
             before = self.free.pop(at - 1)
             start, size, at = before[0], before[1] + size, at - 1
         self.free.insert(at, (start, size))
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def nbytes(node: Node) -> int:
@@ -292,8 +296,8 @@ class _Planner:
                     self.arena.give(*held.pop(node))
             if block is not None:
                 self.arena.give(*block)
-        steps = [step for group in self.groups for step in group.steps]
-        elements = sum(math.prod(s.kernel.shape) for s in steps if isinstance(s.kernel, Loop))
+        loops = [step.kernel for group in self.groups for step in group.steps if isinstance(step.kernel, Loop)]
+        elements = sum(math.prod(loop.shape) for loop in loops)
         lifetimes = {node: (first[node], last[node]) for node in first if self.places[node].base == 0}
         return Plan(
             self.groups,
@@ -340,7 +344,7 @@ class _Planner:
         total = 0
         for node, size in sizes.items():
             starts[node] = total
-            total += -(-size // ALIGNMENT) * ALIGNMENT
+            total += _aligned(size)
         block = self.arena.take(total * self.slots)
         for node, start in starts.items():
             self.places[node] = Place(0, block[0] + start, sizes[node], total)

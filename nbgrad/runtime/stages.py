@@ -105,11 +105,7 @@ class _Open:
             return False
         written = self.written | set(kernel.targets)
         sums = self.sums | _sums_over_rows(kernel)
-        if rows == self.rows:
-            fits = _row_steps([kernel], rows, written - sums, _row_steps(self.kernels, rows, written - sums, {}))
-        else:
-            fits = _row_steps([*self.kernels, kernel], rows, written - sums, {})
-        if fits is None:
+        if not _keep_rows_apart([*self.kernels, kernel], rows, written - sums):
             return False
         self.kernels.append(kernel)
         self.rows, self.written, self.sums = rows, written, sums
@@ -144,13 +140,9 @@ def _sums_over_rows(kernel: Loop) -> set[Node]:
     return {kernel.buffers[kernel.accesses[r.access].buffer] for r in kernel.reductions if r.axes[0]}
 
 
-def _row_steps(
-    kernels: Sequence[Loop], rows: int, written: set[Node], known: dict[Node, int] | None
-) -> dict[Node, int] | None:
-    """Elements from row to row of each array that is written; None if a row would touch other rows."""
-    if known is None:
-        return None
-    steps = dict(known)
+def _keep_rows_apart(kernels: Sequence[Loop], rows: int, written: set[Node]) -> bool:
+    """Whether a row of each array that is written is made and read by the same row of every kernel."""
+    steps: dict[Node, int] = {}
     for kernel in kernels:
         factor = kernel.shape[0] // rows
         for position, access in enumerate(kernel.accesses):
@@ -158,8 +150,8 @@ def _row_steps(
             if node is None or node not in written:
                 continue
             if position in kernel.gathered or access.view.valid[0] is not None:
-                return None
+                return False
             step, low, high = row_span(kernel, access, factor)
             if low < 0 or high >= step or steps.setdefault(node, step) != step:
-                return None
-    return steps
+                return False
+    return True
