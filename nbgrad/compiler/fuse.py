@@ -19,7 +19,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..graph.ir import PRIMITIVES, Node, Shape, broadcast, elementwise, literal, make, topological
 from ..graph.primitives import pad, reshape, transpose
@@ -59,13 +59,15 @@ SIMPLE = frozenset(
 class Special:
     """A kernel of its own: the node and the views through which it reads its operands.
 
-    `interleaved` products of matrices lie side by side: the first rows of all matrices, then the second.
+    `interleaved` products of matrices lie side by side: the first rows of all matrices, then the second. `call` is what
+    a host kernel calls.
     """
 
     node: Node
     sources: tuple[Node, ...]
     views: tuple[View, ...]
     interleaved: bool = False
+    call: Any = None
 
 
 @dataclass

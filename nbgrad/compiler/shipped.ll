@@ -22,9 +22,9 @@
 ; digest nbgrad.kernels.trigonometric 233c75bacee9a3b8b6067e6f8d265020
 ; digest nbgrad.kernels.widened df2ff4e07c40b1727807510833364af9
 ; digest nbgrad.kernels.windows d433a6b759931ac5e903d593fbdddde7
-; digest nbgrad.runtime.blocks eb83b5c2ae847df95959b725d6c43cb0
-; digest nbgrad.runtime.native 38f84a50702d42b62cb714c16e26fc41
-; digest nbgrad.runtime.tensors c0a9ea566632d70bab89b2decc746c34
+; digest nbgrad.runtime.blocks 3610c69985aed51eddc18f09c3b1ceb1
+; digest nbgrad.runtime.native 0e9189d4a255061f1c598e24ea21d555
+; digest nbgrad.runtime.tensors 8e5774a2b0afeb1b853e2c4ad9db2a84
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -20852,7 +20852,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.182.i.i = add nsw i64 %.170.i.i, 8
   %.185.i.i = inttoptr i64 %.182.i.i to ptr
   %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr150.i, align 8
+  %.191.i.i = load i64, ptr %sunkaddr157.i, align 8
   %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
   br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B136.i
 
@@ -20870,7 +20870,7 @@ B356.i.i:                                         ; preds = %B152.i.i
   %.15.i.i.i = add nsw i64 %.170.i.i, 8
   %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
   %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr151.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr158.i, align 8
   %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
   br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B136.i
 
@@ -20944,8 +20944,8 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.13.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr151.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr150.i = getelementptr i8, ptr %sunkaddr151.i, i64 8
+  %sunkaddr158.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr158.i, i64 8
   br label %B152.i.i
 
 B136.i:                                           ; preds = %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %0
@@ -20987,7 +20987,7 @@ B232.i.i.i:                                       ; preds = %B278.i
   br i1 %.45.i.i2.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre76.i = inttoptr i64 %.21.i to ptr
+  %.pre79.i = inttoptr i64 %.21.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
@@ -21016,7 +21016,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre76.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre79.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -21048,8 +21048,8 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
   %.99.i.i.i = add nsw i64 %.13.i, 72
   %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
-  %.183263.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
-  br i1 %.183263.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
+  %.183285.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183285.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
@@ -21062,10 +21062,10 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv146.i = phi i64 [ %lsr.iv.next147.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv341.i.i.i = phi i64 [ %lsr.iv.next342.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv341.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv341.i.i.i, %.93.i.i.i
+  %lsr.iv153.i = phi i64 [ %lsr.iv.next154.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv337.i.i.i = phi i64 [ %lsr.iv.next338.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv337.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv337.i.i.i, %.93.i.i.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
   %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
   %.229.i.i.i = inttoptr i64 %5 to ptr
@@ -21088,19 +21088,19 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next342.i.i.i = add nuw i64 %lsr.iv341.i.i.i, 32
-  %lsr.iv.next147.i = add nsw i64 %lsr.iv146.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next147.i, 0
+  %lsr.iv.next338.i.i.i = add nuw i64 %lsr.iv337.i.i.i, 32
+  %lsr.iv.next154.i = add nsw i64 %lsr.iv153.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next154.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B714.i.i.i
-  %lsr.iv333.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next334.i.i.i, %B714.i.i.i ]
-  %lsr.iv331.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next332.i.i.i, %B714.i.i.i ]
-  %lsr.iv329.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next330.i.i.i, %B714.i.i.i ]
-  %spec.3.0272.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv331.i.i.i to ptr
+  %lsr.iv329.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next330.i.i.i, %B714.i.i.i ]
+  %lsr.iv327.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next328.i.i.i, %B714.i.i.i ]
+  %lsr.iv325.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next326.i.i.i, %B714.i.i.i ]
+  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv327.i.i.i to ptr
   %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.391.i.i.i = inttoptr i64 %spec.3.0272.i.i.i to ptr
+  %.391.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
   %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
   %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
   %.402.i.i.i = add nsw i64 %.380.i.i.i, 16
@@ -21113,32 +21113,32 @@ B680.i.i.i:                                       ; preds = %B534.i.i.i
 
 B714.i.i.i:                                       ; preds = %B680.i.i.i, %B534.i.i.i
   %"$phi714.4.2.1.i.i.i" = phi i64 [ %.414.i.i.i, %B680.i.i.i ], [ %.402.i.i.i, %B534.i.i.i ]
-  %.420.i.i.i = inttoptr i64 %lsr.iv329.i.i.i to ptr
+  %.420.i.i.i = inttoptr i64 %lsr.iv325.i.i.i to ptr
   store i64 %"$phi714.4.2.1.i.i.i", ptr %.420.i.i.i, align 8
-  %.430.i.i.i = add nsw i64 %spec.3.0272.i.i.i, 24
+  %.430.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
   %.431.i.i.i = inttoptr i64 %.430.i.i.i to ptr
   %.432.i.i.i = load i64, ptr %.431.i.i.i, align 8
   %.433.i.i.i = shl i64 %.432.i.i.i, 3
-  %.434.i.i.i = add i64 %spec.3.0272.i.i.i, 32
+  %.434.i.i.i = add i64 %spec.3.0294.i.i.i, 32
   %.436.i.i.i = add i64 %.434.i.i.i, %.433.i.i.i
-  %lsr.iv.next330.i.i.i = add i64 %lsr.iv329.i.i.i, 8
-  %lsr.iv.next332.i.i.i = add i64 %lsr.iv331.i.i.i, 8
-  %lsr.iv.next334.i.i.i = add nsw i64 %lsr.iv333.i.i.i, -1
-  %exitcond287.not.i.i.i = icmp eq i64 %lsr.iv.next334.i.i.i, 0
-  br i1 %exitcond287.not.i.i.i, label %B812.endif.i.i.i, label %B534.i.i.i
+  %lsr.iv.next326.i.i.i = add i64 %lsr.iv325.i.i.i, 8
+  %lsr.iv.next328.i.i.i = add i64 %lsr.iv327.i.i.i, 8
+  %lsr.iv.next330.i.i.i = add nsw i64 %lsr.iv329.i.i.i, -1
+  %exitcond309.not.i.i.i = icmp eq i64 %lsr.iv.next330.i.i.i, 0
+  br i1 %exitcond309.not.i.i.i, label %B812.endif.i.i.i, label %B534.i.i.i
 
 B1126.i.i.i:                                      ; preds = %B1126.outer.i.i.i, %B1518.i.i.i
-  %spec.1.2.0282.i.i.i = phi i64 [ %.797.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0282.ph.i.i.i, %B1126.outer.i.i.i ]
-  %.557277280.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557277280.ph.i.i.i, %B1126.outer.i.i.i ]
-  %.564.i.i.i = add nuw nsw i64 %.557277280.i.i.i, 1
-  %.594.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 24
+  %spec.1.2.0304.i.i.i = phi i64 [ %.797.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1126.outer.i.i.i ]
+  %.557299302.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557299302.ph.i.i.i, %B1126.outer.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557299302.i.i.i, 1
+  %.594.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
   %.595.i.i.i = inttoptr i64 %.594.i.i.i to ptr
   %.596.i.i.i = load i64, ptr %.595.i.i.i, align 8
   %.623.i.i.i = icmp sgt i64 %.596.i.i.i, -1
   br i1 %.623.i.i.i, label %B172.preheader.i.i.i.i, label %B1332.i.i.i
 
 B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr155.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr162.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.596.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -21152,7 +21152,7 @@ B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
   br i1 %lcmp.mod.not.i.i.i.i, label %B172.prol.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
 
 B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.i.i, %B172.prol.i.i.i.i
-  %lsr.iv327.i.i.i = phi i64 [ %lsr.iv.next328.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
+  %lsr.iv323.i.i.i = phi i64 [ %lsr.iv.next324.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
   %spec.3.0127.prol.i.i.i.i = phi i64 [ %.178.prol.i.i.i.i, %B172.prol.i.i.i.i ], [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ]
   %.172.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
   %.173.prol.i.i.i.i = inttoptr i64 %.172.prol.i.i.i.i to ptr
@@ -21160,8 +21160,8 @@ B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.
   %.175.prol.i.i.i.i = shl i64 %.174.prol.i.i.i.i, 3
   %.176.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
   %.178.prol.i.i.i.i = add i64 %.176.prol.i.i.i.i, %.175.prol.i.i.i.i
-  %lsr.iv.next328.i.i.i = add nsw i64 %lsr.iv327.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next328.i.i.i, 0
+  %lsr.iv.next324.i.i.i = add nsw i64 %lsr.iv323.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next324.i.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
 
 B172.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B172.prol.i.i.i.i
@@ -21265,42 +21265,42 @@ B1224.i.i.i:                                      ; preds = %B630.i.i.i.i, %B314
   br i1 %.677.not.i.i.i, label %B1332.i.i.i, label %B1236.i.i.i
 
 B1236.i.i.i:                                      ; preds = %B1224.i.i.i
-  %.693.i.i.i = load i64, ptr %sunkaddr157.i, align 8
+  %.693.i.i.i = load i64, ptr %sunkaddr164.i, align 8
   %.695.i.i.i = inttoptr i64 %.693.i.i.i to ptr
   %.696.i.i.i = tail call i64 %.695.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre244.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
-  %.pre245.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
-  %.pre.i = inttoptr i64 %.pre244.i.i.i to ptr
+  %.pre242.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
+  %.pre243.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
+  %.pre.i = inttoptr i64 %.pre242.i.i.i to ptr
   br label %B1518.i.i.i
 
 B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B1224.i.i.i, %B1126.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0282.i.i.i to ptr
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0304.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 8
   %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
   %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
+  %.30.i3.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
 B216.i.i.i.i:                                     ; preds = %B1332.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr159.i, align 8
+  %.65.i.i.i.i = load i64, ptr %sunkaddr166.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr161.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr168.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr165.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr172.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1332.endif.i.i.i
@@ -21308,11 +21308,11 @@ B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
 B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1332.i.i.i
   %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
   %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr157.i, align 8
+  %.118.i.i.i.i = load i64, ptr %sunkaddr164.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr156.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
@@ -21323,15 +21323,15 @@ B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   br i1 %.154.i.i.i.i, label %B1332.endif.thread.i.i.i, label %B1332.endif.thread228.i.i.i
 
 B1332.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr172.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.160.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1518.thread.i.i.i
 
 B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr159.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr157.i, align 8
+  %.185.i.i.i.i = load i64, ptr %sunkaddr166.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr164.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.196.i.i.i.i = add nsw i64 %.138.i.i.i.i, 88
@@ -21345,14 +21345,14 @@ B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
   br label %B1518.i.i.i
 
 B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, %B1332.endif.thread228.i.i.i, %B1236.i.i.i
-  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre.i, %B1236.i.i.i ]
-  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre245.i.i.i, %B1236.i.i.i ]
+  %.pre240.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre.i, %B1236.i.i.i ]
+  %.pre241.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre243.i.i.i, %B1236.i.i.i ]
   %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1332.endif.i.i.i ], [ %.138.i.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.29.i.i.i.i, %B1236.i.i.i ]
-  %.754238.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
-  %.756239.i.i.i = add nsw i64 %.754238.i.i.i, %.85.i.i5.i
-  %.758240.i.i.i = inttoptr i64 %.756239.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.758240.i.i.i, align 8
-  %.765.i.i.i = add nsw i64 %.464.i.i.i, %.557277280.i.i.i
+  %.754256.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
+  %.756257.i.i.i = add nsw i64 %.754256.i.i.i, %.85.i.i5.i
+  %.758258.i.i.i = inttoptr i64 %.756257.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.758258.i.i.i, align 8
+  %.765.i.i.i = add nsw i64 %.464.i.i.i, %.557299302.i.i.i
   %.768.i.i.i = shl nsw i64 %.765.i.i.i, 3
   %.770.i.i.i = add nsw i64 %.768.i.i.i, %.61.i.i3.i
   %.772.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, 16
@@ -21360,68 +21360,68 @@ B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, 
   %.776.i.i.i = load i64, ptr %.775.i.i.i, align 8
   %.758.i.i.i = inttoptr i64 %.770.i.i.i to ptr
   store i64 %.776.i.i.i, ptr %.758.i.i.i, align 8
-  %.793.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.793.i.i.i = load i64, ptr %.pre240.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.794.i.i.i = shl i64 %.793.i.i.i, 3
-  %.797.i.i.i = add i64 %.794.i.i.i, %.pre243.pre-phi.i.i.i
-  %exitcond288.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond288.not.i.i.i, label %B1602.i.i.i, label %B1126.i.i.i
+  %.797.i.i.i = add i64 %.794.i.i.i, %.pre241.pre-phi.i.i.i
+  %exitcond310.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond310.not.i.i.i, label %B1602.i.i.i, label %B1126.i.i.i
 
 B1518.thread.i.i.i:                               ; preds = %B1332.endif.i.i.i, %B1332.endif.thread.i.i.i
-  %.754.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
+  %.754.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
   %.756.i.i.i = add nsw i64 %.754.i.i.i, %.85.i.i5.i
-  %.758251.i.i.i = inttoptr i64 %.756.i.i.i to ptr
-  store i64 0, ptr %.758251.i.i.i, align 8
-  %.793252.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.794253.i.i.i = shl i64 %.793252.i.i.i, 3
-  %.797254.i.i.i = add i64 %.794253.i.i.i, %.30.i3.i.i.i
-  %exitcond288.not255.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond288.not255.i.i.i, label %B2034.i.i.i, label %B1126.outer.i.i.i
+  %.758249.i.i.i = inttoptr i64 %.756.i.i.i to ptr
+  store i64 0, ptr %.758249.i.i.i, align 8
+  %.793250.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.794251.i.i.i = shl i64 %.793250.i.i.i, 3
+  %.797252.i.i.i = add i64 %.794251.i.i.i, %.30.i3.i.i.i
+  %exitcond310.not253.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond310.not253.i.i.i, label %B2386.i.i.i, label %B1126.outer.i.i.i
 
 B1602.i.i.i:                                      ; preds = %B1518.i.i.i
-  br i1 %.816.not.i.i.i, label %B2034.i.i.i, label %B1614.i.i.i
+  br i1 %50, label %B2386.i.i.i, label %B1616.i.i.i
 
-B1614.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
-  %.822.i.i.i = add nsw i64 %.13.i, 88
-  %.823.i.i.i = inttoptr i64 %.822.i.i.i to ptr
-  %.824.i.i.i = load i64, ptr %.823.i.i.i, align 8
-  %.825.not.i.i.i = icmp eq i64 %.824.i.i.i, 0
-  br i1 %.825.not.i.i.i, label %B1948.i.i.i, label %B1674.i.i.i
+B1616.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
+  %.826.i.i.i = add nsw i64 %.13.i, 88
+  %.827.i.i.i = inttoptr i64 %.826.i.i.i to ptr
+  %.828.i.i.i = load i64, ptr %.827.i.i.i, align 8
+  %.829.not.i.i.i = icmp eq i64 %.828.i.i.i, 0
+  br i1 %.829.not.i.i.i, label %B1950.i.i.i, label %B1676.i.i.i
 
-B1674.i.i.i:                                      ; preds = %B1614.i.i.i
-  %.829.i.i.i = add nsw i64 %.21.i, 64
-  %.830.i.i.i = inttoptr i64 %.829.i.i.i to ptr
-  %.831.i.i.i = load i64, ptr %.830.i.i.i, align 8
-  %.832.i.i.i = inttoptr i64 %.831.i.i.i to ptr
-  %.833.i.i.i = tail call i64 %.832.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.837.i.i.i = add nsw i64 %.13.i, 48
-  %.840.i.i.i = inttoptr i64 %.837.i.i.i to ptr
-  %.841.i.i.i = load i64, ptr %.840.i.i.i, align 8
-  %.14.i5.i.i.i = inttoptr i64 %.841.i.i.i to ptr
+B1676.i.i.i:                                      ; preds = %B1616.i.i.i
+  %.833.i.i.i = add nsw i64 %.21.i, 64
+  %.834.i.i.i = inttoptr i64 %.833.i.i.i to ptr
+  %.835.i.i.i = load i64, ptr %.834.i.i.i, align 8
+  %.836.i.i.i = inttoptr i64 %.835.i.i.i to ptr
+  %.837.i.i.i = tail call i64 %.836.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.841.i.i.i = add nsw i64 %.13.i, 48
+  %.842.i.i.i = inttoptr i64 %.841.i.i.i to ptr
+  %.843.i.i.i = load i64, ptr %.842.i.i.i, align 8
+  %.14.i5.i.i.i = inttoptr i64 %.843.i.i.i to ptr
   %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
-  %.16.i.i.i.i = add nsw i64 %.841.i.i.i, 8
+  %.16.i.i.i.i = add nsw i64 %.843.i.i.i, 8
   %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
   %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
-  %.19.i9.i.i.i = add nsw i64 %.841.i.i.i, 16
+  %.19.i9.i.i.i = add nsw i64 %.843.i.i.i, 16
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
   %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.11487.not.i.i.i.i, label %B1674.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  br i1 %.11487.not.i.i.i.i, label %B1676.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
-B150.lr.ph.i.i.i.i:                               ; preds = %B1674.i.i.i
-  %.28.i11.i.i.i = add nsw i64 %.841.i.i.i, 24
-  %sunkaddr179.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr180.i = getelementptr i8, ptr %sunkaddr179.i, i64 120
+B150.lr.ph.i.i.i.i:                               ; preds = %B1676.i.i.i
+  %.28.i11.i.i.i = add nsw i64 %.843.i.i.i, 24
+  %sunkaddr186.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr187.i = getelementptr i8, ptr %sunkaddr186.i, i64 120
   %16 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr182.i = getelementptr i8, ptr %16, i64 8
-  %sunkaddr184.i = getelementptr i8, ptr %16, i64 16
-  %sunkaddr186.i = getelementptr i8, ptr %16, i64 24
-  %sunkaddr188.i = getelementptr i8, ptr %16, i64 32
-  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr179.i, i64 104
-  %sunkaddr192.i = getelementptr i8, ptr %16, i64 40
-  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr179.i, i64 112
-  %sunkaddr196.i = getelementptr i8, ptr %16, i64 48
-  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr179.i, i64 96
-  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr179.i, i64 128
+  %sunkaddr189.i = getelementptr i8, ptr %16, i64 8
+  %sunkaddr191.i = getelementptr i8, ptr %16, i64 16
+  %sunkaddr193.i = getelementptr i8, ptr %16, i64 24
+  %sunkaddr195.i = getelementptr i8, ptr %16, i64 32
+  %sunkaddr197.i = getelementptr i8, ptr %sunkaddr186.i, i64 104
+  %sunkaddr199.i = getelementptr i8, ptr %16, i64 40
+  %sunkaddr201.i = getelementptr i8, ptr %sunkaddr186.i, i64 112
+  %sunkaddr203.i = getelementptr i8, ptr %16, i64 48
+  %sunkaddr207.i = getelementptr i8, ptr %sunkaddr186.i, i64 96
+  %sunkaddr209.i = getelementptr i8, ptr %sunkaddr186.i, i64 128
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
@@ -21445,7 +21445,7 @@ B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B15
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr180.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr187.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -21488,7 +21488,7 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv143.i = phi i64 [ %lsr.iv.next144.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv150.i = phi i64 [ %lsr.iv.next151.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
   %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %24, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
@@ -21517,8 +21517,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %23 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %23 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next144.i = add i64 %lsr.iv143.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next144.i, 0
+  %lsr.iv.next151.i = add i64 %lsr.iv150.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next151.i, 0
   %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %25 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -21619,57 +21619,57 @@ B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.
   %.350.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
   %.354.i17.i.i.i = add nsw i64 %.350.i.i.i.i, %.202.i.i.i.i
   %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1674.endif.i.i.i
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1676.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i.i.i.i, ptr %16, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr182.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr184.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr186.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr188.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr192.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr196.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr180.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr189.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr191.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr193.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr195.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr197.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr199.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr203.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr187.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr207.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr209.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
-B1948.i.i.i:                                      ; preds = %B1614.i.i.i
+B1950.i.i.i:                                      ; preds = %B1616.i.i.i
   %.886.i.i.i = add nsw i64 %.13.i, 48
-  %.889.i.i.i = inttoptr i64 %.886.i.i.i to ptr
-  %.890.i.i.i = load i64, ptr %.889.i.i.i, align 8
-  %.14.i20.i.i.i = inttoptr i64 %.890.i.i.i to ptr
+  %.887.i.i.i = inttoptr i64 %.886.i.i.i to ptr
+  %.888.i.i.i = load i64, ptr %.887.i.i.i, align 8
+  %.14.i20.i.i.i = inttoptr i64 %.888.i.i.i to ptr
   %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
-  %.16.i22.i.i.i = add nsw i64 %.890.i.i.i, 8
+  %.16.i22.i.i.i = add nsw i64 %.888.i.i.i, 8
   %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
   %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
-  %.19.i25.i.i.i = add nsw i64 %.890.i.i.i, 16
+  %.19.i25.i.i.i = add nsw i64 %.888.i.i.i, 16
   %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
   %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
   %.11487.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.11487.not.i28.i.i.i, label %B194.else.if.i.i, label %B150.lr.ph.i29.i.i.i
+  br i1 %.11487.not.i28.i.i.i, label %B2034.i.i.i, label %B150.lr.ph.i29.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B1948.i.i.i
-  %.28.i30.i.i.i = add nsw i64 %.890.i.i.i, 24
-  %sunkaddr203.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr203.i, i64 120
+B150.lr.ph.i29.i.i.i:                             ; preds = %B1950.i.i.i
+  %.28.i30.i.i.i = add nsw i64 %.888.i.i.i, 24
+  %sunkaddr210.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr210.i, i64 120
   %31 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr206.i = getelementptr i8, ptr %31, i64 8
-  %sunkaddr208.i = getelementptr i8, ptr %31, i64 16
-  %sunkaddr210.i = getelementptr i8, ptr %31, i64 24
-  %sunkaddr212.i = getelementptr i8, ptr %31, i64 32
-  %sunkaddr214.i = getelementptr i8, ptr %sunkaddr203.i, i64 104
-  %sunkaddr216.i = getelementptr i8, ptr %31, i64 40
-  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr203.i, i64 112
-  %sunkaddr220.i = getelementptr i8, ptr %31, i64 48
-  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr203.i, i64 96
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr203.i, i64 128
+  %sunkaddr213.i = getelementptr i8, ptr %31, i64 8
+  %sunkaddr215.i = getelementptr i8, ptr %31, i64 16
+  %sunkaddr217.i = getelementptr i8, ptr %31, i64 24
+  %sunkaddr219.i = getelementptr i8, ptr %31, i64 32
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr210.i, i64 104
+  %sunkaddr223.i = getelementptr i8, ptr %31, i64 40
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr210.i, i64 112
+  %sunkaddr227.i = getelementptr i8, ptr %31, i64 48
+  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr210.i, i64 96
+  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr210.i, i64 128
   br label %B150.i31.i.i.i
 
 B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B150.lr.ph.i29.i.i.i
@@ -21693,7 +21693,7 @@ B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B
   br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
 
 B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr211.i, align 8
   %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
   br i1 %.215.i53.i.i.i, label %B398.endif.i180.i.i.i, label %B980.i54.i.i.i
 
@@ -21736,7 +21736,7 @@ B250.us.us.preheader.new.i.i128.i.i.i:            ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i130.i.i.i
 
 B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i
-  %lsr.iv141.i = phi i64 [ %lsr.iv.next142.i, %B250.us.us.i.i130.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %lsr.iv148.i = phi i64 [ %lsr.iv.next149.i, %B250.us.us.i.i130.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i128.i.i.i ]
   %lsr.iv.i.i132.i.i.i = phi i64 [ %40, %B250.us.us.i.i130.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
   %at.5.2122.us.us.i.i133.i.i.i = phi i64 [ %39, %B250.us.us.i.i130.i.i.i ], [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
   %.335.us.us.i.i134.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i.i to ptr
@@ -21765,8 +21765,8 @@ B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i
   %38 = add i64 %lsr.iv.i.i132.i.i.i, 8
   %.348.us.us.1.i.i153.i.i.i = inttoptr i64 %38 to ptr
   store i64 %.347.us.us.1.i.i152.i.i.i, ptr %.348.us.us.1.i.i153.i.i.i, align 8
-  %lsr.iv.next142.i = add i64 %lsr.iv141.i, 2
-  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next142.i, 0
+  %lsr.iv.next149.i = add i64 %lsr.iv148.i, 2
+  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next149.i, 0
   %39 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 64
   %40 = add i64 %lsr.iv.i.i132.i.i.i, 16
   br i1 %niter.ncmp.1.i.i155.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, label %B250.us.us.i.i130.i.i.i
@@ -21867,35 +21867,65 @@ B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.
   %.350.i57.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
   %.354.i58.i.i.i = add nsw i64 %.350.i57.i.i.i, %.202.i47.i.i.i
   %.114.i59.i.i.i = icmp samesign ugt i64 %.1138389.i33.i.i.i, 1
-  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B194.else.if.i.i
+  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B2034.i.i.i
 
 B398.endif.i180.i.i.i:                            ; preds = %B336.i49.i.i.i
   store i64 %.202.i47.i.i.i, ptr %31, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr206.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr208.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr210.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr212.i, align 8
-  %.249.i191.i.i.i = load i64, ptr %sunkaddr214.i, align 8
-  store i64 %.249.i191.i.i.i, ptr %sunkaddr216.i, align 8
-  %.258.i196.i.i.i = load i64, ptr %sunkaddr218.i, align 8
-  store i64 %.258.i196.i.i.i, ptr %sunkaddr220.i, align 8
-  %.265.i201.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr213.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr215.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr217.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr219.i, align 8
+  %.249.i191.i.i.i = load i64, ptr %sunkaddr221.i, align 8
+  store i64 %.249.i191.i.i.i, ptr %sunkaddr223.i, align 8
+  %.258.i196.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  store i64 %.258.i196.i.i.i, ptr %sunkaddr227.i, align 8
+  %.265.i201.i.i.i = load i64, ptr %sunkaddr211.i, align 8
   %.17.i.i202.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i.i, i64 %.158.i40.i.i.i)
   %.19.i.i203.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i202.i.i.i)
-  %.304.i206.i.i.i = load i64, ptr %sunkaddr224.i, align 8
-  %.309.i209.i.i.i = load i64, ptr %sunkaddr226.i, align 8
+  %.304.i206.i.i.i = load i64, ptr %sunkaddr231.i, align 8
+  %.309.i209.i.i.i = load i64, ptr %sunkaddr233.i, align 8
   %.311.i210.i.i.i = inttoptr i64 %.304.i206.i.i.i to ptr
   %.312.i211.i.i.i = tail call i64 %.311.i210.i.i.i(i64 %.309.i209.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i203.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i56.i.i.i
 
-B2034.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B1602.i.i.i
-  %sunkaddr233.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.14.i214.i.i.i = load i64, ptr %sunkaddr233.i.i, align 8
+B2034.i.i.i:                                      ; preds = %B1022.i56.i.i.i, %B1676.endif.i.i.i, %B1950.i.i.i
+  %.926.i.i.i = add nsw i64 %.21.i, 200
+  %.927.i.i.i = inttoptr i64 %.926.i.i.i to ptr
+  %.928.i.i.i = load i64, ptr %.927.i.i.i, align 8
+  %.929.i.i.i = inttoptr i64 %.928.i.i.i to ptr
+  %.930.i.i.i = load i64, ptr %.929.i.i.i, align 8
+  %.931.not.i.i.i = icmp eq i64 %.930.i.i.i, 0
+  br i1 %.931.not.i.i.i, label %B194.else.if.i.i, label %B2120.i.i.i
+
+B2120.i.i.i:                                      ; preds = %B2034.i.i.i
+  %.937.i.i.i = add nsw i64 %.21.i, 56
+  %.938.i.i.i = inttoptr i64 %.937.i.i.i to ptr
+  %.939.i.i.i = load i64, ptr %.938.i.i.i, align 8
+  %.942.i.i.i = add nsw i64 %.21.i, 208
+  %.943.i.i.i = inttoptr i64 %.942.i.i.i to ptr
+  %.944.i.i.i = load i64, ptr %.943.i.i.i, align 8
+  %.945.i.i.i = inttoptr i64 %.939.i.i.i to ptr
+  %.946.i.i.i = tail call i64 %.945.i.i.i(i64 %.944.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.951.i.i.i = icmp eq i64 %.946.i.i.i, 0
+  br i1 %.951.i.i.i, label %B2386.i.i.i, label %B2280.i.i.i
+
+B2280.i.i.i:                                      ; preds = %B2120.i.i.i
+  %.967.i.i.i = add nsw i64 %.21.i, 48
+  %.968.i.i.i = inttoptr i64 %.967.i.i.i to ptr
+  %.969.i.i.i = load i64, ptr %.968.i.i.i, align 8
+  %.971.i.i.i = inttoptr i64 %.969.i.i.i to ptr
+  %.972.i.i.i = tail call i64 %.971.i.i.i(i64 %.946.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B194.else.if.i.i
+
+B2386.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B2120.i.i.i, %B1602.i.i.i
+  %sunkaddr239.i.i = getelementptr i8, ptr %.20.i, i64 32
+  %.14.i214.i.i.i = load i64, ptr %sunkaddr239.i.i, align 8
   %.9646.not.i.i.i.i = icmp slt i64 %.14.i214.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2034.i.i.i
-  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr156.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2386.i.i.i
+  %sunkaddr234.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr234.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
@@ -21907,7 +21937,7 @@ B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr228.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
   %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
@@ -21924,24 +21954,24 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
-  %.189262264.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %46 = shl i64 %.189262264.epil.init.i.i.i, 3
+  %.189284286.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %46 = shl i64 %.189284286.epil.init.i.i.i, 3
   %47 = add nsw i64 %46, %.93.i.i.i
   %48 = add nsw i64 %46, %.61.i.i3.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv339.i.i.i = phi i64 [ %lsr.iv.next340.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv337.i.i.i = phi i64 [ %lsr.iv.next338.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
-  %lsr.iv335.i.i.i = phi i64 [ %lsr.iv.next336.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv335.i.i.i to ptr
+  %lsr.iv335.i.i.i = phi i64 [ %lsr.iv.next336.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv333.i.i.i = phi i64 [ %lsr.iv.next334.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
+  %lsr.iv331.i.i.i = phi i64 [ %lsr.iv.next332.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv331.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv337.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv333.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
-  %lsr.iv.next336.i.i.i = add i64 %lsr.iv335.i.i.i, 8
-  %lsr.iv.next338.i.i.i = add i64 %lsr.iv337.i.i.i, 8
-  %lsr.iv.next340.i.i.i = add nsw i64 %lsr.iv339.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next340.i.i.i, 0
+  %lsr.iv.next332.i.i.i = add i64 %lsr.iv331.i.i.i, 8
+  %lsr.iv.next334.i.i.i = add i64 %lsr.iv333.i.i.i, 8
+  %lsr.iv.next336.i.i.i = add nsw i64 %lsr.iv335.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next336.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
@@ -21964,31 +21994,31 @@ B812.endif.i.i.i:                                 ; preds = %B714.i.i.i, %B364.e
   %.448.i.i.i = add nsw i64 %.13.i, 32
   %.449.i.i.i = inttoptr i64 %.448.i.i.i to ptr
   %.450.i.i.i = load i64, ptr %.449.i.i.i, align 8
-  %sunkaddr422.i.i.i = getelementptr i8, ptr %.20.i, i64 72
-  %.463.i.i.i = load i64, ptr %sunkaddr422.i.i.i, align 8
+  %sunkaddr418.i.i.i = getelementptr i8, ptr %.20.i, i64 72
+  %.463.i.i.i = load i64, ptr %sunkaddr418.i.i.i, align 8
   %.464.i.i.i = sub i64 %.463.i.i.i, %.450.i.i.i
-  %.551279.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
-  br i1 %.551279.not.i.i.i, label %B1614.i.i.i, label %B1126.lr.ph.i.i.i
+  %.551301.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
+  br i1 %.551301.not.i.i.i, label %B1616.i.i.i, label %B1126.lr.ph.i.i.i
 
 B1126.lr.ph.i.i.i:                                ; preds = %B812.endif.i.i.i
   %.453.i.i.i = add nsw i64 %.13.i, 40
   %.454.i.i.i = inttoptr i64 %.453.i.i.i to ptr
   %.455.i.i.i = load i64, ptr %.454.i.i.i, align 8
-  %sunkaddr155.i = getelementptr i8, ptr %.20.i, i64 24
-  %sunkaddr156.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr156.i, i64 40
-  %sunkaddr159.i = getelementptr i8, ptr %sunkaddr156.i, i64 192
-  %sunkaddr161.i = getelementptr i8, ptr %sunkaddr156.i, i64 176
-  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr156.i, i64 168
-  %sunkaddr165.i = getelementptr i8, ptr %sunkaddr156.i, i64 136
-  %sunkaddr170.i = getelementptr i8, ptr %sunkaddr156.i, i64 16
-  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr156.i, i64 184
+  %sunkaddr162.i = getelementptr i8, ptr %.20.i, i64 24
+  %sunkaddr163.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr164.i = getelementptr i8, ptr %sunkaddr163.i, i64 40
+  %sunkaddr166.i = getelementptr i8, ptr %sunkaddr163.i, i64 192
+  %sunkaddr168.i = getelementptr i8, ptr %sunkaddr163.i, i64 176
+  %sunkaddr170.i = getelementptr i8, ptr %sunkaddr163.i, i64 168
+  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr163.i, i64 136
+  %sunkaddr177.i = getelementptr i8, ptr %sunkaddr163.i, i64 16
+  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr163.i, i64 184
   br label %B1126.outer.i.i.i
 
 B1126.outer.i.i.i:                                ; preds = %B1126.lr.ph.i.i.i, %B1518.thread.i.i.i
-  %.816.not.i.i.i = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1126.lr.ph.i.i.i ]
-  %spec.1.2.0282.ph.i.i.i = phi i64 [ %.797254.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1126.lr.ph.i.i.i ]
-  %.557277280.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1126.lr.ph.i.i.i ]
+  %50 = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1126.lr.ph.i.i.i ]
+  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.797252.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1126.lr.ph.i.i.i ]
+  %.557299302.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1126.lr.ph.i.i.i ]
   br label %B1126.i.i.i
 
 B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
@@ -21996,16 +22026,16 @@ B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434
   %.741.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
   br i1 %.741.i.i.i, label %B1518.thread.i.i.i, label %B1518.i.i.i
 
-B1674.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1674.i.i.i
-  %.875.i.i.i = add nsw i64 %.21.i, 72
-  %.878.i.i.i = inttoptr i64 %.875.i.i.i to ptr
+B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1676.i.i.i
+  %.877.i.i.i = add nsw i64 %.21.i, 72
+  %.878.i.i.i = inttoptr i64 %.877.i.i.i to ptr
   %.879.i.i.i = load i64, ptr %.878.i.i.i, align 8
   %.880.i.i.i = inttoptr i64 %.879.i.i.i to ptr
-  %.881.i.i.i = tail call i64 %.880.i.i.i(i64 %.833.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B194.else.if.i.i
+  %.881.i.i.i = tail call i64 %.880.i.i.i(i64 %.837.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2034.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2034.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2034.i.i.i ], [ 0, %B234.i.i.i.i ]
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i27.i.i = add nsw i64 %.21.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
@@ -22013,9 +22043,9 @@ B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6
   br i1 %.16.i.i14.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B494.i.i
-  %sunkaddr236.i.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr237.i.i = getelementptr i8, ptr %sunkaddr236.i.i, i64 160
-  store i64 0, ptr %sunkaddr237.i.i, align 8
+  %sunkaddr242.i.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
+  store i64 0, ptr %sunkaddr243.i.i, align 8
   br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
@@ -22031,12 +22061,12 @@ B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B1022.i56.i.i.i, %B1674.endif.i.i.i, %B1948.i.i.i
-  %sunkaddr239.i.i = getelementptr i8, ptr %.20.i, i64 112
-  %.164.i.i = load i64, ptr %sunkaddr239.i.i, align 8
+B194.else.if.i.i:                                 ; preds = %B2280.i.i.i, %B2034.i.i.i
+  %sunkaddr245.i.i = getelementptr i8, ptr %.20.i, i64 112
+  %.164.i.i = load i64, ptr %sunkaddr245.i.i, align 8
   %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
-  %sunkaddr241.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.21.i.i6.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %sunkaddr247.i.i = getelementptr i8, ptr %.20.i, i64 32
+  %.21.i.i6.i = load i64, ptr %sunkaddr247.i.i, align 8
   %.10352.not.i.i.i = icmp slt i64 %.21.i.i6.i, 1
   br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
 
@@ -22044,8 +22074,8 @@ B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
   %.12.i.i.i = add nsw i64 %.13.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
   %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr229.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr229.i, i64 24
+  %sunkaddr236.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr236.i, i64 24
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
@@ -22059,7 +22089,7 @@ B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.l
   br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr230.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr237.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -22080,7 +22110,7 @@ B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   br i1 %exitcond.not.i.i9.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
 
 B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
-  %.210.pre.i.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %.210.pre.i.i = load i64, ptr %sunkaddr247.i.i, align 8
   br label %B194.endif.endif.i.i
 
 B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
@@ -22097,8 +22127,8 @@ B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.lo
   br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
-  %sunkaddr233.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr234.i = getelementptr i8, ptr %sunkaddr233.i, i64 32
+  %sunkaddr240.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr240.i, i64 32
   br label %B56.i.i.i
 
 B56.i.i.i:                                        ; preds = %B483.i.i.i, %B56.i.i.preheader.i
@@ -22120,33 +22150,33 @@ B112.i.i.i:                                       ; preds = %B56.i.i.i
   br label %B483.i.i.i
 
 B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
-  %lsr.iv.i = phi i64 [ %68, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
+  %lsr.iv.i = phi i64 [ %69, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
   %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
-  %50 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
-  %51 = add i64 %50, 24
-  %52 = add i64 %69, %lsr.iv.i18.i.i
-  %53 = add i64 %52, 8
-  %.319.i.i.i = inttoptr i64 %53 to ptr
+  %51 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
+  %52 = add i64 %51, 24
+  %53 = add i64 %70, %lsr.iv.i18.i.i
+  %54 = add i64 %53, 8
+  %.319.i.i.i = inttoptr i64 %54 to ptr
   %.320.i.i.i = load i64, ptr %.319.i.i.i, align 8
-  %.321.i.i.i = inttoptr i64 %51 to ptr
+  %.321.i.i.i = inttoptr i64 %52 to ptr
   store i64 %.320.i.i.i, ptr %.321.i.i.i, align 8
-  %54 = add i64 %50, 32
-  %55 = add i64 %52, 16
-  %.319.1.i.i.i = inttoptr i64 %55 to ptr
+  %55 = add i64 %51, 32
+  %56 = add i64 %53, 16
+  %.319.1.i.i.i = inttoptr i64 %56 to ptr
   %.320.1.i.i.i = load i64, ptr %.319.1.i.i.i, align 8
-  %.321.1.i.i.i = inttoptr i64 %54 to ptr
+  %.321.1.i.i.i = inttoptr i64 %55 to ptr
   store i64 %.320.1.i.i.i, ptr %.321.1.i.i.i, align 8
-  %56 = add i64 %50, 40
-  %57 = add i64 %52, 24
-  %.319.2.i.i.i = inttoptr i64 %57 to ptr
+  %57 = add i64 %51, 40
+  %58 = add i64 %53, 24
+  %.319.2.i.i.i = inttoptr i64 %58 to ptr
   %.320.2.i.i.i = load i64, ptr %.319.2.i.i.i, align 8
-  %.321.2.i.i.i = inttoptr i64 %56 to ptr
+  %.321.2.i.i.i = inttoptr i64 %57 to ptr
   store i64 %.320.2.i.i.i, ptr %.321.2.i.i.i, align 8
-  %58 = add i64 %50, 48
-  %59 = add i64 %52, 32
-  %.319.3.i.i.i = inttoptr i64 %59 to ptr
+  %59 = add i64 %51, 48
+  %60 = add i64 %53, 32
+  %.319.3.i.i.i = inttoptr i64 %60 to ptr
   %.320.3.i.i.i = load i64, ptr %.319.3.i.i.i, align 8
-  %.321.3.i.i.i = inttoptr i64 %58 to ptr
+  %.321.3.i.i.i = inttoptr i64 %59 to ptr
   store i64 %.320.3.i.i.i, ptr %.321.3.i.i.i, align 8
   %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
@@ -22160,18 +22190,18 @@ B483.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
 
 B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B483.loopexit.unr-lcssa.i.i.i
   %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
-  %60 = add i64 %top.4.0124.i.i.i, 8
-  %61 = shl i64 %.280106108.epil.init.i.i.i, 3
-  %62 = add i64 %60, %.pre87.i.i
-  %63 = add i64 %62, %61
-  %64 = add i64 %.183.i15.i.i, 24
-  %65 = add i64 %64, %61
+  %61 = add i64 %top.4.0124.i.i.i, 8
+  %62 = shl i64 %.280106108.epil.init.i.i.i, 3
+  %63 = add i64 %61, %.pre89.i.i
+  %64 = add i64 %63, %62
+  %65 = add i64 %.183.i15.i.i, 24
+  %66 = add i64 %65, %62
   br label %B346.epil.i.i.i
 
 B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
   %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %65, %B346.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i12.i = phi i64 [ %lsr.iv.next4.i.i13.i, %B346.epil.i.i.i ], [ %63, %B346.epil.preheader.i.i.i ]
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %66, %B346.epil.preheader.i.i.i ]
+  %lsr.iv3.i.i12.i = phi i64 [ %lsr.iv.next4.i.i13.i, %B346.epil.i.i.i ], [ %64, %B346.epil.preheader.i.i.i ]
   %.319.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i12.i to ptr
   %.320.epil.i.i.i = load i64, ptr %.319.epil.i.i.i, align 8
   %.321.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
@@ -22193,7 +22223,7 @@ B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
-  %.181.i14.i.i = load i64, ptr %sunkaddr234.i, align 8
+  %.181.i14.i.i = load i64, ptr %sunkaddr241.i, align 8
   %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
   %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
@@ -22203,14 +22233,14 @@ B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
 
 B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
   %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
-  %66 = icmp samesign ugt i64 %.147.i12.i.i, -5
-  %.pre87.i.i = shl i64 %.147.i12.i.i, 3
-  br i1 %66, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
+  %67 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %.pre89.i.i = shl i64 %.147.i12.i.i, 3
+  br i1 %67, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
 
 B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
-  %67 = lshr i64 %.174.i.i.i, 2
-  %68 = mul nsw i64 %67, -4
-  %69 = add i64 %.pre87.i.i, %top.4.0124.i.i.i
+  %68 = lshr i64 %.174.i.i.i, 2
+  %69 = mul nsw i64 %68, -4
+  %70 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
 _ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
@@ -22262,7 +22292,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.182.i.i = add nsw i64 %.170.i.i, 8
   %.185.i.i = inttoptr i64 %.182.i.i to ptr
   %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr154.i, align 8
+  %.191.i.i = load i64, ptr %sunkaddr161.i, align 8
   %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
   br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B194.i
 
@@ -22280,7 +22310,7 @@ B356.i.i:                                         ; preds = %B152.i.i
   %.15.i.i.i = add nsw i64 %.170.i.i, 8
   %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
   %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr155.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr162.i, align 8
   %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
   br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B194.i
 
@@ -22354,8 +22384,8 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.11.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr155.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr154.i = getelementptr i8, ptr %sunkaddr155.i, i64 8
+  %sunkaddr162.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr161.i = getelementptr i8, ptr %sunkaddr162.i, i64 8
   br label %B152.i.i
 
 B194.i:                                           ; preds = %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %0
@@ -22398,7 +22428,7 @@ B232.i.i.i:                                       ; preds = %B336.i
   br i1 %.45.i.i2.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre78.i = inttoptr i64 %.19.i to ptr
+  %.pre81.i = inttoptr i64 %.19.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
@@ -22427,7 +22457,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre78.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre81.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -22459,8 +22489,8 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
   %.99.i.i.i = add nsw i64 %.11.i, 72
   %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
-  %.183263.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
-  br i1 %.183263.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
+  %.183285.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183285.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
@@ -22473,10 +22503,10 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv150.i = phi i64 [ %lsr.iv.next151.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv342.i.i.i = phi i64 [ %lsr.iv.next343.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv342.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv342.i.i.i, %.93.i.i.i
+  %lsr.iv157.i = phi i64 [ %lsr.iv.next158.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv338.i.i.i = phi i64 [ %lsr.iv.next339.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv338.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv338.i.i.i, %.93.i.i.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
   %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
   %.229.i.i.i = inttoptr i64 %5 to ptr
@@ -22499,19 +22529,19 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next343.i.i.i = add nuw i64 %lsr.iv342.i.i.i, 32
-  %lsr.iv.next151.i = add nsw i64 %lsr.iv150.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next151.i, 0
+  %lsr.iv.next339.i.i.i = add nuw i64 %lsr.iv338.i.i.i, 32
+  %lsr.iv.next158.i = add nsw i64 %lsr.iv157.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next158.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B714.i.i.i
-  %lsr.iv148.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B714.i.i.i ]
-  %lsr.iv332.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next333.i.i.i, %B714.i.i.i ]
-  %lsr.iv330.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next331.i.i.i, %B714.i.i.i ]
-  %spec.3.0272.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv332.i.i.i to ptr
+  %lsr.iv155.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B714.i.i.i ]
+  %lsr.iv328.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next329.i.i.i, %B714.i.i.i ]
+  %lsr.iv326.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next327.i.i.i, %B714.i.i.i ]
+  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv328.i.i.i to ptr
   %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.391.i.i.i = inttoptr i64 %spec.3.0272.i.i.i to ptr
+  %.391.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
   %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
   %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
   %.402.i.i.i = add nsw i64 %.380.i.i.i, 16
@@ -22524,36 +22554,36 @@ B680.i.i.i:                                       ; preds = %B534.i.i.i
 
 B714.i.i.i:                                       ; preds = %B680.i.i.i, %B534.i.i.i
   %"$phi714.4.2.1.i.i.i" = phi i64 [ %.414.i.i.i, %B680.i.i.i ], [ %.402.i.i.i, %B534.i.i.i ]
-  %.420.i.i.i = inttoptr i64 %lsr.iv330.i.i.i to ptr
+  %.420.i.i.i = inttoptr i64 %lsr.iv326.i.i.i to ptr
   store i64 %"$phi714.4.2.1.i.i.i", ptr %.420.i.i.i, align 8
-  %.430.i.i.i = add nsw i64 %spec.3.0272.i.i.i, 24
+  %.430.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
   %.431.i.i.i = inttoptr i64 %.430.i.i.i to ptr
   %.432.i.i.i = load i64, ptr %.431.i.i.i, align 8
   %.433.i.i.i = shl i64 %.432.i.i.i, 3
-  %.434.i.i.i = add i64 %spec.3.0272.i.i.i, 32
+  %.434.i.i.i = add i64 %spec.3.0294.i.i.i, 32
   %.436.i.i.i = add i64 %.434.i.i.i, %.433.i.i.i
-  %lsr.iv.next331.i.i.i = add i64 %lsr.iv330.i.i.i, 8
-  %lsr.iv.next333.i.i.i = add i64 %lsr.iv332.i.i.i, 8
-  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv148.i, i64 1)
+  %lsr.iv.next327.i.i.i = add i64 %lsr.iv326.i.i.i, 8
+  %lsr.iv.next329.i.i.i = add i64 %lsr.iv328.i.i.i, 8
+  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv155.i, i64 1)
   %math.i = extractvalue { i64, i1 } %13, 0
   %ov.i = extractvalue { i64, i1 } %13, 1
   br i1 %ov.i, label %B812.endif.i.i.i, label %B534.i.i.i
 
 B1012.i.i.i:                                      ; preds = %B1012.outer.i.i.i, %B1518.i.i.i
-  %spec.1.2.0282.i.i.i = phi i64 [ %.798.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0282.ph.i.i.i, %B1012.outer.i.i.i ]
-  %.557277280.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557277280.ph.i.i.i, %B1012.outer.i.i.i ]
-  %.564.i.i.i = add nuw nsw i64 %.557277280.i.i.i, 1
-  %.594.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 24
+  %spec.1.2.0304.i.i.i = phi i64 [ %.798.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1012.outer.i.i.i ]
+  %.557299302.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557299302.ph.i.i.i, %B1012.outer.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557299302.i.i.i, 1
+  %.594.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
   %.595.i.i.i = inttoptr i64 %.594.i.i.i to ptr
   %.596.i.i.i = load i64, ptr %.595.i.i.i, align 8
   br i1 %54, label %B1126.i.i.i, label %B1012.B1224_crit_edge.i.i.i
 
 B1012.B1224_crit_edge.i.i.i:                      ; preds = %B1012.i.i.i
-  %14 = add i64 %.557277280.i.i.i, %.28.i
+  %14 = add i64 %.557299302.i.i.i, %.28.i
   %15 = shl i64 %14, 3
   %.pre.i = add i64 %15, %a1
-  %.pre76.i = inttoptr i64 %.pre.i to ptr
-  %made.4.1.i.i.pre.i = load i64, ptr %.pre76.i, align 8
+  %.pre79.i = inttoptr i64 %.pre.i to ptr
+  %made.4.1.i.i.pre.i = load i64, ptr %.pre79.i, align 8
   br label %B1224.i.i.i
 
 B1126.i.i.i:                                      ; preds = %B1012.i.i.i
@@ -22561,7 +22591,7 @@ B1126.i.i.i:                                      ; preds = %B1012.i.i.i
   br i1 %.624.i.i.i, label %B172.preheader.i.i.i.i, label %B1332.i.i.i
 
 B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr159.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr166.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.596.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -22575,7 +22605,7 @@ B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
   br i1 %lcmp.mod.not.i.i.i.i, label %B172.prol.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
 
 B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.i.i, %B172.prol.i.i.i.i
-  %lsr.iv328.i.i.i = phi i64 [ %lsr.iv.next329.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
+  %lsr.iv324.i.i.i = phi i64 [ %lsr.iv.next325.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
   %spec.3.0127.prol.i.i.i.i = phi i64 [ %.178.prol.i.i.i.i, %B172.prol.i.i.i.i ], [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ]
   %.172.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
   %.173.prol.i.i.i.i = inttoptr i64 %.172.prol.i.i.i.i to ptr
@@ -22583,8 +22613,8 @@ B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.
   %.175.prol.i.i.i.i = shl i64 %.174.prol.i.i.i.i, 3
   %.176.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
   %.178.prol.i.i.i.i = add i64 %.176.prol.i.i.i.i, %.175.prol.i.i.i.i
-  %lsr.iv.next329.i.i.i = add nsw i64 %lsr.iv328.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next329.i.i.i, 0
+  %lsr.iv.next325.i.i.i = add nsw i64 %lsr.iv324.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next325.i.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
 
 B172.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B172.prol.i.i.i.i
@@ -22689,42 +22719,42 @@ B1224.i.i.i:                                      ; preds = %B630.i.i.i.i, %B314
   br i1 %.678.not.i.i.i, label %B1332.i.i.i, label %B1236.i.i.i
 
 B1236.i.i.i:                                      ; preds = %B1224.i.i.i
-  %.694.i.i.i = load i64, ptr %sunkaddr161.i, align 8
+  %.694.i.i.i = load i64, ptr %sunkaddr168.i, align 8
   %.696.i.i.i = inttoptr i64 %.694.i.i.i to ptr
   %.697.i.i.i = tail call i64 %.696.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre244.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
-  %.pre245.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
-  %.pre77.i = inttoptr i64 %.pre244.i.i.i to ptr
+  %.pre242.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
+  %.pre243.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
+  %.pre80.i = inttoptr i64 %.pre242.i.i.i to ptr
   br label %B1518.i.i.i
 
 B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B1224.i.i.i, %B1126.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0282.i.i.i to ptr
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0304.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 8
   %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
   %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0282.i.i.i, 32
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0282.i.i.i, 40
+  %.30.i3.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
 B216.i.i.i.i:                                     ; preds = %B1332.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
+  %.65.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr165.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr167.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr172.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr169.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr176.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1332.endif.i.i.i
@@ -22732,11 +22762,11 @@ B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
 B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1332.i.i.i
   %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
   %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr161.i, align 8
+  %.118.i.i.i.i = load i64, ptr %sunkaddr168.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr160.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr167.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
@@ -22747,15 +22777,15 @@ B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   br i1 %.154.i.i.i.i, label %B1332.endif.thread.i.i.i, label %B1332.endif.thread228.i.i.i
 
 B1332.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr176.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr167.i, align 8
+  %.160.i.i.i.i = load i64, ptr %sunkaddr183.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1518.thread.i.i.i
 
 B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr161.i, align 8
+  %.185.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr168.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.196.i.i.i.i = add nsw i64 %.138.i.i.i.i, 88
@@ -22769,14 +22799,14 @@ B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
   br label %B1518.i.i.i
 
 B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, %B1332.endif.thread228.i.i.i, %B1236.i.i.i
-  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre77.i, %B1236.i.i.i ]
-  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre245.i.i.i, %B1236.i.i.i ]
+  %.pre240.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre80.i, %B1236.i.i.i ]
+  %.pre241.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre243.i.i.i, %B1236.i.i.i ]
   %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1332.endif.i.i.i ], [ %.138.i.i.i.i, %B1332.endif.thread228.i.i.i ], [ %made.4.1.i.i.i, %B1236.i.i.i ]
-  %.755238.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
-  %.757239.i.i.i = add nsw i64 %.755238.i.i.i, %.85.i.i5.i
-  %.759240.i.i.i = inttoptr i64 %.757239.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.759240.i.i.i, align 8
-  %.766.i.i.i = add nsw i64 %.464.i.i.i, %.557277280.i.i.i
+  %.755256.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
+  %.757257.i.i.i = add nsw i64 %.755256.i.i.i, %.85.i.i5.i
+  %.759258.i.i.i = inttoptr i64 %.757257.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.759258.i.i.i, align 8
+  %.766.i.i.i = add nsw i64 %.464.i.i.i, %.557299302.i.i.i
   %.769.i.i.i = shl nsw i64 %.766.i.i.i, 3
   %.771.i.i.i = add nsw i64 %.769.i.i.i, %.61.i.i3.i
   %.773.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, 16
@@ -22784,68 +22814,68 @@ B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, 
   %.777.i.i.i = load i64, ptr %.776.i.i.i, align 8
   %.759.i.i.i = inttoptr i64 %.771.i.i.i to ptr
   store i64 %.777.i.i.i, ptr %.759.i.i.i, align 8
-  %.794.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.794.i.i.i = load i64, ptr %.pre240.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.795.i.i.i = shl i64 %.794.i.i.i, 3
-  %.798.i.i.i = add i64 %.795.i.i.i, %.pre243.pre-phi.i.i.i
-  %exitcond288.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond288.not.i.i.i, label %B1602.i.i.i, label %B1012.i.i.i
+  %.798.i.i.i = add i64 %.795.i.i.i, %.pre241.pre-phi.i.i.i
+  %exitcond310.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond310.not.i.i.i, label %B1602.i.i.i, label %B1012.i.i.i
 
 B1518.thread.i.i.i:                               ; preds = %B1332.endif.i.i.i, %B1332.endif.thread.i.i.i
-  %.755.i.i.i = shl nsw i64 %.557277280.i.i.i, 3
+  %.755.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
   %.757.i.i.i = add nsw i64 %.755.i.i.i, %.85.i.i5.i
-  %.759252.i.i.i = inttoptr i64 %.757.i.i.i to ptr
-  store i64 0, ptr %.759252.i.i.i, align 8
-  %.794253.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.795254.i.i.i = shl i64 %.794253.i.i.i, 3
-  %.798255.i.i.i = add i64 %.795254.i.i.i, %.30.i3.i.i.i
-  %exitcond288.not256.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond288.not256.i.i.i, label %B2034.i.i.i, label %B1012.outer.i.i.i
+  %.759250.i.i.i = inttoptr i64 %.757.i.i.i to ptr
+  store i64 0, ptr %.759250.i.i.i, align 8
+  %.794251.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.795252.i.i.i = shl i64 %.794251.i.i.i, 3
+  %.798253.i.i.i = add i64 %.795252.i.i.i, %.30.i3.i.i.i
+  %exitcond310.not254.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
+  br i1 %exitcond310.not254.i.i.i, label %B2386.i.i.i, label %B1012.outer.i.i.i
 
 B1602.i.i.i:                                      ; preds = %B1518.i.i.i
-  br i1 %.817.not.i.i.i, label %B2034.i.i.i, label %B1614.i.i.i
+  br i1 %55, label %B2386.i.i.i, label %B1616.i.i.i
 
-B1614.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
-  %.823.i.i.i = add nsw i64 %.11.i, 88
-  %.824.i.i.i = inttoptr i64 %.823.i.i.i to ptr
-  %.825.i.i.i = load i64, ptr %.824.i.i.i, align 8
-  %.826.not.i.i.i = icmp eq i64 %.825.i.i.i, 0
-  br i1 %.826.not.i.i.i, label %B1948.i.i.i, label %B1674.i.i.i
+B1616.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
+  %.827.i.i.i = add nsw i64 %.11.i, 88
+  %.828.i.i.i = inttoptr i64 %.827.i.i.i to ptr
+  %.829.i.i.i = load i64, ptr %.828.i.i.i, align 8
+  %.830.not.i.i.i = icmp eq i64 %.829.i.i.i, 0
+  br i1 %.830.not.i.i.i, label %B1950.i.i.i, label %B1676.i.i.i
 
-B1674.i.i.i:                                      ; preds = %B1614.i.i.i
-  %.830.i.i.i = add nsw i64 %.19.i, 64
-  %.831.i.i.i = inttoptr i64 %.830.i.i.i to ptr
-  %.832.i.i.i = load i64, ptr %.831.i.i.i, align 8
-  %.833.i.i.i = inttoptr i64 %.832.i.i.i to ptr
-  %.834.i.i.i = tail call i64 %.833.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.838.i.i.i = add nsw i64 %.11.i, 48
-  %.841.i.i.i = inttoptr i64 %.838.i.i.i to ptr
-  %.842.i.i.i = load i64, ptr %.841.i.i.i, align 8
-  %.14.i5.i.i.i = inttoptr i64 %.842.i.i.i to ptr
+B1676.i.i.i:                                      ; preds = %B1616.i.i.i
+  %.834.i.i.i = add nsw i64 %.19.i, 64
+  %.835.i.i.i = inttoptr i64 %.834.i.i.i to ptr
+  %.836.i.i.i = load i64, ptr %.835.i.i.i, align 8
+  %.837.i.i.i = inttoptr i64 %.836.i.i.i to ptr
+  %.838.i.i.i = tail call i64 %.837.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.842.i.i.i = add nsw i64 %.11.i, 48
+  %.843.i.i.i = inttoptr i64 %.842.i.i.i to ptr
+  %.844.i.i.i = load i64, ptr %.843.i.i.i, align 8
+  %.14.i5.i.i.i = inttoptr i64 %.844.i.i.i to ptr
   %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
-  %.16.i.i.i.i = add nsw i64 %.842.i.i.i, 8
+  %.16.i.i.i.i = add nsw i64 %.844.i.i.i, 8
   %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
   %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
-  %.19.i9.i.i.i = add nsw i64 %.842.i.i.i, 16
+  %.19.i9.i.i.i = add nsw i64 %.844.i.i.i, 16
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
   %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.11487.not.i.i.i.i, label %B1674.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  br i1 %.11487.not.i.i.i.i, label %B1676.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
-B150.lr.ph.i.i.i.i:                               ; preds = %B1674.i.i.i
-  %.28.i11.i.i.i = add nsw i64 %.842.i.i.i, 24
-  %sunkaddr183.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr184.i = getelementptr i8, ptr %sunkaddr183.i, i64 120
+B150.lr.ph.i.i.i.i:                               ; preds = %B1676.i.i.i
+  %.28.i11.i.i.i = add nsw i64 %.844.i.i.i, 24
+  %sunkaddr190.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr190.i, i64 120
   %19 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr186.i = getelementptr i8, ptr %19, i64 8
-  %sunkaddr188.i = getelementptr i8, ptr %19, i64 16
-  %sunkaddr190.i = getelementptr i8, ptr %19, i64 24
-  %sunkaddr192.i = getelementptr i8, ptr %19, i64 32
-  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr183.i, i64 104
-  %sunkaddr196.i = getelementptr i8, ptr %19, i64 40
-  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr183.i, i64 112
-  %sunkaddr200.i = getelementptr i8, ptr %19, i64 48
-  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr183.i, i64 96
-  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr183.i, i64 128
+  %sunkaddr193.i = getelementptr i8, ptr %19, i64 8
+  %sunkaddr195.i = getelementptr i8, ptr %19, i64 16
+  %sunkaddr197.i = getelementptr i8, ptr %19, i64 24
+  %sunkaddr199.i = getelementptr i8, ptr %19, i64 32
+  %sunkaddr201.i = getelementptr i8, ptr %sunkaddr190.i, i64 104
+  %sunkaddr203.i = getelementptr i8, ptr %19, i64 40
+  %sunkaddr205.i = getelementptr i8, ptr %sunkaddr190.i, i64 112
+  %sunkaddr207.i = getelementptr i8, ptr %19, i64 48
+  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr190.i, i64 96
+  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr190.i, i64 128
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
@@ -22869,7 +22899,7 @@ B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B15
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr184.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr191.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -22912,7 +22942,7 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv145.i = phi i64 [ %lsr.iv.next146.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv152.i = phi i64 [ %lsr.iv.next153.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
   %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %27, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
@@ -22941,8 +22971,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %26 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %26 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next146.i = add i64 %lsr.iv145.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next146.i, 0
+  %lsr.iv.next153.i = add i64 %lsr.iv152.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next153.i, 0
   %27 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %28 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -23043,57 +23073,57 @@ B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.
   %.350.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
   %.354.i17.i.i.i = add nsw i64 %.350.i.i.i.i, %.202.i.i.i.i
   %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1674.endif.i.i.i
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1676.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i.i.i.i, ptr %19, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr186.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr188.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr190.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr192.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr196.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr200.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr184.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr193.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr195.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr197.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr199.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr203.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr205.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr207.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr191.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr211.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
-B1948.i.i.i:                                      ; preds = %B1614.i.i.i
+B1950.i.i.i:                                      ; preds = %B1616.i.i.i
   %.887.i.i.i = add nsw i64 %.11.i, 48
-  %.890.i.i.i = inttoptr i64 %.887.i.i.i to ptr
-  %.891.i.i.i = load i64, ptr %.890.i.i.i, align 8
-  %.14.i20.i.i.i = inttoptr i64 %.891.i.i.i to ptr
+  %.888.i.i.i = inttoptr i64 %.887.i.i.i to ptr
+  %.889.i.i.i = load i64, ptr %.888.i.i.i, align 8
+  %.14.i20.i.i.i = inttoptr i64 %.889.i.i.i to ptr
   %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
-  %.16.i22.i.i.i = add nsw i64 %.891.i.i.i, 8
+  %.16.i22.i.i.i = add nsw i64 %.889.i.i.i, 8
   %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
   %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
-  %.19.i25.i.i.i = add nsw i64 %.891.i.i.i, 16
+  %.19.i25.i.i.i = add nsw i64 %.889.i.i.i, 16
   %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
   %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
   %.11487.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.11487.not.i28.i.i.i, label %B194.else.if.i.i, label %B150.lr.ph.i29.i.i.i
+  br i1 %.11487.not.i28.i.i.i, label %B2034.i.i.i, label %B150.lr.ph.i29.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B1948.i.i.i
-  %.28.i30.i.i.i = add nsw i64 %.891.i.i.i, 24
-  %sunkaddr207.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr207.i, i64 120
+B150.lr.ph.i29.i.i.i:                             ; preds = %B1950.i.i.i
+  %.28.i30.i.i.i = add nsw i64 %.889.i.i.i, 24
+  %sunkaddr214.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr214.i, i64 120
   %34 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr210.i = getelementptr i8, ptr %34, i64 8
-  %sunkaddr212.i = getelementptr i8, ptr %34, i64 16
-  %sunkaddr214.i = getelementptr i8, ptr %34, i64 24
-  %sunkaddr216.i = getelementptr i8, ptr %34, i64 32
-  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr207.i, i64 104
-  %sunkaddr220.i = getelementptr i8, ptr %34, i64 40
-  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr207.i, i64 112
-  %sunkaddr224.i = getelementptr i8, ptr %34, i64 48
-  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr207.i, i64 96
-  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr207.i, i64 128
+  %sunkaddr217.i = getelementptr i8, ptr %34, i64 8
+  %sunkaddr219.i = getelementptr i8, ptr %34, i64 16
+  %sunkaddr221.i = getelementptr i8, ptr %34, i64 24
+  %sunkaddr223.i = getelementptr i8, ptr %34, i64 32
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr214.i, i64 104
+  %sunkaddr227.i = getelementptr i8, ptr %34, i64 40
+  %sunkaddr229.i = getelementptr i8, ptr %sunkaddr214.i, i64 112
+  %sunkaddr231.i = getelementptr i8, ptr %34, i64 48
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr214.i, i64 96
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr214.i, i64 128
   br label %B150.i31.i.i.i
 
 B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B150.lr.ph.i29.i.i.i
@@ -23117,7 +23147,7 @@ B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B
   br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
 
 B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr215.i, align 8
   %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
   br i1 %.215.i53.i.i.i, label %B398.endif.i180.i.i.i, label %B980.i54.i.i.i
 
@@ -23160,7 +23190,7 @@ B250.us.us.preheader.new.i.i128.i.i.i:            ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i130.i.i.i
 
 B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i
-  %lsr.iv143.i = phi i64 [ %lsr.iv.next144.i, %B250.us.us.i.i130.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i128.i.i.i ]
+  %lsr.iv150.i = phi i64 [ %lsr.iv.next151.i, %B250.us.us.i.i130.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i128.i.i.i ]
   %lsr.iv.i.i132.i.i.i = phi i64 [ %43, %B250.us.us.i.i130.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
   %at.5.2122.us.us.i.i133.i.i.i = phi i64 [ %42, %B250.us.us.i.i130.i.i.i ], [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
   %.335.us.us.i.i134.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i.i to ptr
@@ -23189,8 +23219,8 @@ B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i
   %41 = add i64 %lsr.iv.i.i132.i.i.i, 8
   %.348.us.us.1.i.i153.i.i.i = inttoptr i64 %41 to ptr
   store i64 %.347.us.us.1.i.i152.i.i.i, ptr %.348.us.us.1.i.i153.i.i.i, align 8
-  %lsr.iv.next144.i = add i64 %lsr.iv143.i, 2
-  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next144.i, 0
+  %lsr.iv.next151.i = add i64 %lsr.iv150.i, 2
+  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next151.i, 0
   %42 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 64
   %43 = add i64 %lsr.iv.i.i132.i.i.i, 16
   br i1 %niter.ncmp.1.i.i155.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, label %B250.us.us.i.i130.i.i.i
@@ -23291,34 +23321,64 @@ B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.
   %.350.i57.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
   %.354.i58.i.i.i = add nsw i64 %.350.i57.i.i.i, %.202.i47.i.i.i
   %.114.i59.i.i.i = icmp samesign ugt i64 %.1138389.i33.i.i.i, 1
-  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B194.else.if.i.i
+  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B2034.i.i.i
 
 B398.endif.i180.i.i.i:                            ; preds = %B336.i49.i.i.i
   store i64 %.202.i47.i.i.i, ptr %34, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr210.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr212.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr214.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr216.i, align 8
-  %.249.i191.i.i.i = load i64, ptr %sunkaddr218.i, align 8
-  store i64 %.249.i191.i.i.i, ptr %sunkaddr220.i, align 8
-  %.258.i196.i.i.i = load i64, ptr %sunkaddr222.i, align 8
-  store i64 %.258.i196.i.i.i, ptr %sunkaddr224.i, align 8
-  %.265.i201.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr217.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr219.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr221.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr223.i, align 8
+  %.249.i191.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  store i64 %.249.i191.i.i.i, ptr %sunkaddr227.i, align 8
+  %.258.i196.i.i.i = load i64, ptr %sunkaddr229.i, align 8
+  store i64 %.258.i196.i.i.i, ptr %sunkaddr231.i, align 8
+  %.265.i201.i.i.i = load i64, ptr %sunkaddr215.i, align 8
   %.17.i.i202.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i.i, i64 %.158.i40.i.i.i)
   %.19.i.i203.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i202.i.i.i)
-  %.304.i206.i.i.i = load i64, ptr %sunkaddr228.i, align 8
-  %.309.i209.i.i.i = load i64, ptr %sunkaddr230.i, align 8
+  %.304.i206.i.i.i = load i64, ptr %sunkaddr235.i, align 8
+  %.309.i209.i.i.i = load i64, ptr %sunkaddr237.i, align 8
   %.311.i210.i.i.i = inttoptr i64 %.304.i206.i.i.i to ptr
   %.312.i211.i.i.i = tail call i64 %.311.i210.i.i.i(i64 %.309.i209.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i203.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i56.i.i.i
 
-B2034.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B1602.i.i.i
-  %.14.i214.i.i.i = load i64, ptr %sunkaddr234.i, align 8
+B2034.i.i.i:                                      ; preds = %B1022.i56.i.i.i, %B1676.endif.i.i.i, %B1950.i.i.i
+  %.927.i.i.i = add nsw i64 %.19.i, 200
+  %.928.i.i.i = inttoptr i64 %.927.i.i.i to ptr
+  %.929.i.i.i = load i64, ptr %.928.i.i.i, align 8
+  %.930.i.i.i = inttoptr i64 %.929.i.i.i to ptr
+  %.931.i.i.i = load i64, ptr %.930.i.i.i, align 8
+  %.932.not.i.i.i = icmp eq i64 %.931.i.i.i, 0
+  br i1 %.932.not.i.i.i, label %B194.else.if.i.i, label %B2120.i.i.i
+
+B2120.i.i.i:                                      ; preds = %B2034.i.i.i
+  %.938.i.i.i = add nsw i64 %.19.i, 56
+  %.939.i.i.i = inttoptr i64 %.938.i.i.i to ptr
+  %.940.i.i.i = load i64, ptr %.939.i.i.i, align 8
+  %.943.i.i.i = add nsw i64 %.19.i, 208
+  %.944.i.i.i = inttoptr i64 %.943.i.i.i to ptr
+  %.945.i.i.i = load i64, ptr %.944.i.i.i, align 8
+  %.946.i.i.i = inttoptr i64 %.940.i.i.i to ptr
+  %.947.i.i.i = tail call i64 %.946.i.i.i(i64 %.945.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.952.i.i.i = icmp eq i64 %.947.i.i.i, 0
+  br i1 %.952.i.i.i, label %B2386.i.i.i, label %B2280.i.i.i
+
+B2280.i.i.i:                                      ; preds = %B2120.i.i.i
+  %.968.i.i.i = add nsw i64 %.19.i, 48
+  %.969.i.i.i = inttoptr i64 %.968.i.i.i to ptr
+  %.970.i.i.i = load i64, ptr %.969.i.i.i, align 8
+  %.972.i.i.i = inttoptr i64 %.970.i.i.i to ptr
+  %.973.i.i.i = tail call i64 %.972.i.i.i(i64 %.947.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B194.else.if.i.i
+
+B2386.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B2120.i.i.i, %B1602.i.i.i
+  %.14.i214.i.i.i = load i64, ptr %sunkaddr241.i, align 8
   %.9646.not.i.i.i.i = icmp slt i64 %.14.i214.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2034.i.i.i
-  %sunkaddr232.i = getelementptr i8, ptr %sunkaddr160.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2386.i.i.i
+  %sunkaddr238.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr238.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
@@ -23330,7 +23390,7 @@ B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr232.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr239.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
   %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
@@ -23347,24 +23407,24 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
-  %.189262264.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %49 = shl i64 %.189262264.epil.init.i.i.i, 3
+  %.189284286.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %49 = shl i64 %.189284286.epil.init.i.i.i, 3
   %50 = add nsw i64 %49, %.93.i.i.i
   %51 = add nsw i64 %49, %.61.i.i3.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv340.i.i.i = phi i64 [ %lsr.iv.next341.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv338.i.i.i = phi i64 [ %lsr.iv.next339.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
-  %lsr.iv336.i.i.i = phi i64 [ %lsr.iv.next337.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv336.i.i.i to ptr
+  %lsr.iv336.i.i.i = phi i64 [ %lsr.iv.next337.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv334.i.i.i = phi i64 [ %lsr.iv.next335.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
+  %lsr.iv332.i.i.i = phi i64 [ %lsr.iv.next333.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv332.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv338.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv334.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
-  %lsr.iv.next337.i.i.i = add i64 %lsr.iv336.i.i.i, 8
-  %lsr.iv.next339.i.i.i = add i64 %lsr.iv338.i.i.i, 8
-  %lsr.iv.next341.i.i.i = add nsw i64 %lsr.iv340.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next341.i.i.i, 0
+  %lsr.iv.next333.i.i.i = add i64 %lsr.iv332.i.i.i, 8
+  %lsr.iv.next335.i.i.i = add i64 %lsr.iv334.i.i.i, 8
+  %lsr.iv.next337.i.i.i = add nsw i64 %lsr.iv336.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next337.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
@@ -23385,13 +23445,13 @@ B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
   br label %B534.i.i.i
 
 B812.endif.i.i.i:                                 ; preds = %B714.i.i.i, %B364.endif.i.i.i
-  %sunkaddr234.i = getelementptr i8, ptr %.18.i, i64 32
-  %.450.i.i.i = load i64, ptr %sunkaddr234.i, align 8
-  %sunkaddr423.i.i.i = getelementptr i8, ptr %.18.i, i64 72
-  %.463.i.i.i = load i64, ptr %sunkaddr423.i.i.i, align 8
+  %sunkaddr241.i = getelementptr i8, ptr %.18.i, i64 32
+  %.450.i.i.i = load i64, ptr %sunkaddr241.i, align 8
+  %sunkaddr419.i.i.i = getelementptr i8, ptr %.18.i, i64 72
+  %.463.i.i.i = load i64, ptr %sunkaddr419.i.i.i, align 8
   %.464.i.i.i = sub i64 %.463.i.i.i, %.450.i.i.i
-  %.551279.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
-  br i1 %.551279.not.i.i.i, label %B1614.i.i.i, label %B1012.lr.ph.i.i.i
+  %.551301.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
+  br i1 %.551301.not.i.i.i, label %B1616.i.i.i, label %B1012.lr.ph.i.i.i
 
 B1012.lr.ph.i.i.i:                                ; preds = %B812.endif.i.i.i
   %.453.i.i.i = add nsw i64 %.11.i, 40
@@ -23399,21 +23459,21 @@ B1012.lr.ph.i.i.i:                                ; preds = %B812.endif.i.i.i
   %.455.i.i.i = load i64, ptr %.454.i.i.i, align 8
   %.91.i = sub i64 0, %a1
   %54 = icmp eq i64 %.89.i, %.91.i
-  %sunkaddr159.i = getelementptr i8, ptr %.18.i, i64 24
-  %sunkaddr160.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr161.i = getelementptr i8, ptr %sunkaddr160.i, i64 40
-  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr160.i, i64 192
-  %sunkaddr165.i = getelementptr i8, ptr %sunkaddr160.i, i64 176
-  %sunkaddr167.i = getelementptr i8, ptr %sunkaddr160.i, i64 168
-  %sunkaddr169.i = getelementptr i8, ptr %sunkaddr160.i, i64 136
-  %sunkaddr174.i = getelementptr i8, ptr %sunkaddr160.i, i64 16
-  %sunkaddr176.i = getelementptr i8, ptr %sunkaddr160.i, i64 184
+  %sunkaddr166.i = getelementptr i8, ptr %.18.i, i64 24
+  %sunkaddr167.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr168.i = getelementptr i8, ptr %sunkaddr167.i, i64 40
+  %sunkaddr170.i = getelementptr i8, ptr %sunkaddr167.i, i64 192
+  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr167.i, i64 176
+  %sunkaddr174.i = getelementptr i8, ptr %sunkaddr167.i, i64 168
+  %sunkaddr176.i = getelementptr i8, ptr %sunkaddr167.i, i64 136
+  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr167.i, i64 16
+  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr167.i, i64 184
   br label %B1012.outer.i.i.i
 
 B1012.outer.i.i.i:                                ; preds = %B1012.lr.ph.i.i.i, %B1518.thread.i.i.i
-  %.817.not.i.i.i = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1012.lr.ph.i.i.i ]
-  %spec.1.2.0282.ph.i.i.i = phi i64 [ %.798255.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1012.lr.ph.i.i.i ]
-  %.557277280.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1012.lr.ph.i.i.i ]
+  %55 = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1012.lr.ph.i.i.i ]
+  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.798253.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1012.lr.ph.i.i.i ]
+  %.557299302.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1012.lr.ph.i.i.i ]
   br label %B1012.i.i.i
 
 B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
@@ -23421,16 +23481,16 @@ B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434
   %.742.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
   br i1 %.742.i.i.i, label %B1518.thread.i.i.i, label %B1518.i.i.i
 
-B1674.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1674.i.i.i
-  %.876.i.i.i = add nsw i64 %.19.i, 72
-  %.879.i.i.i = inttoptr i64 %.876.i.i.i to ptr
+B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1676.i.i.i
+  %.878.i.i.i = add nsw i64 %.19.i, 72
+  %.879.i.i.i = inttoptr i64 %.878.i.i.i to ptr
   %.880.i.i.i = load i64, ptr %.879.i.i.i, align 8
   %.881.i.i.i = inttoptr i64 %.880.i.i.i to ptr
-  %.882.i.i.i = tail call i64 %.881.i.i.i(i64 %.834.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B194.else.if.i.i
+  %.882.i.i.i = tail call i64 %.881.i.i.i(i64 %.838.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2034.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2034.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2034.i.i.i ], [ 0, %B234.i.i.i.i ]
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i27.i.i = add nsw i64 %.19.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
@@ -23438,9 +23498,9 @@ B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6
   br i1 %.16.i.i15.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B494.i.i
-  %sunkaddr236.i.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr237.i.i = getelementptr i8, ptr %sunkaddr236.i.i, i64 160
-  store i64 0, ptr %sunkaddr237.i.i, align 8
+  %sunkaddr242.i.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
+  store i64 0, ptr %sunkaddr243.i.i, align 8
   br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
@@ -23456,11 +23516,11 @@ B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B1022.i56.i.i.i, %B1674.endif.i.i.i, %B1948.i.i.i
-  %sunkaddr239.i.i = getelementptr i8, ptr %.18.i, i64 112
-  %.164.i.i = load i64, ptr %sunkaddr239.i.i, align 8
+B194.else.if.i.i:                                 ; preds = %B2280.i.i.i, %B2034.i.i.i
+  %sunkaddr245.i.i = getelementptr i8, ptr %.18.i, i64 112
+  %.164.i.i = load i64, ptr %sunkaddr245.i.i, align 8
   %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
-  %.21.i.i7.i = load i64, ptr %sunkaddr234.i, align 8
+  %.21.i.i7.i = load i64, ptr %sunkaddr241.i, align 8
   %.10352.not.i.i.i = icmp slt i64 %.21.i.i7.i, 1
   br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
 
@@ -23468,8 +23528,8 @@ B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
   %.12.i.i.i = add nsw i64 %.11.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
   %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr235.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr235.i, i64 24
+  %sunkaddr242.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr242.i, i64 24
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
@@ -23483,7 +23543,7 @@ B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.l
   br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr236.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr243.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -23504,7 +23564,7 @@ B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   br i1 %exitcond.not.i.i10.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
 
 B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
-  %.210.pre.i.i = load i64, ptr %sunkaddr234.i, align 8
+  %.210.pre.i.i = load i64, ptr %sunkaddr241.i, align 8
   br label %B194.endif.endif.i.i
 
 B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
@@ -23521,8 +23581,8 @@ B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.lo
   br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
-  %sunkaddr239.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr239.i, i64 32
+  %sunkaddr246.i = inttoptr i64 %.19.i to ptr
+  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr246.i, i64 32
   br label %B56.i.i.i
 
 B56.i.i.i:                                        ; preds = %B483.i.i.i, %B56.i.i.preheader.i
@@ -23544,33 +23604,33 @@ B112.i.i.i:                                       ; preds = %B56.i.i.i
   br label %B483.i.i.i
 
 B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
-  %lsr.iv.i = phi i64 [ %73, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
+  %lsr.iv.i = phi i64 [ %74, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
   %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
-  %55 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
-  %56 = add i64 %55, 24
-  %57 = add i64 %74, %lsr.iv.i18.i.i
-  %58 = add i64 %57, 8
-  %.319.i.i.i = inttoptr i64 %58 to ptr
+  %56 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
+  %57 = add i64 %56, 24
+  %58 = add i64 %75, %lsr.iv.i18.i.i
+  %59 = add i64 %58, 8
+  %.319.i.i.i = inttoptr i64 %59 to ptr
   %.320.i.i.i = load i64, ptr %.319.i.i.i, align 8
-  %.321.i.i.i = inttoptr i64 %56 to ptr
+  %.321.i.i.i = inttoptr i64 %57 to ptr
   store i64 %.320.i.i.i, ptr %.321.i.i.i, align 8
-  %59 = add i64 %55, 32
-  %60 = add i64 %57, 16
-  %.319.1.i.i.i = inttoptr i64 %60 to ptr
+  %60 = add i64 %56, 32
+  %61 = add i64 %58, 16
+  %.319.1.i.i.i = inttoptr i64 %61 to ptr
   %.320.1.i.i.i = load i64, ptr %.319.1.i.i.i, align 8
-  %.321.1.i.i.i = inttoptr i64 %59 to ptr
+  %.321.1.i.i.i = inttoptr i64 %60 to ptr
   store i64 %.320.1.i.i.i, ptr %.321.1.i.i.i, align 8
-  %61 = add i64 %55, 40
-  %62 = add i64 %57, 24
-  %.319.2.i.i.i = inttoptr i64 %62 to ptr
+  %62 = add i64 %56, 40
+  %63 = add i64 %58, 24
+  %.319.2.i.i.i = inttoptr i64 %63 to ptr
   %.320.2.i.i.i = load i64, ptr %.319.2.i.i.i, align 8
-  %.321.2.i.i.i = inttoptr i64 %61 to ptr
+  %.321.2.i.i.i = inttoptr i64 %62 to ptr
   store i64 %.320.2.i.i.i, ptr %.321.2.i.i.i, align 8
-  %63 = add i64 %55, 48
-  %64 = add i64 %57, 32
-  %.319.3.i.i.i = inttoptr i64 %64 to ptr
+  %64 = add i64 %56, 48
+  %65 = add i64 %58, 32
+  %.319.3.i.i.i = inttoptr i64 %65 to ptr
   %.320.3.i.i.i = load i64, ptr %.319.3.i.i.i, align 8
-  %.321.3.i.i.i = inttoptr i64 %63 to ptr
+  %.321.3.i.i.i = inttoptr i64 %64 to ptr
   store i64 %.320.3.i.i.i, ptr %.321.3.i.i.i, align 8
   %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
@@ -23584,18 +23644,18 @@ B483.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
 
 B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B483.loopexit.unr-lcssa.i.i.i
   %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
-  %65 = add i64 %top.4.0124.i.i.i, 8
-  %66 = shl i64 %.280106108.epil.init.i.i.i, 3
-  %67 = add i64 %65, %.pre87.i.i
-  %68 = add i64 %67, %66
-  %69 = add i64 %.183.i15.i.i, 24
-  %70 = add i64 %69, %66
+  %66 = add i64 %top.4.0124.i.i.i, 8
+  %67 = shl i64 %.280106108.epil.init.i.i.i, 3
+  %68 = add i64 %66, %.pre89.i.i
+  %69 = add i64 %68, %67
+  %70 = add i64 %.183.i15.i.i, 24
+  %71 = add i64 %70, %67
   br label %B346.epil.i.i.i
 
 B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
   %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %70, %B346.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i13.i = phi i64 [ %lsr.iv.next4.i.i14.i, %B346.epil.i.i.i ], [ %68, %B346.epil.preheader.i.i.i ]
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %71, %B346.epil.preheader.i.i.i ]
+  %lsr.iv3.i.i13.i = phi i64 [ %lsr.iv.next4.i.i14.i, %B346.epil.i.i.i ], [ %69, %B346.epil.preheader.i.i.i ]
   %.319.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i13.i to ptr
   %.320.epil.i.i.i = load i64, ptr %.319.epil.i.i.i, align 8
   %.321.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
@@ -23617,7 +23677,7 @@ B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
-  %.181.i14.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.181.i14.i.i = load i64, ptr %sunkaddr247.i, align 8
   %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
   %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
@@ -23627,14 +23687,14 @@ B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
 
 B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
   %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
-  %71 = icmp samesign ugt i64 %.147.i12.i.i, -5
-  %.pre87.i.i = shl i64 %.147.i12.i.i, 3
-  br i1 %71, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
+  %72 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %.pre89.i.i = shl i64 %.147.i12.i.i, 3
+  br i1 %72, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
 
 B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
-  %72 = lshr i64 %.174.i.i.i, 2
-  %73 = mul nsw i64 %72, -4
-  %74 = add i64 %.pre87.i.i, %top.4.0124.i.i.i
+  %73 = lshr i64 %.174.i.i.i, 2
+  %74 = mul nsw i64 %73, -4
+  %75 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
 _ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
@@ -24137,7 +24197,7 @@ B232.i.i:                                         ; preds = %0
   br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
 
 B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
-  %.pre256.i = inttoptr i64 %.21.i to ptr
+  %.pre258.i = inttoptr i64 %.21.i to ptr
   br label %B706.i.i
 
 B292.i.i:                                         ; preds = %B232.i.i
@@ -24166,7 +24226,7 @@ B652.i.i:                                         ; preds = %B292.i.i
   br label %B706.i.i
 
 B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre256.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre258.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
   %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i, align 8
   %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 144
@@ -24179,11 +24239,11 @@ B240.i:                                           ; preds = %B0.endif.i, %B292.i
   %.94.i = load i64, ptr %.93.i, align 8
   %.95.i = inttoptr i64 %.94.i to ptr
   %.96.i = tail call i64 %.95.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B576.i:                                           ; preds = %B2238.i.i, %B2174.i.i
-  %sunkaddr361.i = getelementptr i8, ptr %.20.i, i64 16
-  %.20.i8.i = load i64, ptr %sunkaddr361.i, align 8
+  %sunkaddr367.i = getelementptr i8, ptr %.20.i, i64 16
+  %.20.i8.i = load i64, ptr %sunkaddr367.i, align 8
   %.22.not.i.i = icmp eq i64 %.164.i, %.20.i8.i
   br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1410.i
 
@@ -24204,7 +24264,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.182.i.i = add nsw i64 %.170.i.i, 8
   %.185.i.i = inttoptr i64 %.182.i.i to ptr
   %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr363.i, align 8
+  %.191.i.i = load i64, ptr %sunkaddr369.i, align 8
   %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
   br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B1410.i
 
@@ -24222,7 +24282,7 @@ B356.i.i:                                         ; preds = %B152.i.i
   %.15.i.i.i = add nsw i64 %.170.i.i, 8
   %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
   %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr364.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr370.i, align 8
   %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
   br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B1410.i
 
@@ -24289,7 +24349,7 @@ B454.i.i:                                         ; preds = %B408.i.i.i, %B256.B
   br i1 %exitcond.not.i12.i, label %B662.preheader.i, label %B152.i.i
 
 B662.preheader.i:                                 ; preds = %B454.i.i
-  %sunkaddr366.i = getelementptr i8, ptr %sunkaddr364.i, i64 40
+  %sunkaddr372.i = getelementptr i8, ptr %sunkaddr370.i, i64 40
   br label %B662.i
 
 B68.endif.i.i:                                    ; preds = %B576.i
@@ -24300,21 +24360,21 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.13.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr364.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr363.i = getelementptr i8, ptr %sunkaddr364.i, i64 8
+  %sunkaddr370.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr369.i = getelementptr i8, ptr %sunkaddr370.i, i64 8
   br label %B152.i.i
 
 B662.i:                                           ; preds = %B662.i, %B662.preheader.i
-  %lsr.iv352.i = phi i64 [ %lsr.iv.next353.i, %B662.i ], [ %.164.i, %B662.preheader.i ]
-  %lsr.iv350.i = phi i64 [ %lsr.iv.next351.i, %B662.i ], [ %.147.i, %B662.preheader.i ]
-  %.376.i = load i64, ptr %sunkaddr366.i, align 8
-  %.380.i = inttoptr i64 %lsr.iv350.i to ptr
+  %lsr.iv358.i = phi i64 [ %lsr.iv.next359.i, %B662.i ], [ %.164.i, %B662.preheader.i ]
+  %lsr.iv356.i = phi i64 [ %lsr.iv.next357.i, %B662.i ], [ %.147.i, %B662.preheader.i ]
+  %.376.i = load i64, ptr %sunkaddr372.i, align 8
+  %.380.i = inttoptr i64 %lsr.iv356.i to ptr
   %.381.i = load i64, ptr %.380.i, align 8
   %.382.i = inttoptr i64 %.376.i to ptr
   %.383.i = tail call i64 %.382.i(i64 %.381.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next351.i = add i64 %lsr.iv350.i, 8
-  %lsr.iv.next353.i = add i64 %lsr.iv352.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next353.i, 0
+  %lsr.iv.next357.i = add i64 %lsr.iv356.i, 8
+  %lsr.iv.next359.i = add i64 %lsr.iv358.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next359.i, 0
   br i1 %exitcond.not.i, label %B798.i, label %B662.i
 
 B798.i:                                           ; preds = %B662.i, %B68.endif.i.i
@@ -24322,8 +24382,8 @@ B798.i:                                           ; preds = %B662.i, %B68.endif.
   %.72.i.i = inttoptr i64 %.71.i15.i to ptr
   %.73.i.i = load i64, ptr %.72.i.i, align 8
   %.75.i16.i = add nsw i64 %.73.i.i, %.141.i
-  %sunkaddr368.i = getelementptr i8, ptr %.20.i, i64 112
-  %.83.i.i = load i64, ptr %sunkaddr368.i, align 8
+  %sunkaddr374.i = getelementptr i8, ptr %.20.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr374.i, align 8
   %.85.i18.i = add nsw i64 %.83.i.i, %.141.i
   %.91.i.i = add nsw i64 %.13.i, 64
   %.92.i.i = inttoptr i64 %.91.i.i to ptr
@@ -24331,8 +24391,8 @@ B798.i:                                           ; preds = %B662.i, %B68.endif.
   %.99.i.i = add nsw i64 %.13.i, 72
   %.100.i.i = inttoptr i64 %.99.i.i to ptr
   %.101.i.i = load i64, ptr %.100.i.i, align 8
-  %.183263.not.i.i = icmp slt i64 %.101.i.i, 1
-  br i1 %.183263.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
+  %.183285.not.i.i = icmp slt i64 %.101.i.i, 1
+  br i1 %.183285.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
 
 B278.preheader.i.i:                               ; preds = %B798.i
   %xtraiter.i.i = and i64 %.101.i.i, 3
@@ -24344,10 +24404,10 @@ B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
   br label %B278.i.i
 
 B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
-  %lsr.iv348.i = phi i64 [ %lsr.iv.next349.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
-  %lsr.iv341.i.i = phi i64 [ %lsr.iv.next342.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
-  %3 = add i64 %lsr.iv341.i.i, %.141.i
-  %4 = add i64 %lsr.iv341.i.i, %.93.i.i
+  %lsr.iv354.i = phi i64 [ %lsr.iv.next355.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv337.i.i = phi i64 [ %lsr.iv.next338.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
+  %3 = add i64 %lsr.iv337.i.i, %.141.i
+  %4 = add i64 %lsr.iv337.i.i, %.93.i.i
   %.227.i.i = inttoptr i64 %4 to ptr
   %.228.i.i = load i64, ptr %.227.i.i, align 8
   %.229.i.i = inttoptr i64 %3 to ptr
@@ -24370,19 +24430,19 @@ B278.i.i:                                         ; preds = %B278.i.i, %B278.pre
   %.228.3.i.i = load i64, ptr %.227.3.i.i, align 8
   %.229.3.i.i = inttoptr i64 %9 to ptr
   store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
-  %lsr.iv.next342.i.i = add nuw i64 %lsr.iv341.i.i, 32
-  %lsr.iv.next349.i = add nsw i64 %lsr.iv348.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next349.i, 0
+  %lsr.iv.next338.i.i = add nuw i64 %lsr.iv337.i.i, 32
+  %lsr.iv.next355.i = add nsw i64 %lsr.iv354.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next355.i, 0
   br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
 
 B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B714.i.i
-  %lsr.iv333.i.i = phi i64 [ %.164.i, %B534.lr.ph.i.i ], [ %lsr.iv.next334.i.i, %B714.i.i ]
-  %lsr.iv331.i.i = phi i64 [ %.147.i, %B534.lr.ph.i.i ], [ %lsr.iv.next332.i.i, %B714.i.i ]
-  %lsr.iv329.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next330.i.i, %B714.i.i ]
-  %spec.3.0272.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.436.i.i, %B714.i.i ]
-  %.379.i.i = inttoptr i64 %lsr.iv331.i.i to ptr
+  %lsr.iv329.i.i = phi i64 [ %.164.i, %B534.lr.ph.i.i ], [ %lsr.iv.next330.i.i, %B714.i.i ]
+  %lsr.iv327.i.i = phi i64 [ %.147.i, %B534.lr.ph.i.i ], [ %lsr.iv.next328.i.i, %B714.i.i ]
+  %lsr.iv325.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next326.i.i, %B714.i.i ]
+  %spec.3.0294.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.436.i.i, %B714.i.i ]
+  %.379.i.i = inttoptr i64 %lsr.iv327.i.i to ptr
   %.380.i.i = load i64, ptr %.379.i.i, align 8
-  %.391.i.i = inttoptr i64 %spec.3.0272.i.i to ptr
+  %.391.i.i = inttoptr i64 %spec.3.0294.i.i to ptr
   %.392.i.i = load i64, ptr %.391.i.i, align 8
   %.393.i.i = icmp eq i64 %.392.i.i, 0
   %.402.i.i = add nsw i64 %.380.i.i, 16
@@ -24395,32 +24455,32 @@ B680.i.i:                                         ; preds = %B534.i.i
 
 B714.i.i:                                         ; preds = %B680.i.i, %B534.i.i
   %"$phi714.4.2.1.i.i" = phi i64 [ %.414.i.i, %B680.i.i ], [ %.402.i.i, %B534.i.i ]
-  %.420.i.i = inttoptr i64 %lsr.iv329.i.i to ptr
+  %.420.i.i = inttoptr i64 %lsr.iv325.i.i to ptr
   store i64 %"$phi714.4.2.1.i.i", ptr %.420.i.i, align 8
-  %.430.i.i = add nsw i64 %spec.3.0272.i.i, 24
+  %.430.i.i = add nsw i64 %spec.3.0294.i.i, 24
   %.431.i.i = inttoptr i64 %.430.i.i to ptr
   %.432.i.i = load i64, ptr %.431.i.i, align 8
   %.433.i.i = shl i64 %.432.i.i, 3
-  %.434.i.i = add i64 %spec.3.0272.i.i, 32
+  %.434.i.i = add i64 %spec.3.0294.i.i, 32
   %.436.i.i = add i64 %.434.i.i, %.433.i.i
-  %lsr.iv.next330.i.i = add i64 %lsr.iv329.i.i, 8
-  %lsr.iv.next332.i.i = add i64 %lsr.iv331.i.i, 8
-  %lsr.iv.next334.i.i = add nsw i64 %lsr.iv333.i.i, -1
-  %exitcond287.not.i.i = icmp eq i64 %lsr.iv.next334.i.i, 0
-  br i1 %exitcond287.not.i.i, label %B812.endif.i.i, label %B534.i.i
+  %lsr.iv.next326.i.i = add i64 %lsr.iv325.i.i, 8
+  %lsr.iv.next328.i.i = add i64 %lsr.iv327.i.i, 8
+  %lsr.iv.next330.i.i = add nsw i64 %lsr.iv329.i.i, -1
+  %exitcond309.not.i.i = icmp eq i64 %lsr.iv.next330.i.i, 0
+  br i1 %exitcond309.not.i.i, label %B812.endif.i.i, label %B534.i.i
 
 B1126.i.i:                                        ; preds = %B1126.outer.i.i, %B1518.i.i
-  %spec.1.2.0282.i.i = phi i64 [ %.797.i.i, %B1518.i.i ], [ %spec.1.2.0282.ph.i.i, %B1126.outer.i.i ]
-  %.557277280.i.i = phi i64 [ %.564.i.i, %B1518.i.i ], [ %.557277280.ph.i.i, %B1126.outer.i.i ]
-  %.564.i.i = add nuw nsw i64 %.557277280.i.i, 1
-  %.594.i.i = add nsw i64 %spec.1.2.0282.i.i, 24
+  %spec.1.2.0304.i.i = phi i64 [ %.797.i.i, %B1518.i.i ], [ %spec.1.2.0304.ph.i.i, %B1126.outer.i.i ]
+  %.557299302.i.i = phi i64 [ %.564.i.i, %B1518.i.i ], [ %.557299302.ph.i.i, %B1126.outer.i.i ]
+  %.564.i.i = add nuw nsw i64 %.557299302.i.i, 1
+  %.594.i.i = add nsw i64 %spec.1.2.0304.i.i, 24
   %.595.i.i = inttoptr i64 %.594.i.i to ptr
   %.596.i.i = load i64, ptr %.595.i.i, align 8
   %.623.i.i = icmp sgt i64 %.596.i.i, -1
   br i1 %.623.i.i, label %B172.preheader.i.i.i, label %B1332.i.i
 
 B172.preheader.i.i.i:                             ; preds = %B1126.i.i
-  %.20.i.i.i = load i64, ptr %sunkaddr370.i, align 8
+  %.20.i.i.i = load i64, ptr %sunkaddr376.i, align 8
   %.25.i.i34.i = shl nsw i64 %.596.i.i, 3
   %.27.i.i35.i = add nsw i64 %.25.i.i34.i, %.147.i
   %.28.i.i.i = inttoptr i64 %.27.i.i35.i to ptr
@@ -24434,7 +24494,7 @@ B172.preheader.i.i.i:                             ; preds = %B1126.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B172.prol.loopexit.i.i.i, label %B172.prol.i.i.i
 
 B172.prol.i.i.i:                                  ; preds = %B172.preheader.i.i.i, %B172.prol.i.i.i
-  %lsr.iv327.i.i = phi i64 [ %lsr.iv.next328.i.i, %B172.prol.i.i.i ], [ %xtraiter.i.i.i, %B172.preheader.i.i.i ]
+  %lsr.iv323.i.i = phi i64 [ %lsr.iv.next324.i.i, %B172.prol.i.i.i ], [ %xtraiter.i.i.i, %B172.preheader.i.i.i ]
   %spec.3.0127.prol.i.i.i = phi i64 [ %.178.prol.i.i.i, %B172.prol.i.i.i ], [ %.20.i.i.i, %B172.preheader.i.i.i ]
   %.172.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
   %.173.prol.i.i.i = inttoptr i64 %.172.prol.i.i.i to ptr
@@ -24442,8 +24502,8 @@ B172.prol.i.i.i:                                  ; preds = %B172.preheader.i.i.
   %.175.prol.i.i.i = shl i64 %.174.prol.i.i.i, 3
   %.176.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
   %.178.prol.i.i.i = add i64 %.176.prol.i.i.i, %.175.prol.i.i.i
-  %lsr.iv.next328.i.i = add nsw i64 %lsr.iv327.i.i, -1
-  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next328.i.i, 0
+  %lsr.iv.next324.i.i = add nsw i64 %lsr.iv323.i.i, -1
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next324.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i, label %B172.prol.i.i.i
 
 B172.prol.loopexit.loopexit.i.i.i:                ; preds = %B172.prol.i.i.i
@@ -24547,42 +24607,42 @@ B1224.i.i:                                        ; preds = %B630.i.i.i, %B314.e
   br i1 %.677.not.i.i, label %B1332.i.i, label %B1236.i.i
 
 B1236.i.i:                                        ; preds = %B1224.i.i
-  %.693.i39.i = load i64, ptr %sunkaddr372.i, align 8
+  %.693.i39.i = load i64, ptr %sunkaddr378.i, align 8
   %.695.i.i = inttoptr i64 %.693.i39.i to ptr
   %.696.i.i = tail call i64 %.695.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre244.i.i = add nsw i64 %spec.1.2.0282.i.i, 32
-  %.pre245.i.i = add i64 %spec.1.2.0282.i.i, 40
-  %.pre.i = inttoptr i64 %.pre244.i.i to ptr
+  %.pre242.i.i = add nsw i64 %spec.1.2.0304.i.i, 32
+  %.pre243.i.i = add i64 %spec.1.2.0304.i.i, 40
+  %.pre.i = inttoptr i64 %.pre242.i.i to ptr
   br label %B1518.i.i
 
 B1332.i.i:                                        ; preds = %B558.i.i.i, %B1224.i.i, %B1126.i.i
-  %.10.i.i.i = inttoptr i64 %spec.1.2.0282.i.i to ptr
+  %.10.i.i.i = inttoptr i64 %spec.1.2.0304.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.13.i.i.i = add nsw i64 %spec.1.2.0282.i.i, 8
+  %.13.i.i.i = add nsw i64 %spec.1.2.0304.i.i, 8
   %.14.i.i.i = inttoptr i64 %.13.i.i.i to ptr
   %.15.i.i21.i = load i64, ptr %.14.i.i.i, align 8
-  %.17.i.i22.i = add nsw i64 %spec.1.2.0282.i.i, 32
+  %.17.i.i22.i = add nsw i64 %spec.1.2.0304.i.i, 32
   %.18.i1.i.i = inttoptr i64 %.17.i.i22.i to ptr
   %.19.i2.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.30.i3.i.i = add i64 %spec.1.2.0282.i.i, 40
+  %.30.i3.i.i = add i64 %spec.1.2.0304.i.i, 40
   %.49.i.i.i = icmp sgt i64 %.15.i.i21.i, 131071
   br i1 %.49.i.i.i, label %B216.i.i.i, label %B528.i.i.i
 
 B216.i.i.i:                                       ; preds = %B1332.i.i
-  %.65.i.i31.i = load i64, ptr %sunkaddr374.i, align 8
+  %.65.i.i31.i = load i64, ptr %sunkaddr380.i, align 8
   %.66.not.i.i.i = icmp eq i64 %.65.i.i31.i, 0
   br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
 
 B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i.i = load i64, ptr %sunkaddr376.i, align 8
-  %.77.i.i.i = load i64, ptr %sunkaddr378.i, align 8
+  %.72.i.i.i = load i64, ptr %sunkaddr382.i, align 8
+  %.77.i.i.i = load i64, ptr %sunkaddr384.i, align 8
   %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
   %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i.i, i64 %.15.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i32.i = icmp eq i64 %.80.i.i.i, 0
   br i1 %.85.i.i32.i, label %B434.i.i.i, label %B528.i.i.i
 
 B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr380.i, align 8
+  %.105.i.i.i = load i64, ptr %sunkaddr386.i, align 8
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1332.endif.i.i
@@ -24590,11 +24650,11 @@ B434.i.i.i:                                       ; preds = %B276.i.i.i
 B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1332.i.i
   %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
   %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr372.i, align 8
+  %.118.i.i.i = load i64, ptr %sunkaddr378.i, align 8
   %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
   %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr371.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr385.i, align 8
+  %.126.i.i.i = load i64, ptr %sunkaddr377.i, align 8
+  %.131.i.i.i = load i64, ptr %sunkaddr391.i, align 8
   %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
   %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
   %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
@@ -24605,15 +24665,15 @@ B780.i.i.i:                                       ; preds = %B528.i.i.i
   br i1 %.154.i.i.i, label %B1332.endif.thread.i.i, label %B1332.endif.thread228.i.i
 
 B1332.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr387.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr378.i, align 8
+  %.160.i.i.i = load i64, ptr %sunkaddr393.i, align 8
+  %.167.i.i.i = load i64, ptr %sunkaddr384.i, align 8
   %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
   %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1518.thread.i.i
 
 B1332.endif.thread228.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr374.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr372.i, align 8
+  %.185.i.i.i = load i64, ptr %sunkaddr380.i, align 8
+  %.192.i.i.i = load i64, ptr %sunkaddr378.i, align 8
   %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
   %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.196.i.i.i = add nsw i64 %.138.i.i.i, 88
@@ -24627,14 +24687,14 @@ B1332.endif.thread228.i.i:                        ; preds = %B780.i.i.i
   br label %B1518.i.i
 
 B1518.i.i:                                        ; preds = %B1332.endif.i.i, %B1332.endif.thread228.i.i, %B1236.i.i
-  %.pre242.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1332.endif.i.i ], [ %.18.i1.i.i, %B1332.endif.thread228.i.i ], [ %.pre.i, %B1236.i.i ]
-  %.pre243.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1332.endif.i.i ], [ %.30.i3.i.i, %B1332.endif.thread228.i.i ], [ %.pre245.i.i, %B1236.i.i ]
+  %.pre240.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1332.endif.i.i ], [ %.18.i1.i.i, %B1332.endif.thread228.i.i ], [ %.pre.i, %B1236.i.i ]
+  %.pre241.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1332.endif.i.i ], [ %.30.i3.i.i, %B1332.endif.thread228.i.i ], [ %.pre243.i.i, %B1236.i.i ]
   %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1332.endif.i.i ], [ %.138.i.i.i, %B1332.endif.thread228.i.i ], [ %.29.i.i.i, %B1236.i.i ]
-  %.754238.i.i = shl nsw i64 %.557277280.i.i, 3
-  %.756239.i.i = add nsw i64 %.754238.i.i, %.85.i18.i
-  %.758240.i.i = inttoptr i64 %.756239.i.i to ptr
-  store i64 %made.5.1.ph.i.i, ptr %.758240.i.i, align 8
-  %.765.i23.i = add nsw i64 %.464.i.i, %.557277280.i.i
+  %.754256.i.i = shl nsw i64 %.557299302.i.i, 3
+  %.756257.i.i = add nsw i64 %.754256.i.i, %.85.i18.i
+  %.758258.i.i = inttoptr i64 %.756257.i.i to ptr
+  store i64 %made.5.1.ph.i.i, ptr %.758258.i.i, align 8
+  %.765.i23.i = add nsw i64 %.464.i.i, %.557299302.i.i
   %.768.i.i = shl nsw i64 %.765.i23.i, 3
   %.770.i.i = add nsw i64 %.768.i.i, %.141.i
   %.772.i.i = add nsw i64 %made.5.1.ph.i.i, 16
@@ -24642,68 +24702,68 @@ B1518.i.i:                                        ; preds = %B1332.endif.i.i, %B
   %.776.i.i = load i64, ptr %.775.i.i, align 8
   %.758.i.i = inttoptr i64 %.770.i.i to ptr
   store i64 %.776.i.i, ptr %.758.i.i, align 8
-  %.793.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i, align 8
+  %.793.i.i = load i64, ptr %.pre240.pre-phi.i.pre-phi.i, align 8
   %.794.i.i = shl i64 %.793.i.i, 3
-  %.797.i.i = add i64 %.794.i.i, %.pre243.pre-phi.i.i
-  %exitcond288.not.i.i = icmp eq i64 %.564.i.i, %.450.i.i
-  br i1 %exitcond288.not.i.i, label %B1602.i.i, label %B1126.i.i
+  %.797.i.i = add i64 %.794.i.i, %.pre241.pre-phi.i.i
+  %exitcond310.not.i.i = icmp eq i64 %.564.i.i, %.450.i.i
+  br i1 %exitcond310.not.i.i, label %B1602.i.i, label %B1126.i.i
 
 B1518.thread.i.i:                                 ; preds = %B1332.endif.i.i, %B1332.endif.thread.i.i
-  %.754.i.i = shl nsw i64 %.557277280.i.i, 3
+  %.754.i.i = shl nsw i64 %.557299302.i.i, 3
   %.756.i.i = add nsw i64 %.754.i.i, %.85.i18.i
-  %.758251.i.i = inttoptr i64 %.756.i.i to ptr
-  store i64 0, ptr %.758251.i.i, align 8
-  %.793252.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.794253.i.i = shl i64 %.793252.i.i, 3
-  %.797254.i.i = add i64 %.794253.i.i, %.30.i3.i.i
-  %exitcond288.not255.i.i = icmp eq i64 %.564.i.i, %.450.i.i
-  br i1 %exitcond288.not255.i.i, label %B2034.i.i, label %B1126.outer.i.i
+  %.758249.i.i = inttoptr i64 %.756.i.i to ptr
+  store i64 0, ptr %.758249.i.i, align 8
+  %.793250.i.i = load i64, ptr %.18.i1.i.i, align 8
+  %.794251.i.i = shl i64 %.793250.i.i, 3
+  %.797252.i.i = add i64 %.794251.i.i, %.30.i3.i.i
+  %exitcond310.not253.i.i = icmp eq i64 %.564.i.i, %.450.i.i
+  br i1 %exitcond310.not253.i.i, label %B2386.i.i, label %B1126.outer.i.i
 
 B1602.i.i:                                        ; preds = %B1518.i.i
-  br i1 %.816.not.i.i, label %B2034.i.i, label %B1614.i.i
+  br i1 %44, label %B2386.i.i, label %B1616.i.i
 
-B1614.i.i:                                        ; preds = %B812.endif.i.i, %B1602.i.i
-  %.822.i.i = add nsw i64 %.13.i, 88
-  %.823.i.i = inttoptr i64 %.822.i.i to ptr
-  %.824.i.i = load i64, ptr %.823.i.i, align 8
-  %.825.not.i.i = icmp eq i64 %.824.i.i, 0
-  br i1 %.825.not.i.i, label %B1948.i.i, label %B1674.i.i
+B1616.i.i:                                        ; preds = %B812.endif.i.i, %B1602.i.i
+  %.826.i.i = add nsw i64 %.13.i, 88
+  %.827.i.i = inttoptr i64 %.826.i.i to ptr
+  %.828.i.i = load i64, ptr %.827.i.i, align 8
+  %.829.not.i.i = icmp eq i64 %.828.i.i, 0
+  br i1 %.829.not.i.i, label %B1950.i.i, label %B1676.i.i
 
-B1674.i.i:                                        ; preds = %B1614.i.i
-  %.829.i.i = add nsw i64 %.21.i, 64
-  %.830.i.i = inttoptr i64 %.829.i.i to ptr
-  %.831.i.i = load i64, ptr %.830.i.i, align 8
-  %.832.i.i = inttoptr i64 %.831.i.i to ptr
-  %.833.i.i = tail call i64 %.832.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.837.i.i = add nsw i64 %.13.i, 48
-  %.840.i.i = inttoptr i64 %.837.i.i to ptr
-  %.841.i.i = load i64, ptr %.840.i.i, align 8
-  %.14.i5.i.i = inttoptr i64 %.841.i.i to ptr
+B1676.i.i:                                        ; preds = %B1616.i.i
+  %.833.i.i = add nsw i64 %.21.i, 64
+  %.834.i.i = inttoptr i64 %.833.i.i to ptr
+  %.835.i.i = load i64, ptr %.834.i.i, align 8
+  %.836.i.i = inttoptr i64 %.835.i.i to ptr
+  %.837.i.i = tail call i64 %.836.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.841.i.i = add nsw i64 %.13.i, 48
+  %.842.i.i = inttoptr i64 %.841.i.i to ptr
+  %.843.i.i = load i64, ptr %.842.i.i, align 8
+  %.14.i5.i.i = inttoptr i64 %.843.i.i to ptr
   %.15.i6.i.i = load i64, ptr %.14.i5.i.i, align 8
-  %.16.i.i24.i = add nsw i64 %.841.i.i, 8
+  %.16.i.i24.i = add nsw i64 %.843.i.i, 8
   %.17.i7.i.i = inttoptr i64 %.16.i.i24.i to ptr
   %.18.i8.i.i = load i64, ptr %.17.i7.i.i, align 8
-  %.19.i9.i.i = add nsw i64 %.841.i.i, 16
+  %.19.i9.i.i = add nsw i64 %.843.i.i, 16
   %.20.i10.i.i = inttoptr i64 %.19.i9.i.i to ptr
   %.21.i.i25.i = load i64, ptr %.20.i10.i.i, align 8
   %.11487.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
-  br i1 %.11487.not.i.i.i, label %B1674.endif.i.i, label %B150.lr.ph.i.i.i
+  br i1 %.11487.not.i.i.i, label %B1676.endif.i.i, label %B150.lr.ph.i.i.i
 
-B150.lr.ph.i.i.i:                                 ; preds = %B1674.i.i
-  %.28.i11.i.i = add nsw i64 %.841.i.i, 24
-  %sunkaddr394.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr395.i = getelementptr i8, ptr %sunkaddr394.i, i64 120
+B150.lr.ph.i.i.i:                                 ; preds = %B1676.i.i
+  %.28.i11.i.i = add nsw i64 %.843.i.i, 24
+  %sunkaddr400.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr401.i = getelementptr i8, ptr %sunkaddr400.i, i64 120
   %14 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr397.i = getelementptr i8, ptr %14, i64 8
-  %sunkaddr399.i = getelementptr i8, ptr %14, i64 16
-  %sunkaddr401.i = getelementptr i8, ptr %14, i64 24
-  %sunkaddr403.i = getelementptr i8, ptr %14, i64 32
-  %sunkaddr405.i = getelementptr i8, ptr %sunkaddr394.i, i64 104
-  %sunkaddr407.i = getelementptr i8, ptr %14, i64 40
-  %sunkaddr409.i = getelementptr i8, ptr %sunkaddr394.i, i64 112
-  %sunkaddr411.i = getelementptr i8, ptr %14, i64 48
-  %sunkaddr415.i = getelementptr i8, ptr %sunkaddr394.i, i64 96
-  %sunkaddr417.i = getelementptr i8, ptr %sunkaddr394.i, i64 128
+  %sunkaddr403.i = getelementptr i8, ptr %14, i64 8
+  %sunkaddr405.i = getelementptr i8, ptr %14, i64 16
+  %sunkaddr407.i = getelementptr i8, ptr %14, i64 24
+  %sunkaddr409.i = getelementptr i8, ptr %14, i64 32
+  %sunkaddr411.i = getelementptr i8, ptr %sunkaddr400.i, i64 104
+  %sunkaddr413.i = getelementptr i8, ptr %14, i64 40
+  %sunkaddr415.i = getelementptr i8, ptr %sunkaddr400.i, i64 112
+  %sunkaddr417.i = getelementptr i8, ptr %14, i64 48
+  %sunkaddr421.i = getelementptr i8, ptr %sunkaddr400.i, i64 96
+  %sunkaddr423.i = getelementptr i8, ptr %sunkaddr400.i, i64 128
   br label %B150.i.i.i
 
 B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
@@ -24727,7 +24787,7 @@ B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.
   br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
 
 B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr395.i, align 8
+  %.214.i.i.i = load i64, ptr %sunkaddr401.i, align 8
   %.215.i.i26.i = icmp sgt i64 %.214.i.i.i, 1
   br i1 %.215.i.i26.i, label %B398.endif.i.i.i, label %B980.i.i.i
 
@@ -24769,7 +24829,7 @@ B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i
 
 B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv345.i = phi i64 [ %lsr.iv.next346.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv351.i = phi i64 [ %lsr.iv.next352.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
   %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
   %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
@@ -24798,8 +24858,8 @@ B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i,
   %20 = add i64 %lsr.iv.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
   store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next346.i = add i64 %lsr.iv345.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next346.i, 0
+  %lsr.iv.next352.i = add i64 %lsr.iv351.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next352.i, 0
   %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
   %22 = add i64 %lsr.iv.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
@@ -24899,57 +24959,57 @@ B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.
   %.350.i.i.i = shl nsw i64 %.166.i15.i.i, 3
   %.354.i17.i.i = add nsw i64 %.350.i.i.i, %.202.i.i.i
   %.114.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i, 1
-  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1674.endif.i.i
+  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1676.endif.i.i
 
 B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
   store i64 %.202.i.i.i, ptr %14, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr397.i, align 8
-  store i64 %.158.i13.i.i, ptr %sunkaddr399.i, align 8
-  store i64 %.141.i, ptr %sunkaddr401.i, align 8
-  store i64 %.21.i.i25.i, ptr %sunkaddr403.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr405.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr407.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr409.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr411.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr395.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr403.i, align 8
+  store i64 %.158.i13.i.i, ptr %sunkaddr405.i, align 8
+  store i64 %.141.i, ptr %sunkaddr407.i, align 8
+  store i64 %.21.i.i25.i, ptr %sunkaddr409.i, align 8
+  %.249.i.i.i = load i64, ptr %sunkaddr411.i, align 8
+  store i64 %.249.i.i.i, ptr %sunkaddr413.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr415.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr417.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr401.i, align 8
   %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
   %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr415.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr417.i, align 8
+  %.304.i.i.i = load i64, ptr %sunkaddr421.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr423.i, align 8
   %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
   %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i16.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i
 
-B1948.i.i:                                        ; preds = %B1614.i.i
+B1950.i.i:                                        ; preds = %B1616.i.i
   %.886.i.i = add nsw i64 %.13.i, 48
-  %.889.i.i = inttoptr i64 %.886.i.i to ptr
-  %.890.i.i = load i64, ptr %.889.i.i, align 8
-  %.14.i20.i.i = inttoptr i64 %.890.i.i to ptr
+  %.887.i.i = inttoptr i64 %.886.i.i to ptr
+  %.888.i.i = load i64, ptr %.887.i.i, align 8
+  %.14.i20.i.i = inttoptr i64 %.888.i.i to ptr
   %.15.i21.i.i = load i64, ptr %.14.i20.i.i, align 8
-  %.16.i22.i.i = add nsw i64 %.890.i.i, 8
+  %.16.i22.i.i = add nsw i64 %.888.i.i, 8
   %.17.i23.i.i = inttoptr i64 %.16.i22.i.i to ptr
   %.18.i24.i.i = load i64, ptr %.17.i23.i.i, align 8
-  %.19.i25.i.i = add nsw i64 %.890.i.i, 16
+  %.19.i25.i.i = add nsw i64 %.888.i.i, 16
   %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
   %.21.i27.i.i = load i64, ptr %.20.i26.i.i, align 8
   %.11487.not.i28.i.i = icmp slt i64 %.15.i21.i.i, 1
-  br i1 %.11487.not.i28.i.i, label %B846.i, label %B150.lr.ph.i29.i.i
+  br i1 %.11487.not.i28.i.i, label %B2034.i.i, label %B150.lr.ph.i29.i.i
 
-B150.lr.ph.i29.i.i:                               ; preds = %B1948.i.i
-  %.28.i30.i.i = add nsw i64 %.890.i.i, 24
-  %sunkaddr418.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr419.i = getelementptr i8, ptr %sunkaddr418.i, i64 120
+B150.lr.ph.i29.i.i:                               ; preds = %B1950.i.i
+  %.28.i30.i.i = add nsw i64 %.888.i.i, 24
+  %sunkaddr424.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr425.i = getelementptr i8, ptr %sunkaddr424.i, i64 120
   %27 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr421.i = getelementptr i8, ptr %27, i64 8
-  %sunkaddr423.i = getelementptr i8, ptr %27, i64 16
-  %sunkaddr425.i = getelementptr i8, ptr %27, i64 24
-  %sunkaddr427.i = getelementptr i8, ptr %27, i64 32
-  %sunkaddr429.i = getelementptr i8, ptr %sunkaddr418.i, i64 104
-  %sunkaddr431.i = getelementptr i8, ptr %27, i64 40
-  %sunkaddr433.i = getelementptr i8, ptr %sunkaddr418.i, i64 112
-  %sunkaddr435.i = getelementptr i8, ptr %27, i64 48
-  %sunkaddr439.i = getelementptr i8, ptr %sunkaddr418.i, i64 96
-  %sunkaddr441.i = getelementptr i8, ptr %sunkaddr418.i, i64 128
+  %sunkaddr427.i = getelementptr i8, ptr %27, i64 8
+  %sunkaddr429.i = getelementptr i8, ptr %27, i64 16
+  %sunkaddr431.i = getelementptr i8, ptr %27, i64 24
+  %sunkaddr433.i = getelementptr i8, ptr %27, i64 32
+  %sunkaddr435.i = getelementptr i8, ptr %sunkaddr424.i, i64 104
+  %sunkaddr437.i = getelementptr i8, ptr %27, i64 40
+  %sunkaddr439.i = getelementptr i8, ptr %sunkaddr424.i, i64 112
+  %sunkaddr441.i = getelementptr i8, ptr %27, i64 48
+  %sunkaddr445.i = getelementptr i8, ptr %sunkaddr424.i, i64 96
+  %sunkaddr447.i = getelementptr i8, ptr %sunkaddr424.i, i64 128
   br label %B150.i31.i.i
 
 B150.i31.i.i:                                     ; preds = %B1022.i56.i.i, %B150.lr.ph.i29.i.i
@@ -24973,7 +25033,7 @@ B150.i31.i.i:                                     ; preds = %B1022.i56.i.i, %B15
   br i1 %.208.not.i48.i.i, label %B980.i54.i.i, label %B336.i49.i.i
 
 B336.i49.i.i:                                     ; preds = %B150.i31.i.i
-  %.214.i52.i.i = load i64, ptr %sunkaddr419.i, align 8
+  %.214.i52.i.i = load i64, ptr %sunkaddr425.i, align 8
   %.215.i53.i.i = icmp sgt i64 %.214.i52.i.i, 1
   br i1 %.215.i53.i.i, label %B398.endif.i180.i.i, label %B980.i54.i.i
 
@@ -25015,7 +25075,7 @@ B250.us.us.preheader.new.i.i128.i.i:              ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i130.i.i
 
 B250.us.us.i.i130.i.i:                            ; preds = %B250.us.us.i.i130.i.i, %B250.us.us.preheader.new.i.i128.i.i
-  %lsr.iv343.i = phi i64 [ %lsr.iv.next344.i, %B250.us.us.i.i130.i.i ], [ %29, %B250.us.us.preheader.new.i.i128.i.i ]
+  %lsr.iv349.i = phi i64 [ %lsr.iv.next350.i, %B250.us.us.i.i130.i.i ], [ %29, %B250.us.us.preheader.new.i.i128.i.i ]
   %lsr.iv.i.i132.i.i = phi i64 [ %35, %B250.us.us.i.i130.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i128.i.i ]
   %at.5.2122.us.us.i.i133.i.i = phi i64 [ %34, %B250.us.us.i.i130.i.i ], [ %.195.us.us.i.i125.i.i, %B250.us.us.preheader.new.i.i128.i.i ]
   %.335.us.us.i.i134.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i to ptr
@@ -25044,8 +25104,8 @@ B250.us.us.i.i130.i.i:                            ; preds = %B250.us.us.i.i130.i
   %33 = add i64 %lsr.iv.i.i132.i.i, 8
   %.348.us.us.1.i.i153.i.i = inttoptr i64 %33 to ptr
   store i64 %.347.us.us.1.i.i152.i.i, ptr %.348.us.us.1.i.i153.i.i, align 8
-  %lsr.iv.next344.i = add i64 %lsr.iv343.i, -2
-  %niter.ncmp.1.i.i155.i.i = icmp eq i64 %lsr.iv.next344.i, 0
+  %lsr.iv.next350.i = add i64 %lsr.iv349.i, -2
+  %niter.ncmp.1.i.i155.i.i = icmp eq i64 %lsr.iv.next350.i, 0
   %34 = add i64 %at.5.2122.us.us.i.i133.i.i, 64
   %35 = add i64 %lsr.iv.i.i132.i.i, 16
   br i1 %niter.ncmp.1.i.i155.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, label %B250.us.us.i.i130.i.i
@@ -25145,39 +25205,69 @@ B1022.i56.i.i:                                    ; preds = %B86.B566_crit_edge.
   %.350.i57.i.i = shl nsw i64 %.166.i46.i.i, 3
   %.354.i58.i.i = add nsw i64 %.350.i57.i.i, %.202.i47.i.i
   %.114.i59.i.i = icmp samesign ugt i64 %.1138389.i33.i.i, 1
-  br i1 %.114.i59.i.i, label %B150.i31.i.i, label %B846.i
+  br i1 %.114.i59.i.i, label %B150.i31.i.i, label %B2034.i.i
 
 B398.endif.i180.i.i:                              ; preds = %B336.i49.i.i
   store i64 %.202.i47.i.i, ptr %27, align 8
-  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr421.i, align 8
-  store i64 %.158.i40.i.i, ptr %sunkaddr423.i, align 8
-  store i64 %.141.i, ptr %sunkaddr425.i, align 8
-  store i64 %.21.i27.i.i, ptr %sunkaddr427.i, align 8
-  %.249.i191.i.i = load i64, ptr %sunkaddr429.i, align 8
-  store i64 %.249.i191.i.i, ptr %sunkaddr431.i, align 8
-  %.258.i196.i.i = load i64, ptr %sunkaddr433.i, align 8
-  store i64 %.258.i196.i.i, ptr %sunkaddr435.i, align 8
-  %.265.i201.i.i = load i64, ptr %sunkaddr419.i, align 8
+  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr427.i, align 8
+  store i64 %.158.i40.i.i, ptr %sunkaddr429.i, align 8
+  store i64 %.141.i, ptr %sunkaddr431.i, align 8
+  store i64 %.21.i27.i.i, ptr %sunkaddr433.i, align 8
+  %.249.i191.i.i = load i64, ptr %sunkaddr435.i, align 8
+  store i64 %.249.i191.i.i, ptr %sunkaddr437.i, align 8
+  %.258.i196.i.i = load i64, ptr %sunkaddr439.i, align 8
+  store i64 %.258.i196.i.i, ptr %sunkaddr441.i, align 8
+  %.265.i201.i.i = load i64, ptr %sunkaddr425.i, align 8
   %.17.i.i202.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i, i64 %.158.i40.i.i)
   %.19.i.i203.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i202.i.i)
-  %.304.i206.i.i = load i64, ptr %sunkaddr439.i, align 8
-  %.309.i209.i.i = load i64, ptr %sunkaddr441.i, align 8
+  %.304.i206.i.i = load i64, ptr %sunkaddr445.i, align 8
+  %.309.i209.i.i = load i64, ptr %sunkaddr447.i, align 8
   %.311.i210.i.i = inttoptr i64 %.304.i206.i.i to ptr
   %.312.i211.i.i = tail call i64 %.311.i210.i.i(i64 %.309.i209.i.i, i64 %.75.i16.i, i64 %.19.i.i203.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i56.i.i
 
-B2034.i.i:                                        ; preds = %B1518.thread.i.i, %B1602.i.i
-  %sunkaddr418.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.14.i214.i.i = load i64, ptr %sunkaddr418.i.i, align 8
+B2034.i.i:                                        ; preds = %B1022.i56.i.i, %B1676.endif.i.i, %B1950.i.i
+  %.926.i.i = add nsw i64 %.21.i, 200
+  %.927.i.i = inttoptr i64 %.926.i.i to ptr
+  %.928.i.i = load i64, ptr %.927.i.i, align 8
+  %.929.i.i = inttoptr i64 %.928.i.i to ptr
+  %.930.i.i = load i64, ptr %.929.i.i, align 8
+  %.931.not.i.i = icmp eq i64 %.930.i.i, 0
+  br i1 %.931.not.i.i, label %B846.i, label %B2120.i.i
+
+B2120.i.i:                                        ; preds = %B2034.i.i
+  %.937.i.i = add nsw i64 %.21.i, 56
+  %.938.i.i = inttoptr i64 %.937.i.i to ptr
+  %.939.i.i = load i64, ptr %.938.i.i, align 8
+  %.942.i.i = add nsw i64 %.21.i, 208
+  %.943.i.i = inttoptr i64 %.942.i.i to ptr
+  %.944.i.i = load i64, ptr %.943.i.i, align 8
+  %.945.i.i = inttoptr i64 %.939.i.i to ptr
+  %.946.i.i = tail call i64 %.945.i.i(i64 %.944.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.951.i.i = icmp eq i64 %.946.i.i, 0
+  br i1 %.951.i.i, label %B2386.i.i, label %B2280.i.i
+
+B2280.i.i:                                        ; preds = %B2120.i.i
+  %.967.i.i = add nsw i64 %.21.i, 48
+  %.968.i.i = inttoptr i64 %.967.i.i to ptr
+  %.969.i.i = load i64, ptr %.968.i.i, align 8
+  %.971.i.i = inttoptr i64 %.969.i.i to ptr
+  %.972.i.i = tail call i64 %.971.i.i(i64 %.946.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B846.i
+
+B2386.i.i:                                        ; preds = %B1518.thread.i.i, %B2120.i.i, %B1602.i.i
+  %sunkaddr414.i.i = getelementptr i8, ptr %.20.i, i64 32
+  %.14.i214.i.i = load i64, ptr %sunkaddr414.i.i, align 8
   %.9646.not.i.i.i = icmp slt i64 %.14.i214.i.i, 1
   br i1 %.9646.not.i.i.i, label %B1242.endif.i, label %B84.i.i.preheader.i
 
-B84.i.i.preheader.i:                              ; preds = %B2034.i.i
-  %sunkaddr443.i = getelementptr i8, ptr %sunkaddr371.i, i64 48
+B84.i.i.preheader.i:                              ; preds = %B2386.i.i
+  %sunkaddr448.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr449.i = getelementptr i8, ptr %sunkaddr448.i, i64 48
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i.i29.i = phi i64 [ %lsr.iv.next2.i.i30.i, %B234.i.i.i ], [ %.14.i214.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv1.i.i27.i = phi i64 [ %lsr.iv.next2.i.i28.i, %B234.i.i.i ], [ %.14.i214.i.i, %B84.i.i.preheader.i ]
   %lsr.iv.i215.i.i = phi i64 [ %lsr.iv.next.i219.i.i, %B234.i.i.i ], [ %.85.i18.i, %B84.i.i.preheader.i ]
   %.137.i216.i.i = inttoptr i64 %lsr.iv.i215.i.i to ptr
   %.138.i217.i.i = load i64, ptr %.137.i216.i.i, align 8
@@ -25185,15 +25275,15 @@ B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr443.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr449.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i217.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
   %lsr.iv.next.i219.i.i = add i64 %lsr.iv.i215.i.i, 8
-  %lsr.iv.next2.i.i30.i = add nsw i64 %lsr.iv1.i.i29.i, -1
-  %exitcond.not.i220.i.i = icmp eq i64 %lsr.iv.next2.i.i30.i, 0
+  %lsr.iv.next2.i.i28.i = add nsw i64 %lsr.iv1.i.i27.i, -1
+  %exitcond.not.i220.i.i = icmp eq i64 %lsr.iv.next2.i.i28.i, 0
   br i1 %exitcond.not.i220.i.i, label %B1242.endif.i, label %B84.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
@@ -25201,24 +25291,24 @@ B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
   br i1 %lcmp.mod.not.i.i, label %B364.endif.i.i, label %B278.epil.preheader.i.i
 
 B278.epil.preheader.i.i:                          ; preds = %B364.endif.loopexit.unr-lcssa.i.i, %B278.preheader.i.i
-  %.189262264.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
-  %40 = shl i64 %.189262264.epil.init.i.i, 3
+  %.189284286.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
+  %40 = shl i64 %.189284286.epil.init.i.i, 3
   %41 = add nsw i64 %40, %.93.i.i
   %42 = add nsw i64 %40, %.141.i
   br label %B278.epil.i.i
 
 B278.epil.i.i:                                    ; preds = %B278.epil.i.i, %B278.epil.preheader.i.i
-  %lsr.iv339.i.i = phi i64 [ %lsr.iv.next340.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
-  %lsr.iv337.i.i = phi i64 [ %lsr.iv.next338.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
-  %lsr.iv335.i.i = phi i64 [ %lsr.iv.next336.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
-  %.227.epil.i.i = inttoptr i64 %lsr.iv335.i.i to ptr
+  %lsr.iv335.i.i = phi i64 [ %lsr.iv.next336.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
+  %lsr.iv333.i.i = phi i64 [ %lsr.iv.next334.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
+  %lsr.iv331.i.i = phi i64 [ %lsr.iv.next332.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
+  %.227.epil.i.i = inttoptr i64 %lsr.iv331.i.i to ptr
   %.228.epil.i.i = load i64, ptr %.227.epil.i.i, align 8
-  %.229.epil.i.i = inttoptr i64 %lsr.iv337.i.i to ptr
+  %.229.epil.i.i = inttoptr i64 %lsr.iv333.i.i to ptr
   store i64 %.228.epil.i.i, ptr %.229.epil.i.i, align 8
-  %lsr.iv.next336.i.i = add i64 %lsr.iv335.i.i, 8
-  %lsr.iv.next338.i.i = add i64 %lsr.iv337.i.i, 8
-  %lsr.iv.next340.i.i = add nsw i64 %lsr.iv339.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next340.i.i, 0
+  %lsr.iv.next332.i.i = add i64 %lsr.iv331.i.i, 8
+  %lsr.iv.next334.i.i = add i64 %lsr.iv333.i.i, 8
+  %lsr.iv.next336.i.i = add nsw i64 %lsr.iv335.i.i, -1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next336.i.i, 0
   br i1 %epil.iter.cmp.not.i.i, label %B364.endif.i.i, label %B278.epil.i.i
 
 B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B798.i
@@ -25241,31 +25331,31 @@ B812.endif.i.i:                                   ; preds = %B714.i.i, %B364.end
   %.448.i19.i = add nsw i64 %.13.i, 32
   %.449.i20.i = inttoptr i64 %.448.i19.i to ptr
   %.450.i.i = load i64, ptr %.449.i20.i, align 8
-  %sunkaddr422.i.i = getelementptr i8, ptr %.20.i, i64 72
-  %.463.i.i = load i64, ptr %sunkaddr422.i.i, align 8
+  %sunkaddr418.i.i = getelementptr i8, ptr %.20.i, i64 72
+  %.463.i.i = load i64, ptr %sunkaddr418.i.i, align 8
   %.464.i.i = sub i64 %.463.i.i, %.450.i.i
-  %.551279.not.i.i = icmp slt i64 %.450.i.i, 1
-  br i1 %.551279.not.i.i, label %B1614.i.i, label %B1126.lr.ph.i.i
+  %.551301.not.i.i = icmp slt i64 %.450.i.i, 1
+  br i1 %.551301.not.i.i, label %B1616.i.i, label %B1126.lr.ph.i.i
 
 B1126.lr.ph.i.i:                                  ; preds = %B812.endif.i.i
   %.453.i.i = add nsw i64 %.13.i, 40
   %.454.i.i = inttoptr i64 %.453.i.i to ptr
   %.455.i.i = load i64, ptr %.454.i.i, align 8
-  %sunkaddr370.i = getelementptr i8, ptr %.20.i, i64 24
-  %sunkaddr371.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr372.i = getelementptr i8, ptr %sunkaddr371.i, i64 40
-  %sunkaddr374.i = getelementptr i8, ptr %sunkaddr371.i, i64 192
-  %sunkaddr376.i = getelementptr i8, ptr %sunkaddr371.i, i64 176
-  %sunkaddr378.i = getelementptr i8, ptr %sunkaddr371.i, i64 168
-  %sunkaddr380.i = getelementptr i8, ptr %sunkaddr371.i, i64 136
-  %sunkaddr385.i = getelementptr i8, ptr %sunkaddr371.i, i64 16
-  %sunkaddr387.i = getelementptr i8, ptr %sunkaddr371.i, i64 184
+  %sunkaddr376.i = getelementptr i8, ptr %.20.i, i64 24
+  %sunkaddr377.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr378.i = getelementptr i8, ptr %sunkaddr377.i, i64 40
+  %sunkaddr380.i = getelementptr i8, ptr %sunkaddr377.i, i64 192
+  %sunkaddr382.i = getelementptr i8, ptr %sunkaddr377.i, i64 176
+  %sunkaddr384.i = getelementptr i8, ptr %sunkaddr377.i, i64 168
+  %sunkaddr386.i = getelementptr i8, ptr %sunkaddr377.i, i64 136
+  %sunkaddr391.i = getelementptr i8, ptr %sunkaddr377.i, i64 16
+  %sunkaddr393.i = getelementptr i8, ptr %sunkaddr377.i, i64 184
   br label %B1126.outer.i.i
 
 B1126.outer.i.i:                                  ; preds = %B1126.lr.ph.i.i, %B1518.thread.i.i
-  %.816.not.i.i = phi i1 [ true, %B1518.thread.i.i ], [ false, %B1126.lr.ph.i.i ]
-  %spec.1.2.0282.ph.i.i = phi i64 [ %.797254.i.i, %B1518.thread.i.i ], [ %.455.i.i, %B1126.lr.ph.i.i ]
-  %.557277280.ph.i.i = phi i64 [ %.564.i.i, %B1518.thread.i.i ], [ 0, %B1126.lr.ph.i.i ]
+  %44 = phi i1 [ true, %B1518.thread.i.i ], [ false, %B1126.lr.ph.i.i ]
+  %spec.1.2.0304.ph.i.i = phi i64 [ %.797252.i.i, %B1518.thread.i.i ], [ %.455.i.i, %B1126.lr.ph.i.i ]
+  %.557299302.ph.i.i = phi i64 [ %.564.i.i, %B1518.thread.i.i ], [ 0, %B1126.lr.ph.i.i ]
   br label %B1126.i.i
 
 B1332.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
@@ -25273,15 +25363,15 @@ B1332.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i
   %.741.i.i = icmp eq i64 %storemerge.i4.i.i, 0
   br i1 %.741.i.i, label %B1518.thread.i.i, label %B1518.i.i
 
-B1674.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1674.i.i
-  %.875.i.i = add nsw i64 %.21.i, 72
-  %.878.i.i = inttoptr i64 %.875.i.i to ptr
+B1676.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1676.i.i
+  %.877.i.i = add nsw i64 %.21.i, 72
+  %.878.i.i = inttoptr i64 %.877.i.i to ptr
   %.879.i.i = load i64, ptr %.878.i.i, align 8
   %.880.i.i = inttoptr i64 %.879.i.i to ptr
-  %.881.i.i = tail call i64 %.880.i.i(i64 %.833.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B846.i
+  %.881.i.i = tail call i64 %.880.i.i(i64 %.837.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2034.i.i
 
-B846.i:                                           ; preds = %B1022.i56.i.i, %B1674.endif.i.i, %B1948.i.i
+B846.i:                                           ; preds = %B2280.i.i, %B2034.i.i
   %.26.i43.i = add nsw i64 %.29.i, 112
   %.27.i44.i = inttoptr i64 %.26.i43.i to ptr
   %.28.i.i = load i64, ptr %.27.i44.i, align 8
@@ -25295,33 +25385,33 @@ B188.lr.ph.i.i:                                   ; preds = %B846.i
   %.12.i.i = add nsw i64 %.29.i, 120
   %.13.i.i = inttoptr i64 %.12.i.i to ptr
   %.14.i.i = load i64, ptr %.13.i.i, align 8
-  %44 = shl i64 %.21.i.i, 3
-  %45 = add i64 %44, %.153.i
-  %sunkaddr444.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr445.i = getelementptr i8, ptr %sunkaddr444.i, i64 136
+  %45 = shl i64 %.21.i.i, 3
+  %46 = add i64 %45, %.153.i
+  %sunkaddr450.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr451.i = getelementptr i8, ptr %sunkaddr450.i, i64 136
   br label %B188.i.i
 
 B186.i.i:                                         ; preds = %B188.i.i
   %lsr.iv.next.i51.i = add i64 %lsr.iv.i45.i, 8
   %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
   %exitcond.not.i52.i = icmp eq i64 %lsr.iv.next2.i.i, 0
-  %46 = add i64 %spec.2.065.i.i, 16
+  %47 = add i64 %spec.2.065.i.i, 16
   br i1 %exitcond.not.i52.i, label %B892.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.ph.i.i
   %lsr.iv1.i.i = phi i64 [ %.28.i.i, %B188.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B186.i.i ]
-  %lsr.iv.i45.i = phi i64 [ %45, %B188.lr.ph.i.i ], [ %lsr.iv.next.i51.i, %B186.i.i ]
-  %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %46, %B186.i.i ]
+  %lsr.iv.i45.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i51.i, %B186.i.i ]
+  %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %47, %B186.i.i ]
   %.153.i.i = inttoptr i64 %lsr.iv.i45.i to ptr
   %.154.i.i = load i64, ptr %.153.i.i, align 8
   %.155.i.i = add nsw i64 %.154.i.i, 16
   %.156.i.i = inttoptr i64 %.155.i.i to ptr
   %.157.i.i = load i64, ptr %.156.i.i, align 8
-  %.162.i.i = load i64, ptr %sunkaddr445.i, align 8
+  %.162.i.i = load i64, ptr %sunkaddr451.i, align 8
   %.164.i.i = inttoptr i64 %spec.2.065.i.i to ptr
   %.165.i.i = load i64, ptr %.164.i.i, align 8
-  %47 = add i64 %spec.2.065.i.i, 8
-  %.168.i48.i = inttoptr i64 %47 to ptr
+  %48 = add i64 %spec.2.065.i.i, 8
+  %.168.i48.i = inttoptr i64 %48 to ptr
   %.169.i49.i = load i64, ptr %.168.i48.i, align 8
   %.170.i50.i = inttoptr i64 %.162.i.i to ptr
   %.171.i.i = tail call i64 %.170.i50.i(i64 %.157.i.i, i64 %.165.i.i, i64 %.169.i49.i, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -25330,8 +25420,8 @@ B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.
   br i1 %.173.not.i.i, label %B186.i.i, label %B1208.i
 
 B892.i:                                           ; preds = %B186.i.i, %B846.i
-  %sunkaddr447.i = getelementptr i8, ptr %.20.i, i64 32
-  %.21.i55.i = load i64, ptr %sunkaddr447.i, align 8
+  %sunkaddr453.i = getelementptr i8, ptr %.20.i, i64 32
+  %.21.i55.i = load i64, ptr %sunkaddr453.i, align 8
   %.10352.not.i.i = icmp slt i64 %.21.i55.i, 1
   br i1 %.10352.not.i.i, label %B892.endif.i, label %B136.lr.ph.i.i
 
@@ -25339,8 +25429,8 @@ B136.lr.ph.i.i:                                   ; preds = %B892.i
   %.12.i56.i = add nsw i64 %.13.i, 40
   %.13.i57.i = inttoptr i64 %.12.i56.i to ptr
   %.14.i58.i = load i64, ptr %.13.i57.i, align 8
-  %sunkaddr448.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr449.i = getelementptr i8, ptr %sunkaddr448.i, i64 24
+  %sunkaddr454.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr455.i = getelementptr i8, ptr %sunkaddr454.i, i64 24
   br label %B136.i.i
 
 B136.i.i:                                         ; preds = %B374.i.i, %B136.lr.ph.i.i
@@ -25354,7 +25444,7 @@ B136.i.i:                                         ; preds = %B374.i.i, %B136.lr.
   br i1 %.149.not.i63.i, label %B374.i.i, label %B198.i.i
 
 B198.i.i:                                         ; preds = %B136.i.i
-  %.155.i66.i = load i64, ptr %sunkaddr449.i, align 8
+  %.155.i66.i = load i64, ptr %sunkaddr455.i, align 8
   %.160.i.i = inttoptr i64 %lsr.iv.i60.i to ptr
   %.161.i.i = load i64, ptr %.160.i.i, align 8
   %.162.i67.i = inttoptr i64 %.155.i66.i to ptr
@@ -25381,15 +25471,15 @@ B970.i:                                           ; preds = %B733.i.i, %B892.end
   %.544.i = add nsw i64 %.29.i, 104
   %.545.i = inttoptr i64 %.544.i to ptr
   %.546.i = load i64, ptr %.545.i, align 8
-  %.552.i = load i64, ptr %sunkaddr447.i, align 8
+  %.552.i = load i64, ptr %sunkaddr453.i, align 8
   %.15.i93.i = shl nsw i64 %.552.i, 3
   %.17.i94.i = add nsw i64 %.15.i93.i, %.153.i
   %.105119.not.i.i = icmp slt i64 %.546.i, 1
   br i1 %.105119.not.i.i, label %B970.endif.i, label %B56.i.preheader.i
 
 B56.i.preheader.i:                                ; preds = %B970.i
-  %sunkaddr452.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr453.i = getelementptr i8, ptr %sunkaddr452.i, i64 32
+  %sunkaddr458.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr459.i = getelementptr i8, ptr %sunkaddr458.i, i64 32
   br label %B56.i.i
 
 B56.i.i:                                          ; preds = %B483.i.i, %B56.i.preheader.i
@@ -25411,37 +25501,37 @@ B112.i.i:                                         ; preds = %B56.i.i
   br label %B483.i.i
 
 B346.i.i:                                         ; preds = %B346.lr.ph.new.i.i, %B346.i.i
-  %lsr.iv341.i = phi i64 [ %unroll_iter.i104.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next342.i, %B346.i.i ]
+  %lsr.iv347.i = phi i64 [ %unroll_iter.i104.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next348.i, %B346.i.i ]
   %lsr.iv.i105.i = phi i64 [ 0, %B346.lr.ph.new.i.i ], [ %lsr.iv.next.i107.i, %B346.i.i ]
-  %48 = add i64 %lsr.iv.i105.i, %.183.i101.i
-  %49 = add i64 %48, 24
-  %50 = add i64 %66, %lsr.iv.i105.i
-  %51 = add i64 %50, 8
-  %.319.i.i = inttoptr i64 %51 to ptr
+  %49 = add i64 %lsr.iv.i105.i, %.183.i101.i
+  %50 = add i64 %49, 24
+  %51 = add i64 %67, %lsr.iv.i105.i
+  %52 = add i64 %51, 8
+  %.319.i.i = inttoptr i64 %52 to ptr
   %.320.i.i = load i64, ptr %.319.i.i, align 8
-  %.321.i106.i = inttoptr i64 %49 to ptr
+  %.321.i106.i = inttoptr i64 %50 to ptr
   store i64 %.320.i.i, ptr %.321.i106.i, align 8
-  %52 = add i64 %48, 32
-  %53 = add i64 %50, 16
-  %.319.1.i.i = inttoptr i64 %53 to ptr
+  %53 = add i64 %49, 32
+  %54 = add i64 %51, 16
+  %.319.1.i.i = inttoptr i64 %54 to ptr
   %.320.1.i.i = load i64, ptr %.319.1.i.i, align 8
-  %.321.1.i.i = inttoptr i64 %52 to ptr
+  %.321.1.i.i = inttoptr i64 %53 to ptr
   store i64 %.320.1.i.i, ptr %.321.1.i.i, align 8
-  %54 = add i64 %48, 40
-  %55 = add i64 %50, 24
-  %.319.2.i.i = inttoptr i64 %55 to ptr
+  %55 = add i64 %49, 40
+  %56 = add i64 %51, 24
+  %.319.2.i.i = inttoptr i64 %56 to ptr
   %.320.2.i.i = load i64, ptr %.319.2.i.i, align 8
-  %.321.2.i.i = inttoptr i64 %54 to ptr
+  %.321.2.i.i = inttoptr i64 %55 to ptr
   store i64 %.320.2.i.i, ptr %.321.2.i.i, align 8
-  %56 = add i64 %48, 48
-  %57 = add i64 %50, 32
-  %.319.3.i.i = inttoptr i64 %57 to ptr
+  %57 = add i64 %49, 48
+  %58 = add i64 %51, 32
+  %.319.3.i.i = inttoptr i64 %58 to ptr
   %.320.3.i.i = load i64, ptr %.319.3.i.i, align 8
-  %.321.3.i.i = inttoptr i64 %56 to ptr
+  %.321.3.i.i = inttoptr i64 %57 to ptr
   store i64 %.320.3.i.i, ptr %.321.3.i.i, align 8
   %lsr.iv.next.i107.i = add i64 %lsr.iv.i105.i, 32
-  %lsr.iv.next342.i = add i64 %lsr.iv341.i, -4
-  %niter.ncmp.3.i108.i = icmp eq i64 %lsr.iv.next342.i, 0
+  %lsr.iv.next348.i = add i64 %lsr.iv347.i, -4
+  %niter.ncmp.3.i108.i = icmp eq i64 %lsr.iv.next348.i, 0
   br i1 %niter.ncmp.3.i108.i, label %B483.loopexit.unr-lcssa.i.i, label %B346.i.i
 
 B483.loopexit.unr-lcssa.i.i:                      ; preds = %B346.i.i
@@ -25449,20 +25539,20 @@ B483.loopexit.unr-lcssa.i.i:                      ; preds = %B346.i.i
   br i1 %lcmp.mod.not.i109.i, label %B483.i.i, label %B346.epil.preheader.i.i
 
 B346.epil.preheader.i.i:                          ; preds = %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, %B483.loopexit.unr-lcssa.i.i
-  %.pre-phi.i = phi i64 [ %.pre249.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %65, %B483.loopexit.unr-lcssa.i.i ]
+  %.pre-phi.i = phi i64 [ %.pre251.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %66, %B483.loopexit.unr-lcssa.i.i ]
   %.280106108.epil.init.i.i = phi i64 [ 0, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i104.i, %B483.loopexit.unr-lcssa.i.i ]
-  %58 = add i64 %top.4.0124.i.i, 8
-  %59 = shl i64 %.280106108.epil.init.i.i, 3
-  %60 = add i64 %58, %.pre-phi.i
-  %61 = add i64 %60, %59
-  %62 = add i64 %.183.i101.i, 24
-  %63 = add i64 %62, %59
+  %59 = add i64 %top.4.0124.i.i, 8
+  %60 = shl i64 %.280106108.epil.init.i.i, 3
+  %61 = add i64 %59, %.pre-phi.i
+  %62 = add i64 %61, %60
+  %63 = add i64 %.183.i101.i, 24
+  %64 = add i64 %63, %60
   br label %B346.epil.i.i
 
 B346.epil.i.i:                                    ; preds = %B346.epil.i.i, %B346.epil.preheader.i.i
   %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B346.epil.i.i ], [ %xtraiter.i103.i, %B346.epil.preheader.i.i ]
-  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %63, %B346.epil.preheader.i.i ]
-  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %61, %B346.epil.preheader.i.i ]
+  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %64, %B346.epil.preheader.i.i ]
+  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %62, %B346.epil.preheader.i.i ]
   %.319.epil.i.i = inttoptr i64 %lsr.iv3.i.i to ptr
   %.320.epil.i.i = load i64, ptr %.319.epil.i.i, align 8
   %.321.epil.i.i = inttoptr i64 %lsr.iv5.i.i to ptr
@@ -25484,7 +25574,7 @@ B483.i.i:                                         ; preds = %B346.epil.i.i, %B19
 
 B194.endif.i.i:                                   ; preds = %B56.i.i
   %.174.i.i = xor i64 %.147.i97.i, -1
-  %.181.i99.i = load i64, ptr %sunkaddr453.i, align 8
+  %.181.i99.i = load i64, ptr %sunkaddr459.i, align 8
   %.182.i100.i = inttoptr i64 %.181.i99.i to ptr
   %.183.i101.i = tail call i64 %.182.i100.i(i64 %.174.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.187.i.i = shl nsw i64 %.174.i.i, 3
@@ -25494,17 +25584,17 @@ B194.endif.i.i:                                   ; preds = %B56.i.i
 
 B346.lr.ph.i.i:                                   ; preds = %B194.endif.i.i
   %xtraiter.i103.i = and i64 %.174.i.i, 3
-  %64 = icmp samesign ugt i64 %.147.i97.i, -5
-  br i1 %64, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
+  %65 = icmp samesign ugt i64 %.147.i97.i, -5
+  br i1 %65, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
 
 B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i:   ; preds = %B346.lr.ph.i.i
-  %.pre249.i = shl nsw i64 %.147.i97.i, 3
+  %.pre251.i = shl nsw i64 %.147.i97.i, 3
   br label %B346.epil.preheader.i.i
 
 B346.lr.ph.new.i.i:                               ; preds = %B346.lr.ph.i.i
   %unroll_iter.i104.i = and i64 %.174.i.i, 9223372036854775804
-  %65 = shl i64 %.147.i97.i, 3
-  %66 = add i64 %65, %top.4.0124.i.i
+  %66 = shl i64 %.147.i97.i, 3
+  %67 = add i64 %66, %top.4.0124.i.i
   br label %B346.i.i
 
 B1196.i:                                          ; preds = %B570.i.i, %B532.endif.i.i
@@ -25513,14 +25603,14 @@ B1196.i:                                          ; preds = %B570.i.i, %B532.end
 
 B1208.i:                                          ; preds = %B188.i.i, %B496.i.i, %B360.i.i, %common.ret.sink.split.i.i, %B1196.i
   %storemerge57.i200.i = phi i64 [ 1, %B1196.i ], [ 1, %B496.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
-  %sunkaddr455.i = getelementptr i8, ptr %.20.i, i64 32
-  %.14.i146.i = load i64, ptr %sunkaddr455.i, align 8
+  %sunkaddr461.i = getelementptr i8, ptr %.20.i, i64 32
+  %.14.i146.i = load i64, ptr %sunkaddr461.i, align 8
   %.9646.not.i.i = icmp slt i64 %.14.i146.i, 1
   br i1 %.9646.not.i.i, label %B1242.endif.i, label %B84.i.preheader.i
 
 B84.i.preheader.i:                                ; preds = %B1208.i
-  %sunkaddr456.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr457.i = getelementptr i8, ptr %sunkaddr456.i, i64 48
+  %sunkaddr462.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr463.i = getelementptr i8, ptr %sunkaddr462.i, i64 48
   br label %B84.i.i
 
 B84.i.i:                                          ; preds = %B234.i.i, %B84.i.preheader.i
@@ -25532,7 +25622,7 @@ B84.i.i:                                          ; preds = %B234.i.i, %B84.i.pr
   br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
 
 B140.i.i:                                         ; preds = %B84.i.i
-  %.149.i.i = load i64, ptr %sunkaddr457.i, align 8
+  %.149.i.i = load i64, ptr %sunkaddr463.i, align 8
   %.151.i.i = inttoptr i64 %.149.i.i to ptr
   %.152.i152.i = tail call i64 %.151.i.i(i64 %.138.i149.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i
@@ -25544,20 +25634,20 @@ B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
   br i1 %exitcond.not.i155.i, label %B1242.endif.i, label %B84.i.i
 
 B1274.i:                                          ; preds = %B1274.preheader.i, %B1274.i
-  %lsr.iv337.i = phi i64 [ %lsr.iv.next338.i, %B1274.i ], [ %.164.i, %B1274.preheader.i ]
+  %lsr.iv343.i = phi i64 [ %lsr.iv.next344.i, %B1274.i ], [ %.164.i, %B1274.preheader.i ]
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1274.i ], [ %.147.i, %B1274.preheader.i ]
-  %.815.i = load i64, ptr %sunkaddr459.i, align 8
+  %.815.i = load i64, ptr %sunkaddr465.i, align 8
   %.819.i = inttoptr i64 %lsr.iv.i to ptr
   %.820.i = load i64, ptr %.819.i, align 8
   %.821.i = inttoptr i64 %.815.i to ptr
   %.822.i = tail call i64 %.821.i(i64 %.820.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %lsr.iv.next.i = add i64 %lsr.iv.i, 8
-  %lsr.iv.next338.i = add i64 %lsr.iv337.i, -1
-  %exitcond242.not.i = icmp eq i64 %lsr.iv.next338.i, 0
+  %lsr.iv.next344.i = add i64 %lsr.iv343.i, -1
+  %exitcond242.not.i = icmp eq i64 %lsr.iv.next344.i, 0
   br i1 %exitcond242.not.i, label %B1272.endif.i, label %B1274.i
 
 B1410.i:                                          ; preds = %B1476.i.i, %B1346.i.i, %B1248.i.i, %B1152.i.i, %B1054.i.i, %B976.i.i, %B2186.i.i, %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %B1272.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B334.else.if.i, %B576.i
-  %fits.4.0.i = phi i1 [ %87, %B1272.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B576.i ], [ true, %B334.else.if.i ], [ true, %B288.i.i.i ], [ true, %B2186.i.i ], [ true, %B410.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B356.i.i ], [ true, %B96.i.i.i ], [ true, %B192.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1152.i.i ], [ true, %B1248.i.i ], [ true, %B1346.i.i ], [ true, %B1476.i.i ]
+  %fits.4.0.i = phi i1 [ %88, %B1272.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B576.i ], [ true, %B334.else.if.i ], [ true, %B288.i.i.i ], [ true, %B2186.i.i ], [ true, %B410.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B356.i.i ], [ true, %B96.i.i.i ], [ true, %B192.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1152.i.i ], [ true, %B1248.i.i ], [ true, %B1346.i.i ], [ true, %B1476.i.i ]
   %result.3.0.i = phi i64 [ %result.4.1.i, %B1272.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B576.i ], [ 0, %B334.else.if.i ], [ 0, %B288.i.i.i ], [ 0, %B2186.i.i ], [ 0, %B410.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B356.i.i ], [ 0, %B96.i.i.i ], [ 0, %B192.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1152.i.i ], [ 0, %B1248.i.i ], [ 0, %B1346.i.i ], [ 0, %B1476.i.i ]
   %.12.i156.i = add nsw i64 %.21.i, 144
   %.13.i157.i = inttoptr i64 %.12.i156.i to ptr
@@ -25566,9 +25656,9 @@ B1410.i:                                          ; preds = %B1476.i.i, %B1346.i
   br i1 %.16.i159.i, label %B64.i.i, label %B122.i.i
 
 B64.i.i:                                          ; preds = %B1410.i
-  %sunkaddr460.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr461.i = getelementptr i8, ptr %sunkaddr460.i, i64 160
-  store i64 0, ptr %sunkaddr461.i, align 8
+  %sunkaddr466.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr467.i = getelementptr i8, ptr %sunkaddr466.i, i64 160
+  store i64 0, ptr %sunkaddr467.i, align 8
   br label %B1410.endif.i
 
 B122.i.i:                                         ; preds = %B1410.i
@@ -25588,7 +25678,7 @@ B1454.i:                                          ; preds = %B1410.endif.i
   %.895.i = load i64, ptr %.894.i, align 8
   %.898.i = inttoptr i64 %.895.i to ptr
   %.899.i = tail call i64 %.898.i(i64 %.888.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -25687,8 +25777,8 @@ B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1
   ]
 
 B976.i.i:                                         ; preds = %B880.i.i
-  %67 = add i64 %spec.2.0275.i.i, 8
-  %.321.i.i = inttoptr i64 %67 to ptr
+  %68 = add i64 %spec.2.0275.i.i, 8
+  %.321.i.i = inttoptr i64 %68 to ptr
   %.322.i.i = load i64, ptr %.321.i.i, align 8
   %.324.not.i.i = icmp eq i64 %.304.i.i, %.322.i.i
   br i1 %.324.not.i.i, label %B1732.i.i, label %B1410.i
@@ -25697,12 +25787,12 @@ B1054.i.i:                                        ; preds = %B880.i.i
   %.363.i.i = add nsw i64 %.304.i.i, 8
   %.364.i.i = inttoptr i64 %.363.i.i to ptr
   %.365.i.i = load i64, ptr %.364.i.i, align 8
-  %.370.i.i = load i64, ptr %sunkaddr462.i, align 8
+  %.370.i.i = load i64, ptr %sunkaddr468.i, align 8
   %.371.not.i.i = icmp eq i64 %.365.i.i, %.370.i.i
   br i1 %.371.not.i.i, label %B1152.i.i, label %B1410.i
 
 B1152.i.i:                                        ; preds = %B1054.i.i
-  %.395.i.i = load i64, ptr %sunkaddr464.i, align 8
+  %.395.i.i = load i64, ptr %sunkaddr470.i, align 8
   %.397.i.i = add nsw i64 %.395.i.i, %.304.i.i
   %.400.i.i = inttoptr i64 %.397.i.i to ptr
   %.401.i.i = load i64, ptr %.400.i.i, align 8
@@ -25713,34 +25803,34 @@ B1248.i.i:                                        ; preds = %B1152.i.i
   %.409.i.i = add nsw i64 %.401.i.i, 8
   %.410.i.i = inttoptr i64 %.409.i.i to ptr
   %.411.i.i = load i64, ptr %.410.i.i, align 8
-  %.416.i.i = load i64, ptr %sunkaddr466.i, align 8
+  %.416.i.i = load i64, ptr %sunkaddr472.i, align 8
   %.417.not.i.i = icmp eq i64 %.411.i.i, %.416.i.i
   br i1 %.417.not.i.i, label %B1346.i.i, label %B1410.i
 
 B1346.i.i:                                        ; preds = %B1248.i.i
-  %.441.i.i = load i64, ptr %sunkaddr468.i, align 8
+  %.441.i.i = load i64, ptr %sunkaddr474.i, align 8
   %.443.i.i = add nsw i64 %.441.i.i, %.401.i.i
   %.444.i.i = inttoptr i64 %.443.i.i to ptr
   %.445.i.i = load i64, ptr %.444.i.i, align 8
-  %68 = add i64 %spec.2.0275.i.i, 8
-  %.448.i.i = inttoptr i64 %68 to ptr
+  %69 = add i64 %spec.2.0275.i.i, 8
+  %.448.i.i = inttoptr i64 %69 to ptr
   %.449.i.i = load i64, ptr %.448.i.i, align 8
   %.450.not.i.i = icmp eq i64 %.445.i.i, %.449.i.i
   br i1 %.450.not.i.i, label %B1476.i.i, label %B1410.i
 
 B1476.i.i:                                        ; preds = %B1346.i.i
-  %.474.i.i = load i64, ptr %sunkaddr470.i, align 8
+  %.474.i.i = load i64, ptr %sunkaddr476.i, align 8
   %.476.i.i = add nsw i64 %.474.i.i, %.401.i.i
   %.477.i.i = inttoptr i64 %.476.i.i to ptr
   %.478.i.i = load i64, ptr %.477.i.i, align 8
-  %69 = add i64 %spec.2.0275.i.i, 16
-  %.481.i.i = inttoptr i64 %69 to ptr
+  %70 = add i64 %spec.2.0275.i.i, 16
+  %.481.i.i = inttoptr i64 %70 to ptr
   %.482.i.i = load i64, ptr %.481.i.i, align 8
   %.483.not.i.i = icmp eq i64 %.478.i.i, %.482.i.i
   br i1 %.483.not.i.i, label %B1606.i.i, label %B1410.i
 
 B1606.i.i:                                        ; preds = %B1476.i.i
-  %.507.i.i = load i64, ptr %sunkaddr472.i, align 8
+  %.507.i.i = load i64, ptr %sunkaddr478.i, align 8
   %.509.i.i = add nsw i64 %.507.i.i, %.401.i.i
   %.512.i.i = inttoptr i64 %.509.i.i to ptr
   %.513.i.i = load i64, ptr %.512.i.i, align 8
@@ -25763,18 +25853,18 @@ B1732.i.i:                                        ; preds = %B1690.i.i, %B976.i.
 
 B1894.i.i:                                        ; preds = %B1894.i.preheader.i, %B1894.i.i
   %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B1894.i.i ], [ %lsr.iv8.i.unr.i, %B1894.i.preheader.i ]
-  %lsr.iv.i.i = phi i64 [ %71, %B1894.i.i ], [ %lsr.iv.i.unr.i, %B1894.i.preheader.i ]
+  %lsr.iv.i.i = phi i64 [ %72, %B1894.i.i ], [ %lsr.iv.i.unr.i, %B1894.i.preheader.i ]
   %to.6.0285.i.i = phi i64 [ %.717.i.1.i, %B1894.i.i ], [ %to.6.0285.i.unr.i, %B1894.i.preheader.i ]
   %.692.i.i = inttoptr i64 %lsr.iv.i.i to ptr
   %.693.i.i = load i64, ptr %.692.i.i, align 8
-  %.698.i.i = load i64, ptr %sunkaddr474.i, align 8
+  %.698.i.i = load i64, ptr %sunkaddr480.i, align 8
   %.699.i.i = add nsw i64 %.698.i.i, %.693.i.i
   %.700.i.i = inttoptr i64 %.699.i.i to ptr
   %.701.i.i = load i64, ptr %.700.i.i, align 8
   %.702.i.i = add nsw i64 %.701.i.i, 24
   %.703.i.i = inttoptr i64 %.702.i.i to ptr
   %.704.i.i = load i64, ptr %.703.i.i, align 8
-  %.709.i.i = load i64, ptr %sunkaddr476.i, align 8
+  %.709.i.i = load i64, ptr %sunkaddr482.i, align 8
   %.710.i.i = add nsw i64 %.709.i.i, %.704.i.i
   %.711.i.i = inttoptr i64 %.710.i.i to ptr
   %.712.i.i = load i64, ptr %.711.i.i, align 8
@@ -25783,24 +25873,24 @@ B1894.i.i:                                        ; preds = %B1894.i.preheader.i
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
   %.692.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
   %.693.i.1.i = load i64, ptr %.692.i.1.i, align 8
-  %.698.i.1.i = load i64, ptr %sunkaddr474.i, align 8
+  %.698.i.1.i = load i64, ptr %sunkaddr480.i, align 8
   %.699.i.1.i = add nsw i64 %.698.i.1.i, %.693.i.1.i
   %.700.i.1.i = inttoptr i64 %.699.i.1.i to ptr
   %.701.i.1.i = load i64, ptr %.700.i.1.i, align 8
   %.702.i.1.i = add nsw i64 %.701.i.1.i, 24
   %.703.i.1.i = inttoptr i64 %.702.i.1.i to ptr
   %.704.i.1.i = load i64, ptr %.703.i.1.i, align 8
-  %.709.i.1.i = load i64, ptr %sunkaddr476.i, align 8
+  %.709.i.1.i = load i64, ptr %sunkaddr482.i, align 8
   %.710.i.1.i = add nsw i64 %.709.i.1.i, %.704.i.1.i
   %.711.i.1.i = inttoptr i64 %.710.i.1.i to ptr
   %.712.i.1.i = load i64, ptr %.711.i.1.i, align 8
-  %70 = add i64 %to.6.0285.i.i, 8
-  %.714.i.1.i = inttoptr i64 %70 to ptr
+  %71 = add i64 %to.6.0285.i.i, 8
+  %.714.i.1.i = inttoptr i64 %71 to ptr
   store i64 %.712.i.1.i, ptr %.714.i.1.i, align 8
   %.717.i.1.i = add i64 %to.6.0285.i.i, 16
   %lsr.iv.next9.i.1.i = add i64 %lsr.iv8.i.i, -2
   %exitcond289.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
-  %71 = add i64 %lsr.iv.i.i, 16
+  %72 = add i64 %lsr.iv.i.i, 16
   br i1 %exitcond289.not.i.1.i, label %B2174.i.i, label %B1894.i.i
 
 B2174.i.i:                                        ; preds = %B1894.i.i, %B1894.i.prol.loopexit.i, %B1762.endif.i.i
@@ -25809,15 +25899,15 @@ B2174.i.i:                                        ; preds = %B1894.i.i, %B1894.i
   br i1 %.735.i.i, label %B2186.i.i, label %B576.i
 
 B2186.i.i:                                        ; preds = %B2174.i.i, %B2238.i.i
-  %to.7.0.i.i = phi i64 [ %72, %B2238.i.i ], [ %to.6.0.lcssa.i.i, %B2174.i.i ]
-  %72 = add i64 %to.7.0.i.i, -8
-  %.750.i.i = inttoptr i64 %72 to ptr
+  %to.7.0.i.i = phi i64 [ %73, %B2238.i.i ], [ %to.6.0.lcssa.i.i, %B2174.i.i ]
+  %73 = add i64 %to.7.0.i.i, -8
+  %.750.i.i = inttoptr i64 %73 to ptr
   %.751.i.i = load i64, ptr %.750.i.i, align 8
   %.752.i.i = icmp eq i64 %.751.i.i, 0
   br i1 %.752.i.i, label %B1410.i, label %B2238.i.i
 
 B2238.i.i:                                        ; preds = %B2186.i.i
-  %.765.i.i = icmp sgt i64 %72, %.147.i
+  %.765.i.i = icmp sgt i64 %73, %.147.i
   br i1 %.765.i.i, label %B2186.i.i, label %B576.i
 
 B790.endif.i.i:                                   ; preds = %B726.i.i
@@ -25828,12 +25918,12 @@ B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
   %.167.i.i = add nsw i64 %.29.i, 40
   %.168.i.i = inttoptr i64 %.167.i.i to ptr
   %.169.i.i = load i64, ptr %.168.i.i, align 8
-  %sunkaddr462.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr464.i = getelementptr i8, ptr %sunkaddr462.i, i64 8
-  %sunkaddr466.i = getelementptr i8, ptr %sunkaddr462.i, i64 16
-  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr462.i, i64 32
-  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr462.i, i64 40
-  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr462.i, i64 24
+  %sunkaddr468.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr468.i, i64 8
+  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr468.i, i64 16
+  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr468.i, i64 32
+  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr468.i, i64 40
+  %sunkaddr478.i = getelementptr i8, ptr %sunkaddr468.i, i64 24
   br label %B880.i.i
 
 B1762.endif.i.i:                                  ; preds = %B1732.i.i, %B790.endif.i.i
@@ -25855,17 +25945,17 @@ B1894.lr.ph.i.i:                                  ; preds = %B1762.endif.i.i
 B1894.i.prol.i:                                   ; preds = %B1894.lr.ph.i.i
   %.692.i.prol.i = inttoptr i64 %.561.i.i to ptr
   %.693.i.prol.i = load i64, ptr %.692.i.prol.i, align 8
-  %sunkaddr477.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr478.i = getelementptr i8, ptr %sunkaddr477.i, i64 56
-  %.698.i.prol.i = load i64, ptr %sunkaddr478.i, align 8
+  %sunkaddr483.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr484.i = getelementptr i8, ptr %sunkaddr483.i, i64 56
+  %.698.i.prol.i = load i64, ptr %sunkaddr484.i, align 8
   %.699.i.prol.i = add nsw i64 %.698.i.prol.i, %.693.i.prol.i
   %.700.i.prol.i = inttoptr i64 %.699.i.prol.i to ptr
   %.701.i.prol.i = load i64, ptr %.700.i.prol.i, align 8
   %.702.i.prol.i = add nsw i64 %.701.i.prol.i, 24
   %.703.i.prol.i = inttoptr i64 %.702.i.prol.i to ptr
   %.704.i.prol.i = load i64, ptr %.703.i.prol.i, align 8
-  %sunkaddr480.i = getelementptr i8, ptr %sunkaddr477.i, i64 24
-  %.709.i.prol.i = load i64, ptr %sunkaddr480.i, align 8
+  %sunkaddr486.i = getelementptr i8, ptr %sunkaddr483.i, i64 24
+  %.709.i.prol.i = load i64, ptr %sunkaddr486.i, align 8
   %.710.i.prol.i = add nsw i64 %.709.i.prol.i, %.704.i.prol.i
   %.711.i.prol.i = inttoptr i64 %.710.i.prol.i to ptr
   %.712.i.prol.i = load i64, ptr %.711.i.prol.i, align 8
@@ -25881,13 +25971,13 @@ B1894.i.prol.loopexit.i:                          ; preds = %B1894.i.prol.i, %B1
   %lsr.iv8.i.unr.i = phi i64 [ %.571.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B1894.i.prol.i ]
   %lsr.iv.i.unr.i = phi i64 [ %.561.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B1894.i.prol.i ]
   %to.6.0285.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B1894.lr.ph.i.i ], [ %.717.i.prol.i, %B1894.i.prol.i ]
-  %73 = icmp eq i64 %.571.i.i, 1
-  br i1 %73, label %B2174.i.i, label %B1894.i.preheader.i
+  %74 = icmp eq i64 %.571.i.i, 1
+  br i1 %74, label %B2174.i.i, label %B1894.i.preheader.i
 
 B1894.i.preheader.i:                              ; preds = %B1894.i.prol.loopexit.i
-  %sunkaddr473.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr473.i, i64 56
-  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr473.i, i64 24
+  %sunkaddr479.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr480.i = getelementptr i8, ptr %sunkaddr479.i, i64 56
+  %sunkaddr482.i = getelementptr i8, ptr %sunkaddr479.i, i64 24
   br label %B1894.i.i
 
 B892.endif.i:                                     ; preds = %B374.i.i, %B892.i
@@ -25897,8 +25987,8 @@ B892.endif.i:                                     ; preds = %B374.i.i, %B892.i
   %.29.i.i = add nsw i64 %.29.i, 88
   %.30.i77.i = inttoptr i64 %.29.i.i to ptr
   %.31.i78.i = load i64, ptr %.30.i77.i, align 8
-  %sunkaddr482.i = getelementptr i8, ptr %.36.i, i64 112
-  %.38.i.i = load i64, ptr %sunkaddr482.i, align 8
+  %sunkaddr488.i = getelementptr i8, ptr %.36.i, i64 112
+  %.38.i.i = load i64, ptr %sunkaddr488.i, align 8
   %.40.i80.i = add nsw i64 %.38.i.i, %.17.i74.i
   %.45.i81.i = add nsw i64 %.29.i, 80
   %.46.i82.i = inttoptr i64 %.45.i81.i to ptr
@@ -25912,22 +26002,22 @@ B304.lr.ph.i.i:                                   ; preds = %B892.endif.i
   %.23.i75.i = inttoptr i64 %.22.i.i to ptr
   %.24.i76.i = load i64, ptr %.23.i75.i, align 8
   %.179.i.i.i.i = add i64 %.37.i, 152
-  %sunkaddr483.i = inttoptr i64 %.31.i78.i to ptr
-  %sunkaddr486.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr487.i = getelementptr i8, ptr %sunkaddr486.i, i64 128
-  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr486.i, i64 16
-  %sunkaddr498.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr498.i, i64 40
-  %sunkaddr501.i = getelementptr i8, ptr %sunkaddr486.i, i64 144
-  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr486.i, i64 24
-  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr486.i, i64 120
-  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr486.i, i64 80
-  %sunkaddr497.i = getelementptr i8, ptr %sunkaddr486.i, i64 48
-  %sunkaddr519.i = getelementptr i8, ptr %sunkaddr498.i, i64 32
-  %sunkaddr522.i = inttoptr i64 %.24.i76.i to ptr
-  %sunkaddr544.i = getelementptr i8, ptr %sunkaddr486.i, i64 8
-  %sunkaddr548.i = getelementptr i8, ptr %sunkaddr498.i, i64 48
-  %sunkaddr549.i = inttoptr i64 %.153.i to ptr
+  %sunkaddr489.i = inttoptr i64 %.31.i78.i to ptr
+  %sunkaddr492.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr492.i, i64 128
+  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr492.i, i64 16
+  %sunkaddr504.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr505.i = getelementptr i8, ptr %sunkaddr504.i, i64 40
+  %sunkaddr507.i = getelementptr i8, ptr %sunkaddr492.i, i64 144
+  %sunkaddr497.i = getelementptr i8, ptr %sunkaddr492.i, i64 24
+  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr492.i, i64 120
+  %sunkaddr501.i = getelementptr i8, ptr %sunkaddr492.i, i64 80
+  %sunkaddr503.i = getelementptr i8, ptr %sunkaddr492.i, i64 48
+  %sunkaddr525.i = getelementptr i8, ptr %sunkaddr504.i, i64 32
+  %sunkaddr528.i = inttoptr i64 %.24.i76.i to ptr
+  %sunkaddr550.i = getelementptr i8, ptr %sunkaddr492.i, i64 8
+  %sunkaddr554.i = getelementptr i8, ptr %sunkaddr504.i, i64 48
+  %sunkaddr555.i = inttoptr i64 %.153.i to ptr
   br label %B304.i.i
 
 B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
@@ -25943,11 +26033,11 @@ B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.
 B360.i.i:                                         ; preds = %B304.i.i
   %.189.i.i = sub nsw i64 %.13798102.i.i, %.40.i80.i
   %.190.i.i = mul nuw nsw i64 %.189.i.i, 24
-  %sunkaddr484.i = getelementptr i8, ptr %sunkaddr483.i, i64 %.190.i.i
-  %sunkaddr485.i = getelementptr i8, ptr %sunkaddr484.i, i64 8
-  %.20.i.i86.i = load i64, ptr %sunkaddr485.i, align 8
-  %.20.i.i.i.i = load i64, ptr %sunkaddr487.i, align 8
-  %.25.i.i.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %sunkaddr490.i = getelementptr i8, ptr %sunkaddr489.i, i64 %.190.i.i
+  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr490.i, i64 8
+  %.20.i.i86.i = load i64, ptr %sunkaddr491.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr495.i, align 8
   %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
   %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
@@ -25961,7 +26051,7 @@ B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i,
   %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i86.i
   %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
   %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
-  %.190.i.i.i.i = tail call i64 %.pre46.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i.i.i.i = tail call i64 %.pre48.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
@@ -25971,16 +26061,16 @@ B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i,
   br i1 %exitcond.not.i.i.i89.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
-  %.205.i.i.i.i = tail call i64 %.pre46.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i.i.i = load i64, ptr %sunkaddr491.i, align 8
+  %.205.i.i.i.i = tail call i64 %.pre48.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr497.i, align 8
   %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
   %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
   store i64 %.177.i85.i, ptr %.216.i.i.i.i, align 8
-  %.224.i.i.i.i = load i64, ptr %sunkaddr493.i, align 8
-  %.229.i.i.i.i = load i64, ptr %sunkaddr495.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr499.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr501.i, align 8
   %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
   %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i.i.i = load i64, ptr %sunkaddr497.i, align 8
+  %.238.i.i.i.i = load i64, ptr %sunkaddr503.i, align 8
   %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
   %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
   store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
@@ -25988,10 +26078,10 @@ B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162
   br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
 
 B162.endif.i.i.i.i:                               ; preds = %B360.i.i
-  %.50.i.i.i.i = load i64, ptr %sunkaddr499.i, align 8
-  %.58.i.i.i.i = load i64, ptr %sunkaddr501.i, align 8
+  %.50.i.i.i.i = load i64, ptr %sunkaddr505.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr507.i, align 8
   %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
-  %.pre46.i = inttoptr i64 %.50.i.i.i.i to ptr
+  %.pre48.i = inttoptr i64 %.50.i.i.i.i to ptr
   br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B92.i.i.i:                                        ; preds = %B476.i.i.i.i
@@ -25999,8 +26089,8 @@ B92.i.i.i:                                        ; preds = %B476.i.i.i.i
   %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i78.i
   %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
   %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
-  %.20.i3.i.i.i = load i64, ptr %sunkaddr487.i, align 8
-  %.25.i6.i.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr495.i, align 8
   %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
   %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
@@ -26014,7 +26104,7 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   %.185.i25.i.i.i = add nsw i64 %.183.i24.i.i.i, %.68.i.i.i
   %.186.i26.i.i.i = inttoptr i64 %.185.i25.i.i.i to ptr
   %.187.i27.i.i.i = load i64, ptr %.186.i26.i.i.i, align 8
-  %.190.i28.i.i.i = tail call i64 %.pre48.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i28.i.i.i = tail call i64 %.pre50.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i29.i.i.i = add nsw i64 %.183.i24.i.i.i, %.27.i8.i.i.i
   %.193.i30.i.i.i = inttoptr i64 %.192.i29.i.i.i to ptr
   store i64 %.187.i27.i.i.i, ptr %.193.i30.i.i.i, align 8
@@ -26024,16 +26114,16 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
-  %.205.i36.i.i.i = tail call i64 %.pre48.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i39.i.i.i = load i64, ptr %sunkaddr491.i, align 8
+  %.205.i36.i.i.i = tail call i64 %.pre50.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr497.i, align 8
   %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
   %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
   store i64 %.177.i85.i, ptr %.216.i41.i.i.i, align 8
-  %.224.i44.i.i.i = load i64, ptr %sunkaddr493.i, align 8
-  %.229.i47.i.i.i = load i64, ptr %sunkaddr495.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr499.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr501.i, align 8
   %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
   %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i52.i.i.i = load i64, ptr %sunkaddr497.i, align 8
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr503.i, align 8
   %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
   %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
   store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
@@ -26041,14 +26131,14 @@ B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B1
   br i1 %.243.i55.i.i.i, label %B570.sink.split.i.sink.split.i.i, label %B266.i.i.i
 
 B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
-  %.50.i13.i.i.i = load i64, ptr %sunkaddr499.i, align 8
-  %.58.i16.i.i.i = load i64, ptr %sunkaddr501.i, align 8
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr505.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr507.i, align 8
   %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
-  %.pre48.i = inttoptr i64 %.50.i13.i.i.i to ptr
+  %.pre50.i = inttoptr i64 %.50.i13.i.i.i to ptr
   br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
-  %.122.i.i.i = load i64, ptr %sunkaddr519.i, align 8
+  %.122.i.i.i = load i64, ptr %sunkaddr525.i, align 8
   %.123.i.i90.i = inttoptr i64 %.122.i.i.i to ptr
   %.124.i.i.i = tail call i64 %.123.i.i90.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
@@ -26064,7 +26154,7 @@ B278.i.i.i:                                       ; preds = %B266.i.i.i
 B570.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
   %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
   %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
-  %.16166.i.i.i = load i64, ptr %sunkaddr548.i, align 8
+  %.16166.i.i.i = load i64, ptr %sunkaddr554.i, align 8
   %.16367.i.i.i = inttoptr i64 %.16166.i.i.i to ptr
   %.16468.i.i.i = tail call i64 %.16367.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i.i
@@ -26074,14 +26164,14 @@ B432.i.i:                                         ; preds = %B304.i.i
   br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
 
 B446.i.i:                                         ; preds = %B432.i.i
-  %sunkaddr524.i = getelementptr i8, ptr %sunkaddr522.i, i64 %.173.i.i
-  %.238.i.i = load i64, ptr %sunkaddr524.i, align 8
+  %sunkaddr530.i = getelementptr i8, ptr %sunkaddr528.i, i64 %.173.i.i
+  %.238.i.i = load i64, ptr %sunkaddr530.i, align 8
   %.239.not.i.i = icmp eq i64 %.238.i.i, 0
   br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
 
 B496.i.i:                                         ; preds = %B446.i.i
-  %.20.i.i3.i.i = load i64, ptr %sunkaddr487.i, align 8
-  %.25.i.i6.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr495.i, align 8
   %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
   %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
@@ -26095,7 +26185,7 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   %.185.i.i25.i.i = add nsw i64 %.183.i.i24.i.i, %.238.i.i
   %.186.i.i26.i.i = inttoptr i64 %.185.i.i25.i.i to ptr
   %.187.i.i27.i.i = load i64, ptr %.186.i.i26.i.i, align 8
-  %.190.i.i28.i.i = tail call i64 %.pre44.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i.i28.i.i = tail call i64 %.pre46.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i29.i.i = add nsw i64 %.183.i.i24.i.i, %.27.i.i8.i.i
   %.193.i.i30.i.i = inttoptr i64 %.192.i.i29.i.i to ptr
   store i64 %.187.i.i27.i.i, ptr %.193.i.i30.i.i, align 8
@@ -26105,16 +26195,16 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
-  %.205.i.i36.i.i = tail call i64 %.pre44.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i39.i.i = load i64, ptr %sunkaddr491.i, align 8
+  %.205.i.i36.i.i = tail call i64 %.pre46.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr497.i, align 8
   %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
   %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
   store i64 %.177.i85.i, ptr %.216.i.i41.i.i, align 8
-  %.224.i.i44.i.i = load i64, ptr %sunkaddr493.i, align 8
-  %.229.i.i47.i.i = load i64, ptr %sunkaddr495.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr499.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr501.i, align 8
   %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
   %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i52.i.i = load i64, ptr %sunkaddr497.i, align 8
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr503.i, align 8
   %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
   %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
   store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
@@ -26122,28 +26212,28 @@ B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B1
   br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
 
 B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
-  %.50.i.i13.i.i = load i64, ptr %sunkaddr499.i, align 8
-  %.58.i.i16.i.i = load i64, ptr %sunkaddr501.i, align 8
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr505.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr507.i, align 8
   %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
-  %.pre44.i = inttoptr i64 %.50.i.i13.i.i to ptr
+  %.pre46.i = inttoptr i64 %.50.i.i13.i.i to ptr
   br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
-  %.59.i.i.i = load i64, ptr %sunkaddr487.i, align 8
-  %.64.i57.i.i = load i64, ptr %sunkaddr486.i, align 8
+  %.59.i.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr492.i, align 8
   %.65.i.i92.i = inttoptr i64 %.59.i.i.i to ptr
   %.66.i.i.i = tail call i64 %.65.i.i92.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.71.i.i.i = icmp eq i64 %.66.i.i.i, 0
   br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
 
 B308.i.i.i:                                       ; preds = %B56.i.i.i
-  %.99.i.i.i = load i64, ptr %sunkaddr544.i, align 8
+  %.99.i.i.i = load i64, ptr %sunkaddr550.i, align 8
   %.101.i.i.i = add nsw i64 %.99.i.i.i, %.66.i.i.i
   br label %B592.i.i
 
 common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B570.sink.split.i.sink.split.i.i
   %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B570.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
-  %.251.i.i61.i.i = load i64, ptr %sunkaddr548.i, align 8
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr554.i, align 8
   %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
   %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1208.i
@@ -26154,11 +26244,11 @@ B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i
   %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i.i, %B308.i.i.i ]
   %.143.i.i.i = inttoptr i64 %.141.i.sink.i.i to ptr
   store i64 %.27.i8.i.sink.i.i, ptr %.143.i.i.i, align 8
-  %.314.i.i = load i64, ptr %sunkaddr548.i, align 8
+  %.314.i.i = load i64, ptr %sunkaddr554.i, align 8
   %.316.i.i = inttoptr i64 %.314.i.i to ptr
   %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr551.i = getelementptr i8, ptr %sunkaddr549.i, i64 %.173.i.i
-  store i64 %made.2.2.i.i, ptr %sunkaddr551.i, align 8
+  %sunkaddr557.i = getelementptr i8, ptr %sunkaddr555.i, i64 %.173.i.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr557.i, align 8
   br label %B733.i.i
 
 B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
@@ -26168,40 +26258,40 @@ B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i
 B970.endif.i:                                     ; preds = %B483.i.i, %B970.i
   %.354.i.i = inttoptr i64 %.17.i94.i to ptr
   %.355.i.i = load i64, ptr %.354.i.i, align 8
-  %sunkaddr553.i = getelementptr i8, ptr %.36.i, i64 80
-  %.15.i117.i = load i64, ptr %sunkaddr553.i, align 8
-  %sunkaddr555.i = getelementptr i8, ptr %.36.i, i64 88
-  %.22.i120.i = load i64, ptr %sunkaddr555.i, align 8
-  %.29.i123.i = load i64, ptr %sunkaddr482.i, align 8
-  %sunkaddr559.i = getelementptr i8, ptr %.36.i, i64 64
-  %.36.i125.i = load i64, ptr %sunkaddr559.i, align 8
-  %74 = add i64 %.36.i125.i, %.29.i123.i
+  %sunkaddr559.i = getelementptr i8, ptr %.36.i, i64 80
+  %.15.i117.i = load i64, ptr %sunkaddr559.i, align 8
+  %sunkaddr561.i = getelementptr i8, ptr %.36.i, i64 88
+  %.22.i120.i = load i64, ptr %sunkaddr561.i, align 8
+  %.29.i123.i = load i64, ptr %sunkaddr488.i, align 8
+  %sunkaddr565.i = getelementptr i8, ptr %.36.i, i64 64
+  %.36.i125.i = load i64, ptr %sunkaddr565.i, align 8
+  %75 = add i64 %.36.i125.i, %.29.i123.i
   %.13195.not.i.i = icmp slt i64 %.15.i117.i, 1
   br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
 
 B272.lr.ph.i.i:                                   ; preds = %B970.endif.i
-  %75 = icmp eq i64 %.15.i117.i, 1
-  br i1 %75, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
+  %76 = icmp eq i64 %.15.i117.i, 1
+  br i1 %76, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
 
 B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
-  %.pre248.i = inttoptr i64 %.37.i to ptr
+  %.pre250.i = inttoptr i64 %.37.i to ptr
   br label %B272.epil.preheader.i.i
 
 B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
   %unroll_iter.i126.i = and i64 %.15.i117.i, 9223372036854775806
-  %76 = shl i64 %74, 3
-  %77 = add i64 %76, %.153.i
-  %sunkaddr560.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr561.i = getelementptr i8, ptr %sunkaddr560.i, i64 56
+  %77 = shl i64 %75, 3
+  %78 = add i64 %77, %.153.i
+  %sunkaddr566.i = inttoptr i64 %.37.i to ptr
+  %sunkaddr567.i = getelementptr i8, ptr %sunkaddr566.i, i64 56
   br label %B272.i.i
 
 B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
-  %lsr.iv339.i = phi i64 [ %lsr.iv.next340.i, %B272.i.i ], [ %unroll_iter.i126.i, %B272.lr.ph.new.i.i ]
-  %lsr.iv6.i.i = phi i64 [ %81, %B272.i.i ], [ %77, %B272.lr.ph.new.i.i ]
-  %lsr.iv4.i.i = phi i64 [ %80, %B272.i.i ], [ %.22.i120.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv345.i = phi i64 [ %lsr.iv.next346.i, %B272.i.i ], [ %unroll_iter.i126.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv6.i.i = phi i64 [ %82, %B272.i.i ], [ %78, %B272.lr.ph.new.i.i ]
+  %lsr.iv4.i.i = phi i64 [ %81, %B272.i.i ], [ %.22.i120.i, %B272.lr.ph.new.i.i ]
   %.173.i127.i = inttoptr i64 %lsr.iv4.i.i to ptr
   %.174.i128.i = load i64, ptr %.173.i127.i, align 8
-  %.179.i130.i = load i64, ptr %sunkaddr561.i, align 8
+  %.179.i130.i = load i64, ptr %sunkaddr567.i, align 8
   %.180.i131.i = add nsw i64 %.179.i130.i, %.174.i128.i
   %.181.i132.i = inttoptr i64 %.180.i131.i to ptr
   %.182.i133.i = load i64, ptr %.181.i132.i, align 8
@@ -26209,28 +26299,28 @@ B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.
   %.187.i135.i = load i64, ptr %.186.i134.i, align 8
   store i64 %.187.i135.i, ptr %.181.i132.i, align 8
   store i64 %.182.i133.i, ptr %.186.i134.i, align 8
-  %78 = add i64 %lsr.iv4.i.i, 24
-  %.173.1.i.i = inttoptr i64 %78 to ptr
+  %79 = add i64 %lsr.iv4.i.i, 24
+  %.173.1.i.i = inttoptr i64 %79 to ptr
   %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
-  %.179.1.i.i = load i64, ptr %sunkaddr561.i, align 8
+  %.179.1.i.i = load i64, ptr %sunkaddr567.i, align 8
   %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
   %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
   %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
-  %79 = add i64 %lsr.iv6.i.i, 8
-  %.186.1.i.i = inttoptr i64 %79 to ptr
+  %80 = add i64 %lsr.iv6.i.i, 8
+  %.186.1.i.i = inttoptr i64 %80 to ptr
   %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
   store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
   store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
-  %lsr.iv.next340.i = add i64 %lsr.iv339.i, -2
-  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next340.i, 0
-  %80 = add i64 %lsr.iv4.i.i, 48
-  %81 = add i64 %lsr.iv6.i.i, 16
+  %lsr.iv.next346.i = add i64 %lsr.iv345.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next346.i, 0
+  %81 = add i64 %lsr.iv4.i.i, 48
+  %82 = add i64 %lsr.iv6.i.i, 16
   br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
 
 B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
   %lsr.iv2.i.i = phi i64 [ %.208.i139.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
-  %lsr.iv.i140.i = phi i64 [ %86, %B570.lr.ph.i.i ], [ %lsr.iv.next.i142.i, %B570.i.i ]
-  %.334.i.i = load i64, ptr %sunkaddr563.i, align 8
+  %lsr.iv.i140.i = phi i64 [ %87, %B570.lr.ph.i.i ], [ %lsr.iv.next.i142.i, %B570.i.i ]
+  %.334.i.i = load i64, ptr %sunkaddr569.i, align 8
   %.338.i.i = inttoptr i64 %lsr.iv.i140.i to ptr
   %.339.i.i = load i64, ptr %.338.i.i, align 8
   %.340.i.i = inttoptr i64 %.334.i.i to ptr
@@ -26241,12 +26331,12 @@ B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B5
   br i1 %exitcond106.not.i.i, label %B1196.i, label %B570.i.i
 
 B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
-  %82 = and i64 %.15.i117.i, 1
-  %lcmp.mod.not.i136.i = icmp eq i64 %82, 0
+  %83 = and i64 %.15.i117.i, 1
+  %lcmp.mod.not.i136.i = icmp eq i64 %83, 0
   br i1 %lcmp.mod.not.i136.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
 
 B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
-  %sunkaddr11.i137.pre-phi.i = phi ptr [ %.pre248.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr560.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %sunkaddr11.i137.pre-phi.i = phi ptr [ %.pre250.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr566.i, %B532.endif.loopexit.unr-lcssa.i.i ]
   %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i126.i, %B532.endif.loopexit.unr-lcssa.i.i ]
   %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
   %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i120.i
@@ -26257,9 +26347,9 @@ B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit
   %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
   %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
   %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
-  %83 = add i64 %.1379496.epil.init.i.i, %74
-  %84 = shl i64 %83, 3
-  %.185.epil.i.i = add i64 %84, %.153.i
+  %84 = add i64 %.1379496.epil.init.i.i, %75
+  %85 = shl i64 %84, 3
+  %.185.epil.i.i = add i64 %85, %.153.i
   %.186.epil.i.i = inttoptr i64 %.185.epil.i.i to ptr
   %.187.epil.i.i = load i64, ptr %.186.epil.i.i, align 8
   store i64 %.187.epil.i.i, ptr %.181.epil.i.i, align 8
@@ -26272,30 +26362,30 @@ B532.endif.i.i:                                   ; preds = %B272.epil.preheader
   br i1 %.292101.not.i.i, label %B1196.i, label %B570.lr.ph.i.i
 
 B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
-  %85 = shl i64 %.36.i125.i, 3
-  %86 = add i64 %85, %.153.i
-  %sunkaddr562.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr563.i = getelementptr i8, ptr %sunkaddr562.i, i64 48
+  %86 = shl i64 %.36.i125.i, 3
+  %87 = add i64 %86, %.153.i
+  %sunkaddr568.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr569.i = getelementptr i8, ptr %sunkaddr568.i, i64 48
   br label %B570.i.i
 
-B1242.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B1208.i, %B1196.i, %B2034.i.i
-  %fits.5.1.i = phi i64 [ %storemerge57.i200.i, %B1208.i ], [ 1, %B1196.i ], [ %storemerge57.i200.i, %B234.i.i ], [ 1, %B2034.i.i ], [ 1, %B234.i.i.i ]
-  %result.4.1.i = phi i64 [ 0, %B1208.i ], [ %.355.i.i, %B1196.i ], [ 0, %B234.i.i ], [ 0, %B2034.i.i ], [ 0, %B234.i.i.i ]
+B1242.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B1208.i, %B1196.i, %B2386.i.i
+  %fits.5.1.i = phi i64 [ %storemerge57.i200.i, %B1208.i ], [ 1, %B1196.i ], [ %storemerge57.i200.i, %B234.i.i ], [ 1, %B2386.i.i ], [ 1, %B234.i.i.i ]
+  %result.4.1.i = phi i64 [ 0, %B1208.i ], [ %.355.i.i, %B1196.i ], [ 0, %B234.i.i ], [ 0, %B2386.i.i ], [ 0, %B234.i.i.i ]
   br i1 %.12886.not.i.i, label %B1272.endif.i, label %B1274.preheader.i
 
 B1274.preheader.i:                                ; preds = %B1242.endif.i
-  %sunkaddr458.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr459.i = getelementptr i8, ptr %sunkaddr458.i, i64 48
+  %sunkaddr464.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr465.i = getelementptr i8, ptr %sunkaddr464.i, i64 48
   br label %B1274.i
 
 B1272.endif.i:                                    ; preds = %B1274.i, %B1242.endif.i
-  %87 = icmp eq i64 %fits.5.1.i, 0
+  %88 = icmp eq i64 %fits.5.1.i, 0
   br label %B1410.i
 
 B1410.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
+_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
   %result.3.0.sink.i = phi i64 [ %.96.i, %B240.i ], [ %.899.i, %B1454.i ], [ %result.3.0.i, %B1410.endif.i ]
   ret i64 %result.3.0.sink.i
 }

@@ -14,6 +14,7 @@ import numpy as np
 from ..graph.ir import Node, Shape
 from . import cpu
 from .fuse import Special
+from .host_calls import host_address
 from .matmul import library_address, matmul_ir, matmul_sizes, pieces, shared
 from .scalars import kernel_module, lower
 
@@ -63,6 +64,8 @@ def shared_by_threads(kernel: Special) -> bool:
 def special_address(kernel: Special) -> int:
     """The address of a special kernel's code."""
     node = kernel.node
+    if node.name == "host":
+        return host_address(kernel)
     if node.name == "matmul":
         return cpu.function_address(f"matmul pieces {node.dtype.name}", "kernel", lambda: matmul_ir(node.dtype.name))
     function = {"accumulate": f"running_{node.params[0]}" if node.params else ""}.get(node.name, node.name)
@@ -92,6 +95,8 @@ def special_sizes(kernel: Special) -> list[int]:
             return [*_images(node), *[number for pair in node.params[:5] for number in pair]]
         case "lu" | "cholesky" | "triangular_solve" | "complete_pivots":
             return _matrix_sizes(kernel)
+        case "host":
+            return [0]
         case _:
             raise AssertionError(node)
 

@@ -476,6 +476,7 @@ DERIVATIVES: dict[str, Row] = {
     "cholesky": Tangent(_cholesky_tangent),
     "triangular_solve": Tangent(_triangular_tangent, (None, _untriangular_b)),
     "complete_pivots": _integer,
+    "host": NoDerivative("a custom node around it has the rule"),
 }
 
 

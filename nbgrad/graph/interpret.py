@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TracedValueError
+from .host import run_host
 from .ir import Node, literal_value
 from .trace import current_trace
 
@@ -299,6 +300,7 @@ PARAMETER_RULES: dict[str, Rule] = {
     "fold": _fold,
     "window_argmax": _window_argmax,
     "triangular_solve": _triangular_solve,
+    "host": run_host,
 }
 
 

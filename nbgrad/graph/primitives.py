@@ -147,6 +147,12 @@ def _complete_pivots(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.
     return (inputs[0].shape[0], 2, inputs[0].shape[1]), INT64
 
 
+def _host(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    from .host import shape_rule
+
+    return shape_rule(tuple(inputs), params)
+
+
 def _given(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
     message = "source nodes are made by their own builders in ir.py"
     raise AssertionError(message)
@@ -191,6 +197,7 @@ _table("special", _lu, ["lu"])
 _table("special", _same, ["cholesky"])
 _table("special", _triangular_solve, ["triangular_solve"])
 _table("special", _complete_pivots, ["complete_pivots"])
+_table("special", _host, ["host"])
 
 
 # ----- Builders for primitives with parameters -----

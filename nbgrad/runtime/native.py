@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler import cpu
+from ..compiler import cpu, host_calls
 from ..compiler.locks import ForkSafeLock
 from ..compiler.scalars import kernel_module, lower
 from . import threads
@@ -62,8 +62,10 @@ SCALAR, DONOR, RANK, OUTPUT_HEAD = range(2, 6)
     TAKE_BLOCK,
     GIVE_BLOCK,
     HANDLER,
+    FAILED,
+    RAISE,
     CONTEXT_LENGTH,
-) = range(26)
+) = range(28)
 LEAST_BLOCK = 1 << 17
 """Results of so many bytes come from blocks.py; NumPy's own allocator is faster for smaller ones."""
 LARGEST_SHARED = 1 << 28
@@ -243,7 +245,7 @@ def call(state: int, arguments: int, count: int, given: int, context: int) -> in
 
 
 def compute(state: int, arguments: int, count: int, given: int, context: int, block: int) -> int:
-    """Run a program in a block of memory, and put its results in there; 0 after a failed allocation."""
+    """Run a program in a block of memory, and put its results in there; 0 after an error."""
     arena = (block + 63) // 64 * 64
     bases = arena
     scratch = arena + load(state + 8 * SCRATCH)
@@ -285,7 +287,14 @@ def compute(state: int, arguments: int, count: int, given: int, context: int, bl
             invoke(load(context + 8 * RESTORE_THREAD), thread, 0, 0, 0, 0, 0, 0, 0)
         else:
             run(load(state + 8 * TABLE), bases, scratch, context)
-    else:
+        if load(load(context + 8 * FAILED)) != 0:
+            # A library function has raised, perhaps in this thread.
+            answer = invoke(load(context + 8 * VECTORCALL), load(context + 8 * RAISE), 0, 0, 0, 0, 0, 0, 0)
+            if answer == 0:
+                complete = 0
+            else:
+                invoke(load(context + 8 * DECREF), answer, 0, 0, 0, 0, 0, 0, 0)
+    if complete == 0:
         drop(state, results, context)
     return complete
 
@@ -518,6 +527,7 @@ def _context() -> np.ndarray:
         table[WORKER] = native_address(worker, 1)
     from . import blocks
 
+    table[FAILED], table[RAISE] = host_calls.FAILURES.ctypes.data, id(host_calls.raise_failure)
     table[BLOCKS], table[TAKE_BLOCK], table[GIVE_BLOCK], table[HANDLER] = blocks.attach()
     threads.attach(table[THREADS : THREADS + 1])
     return table

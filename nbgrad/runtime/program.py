@@ -202,6 +202,7 @@ class Program:
                         loop_address(combining)
                 sizes = self._array(step_sizes(step))
                 words += [kernel_address(step.kernel), len(step.places), sizes.ctypes.data]
+                self._keep.append(getattr(step.kernel, "call", None))
                 for place in step.places:
                     words += [place.base, place.offset, place.shift, place.apart]
             table += [len(group.steps), group.chunks, int(group.parallel), len(words), *words]

@@ -1,0 +1,71 @@
+"""Calls from compiled programs back into Python: the `host` nodes.
+
+In: a `Special` of fuse.py whose node is a `host` one. Out: the address of a function with the ABI of all kernels, which
+wraps the memory that it is called with in ndarrays and runs the library function. Called by special.py. ctypes takes
+the interpreter's lock for the time of the call, whether or not the program has released it.
+
+No exception can pass through a program. What a library function raises is kept, and raised when the program ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..graph.host import run_host
+from ..graph.ir import Node
+from .fuse import Special
+
+FAILURES = np.zeros(1, np.int64)
+"""How many threads have an error that is not raised yet."""
+_raised: dict[int, BaseException] = {}
+"""These errors, by the thread's identifier."""
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def host_address(kernel: Special) -> int:
+    """The address of a kernel that calls its library function; the kernel keeps it alive."""
+    kernel.call = KERNEL(_caller(kernel.node))
+    address = ctypes.cast(kernel.call, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def _caller(node: Node) -> Callable[[int, int, int, int], None]:
+    layouts = [(source.shape, source.dtype) for source in (*node.inputs, node)]
+    pointers = ctypes.c_void_p * len(layouts)
+    params = node.params
+
+    def call(places: int, sizes: int, begin: int, end: int) -> None:
+        addresses = pointers.from_address(places)
+        arrays = [_array(at, *layout) for at, layout in zip(addresses, layouts, strict=True)]
+        out = arrays.pop()
+        try:
+            out[...] = run_host(params, *arrays)
+        except BaseException as error:  # noqa: BLE001 - it is raised again, where that is possible
+            _raised[threading.get_ident()] = error
+            FAILURES[0] = len(_raised)
+
+    return call
+
+
+def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Memory as an ndarray."""
+    size = dtype.itemsize
+    for extent in shape:
+        size *= extent
+    if not size or address is None:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address))
+
+
+def raise_failure() -> None:
+    """Raise what a library function has raised in this thread; called by programs that see `FAILURES` above 0."""
+    error = _raised.pop(threading.get_ident(), None)
+    FAILURES[0] = len(_raised)
+    if error is not None:
+        raise error
