@@ -46,7 +46,7 @@ def _caller(node: Node) -> Callable[[int, int, int, int], None]:
         out = arrays.pop()
         try:
             out[...] = run_host(params, *arrays)
-        except BaseException as error:  # noqa: BLE001 - it is raised again, where that is possible
+        except BaseException as error:
             _raised[threading.get_ident()] = error
             FAILURES[0] = len(_raised)
 
