@@ -180,12 +180,51 @@ def share(tensor: Tensor) -> np.ndarray:
     array = None if is_view else _shared_data(tensor)
     if array is not None:
         return array
-    array = np.array(concrete(tensor._node, "array"))
-    if type(tensor) is Tensor and current_trace() is None and not is_view:
+    can_share = type(tensor) is Tensor and current_trace() is None and not is_view
+    array = concrete(tensor._node, "array")
+    if can_share and _is_only_holder(tensor, array):
+        array.flags.writeable = True
+    else:
+        array = np.array(array)
+    if can_share:
         node = constant(array)
         node.tensor = tensor._node.tensor
         tensor._node = node
         _become_shared(tensor)
+    return array
+
+
+def _is_only_holder(tensor: Tensor, array: np.ndarray) -> bool:
+    """Whether nobody but a Tensor has its data, so that they may be written to."""
+    if not array.flags.owndata or not array.flags.c_contiguous:
+        return False
+    node = tensor._node
+    return sys.getrefcount(node) == _ALONE_IN_TENSOR and sys.getrefcount(array) == _ALONE_IN_NODE
+
+
+def _counts(tensor: Tensor, array: np.ndarray) -> tuple[int, int]:
+    node = tensor._node
+    return sys.getrefcount(node), sys.getrefcount(array)
+
+
+def _counts_alone() -> tuple[int, int]:
+    """As many references as there are to a node and its value that only one Tensor has, in `_is_only_holder`."""
+    tensor = Tensor._holding(np.zeros(1))
+    array = concrete(tensor._node, "array")
+    return _counts(tensor, array)
+
+
+_ALONE_IN_TENSOR, _ALONE_IN_NODE = _counts_alone()
+
+
+def shared_memory(tensor: Tensor) -> np.ndarray | None:
+    """The memory of a Tensor, also of a slice, as an ndarray that it shares; None for what cannot be shared."""
+    root = tensor
+    while (source := getattr(root, "_base", None)) is not None:
+        root = source[0]
+    held = share(root)  # it is only shared while somebody holds it
+    array = _shared_data(tensor)
+    del held
     return array
 
 

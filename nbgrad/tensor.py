@@ -20,6 +20,7 @@ import numpy as np
 
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from .exports import Exports
 from .graph.ir import PRIMITIVES, Node, constant, make
 from .graph.trace import CELLS, current_trace, is_being_recorded
 from .runtime.evaluate import concrete
@@ -61,7 +62,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-class Tensor:
+class Tensor(Exports):
     """An array that records what is done with it.
 
     Parameters
@@ -82,7 +83,6 @@ class Tensor:
     """
 
     __slots__ = ("__weakref__", "_base", "_node", "_views")
-    __array_priority__ = 1000.0
     _node: Node
     _base: tuple[Tensor, Any]
     """What it is a view of, and by which key; only set for views."""
@@ -261,31 +261,6 @@ class Tensor:
 
     def __complex__(self) -> complex:
         return complex(float(self))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        self._leaving(
-            "become, or be stored into, a plain ndarray",
-            "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor (np.zeros_like(x), "
-            "nb.numpy.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
-        )
-        value = concrete(self._node, "array")
-        if dtype is not None and value.dtype != dtype:
-            if copy is False:
-                message = f"A Tensor of {value.dtype} cannot become an ndarray of {np.dtype(dtype)} without a copy."
-                raise ArgumentError(message)
-            return value.astype(dtype)
-        if copy:
-            return np.array(value)
-        value = value.view()
-        value.flags.writeable = False
-        return value
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        self._leaving("be exported", "Use nb.stop_gradient(x) first.")
-        return self.asnumpy().__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> tuple[Any, int]:
-        return np.empty(0).__dlpack_device__()
 
     # ----- NumPy's protocols -----
 

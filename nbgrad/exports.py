@@ -1,0 +1,116 @@
+"""How other libraries read a Tensor: NumPy's `__array__` and `__array_interface__`, Python's buffers, DLPack.
+
+In: a Tensor. Out: its values, in the memory where they are. Called by NumPy, `memoryview`, `from_dlpack` of any library,
+and whoever else knows one of these protocols; `Exports` is a base class of Tensor. What NumPy and buffers get cannot be
+written to and never changes. DLPack shares: who writes to one side changes the other, as with `asnumpy`. A value that is
+being differentiated or compiled leaves by none of these ways, because it would be cut off from its gradient: that is one
+error for all of them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import ArgumentError
+from .runtime.evaluate import concrete
+
+if TYPE_CHECKING:
+    from .graph.ir import Node
+
+CPU = (1, 0)
+"""DLPack's name of the memory that the processor uses."""
+VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""Whether NumPy makes DLPack's versioned capsules, which tell what cannot be written to."""
+
+
+@cache
+def _aliasing() -> Any:
+    return import_module(".aliasing", __package__)
+
+
+class Exports:
+    """The protocols by which a Tensor is read from outside."""
+
+    __slots__ = ()
+
+    __array_priority__ = 10000.0
+    """NumPy's older way to say who computes `a * b`; pandas' Series and Index have 1000."""
+    __pandas_priority__ = 10000
+    """The same for pandas: `series * tensor` is computed by the Tensor."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def _node(self) -> Node: ...
+
+        def _leaving(self, how: str, instead: str) -> None: ...
+
+    def _constant_value(self) -> np.ndarray:
+        """The value, which nobody may write to; an error while it is being differentiated or compiled."""
+        self._leaving(
+            "become, or be stored into, a plain ndarray",
+            "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor (np.zeros_like(x), "
+            "nb.numpy.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
+        )
+        value = concrete(self._node, "array").view()
+        value.flags.writeable = False
+        return value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        value = self._constant_value()
+        if dtype is not None and value.dtype != dtype:
+            if copy is False:
+                message = f"A Tensor of {value.dtype} cannot become an ndarray of {np.dtype(dtype)} without a copy."
+                raise ArgumentError(message)
+            return value.astype(dtype)
+        return np.array(value) if copy else value
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """The value for libraries that read NumPy's array interface; `data` is a buffer, which keeps it alive."""
+        value = np.require(self._constant_value(), requirements="C")
+        return {**value.__array_interface__, "data": memoryview(value), "strides": None}
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """The value as a buffer that cannot be written to (Python 3.12 and newer)."""
+        value = self._constant_value()
+        if flags & 1:
+            message = "The buffer of a Tensor cannot be written to. Write to the Tensor, or to x.asnumpy()."
+            raise BufferError(message)
+        return memoryview(value)
+
+    # ----- DLPack -----
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule of this Tensor's memory, which it shares with whoever takes it."""
+        self._leaving("be exported", "Use nb.stop_gradient(x) first.")
+        if stream is not None:
+            message = f"Tensors are in the processor's memory, which has no streams, but stream={stream!r} was given."
+            raise ArgumentError(message)
+        if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != CPU:
+            message = f"Tensors are in the processor's memory, DLPack's device {CPU}; they cannot go to {dl_device}."
+            raise BufferError(message)
+        array = None if copy else _aliasing().shared_memory(self)
+        if array is None:
+            if copy is False:
+                message = "Parameters, and what is recorded, cannot be shared: export them with copy=True or copy=None."
+                raise BufferError(message)
+            array = np.array(concrete(self._node, "array"))
+        if max_version is None or not VERSIONED:
+            return array.__dlpack__()
+        return array.__dlpack__(max_version=max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The processor's memory."""
+        return CPU

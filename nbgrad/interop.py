@@ -1,0 +1,184 @@
+"""Arrays of other libraries: how they become Tensors, and which of them do not.
+
+In: what a user gave where an array is expected: pandas, xarray, PyTorch, JAX, subclasses of ndarray, anything with
+DLPack, a buffer or `__array__`. Out: Tensors, ndarrays, or an error that says what would be lost and how to write it.
+Called by users (`nb.from_dlpack`), by `nbgrad.numpy` where it meets a value that it does not know, and by the transforms
+for their messages. Nothing is imported here: a library whose array was given is there already.
+
+The rules. Where an array is expected, the values of a foreign one are taken, by position: labels, names and indexes
+take no part, and the result is a Tensor. That holds for `series * tensor` too: the Tensor computes it. xarray's objects
+are different because they can hold a Tensor, labels and all, so they compute `array * tensor` and `tensor * array`
+themselves. What a transform takes as an argument must be an ndarray, a Tensor or a number, because the derivative would
+have to be one of these: the error names the attribute that is. What has a meaning that its values do not have is
+refused: masks, units, matrices whose `*` is a product of matrices, objects, dates, records.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentError, DtypeError
+
+_XARRAY = ("DataArray", "Variable", "Dataset", "DataTree")
+_ADVICE = {
+    "pandas": "its values, x.to_numpy(), and put labels on the result afterwards",
+    "xarray": "its values, x.values, and put labels on the result afterwards",
+    "torch": "nb.from_dlpack(x.detach()), which shares its memory",
+    "jax": "nb.from_dlpack(x), which shares its memory",
+    "jaxlib": "nb.from_dlpack(x), which shares its memory",
+    "polars": "its values, x.to_numpy()",
+}
+"""What to pass instead of a library's arrays."""
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A Tensor that shares the memory of another library's array.
+
+    Parameters
+    ----------
+    x : object with `__dlpack__`
+        An array of NumPy, PyTorch (on the CPU), JAX, CuPy, ... of booleans, integers or floats of at most 64 bits.
+    device : "cpu" or None
+        Tensors are in the processor's memory.
+    copy : bool, optional
+        True: the Tensor has memory of its own; False: an error if it cannot share.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape and dtype. Writing to one changes the other, unless `x` cannot be written to; a Tensor gives
+        a view of itself, with its gradient.
+
+    Raises
+    ------
+    DtypeError
+        If `x` has no `__dlpack__`, or elements that Tensors cannot have.
+    ArgumentError
+        If `x` is not in the processor's memory, or another device is asked for.
+
+    Notes
+    -----
+    The protocol is DLPack 1.0 (https://dmlc.github.io/dlpack/latest/python_spec.html).
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> array = np.arange(3.0)
+    >>> x = nb.from_dlpack(array)
+    >>> array[0] = 7.0
+    >>> print(x)
+    [7. 1. 2.]
+    """
+    from .tensor import Tensor
+
+    check_device(device)
+    if isinstance(x, Tensor):
+        return x.copy() if copy else x[...]
+    if not hasattr(x, "__dlpack__"):
+        message = f"from_dlpack takes an array with a __dlpack__ method, but got {type(x).__name__}. Try nb.Tensor(x)."
+        raise DtypeError(message)
+    try:
+        array = np.from_dlpack(x)
+    except (BufferError, RuntimeError) as error:
+        message = f"from_dlpack cannot share the memory of this {type(x).__name__}: {str(error).rstrip('.')}."
+        raise ArgumentError(message) from error
+    return Tensor.from_numpy(array.copy() if copy else array)
+
+
+def check_device(device: Any) -> None:
+    """Raise unless a device is None or the processor.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if device is not None and device != "cpu":
+        message = f'Tensors are in the memory of the processor: device must be "cpu" or None, but is {device!r}.'
+        raise ArgumentError(message)
+
+
+# ----- Arrays that are not ours -----
+
+
+def computes_itself(value: Any) -> bool:
+    """Whether a value can hold Tensors and computes with them itself: xarray's objects."""
+    xarray = sys.modules.get("xarray")
+    if xarray is None:
+        return False
+    return isinstance(value, tuple([getattr(xarray, name) for name in _XARRAY if hasattr(xarray, name)]))
+
+
+def values_of(value: Any) -> np.ndarray:
+    """The values of something array-like that is no list, as an ndarray that nobody else can change.
+
+    Raises
+    ------
+    DtypeError
+        If its values alone mean something else than it does, or if it is no array of numbers.
+    """
+    if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+        _refuse_subclass(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        if not hasattr(value, "__array__"):
+            raise
+        message = f"This {type(value).__name__} has no array of values: {str(error).rstrip('.')}."
+        raise DtypeError(message) from error
+    if array.dtype.kind not in "fiubc" and type(value) is not np.ndarray:
+        what = f"This {type(value).__name__} holds {_elements(array)}"
+        message = f"{what}: expected booleans, integers or real numbers. Convert it first, with x.astype(float) say."
+        raise DtypeError(message)
+    return array.copy() if array.flags.writeable or array.base is not None else array
+
+
+def _elements(array: np.ndarray) -> str:
+    kinds = {"O": "Python objects", "M": "dates", "m": "times", "V": "records", "U": "text", "S": "bytes"}
+    return f"{kinds.get(array.dtype.kind, 'elements')} (dtype {array.dtype})"
+
+
+def _refuse_subclass(value: np.ndarray) -> None:
+    """Raise for a subclass of ndarray whose operations differ from ndarray's."""
+    name = type(value).__name__
+    masked = sys.modules.get("numpy.ma")  # NumPy imports it lazily; without it there are no masked arrays
+    if masked is not None and isinstance(value, masked.MaskedArray):
+        message = "A masked array would lose its mask here. Pass its data and its mask, or x.filled(value)."
+        raise DtypeError(message)
+    if isinstance(value, np.matrix):
+        message = (
+            "A np.matrix has * as the product of matrices and always two axes, which Tensors do not. Pass "
+            "np.asarray(x), and use @ for products."
+        )
+        raise DtypeError(message)
+    for method in ("__array_ufunc__", "__array_function__", "__mul__"):
+        if getattr(type(value), method) is not getattr(np.ndarray, method):
+            message = (
+                f"{name} is a subclass of ndarray with arithmetic of its own, which would be lost here. Pass "
+                "np.asarray(x) if only its values count."
+            )
+            raise DtypeError(message)
+
+
+def advice(value: Any) -> str | None:
+    """For a transform's message: what to pass instead of a foreign array; None if this is no array.
+
+    Parameters
+    ----------
+    value : anything that is neither a Tensor nor an ndarray
+
+    Returns
+    -------
+    str or None
+    """
+    library = type(value).__module__.partition(".")[0]
+    known = _ADVICE.get(library)
+    if known is not None:
+        return known if hasattr(value, "__array__") or library == "pandas" or computes_itself(value) else None
+    if any(hasattr(value, name) for name in ("__array__", "__array_interface__", "__dlpack__")):
+        return "np.asarray(x)"
+    if isinstance(value, bytearray | memoryview) or type(value).__module__ == "array":
+        return "np.asarray(x)"
+    return None
