@@ -99,7 +99,8 @@ class _Shared(Tensor):
     @property
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
         array = _shared_data(self)
-        return _raw(self) if array is None else _constant(np.array(array))
+        raw = _raw(self)
+        return raw if array is None else _constant(np.array(array), raw.tensor)
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -143,9 +144,9 @@ def _shared_data(tensor: Tensor) -> np.ndarray | None:
     return None
 
 
-def _constant(array: np.ndarray) -> Node:
+def _constant(array: np.ndarray, tensor: bool) -> Node:
     node = constant(array)
-    node.tensor = True
+    node.tensor = tensor
     return node
 
 
@@ -166,7 +167,7 @@ def _holders(node: Node) -> int:
     return sys.getrefcount(node.value)
 
 
-_ALONE = _holders(_constant(np.zeros(1)))
+_ALONE = _holders(_constant(np.zeros(1), True))
 """As many as there are when the user holds none."""
 _part = np.zeros(1)[:]
 _ALONE_AS_BASE = sys.getrefcount(_part.base)
@@ -187,9 +188,7 @@ def share(tensor: Tensor) -> np.ndarray:
     else:
         array = np.array(array)
     if can_share:
-        node = constant(array)
-        node.tensor = tensor._node.tensor
-        tensor._node = node
+        tensor._node = _constant(array, tensor._node.tensor)
         _become_shared(tensor)
     return array
 
@@ -238,8 +237,8 @@ def _become_shared(tensor: Tensor) -> None:
         stack.extend(child for child in views if child is not None)
 
 
-def from_numpy(array: np.ndarray) -> Tensor:
-    """The Tensor that shares the data of an ndarray."""
-    tensor = Tensor._of(_constant(array))
+def from_numpy(array: np.ndarray, tensor_rules: bool = True) -> Tensor:
+    """The Tensor that shares the data of an ndarray; it follows MindSpore's rules, or NumPy's."""
+    tensor = Tensor._of(_constant(array, tensor_rules))
     tensor.__class__ = _Shared
     return tensor
