@@ -64,6 +64,7 @@ from .grad import GradOperation as GradOperation
 from .grad import get_grad as get_grad
 from .grad import grad as grad
 from .grad import value_and_grad as value_and_grad
+from .interop import from_dlpack as from_dlpack
 from .jit import jit as jit
 from .jit import ms_function as ms_function
 from .parameter import Parameter as Parameter

@@ -13,12 +13,16 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def user_location() -> str:
-    """The innermost frame that is neither nbgrad's nor NumPy's, as " (at file.py:12)"; empty if there is none."""
+    """The innermost frame that is in no library of arrays, as " (at file.py:12)"; empty if there is none."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         filename = frame.f_code.co_filename
         module = frame.f_globals.get("__name__", "")
-        inside = filename.startswith(_PACKAGE) or module.startswith(("numpy.", "optree.")) or filename[:1] == "<"
+        inside = (
+            filename.startswith(_PACKAGE)
+            or module.startswith(("numpy.", "optree.", "pandas.", "xarray."))
+            or filename[:1] == "<"
+        )
         if not inside:
             return f" (at {filename}:{frame.f_lineno})"
         frame = frame.f_back

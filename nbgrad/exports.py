@@ -1,10 +1,10 @@
 """How other libraries read a Tensor: NumPy's `__array__` and `__array_interface__`, Python's buffers, DLPack.
 
-In: a Tensor. Out: its values, in the memory where they are. Called by NumPy, `memoryview`, `from_dlpack` of any library,
+In: a Tensor. Out: its values, in the memory where they are. Called by NumPy, `memoryview`, any library's `from_dlpack`,
 and whoever else knows one of these protocols; `Exports` is a base class of Tensor. What NumPy and buffers get cannot be
-written to and never changes. DLPack shares: who writes to one side changes the other, as with `asnumpy`. A value that is
-being differentiated or compiled leaves by none of these ways, because it would be cut off from its gradient: that is one
-error for all of them.
+written to and never changes. DLPack shares: who writes to one side changes the other, as with `asnumpy`. A value that
+is being differentiated or compiled leaves by none of these ways, because it would be cut off from its gradient: that
+is one error for all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import ArgumentError
+from .errors import ArgumentError, TracedValueError
+from .interop import called_by_pandas
 from .runtime.evaluate import concrete
 
 if TYPE_CHECKING:
@@ -51,11 +52,20 @@ class Exports:
 
     def _constant_value(self) -> np.ndarray:
         """The value, which nobody may write to; an error while it is being differentiated or compiled."""
-        self._leaving(
-            "become, or be stored into, a plain ndarray",
-            "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor (np.zeros_like(x), "
-            "nb.numpy.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
-        )
+        try:
+            self._leaving(
+                "become, or be stored into, a plain ndarray",
+                "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor "
+                "(np.zeros_like(x), nb.numpy.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
+            )
+        except TracedValueError:
+            if not called_by_pandas():
+                raise
+            message = (
+                f"pandas cannot hold, or compute with, a Tensor of shape {self._node.shape} that is being differentiated or "
+                "compiled. Take the values of the Series or DataFrame first: frame.to_numpy() @ x."
+            )
+            raise TracedValueError(message) from None
         value = concrete(self._node, "array").view()
         value.flags.writeable = False
         return value

@@ -2,7 +2,7 @@
 
 In: what a user gave where an array is expected: pandas, xarray, PyTorch, JAX, subclasses of ndarray, anything with
 DLPack, a buffer or `__array__`. Out: Tensors, ndarrays, or an error that says what would be lost and how to write it.
-Called by users (`nb.from_dlpack`), by `nbgrad.numpy` where it meets a value that it does not know, and by the transforms
+Called by users (`nb.from_dlpack`), by `nbgrad.numpy` where it meets a value that it does not know, and by transforms
 for their messages. Nothing is imported here: a library whose array was given is there already.
 
 The rules. Where an array is expected, the values of a foreign one are taken, by position: labels, names and indexes
@@ -120,7 +120,7 @@ def values_of(value: Any) -> np.ndarray:
         If its values alone mean something else than it does, or if it is no array of numbers.
     """
     if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
-        _refuse_subclass(value)
+        refuse_subclass(value)
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -140,7 +140,7 @@ def _elements(array: np.ndarray) -> str:
     return f"{kinds.get(array.dtype.kind, 'elements')} (dtype {array.dtype})"
 
 
-def _refuse_subclass(value: np.ndarray) -> None:
+def refuse_subclass(value: np.ndarray) -> None:
     """Raise for a subclass of ndarray whose operations differ from ndarray's."""
     name = type(value).__name__
     masked = sys.modules.get("numpy.ma")  # NumPy imports it lazily; without it there are no masked arrays
@@ -160,6 +160,23 @@ def _refuse_subclass(value: np.ndarray) -> None:
                 "np.asarray(x) if only its values count."
             )
             raise DtypeError(message)
+
+
+def called_by_pandas() -> bool:
+    """Whether pandas is what asks for a value, on behalf of the user."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        library = frame.f_globals.get("__name__", "").partition(".")[0]
+        if library not in ("nbgrad", "numpy"):
+            return library == "pandas"
+        frame = frame.f_back
+    return False
+
+
+def described_output(value: Any) -> str:
+    """What a function returned, for a message."""
+    name = type(value).__name__
+    return f"a {name}" if computes_itself(value) else f"{name} {str(value)[:60]!r}"
 
 
 def advice(value: Any) -> str | None:

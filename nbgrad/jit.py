@@ -22,6 +22,7 @@ from .errors import DtypeError, NbgradError, TracedValueError
 from .graph.interpret import interpret
 from .graph.ir import Node, placeholder, plain, topological
 from .graph.trace import CELLS, Trace, current_trace, recording
+from .interop import advice, computes_itself, described_output, refuse_subclass
 from .lifting import as_kind, flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
 from .parameter import Parameter
@@ -242,10 +243,11 @@ class Jitted:
             else:
                 kept.append(leaf)
         if not nodes and not any(kind_of(leaf) != "other" for leaf in out_leaves):
-            given = "nothing (None)" if output is None else f"{type(output).__name__} {str(output)[:60]!r}"
+            given = "nothing (None)" if output is None else described_output(output)
+            hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
             message = (
                 f"{name_of(self.fn)}() returned {given}, but a jitted function must return an array, a number, or a "
-                "tuple, list or dict of them. Is a return statement missing?"
+                f"tuple, list or dict of them. {hint}"
             )
             raise DtypeError(message)
         guards = [node for node, _ in trace.guards]
@@ -329,6 +331,8 @@ def _dynamic_kind(leaf: Any) -> str | None:
     if type(leaf) is float or isinstance(leaf, Tensor):
         return "tensor" if isinstance(leaf, Tensor) else "float"
     if isinstance(leaf, np.ndarray | np.floating | np.integer | np.bool_):
+        if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
+            refuse_subclass(leaf)
         if not supported(leaf.dtype):
             message = (
                 "jit takes arrays of booleans, integers or real numbers of at most 64 bits, but got an array of dtype "
@@ -339,12 +343,20 @@ def _dynamic_kind(leaf: Any) -> str | None:
     return None
 
 
+_PLAIN = (bool, int, str, bytes, type(None), Parameter)
+"""What is part of a signature, and no array."""
+
+
 def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
     """The key of a call, and its run-time inputs in order."""
     entries: list[Any] = [treespec]
     dynamic: list[Any] = []
     for leaf in leaves:
         if _dynamic_kind(leaf) is None:
+            instead = None if isinstance(leaf, _PLAIN) else advice(leaf)
+            if instead is not None:
+                message = f"jit takes ndarrays, Tensors and numbers, but got a {type(leaf).__name__}. Pass {instead}."
+                raise DtypeError(message)
             # A Parameter stands for itself, whatever its value is.
             try:
                 hash(leaf)

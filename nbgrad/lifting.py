@@ -9,7 +9,6 @@ functional.py and jit.py.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,7 @@ import optree
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, make, zeros
 from .graph.trace import current_trace, depends_on_recording
+from .interop import advice, computes_itself, described_output
 from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute, compute_derived
 from .tensor import Tensor
@@ -83,12 +83,7 @@ def node_of(value: Any) -> Node:
     """The node of an argument; arrays are not copied, because the function sees only the Tensor."""
     if isinstance(value, Tensor):
         return value._node
-    if isinstance(value, np.ndarray):
-        # numpy.ma is imported lazily by NumPy; without it there are no masked arrays.
-        masked = sys.modules.get("numpy.ma")
-        if masked is not None and isinstance(value, masked.MaskedArray):
-            message = "A masked array would lose its mask here. Pass its data and its mask, or x.filled(value)."
-            raise DtypeError(message)
+    if type(value) is np.ndarray:
         return constant(value) if supported(value.dtype) else as_node(value)
     # A float argument is a run-time input whatever its value, unlike a number in the function's text.
     return constant(np.array(value, np.float64), weak=True) if type(value) is float else as_node(value)
@@ -117,10 +112,11 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
         kind = kind_of(item)
         if kind == "other":
             what = f"Argument {which!r} of {name_of(fn)}()"
+            instead = advice(item)
             message = (
                 f"{what} is {_described(item)}, which cannot be differentiated: expected floating-point arrays, "
-                "Tensors or floats (or tuples, lists or dicts of them). Choose other positions with grad_position, or "
-                "convert it."
+                "Tensors or floats (or tuples, lists or dicts of them). "
+                + (f"Pass {instead}." if instead else "Choose other positions with grad_position, or convert it.")
             )
             raise DtypeError(message)
         dtype = np.asarray(item).dtype if kind != "tensor" else item._node.dtype
@@ -230,10 +226,11 @@ def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function"
         if kind != "other":
             nodes.append(node_of(leaf))
     if not numeric:
-        given = "nothing (None)" if output is None else f"{type(output).__name__} {str(output)[:60]!r}"
+        given = "nothing (None)" if output is None else described_output(output)
+        hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
         message = (
             f"{what} {name_of(fn)}() returned {given}, but a function that is differentiated must return an array, a "
-            "number, or a tuple, list or dict of them. Is a return statement missing?"
+            f"number, or a tuple, list or dict of them. {hint}"
         )
         raise DtypeError(message)
     return [node for node in nodes if node.dtype.kind == "f"]

@@ -23,6 +23,7 @@ from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .exports import Exports
 from .graph.ir import PRIMITIVES, Node, constant, make
 from .graph.trace import CELLS, current_trace, is_being_recorded
+from .interop import computes_itself
 from .runtime.evaluate import concrete
 from .tensor_methods import add_methods
 from .tensor_operators import Late, binary, reflected, unary, updating
@@ -274,6 +275,8 @@ class Tensor(Exports):
                 found = Late.quick_binary(ufunc, inputs[0], inputs[1])
             if found is not None:
                 return found
+        if any(computes_itself(value) for value in inputs):
+            return NotImplemented
         return _numpy("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import DtypeError
 from ..graph.ir import BOOL, INT64, Node, constant, literal
+from ..interop import values_of
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from ..tensor import Tensor
 
@@ -50,7 +51,7 @@ def as_node(value: Any) -> Node:
         return value._node
     if type(value) in (float, int, bool):
         return number(value)
-    if isinstance(value, np.ndarray | np.generic):
+    if type(value) is np.ndarray or isinstance(value, np.generic):
         array = np.asarray(value)
     elif isinstance(value, list | tuple):
         if any_tensor(value):
@@ -59,14 +60,14 @@ def as_node(value: Any) -> Node:
             return as_node(stack(list(value)))
         array = np.array(value)
     else:
-        array = np.asarray(value)
+        array = values_of(value)
     if not supported(array.dtype):
         message = (
             "Expected an array of booleans, integers or real numbers of at most 64 bits, but got "
             f"{type(value).__name__} with dtype {array.dtype}."
         )
         raise DtypeError(message)
-    if array.dtype.isnative and isinstance(value, np.ndarray) and (array.flags.writeable or array.base is not None):
+    if array.dtype.isnative and type(value) is np.ndarray and (array.flags.writeable or array.base is not None):
         array = array.copy()
     return constant(array)
 

@@ -29,6 +29,7 @@ from ..graph.ir import (
     placeholder,
 )
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
+from ..interop import computes_itself
 from ..runtime.evaluate import LONGEST_CHAIN, require
 from ..tensor import Tensor
 from .lifting import as_node, number, wrap
@@ -416,7 +417,9 @@ _OPERANDS = (Tensor, bool, int, float, np.ndarray, np.generic, list, tuple)
 def _usable(value: Any) -> bool:
     """Whether an operator takes a value; otherwise Python asks the value's own operator."""
     return isinstance(value, _OPERANDS) or (
-        hasattr(value, "__array__") and getattr(value, "__array_ufunc__", True) is not None
+        hasattr(value, "__array__")
+        and getattr(value, "__array_ufunc__", True) is not None
+        and not computes_itself(value)
     )
 
 
