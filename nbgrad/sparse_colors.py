@@ -1,0 +1,266 @@
+"""How few products give all entries of a sparse matrix: columns, or rows, that share a product get one color.
+
+In: the pattern of a matrix. Out: a `Plan`: a color for each column whose product is J @ s, a color for each row whose
+product is s @ J, and where each entry is found in those products. Called by sparse.py.
+
+Columns may share a product if no row has entries in two of them (Curtis, Powell and Reid, "On the estimation of sparse
+Jacobian matrices", 1974): columns that meet in a row get different colors (Coleman and More 1983). Rows likewise. A few
+dense rows are taken out first and found by products from the left, so that they do not keep the columns apart. A
+symmetric matrix needs one of each two mirrored entries, so that a star coloring is enough. All of this is in the survey
+by Gebremedhin, Manne and Pothen, "What color is your Jacobian? Graph coloring for computing derivatives", 2005. The
+colorings are greedy: in the given order, or with the densest first if that takes fewer colors. For stencils on a grid,
+which greedy colorings do not do well, colors that are linear in the index are tried (Newsam and Ramsdell 1983).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+MOST_DENSE_ROWS = 64
+"""So many rows at most are found apart from the others."""
+FEWEST_FOR_STAR = 4
+"""A star coloring of a graph with a path of four nodes needs three colors, so fewer than this cannot be improved."""
+
+
+MOST_LINEAR = 4096
+"""So many linear colorings are tried at most for each number of colors."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which products to compute, and where the entries are in them.
+
+    `columns` has for each column the number of the product J @ s that it is in, `rows` for each row the number of the
+    product s @ J; -1 for those in none. `place` has for each entry of the pattern, in its order, the position in the
+    products J @ s, one after the other, followed by the products s @ J.
+    """
+
+    columns: np.ndarray
+    rows: np.ndarray
+    place: np.ndarray
+
+    @property
+    def forward(self) -> int:
+        """How many products J @ s there are."""
+        return int(self.columns.max(initial=-1)) + 1
+
+    @property
+    def reverse(self) -> int:
+        """How many products s @ J there are."""
+        return int(self.rows.max(initial=-1)) + 1
+
+
+# ----- Any matrix -----
+
+
+def plan(pattern: Any, outputs: Shape | None = None, inputs: Shape | None = None) -> Plan:
+    """The products for a matrix, by columns, by rows, or a few rows apart and the others by columns.
+
+    `outputs` and `inputs` are the shapes of the arrays whose elements rows and columns are, if each is one array.
+    """
+    rows, columns = pattern.shape
+    by_row = np.diff(pattern.indptr)
+    by_column = np.bincount(pattern.indices, minlength=columns)
+    dense = _dense_rows(by_row)
+    candidates = [
+        (int(by_row.max(initial=0)), np.zeros(rows, np.bool_)),
+        (int(by_column.max(initial=0)), np.ones(rows, np.bool_)),
+    ]
+    if dense.size:
+        rest = np.delete(by_row, dense)
+        candidates.append((dense.size + int(rest.max(initial=0)), np.isin(np.arange(rows), dense)))
+    # A row with k entries needs k colors, so nothing is better than the bounds.
+    candidates.sort(key=lambda candidate: candidate[0])
+    best: tuple[int, np.ndarray, np.ndarray] | None = None
+    for bound, apart in candidates:
+        if best is None or bound < best[0]:
+            column_colors = _column_colors(pattern[~apart] if apart.any() else pattern, inputs)
+            row_colors = np.full(rows, -1)
+            if apart.any():
+                row_colors[apart] = _column_colors(pattern[apart].T.tocsr(), outputs if apart.all() else None)
+            count = int(column_colors.max(initial=-1)) + int(row_colors.max(initial=-1)) + 2
+            if best is None or count < best[0]:
+                best = count, column_colors, row_colors
+    assert best is not None
+    return _located(pattern, best[1], best[2])
+
+
+def _dense_rows(by_row: np.ndarray) -> np.ndarray:
+    """The rows that are better found one by one: as many of the densest as makes the bound lowest."""
+    order = np.argsort(-by_row, kind="stable")[: MOST_DENSE_ROWS + 1]
+    if order.size < 2:
+        return order[:0]
+    bounds = by_row[order] + np.arange(order.size)
+    return order[: int(np.argmin(bounds))]
+
+
+def _column_colors(pattern: Any, shape: Shape | None) -> np.ndarray:
+    """Colors of columns such that no row has two columns of one color; -1 for empty columns."""
+    columns = pattern.shape[1]
+    lengths = np.diff(pattern.indptr)
+    bound = int(lengths.max(initial=0))
+    if bound == np.unique(pattern.indices).size:
+        # One row has all columns.
+        full = pattern.indices[np.repeat(lengths == bound, lengths)][:bound]
+        colors = np.full(columns, -1)
+        colors[full] = np.arange(bound)
+        return colors
+    turned = pattern.tocsc()
+    met = _lists(turned)
+    colors = _greedy(met, range(columns), pattern.shape[0])
+    if colors.max() >= bound:
+        # The columns that meet most others first.
+        weight = np.zeros(columns, np.int64)
+        np.add.at(weight, pattern.indices, np.repeat(lengths, lengths))
+        other = _greedy(met, np.argsort(-weight, kind="stable").tolist(), pattern.shape[0])
+        colors = other if other.max() < colors.max() else colors
+    if colors.max() >= bound and shape:
+        other = _linear_colors(pattern, shape, int(colors.max()))
+        colors = colors if other is None else other
+    return colors
+
+
+def _linear_colors(pattern: Any, shape: Shape, most: int) -> np.ndarray | None:
+    """At most `most` colors that are linear in the index, modulo their number; None if there are none."""
+    lengths = np.diff(pattern.indptr)
+    densest = int(np.argmax(lengths))
+    index = np.indices(shape).reshape(len(shape), -1)
+    stencil = index[:, pattern.indices[pattern.indptr[densest] : pattern.indptr[densest + 1]]]
+    row = np.repeat(np.arange(lengths.size), lengths)
+    for count in range(lengths[densest], most + 1):
+        if count ** (len(shape) - 1) > MOST_LINEAR:
+            return None
+        for factors in itertools.product(range(count), repeat=len(shape) - 1):
+            weights = np.array([*factors, 1])
+            if np.unique(weights @ stencil % count).size == lengths[densest]:
+                colors = weights @ index % count
+                if np.unique(row * count + colors[pattern.indices]).size == row.size:
+                    colors[np.bincount(pattern.indices, minlength=colors.size) == 0] = -1
+                    return colors
+    return None
+
+
+def _lists(pattern: Any) -> list[list[int]]:
+    """The indices of each compressed row or column."""
+    indices, ends = pattern.indices.tolist(), pattern.indptr.tolist()
+    return [indices[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def _greedy(met: Sequence[Sequence[int]], order: Sequence[int], rows: int) -> np.ndarray:
+    """The lowest color for each column that none of the rows that it meets has yet; sets of colors are bits."""
+    taken = [0] * rows
+    colors = np.full(len(met), -1)
+    for column in order:
+        here = met[column]
+        if not here:
+            continue
+        known = 0
+        for row in here:
+            known |= taken[row]
+        free = ~known & (known + 1)
+        for row in here:
+            taken[row] |= free
+        colors[column] = free.bit_length() - 1
+    return colors
+
+
+def _located(pattern: Any, columns: np.ndarray, rows: np.ndarray) -> Plan:
+    """Where each entry is: in the product of its row, if that has one, or else of its column."""
+    count, width = pattern.shape
+    row = np.repeat(np.arange(count), np.diff(pattern.indptr))
+    column = pattern.indices.astype(np.int64)
+    forward = int(columns.max(initial=-1)) + 1
+    left = forward * count + rows[row] * width + column
+    return Plan(columns, rows, np.where(rows[row] >= 0, left, columns[column] * count + row))
+
+
+# ----- Symmetric matrices -----
+
+
+def symmetric_plan(pattern: Any, shape: Shape | None = None) -> Plan:
+    """The products J @ s for a symmetric matrix, of which each entry may be read in place of its mirror image."""
+    n = pattern.shape[0]
+    none = np.full(n, -1)
+    colors = _column_colors(pattern, shape)
+    if colors.max(initial=-1) + 1 >= FEWEST_FOR_STAR:
+        star = _star_colors(pattern)
+        colors = star if star.max() < colors.max() else colors
+    row = np.repeat(np.arange(n), np.diff(pattern.indptr))
+    column = pattern.indices.astype(np.int64)
+    # An entry stands alone in the product of its column if no other column of its color has one in its row.
+    _, position, count = np.unique(row * np.int64(n) + colors[column], return_inverse=True, return_counts=True)
+    alone = count[position] == 1
+    return Plan(colors, none, np.where(alone, colors[column] * n + row, colors[row] * n + column))
+
+
+def _star_colors(pattern: Any) -> np.ndarray:
+    """Colors of the nodes of a graph such that neighbours differ and each path of four nodes has three colors.
+
+    Then the nodes of any two colors form stars. The algorithm keeps the hub of the star of each edge: Gebremedhin,
+    Tarafdar, Manne and Pothen, "New acyclic and star coloring algorithms with application to computing Hessians", 2007.
+    """
+    n = pattern.shape[0]
+    near = [[w for w in row if w != v] for v, row in enumerate(_lists(pattern))]
+    colors = [-1] * n
+    hub: dict[tuple[int, int], int] = {}
+    """Of the star with these two nodes, lower first; -1 where either may become it."""
+    order = np.argsort(-np.diff(pattern.indptr), kind="stable").tolist()
+    for v in order:
+        colors[v] = _star_color(v, near, colors, hub)
+        _join_stars(v, near, colors, hub)
+    found = np.array(colors)
+    found[np.diff(pattern.indptr) == 0] = -1
+    return found
+
+
+def _star_color(v: int, near: list[list[int]], colors: list[int], hub: dict[tuple[int, int], int]) -> int:
+    """The lowest color that makes no path of four nodes with two colors."""
+    banned = 0
+    first: dict[int, int] = {}
+    treated: set[int] = set()
+    for w in near[v]:
+        if colors[w] < 0:
+            continue
+        banned |= 1 << colors[w]
+        other = first.setdefault(colors[w], w)
+        if other != w:
+            # v is the hub of a star: none of the neighbours of its leaves may have v's color.
+            for leaf in (other, w):
+                if leaf not in treated:
+                    treated.add(leaf)
+                    for x in near[leaf]:
+                        if colors[x] >= 0:
+                            banned |= 1 << colors[x]
+            continue
+        for x in near[w]:
+            if colors[x] >= 0 and x != v and hub[min(w, x), max(w, x)] == x:
+                # w is a leaf of x's star, which v would lengthen.
+                banned |= 1 << colors[x]
+    return (~banned & (banned + 1)).bit_length() - 1
+
+
+def _join_stars(v: int, near: list[list[int]], colors: list[int], hub: dict[tuple[int, int], int]) -> None:
+    """Put the edges between a node and its colored neighbours into stars."""
+    by_color: dict[int, list[int]] = {}
+    for w in near[v]:
+        if colors[w] >= 0:
+            by_color.setdefault(colors[w], []).append(w)
+    for same in by_color.values():
+        if len(same) > 1:
+            for w in same:
+                hub[min(v, w), max(v, w)] = v
+            continue
+        (w,) = same
+        edge = min(v, w), max(v, w)
+        hub[edge] = -1
+        for x in near[w]:
+            if x != v and colors[x] == colors[v]:
+                # w has two neighbours of this color, so it is their hub.
+                hub[edge] = hub[min(w, x), max(w, x)] = w
