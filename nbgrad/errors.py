@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+_ARRAYS = frozenset(["numpy", "optree", "pandas", "xarray", "torch", "jax"])
+"""Libraries of arrays, which call nbgrad on behalf of the user."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -18,11 +20,8 @@ def user_location() -> str:
     while frame is not None:
         filename = frame.f_code.co_filename
         module = frame.f_globals.get("__name__", "")
-        inside = (
-            filename.startswith(_PACKAGE)
-            or module.startswith(("numpy.", "optree.", "pandas.", "xarray."))
-            or filename[:1] == "<"
-        )
+        library = module.partition(".")[0] in _ARRAYS
+        inside = filename.startswith(_PACKAGE) or library or filename[:1] == "<"
         if not inside:
             return f" (at {filename}:{frame.f_lineno})"
         frame = frame.f_back

@@ -78,12 +78,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     if isinstance(x, Tensor):
         return x.copy() if copy else x[...]
     if not hasattr(x, "__dlpack__"):
-        message = f"from_dlpack takes an array with a __dlpack__ method, but got {type(x).__name__}. Try nb.Tensor(x)."
+        message = f"from_dlpack takes an array with a __dlpack__ method, but got {full_name(x)}. Try nb.Tensor(x)."
         raise DtypeError(message)
     try:
         array = np.from_dlpack(x)
     except (BufferError, RuntimeError) as error:
-        message = f"from_dlpack cannot share the memory of this {type(x).__name__}: {str(error).rstrip('.')}."
+        message = f"from_dlpack cannot share the memory of this {full_name(x)}: {str(error).rstrip('.')}."
         raise ArgumentError(message) from error
     return Tensor.from_numpy(array.copy() if copy else array)
 
@@ -126,10 +126,10 @@ def values_of(value: Any) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError) as error:
         if not hasattr(value, "__array__"):
             raise
-        message = f"This {type(value).__name__} has no array of values: {str(error).rstrip('.')}."
+        message = f"This {full_name(value)} has no array of values: {str(error).rstrip('.')}."
         raise DtypeError(message) from error
     if array.dtype.kind not in "fiubc" and type(value) is not np.ndarray:
-        what = f"This {type(value).__name__} holds {_elements(array)}"
+        what = f"This {full_name(value)} holds {_elements(array)}"
         message = f"{what}: expected booleans, integers or real numbers. Convert it first, with x.astype(float) say."
         raise DtypeError(message)
     return array.copy() if array.flags.writeable or array.base is not None else array
@@ -173,9 +173,16 @@ def called_by_pandas() -> bool:
     return False
 
 
+def full_name(value: Any) -> str:
+    """The type of a value with its library, because Tensor is the name of more than one type."""
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    return kind.__name__ if library in ("builtins", "nbgrad") else f"{library}.{kind.__name__}"
+
+
 def described_output(value: Any) -> str:
     """What a function returned, for a message."""
-    name = type(value).__name__
+    name = full_name(value)
     return f"a {name}" if computes_itself(value) else f"{name} {str(value)[:60]!r}"
 
 

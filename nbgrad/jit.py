@@ -22,7 +22,7 @@ from .errors import DtypeError, NbgradError, TracedValueError
 from .graph.interpret import interpret
 from .graph.ir import Node, placeholder, plain, topological
 from .graph.trace import CELLS, Trace, current_trace, recording
-from .interop import advice, computes_itself, described_output, refuse_subclass
+from .interop import advice, computes_itself, described_output, full_name, refuse_subclass
 from .lifting import as_kind, flatten, kind_of, name_of, node_of
 from .numpy.lifting import supported
 from .parameter import Parameter
@@ -355,7 +355,7 @@ def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
         if _dynamic_kind(leaf) is None:
             instead = None if isinstance(leaf, _PLAIN) else advice(leaf)
             if instead is not None:
-                message = f"jit takes ndarrays, Tensors and numbers, but got a {type(leaf).__name__}. Pass {instead}."
+                message = f"jit takes ndarrays, Tensors and numbers, but got a {full_name(leaf)}. Pass {instead}."
                 raise DtypeError(message)
             # A Parameter stands for itself, whatever its value is.
             try:

@@ -19,7 +19,7 @@ import optree
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, constant, make, zeros
 from .graph.trace import current_trace, depends_on_recording
-from .interop import advice, computes_itself, described_output
+from .interop import advice, computes_itself, described_output, full_name
 from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute, compute_derived
 from .tensor import Tensor
@@ -149,7 +149,7 @@ def _fresh(node: Node) -> Node:
 def _described(value: Any) -> str:
     if isinstance(value, np.ndarray | Tensor):
         return f"an array of dtype {value.dtype} and shape {value.shape}"
-    return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"a {type(value).__name__}"
+    return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"a {full_name(value)}"
 
 
 def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], positions: Sequence[int]) -> Call:
