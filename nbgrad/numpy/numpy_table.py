@@ -18,6 +18,7 @@ from ..tensor import Tensor
 
 MODULES = [
     "elementwise",
+    "complex_parts",
     "indexing",
     "inspection",
     "reductions",
@@ -30,9 +31,18 @@ MODULES = [
     "creation",
     "linear_algebra",
     "factorisations",
+    "determinants",
+    "eigenvalues",
+    "singular_values",
+    "orthogonal",
     "subscripts",
     "sorting",
+    "sets",
+    "positions",
     "selection",
+    "applying",
+    "histograms",
+    "polynomials",
 ]
 
 TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}

@@ -1,4 +1,4 @@
-"""Selection by conditions, and functions of sampled data: interpolation, convolution, gradients, polynomials.
+"""Selection by conditions, and functions of sampled data: interpolation, convolution, gradients.
 
 In: array-likes. Out: Tensors. Called by users. Selection is nested `select`s, which differentiate only in what they
 take; sampled functions are slices, shifted sums and gathers.
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
-from ..graph.primitives import cast, concatenate, gather, iota, pad, reduce, reshape
+from ..graph.primitives import argsort, cast, concatenate, gather, iota, pad, reduce, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .cumulative import accumulate_ufunc, difference
@@ -98,34 +98,6 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
     return deliver(broadcast(result, shape), out)
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
-    """A function given by pieces: where a condition holds, the value of its function (or its number).
-
-    Differs from NumPy: each function is called with all of `x` and its result is then selected, so the function must
-    accept values outside of its piece; the gradient only takes the piece.
-    """
-    node = as_node(x)
-    several = np.ndim(condlist) > 1 if isinstance(condlist, Tensor | np.ndarray) else isinstance(condlist, list | tuple)
-    if several and node.ndim and not np.ndim(condlist[0]):
-        several = False
-    conditions = [truth(c) for c in (nodes_of(condlist) if several else [as_node(condlist)])]
-    functions = list(funclist)
-    if len(functions) not in (len(conditions), len(conditions) + 1):
-        message = f"piecewise needs a function for each of {len(conditions)} conditions (and one for elsewhere)."
-        raise ArgumentError(message)
-
-    def value(function: Any) -> Node:
-        result = function(wrap(node), *args, **kw) if callable(function) else function
-        return broadcast(cast(as_node(result), node.dtype), node.shape)
-
-    result = (
-        value(functions[len(conditions)]) if len(functions) > len(conditions) else filled(node.shape, 0, node.dtype)
-    )
-    for condition, function in zip(conditions, functions, strict=False):
-        result = elementwise("select", broadcast(condition, node.shape), value(function), result)
-    return wrap(result)
-
-
 # ----- Interpolation -----
 
 
@@ -143,16 +115,21 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         Values at `xp`.
     left, right : number, optional
         Values before and after the points; the first and the last of `fp` by default.
-    period : None
-        Periodic points are not supported.
+    period : number, optional
+        The points repeat with this period, in any order; `left` and `right` are not used then.
     """
-    only("period", period, None)
-    at, grid, values = (inexact(n) for n in promote([as_node(x), as_node(xp), as_node(fp)]))
-    at, grid, values = (cast(n, FLOAT64) for n in (at, grid, values))
+    at, grid, values = (as_node(v) for v in (x, xp, fp))
+    at, grid = cast(at, FLOAT64), cast(grid, FLOAT64)
+    wide = np.dtype(np.complex128) if values.dtype.kind == "c" else FLOAT64
+    values = cast(values, wide)
     n = grid.size
     if grid.ndim != 1 or values.shape != grid.shape or n == 0:
         message = f"interp needs 1-d points of one length, but the shapes are {grid.shape} and {values.shape}."
         raise ShapeError(message)
+    if period is not None:
+        at, grid, values = _one_period(at, grid, values, as_node(period))
+        left = right = None
+        n += 2
     first, last = (reshape(cut(values, 0, k, 1), ()) for k in (0, n - 1))
     low, high = (reshape(cut(grid, 0, k, 1), ()) for k in (0, n - 1))
     if n == 1:
@@ -164,10 +141,26 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         y0, y1 = gather(values, index), gather(values, index + 1)
         result = (y1 - y0) / (x1 - x0) * (at - x0) + y0
         result = elementwise("select", elementwise("equal", at, high), broadcast(last, at.shape), result)
-    before = first if left is None else cast(as_node(left), FLOAT64)
-    after = last if right is None else cast(as_node(right), FLOAT64)
+    before = first if left is None else cast(as_node(left), wide)
+    after = last if right is None else cast(as_node(right), wide)
     result = elementwise("select", elementwise("less", at, low), broadcast(before, at.shape), result)
     return wrap(elementwise("select", elementwise("greater", at, high), broadcast(after, at.shape), result))
+
+
+def _one_period(at: Node, grid: Node, values: Node, period: Node) -> tuple[Node, Node, Node]:
+    """Everything moved into one period, in order, with a point of the neighbouring periods on each side."""
+    if period.ndim:
+        message = f"The period of interp must be one number, but its shape is {period.shape}."
+        raise ShapeError(message)
+    period = elementwise("absolute", cast(period, FLOAT64))
+    demand(elementwise("not_equal", period, 0.0), "The period of interp must not be zero.")
+    at, grid = elementwise("remainder", at, period), elementwise("remainder", grid, period)
+    order = argsort(grid)
+    grid, values = gather(grid, order), gather(values, order)
+    n = grid.size
+    ends = [cut(grid, 0, n - 1, 1) - broadcast(period, (1,)), grid, cut(grid, 0, 0, 1) + broadcast(period, (1,))]
+    around = [cut(values, 0, n - 1, 1), values, cut(values, 0, 0, 1)]
+    return at, concatenate(ends, 0), concatenate(around, 0)
 
 
 # ----- Convolution -----
@@ -329,50 +322,38 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * m
     return wrap(from_last(rows + pad(added, widths), at))
 
 
-# ----- Polynomials -----
+# ----- Without zeros at the ends -----
 
 
-def polyval(p: Any, x: Any) -> Tensor:
-    """The polynomial with coefficients `p`, the highest power first, at `x`, by Horner's rule."""
-    coefficients, at = as_node(p), as_node(x)
-    if coefficients.ndim != 1:
-        message = f"polyval needs 1-d coefficients, but their shape is {coefficients.shape}."
-        raise ShapeError(message)
-    coefficients, at = promote([coefficients, at])
-    result = filled(at.shape, 0, at.dtype)
-    for k in range(coefficients.size):
-        coefficient = reshape(cut(coefficients, 0, k, 1), ())
-        result = (
-            elementwise("add", elementwise("multiply", result, at), coefficient)
-            if k
-            else broadcast(coefficient, at.shape)
-        )
-    return wrap(result)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
+    """An array without the zeros at its front ("f") and back ("b"), along axes (all of them, if None).
 
-
-def trim_zeros(filt: Any, trim: str = "fb") -> Tensor:
-    """A 1-d array without the zeros at its front ("f") and back ("b")."""
+    Along an axis, what is left out is zero everywhere on the other axes.
+    """
     node = as_node(filt)
-    if node.ndim != 1 or set(trim.lower()) - set("fb"):
-        message = f"trim_zeros needs one axis and trim of 'f' and 'b', but got shape {node.shape} and {trim!r}."
+    if node.ndim == 0 or set(trim.lower()) - set("fb"):
+        message = f"trim_zeros needs an axis and trim of 'f' and 'b', but got shape {node.shape} and {trim!r}."
         raise ArgumentError(message)
-    found = np.flatnonzero(concrete(truth(node), "array"))
-    if not found.size:
-        return wrap(cut(node, 0, 0, 0))
-    start = int(found[0]) if "f" in trim.lower() else 0
-    stop = int(found[-1]) + 1 if "b" in trim.lower() else node.size
-    return wrap(cut(node, 0, start, stop - start))
+    for at in axes_of(axis, node.ndim):
+        others = tuple([k for k in range(node.ndim) if k != at])
+        full = reduce("max", truth(node), others) if node.size else filled((node.shape[at],), False, BOOL)
+        found = np.flatnonzero(concrete(full, "array"))
+        if not found.size:
+            node = cut(node, at, 0, 0)
+            continue
+        start = int(found[0]) if "f" in trim.lower() else 0
+        stop = int(found[-1]) + 1 if "b" in trim.lower() else node.shape[at]
+        node = cut(node, at, start, stop - start)
+    return wrap(node)
 
 
 NUMPY = {
     np.select: select,
     np.choose: choose,
-    np.piecewise: piecewise,
     np.interp: interp,
     np.convolve: convolve,
     np.correlate: correlate,
     np.gradient: gradient,
     np.unwrap: unwrap,
-    np.polyval: polyval,
     np.trim_zeros: trim_zeros,
 }

@@ -2,20 +2,19 @@
 
 In: array-likes. Out: Tensors. Called by users and by Tensor's methods. Sorting is a gather by `argsort`, so it
 differentiates: each sorted element passes its gradient to where it came from. Functions whose result's shape depends on
-values (`unique`, `nonzero`, ...) compute those values at once; what they select still differentiates.
+values (`nonzero`, `extract`, ...) compute those values at once; what they select still differentiates.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
 from ..graph import primitives
-from ..graph.ir import INT64, Node, constant, elementwise, extent
-from ..graph.primitives import concatenate, gather, reshape
+from ..graph.ir import INT64, Node, constant, elementwise
+from ..graph.primitives import cast, concatenate, gather, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import as_node, wrap
@@ -137,6 +136,16 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
     return wrap(argsort_node(node, axis))
 
 
+def sort_complex(a: Any) -> Tensor:
+    """Elements sorted along the last axis by their real parts, then by their imaginary parts; complex numbers."""
+    node = as_node(a)
+    if node.dtype.kind != "c":
+        # NumPy makes complex64 of integers of one or two bytes only.
+        small = node.dtype.kind in "iu" and node.dtype.itemsize <= 2
+        return wrap(cast(sort_node(node), np.dtype(np.complex64 if small else np.complex128)))
+    return wrap(sort_node(node))
+
+
 def lexsort(keys: Any, axis: Any = -1) -> Tensor:
     """Positions that sort by several keys, the last key first."""
     nodes = nodes_of(keys)
@@ -164,26 +173,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
         message = f"searchsorted needs a sorted 1-d array, but its shape is {where.shape}."
         raise ShapeError(message)
     if sorter is not None:
-        where = gather(where, primitives.cast(as_node(sorter), INT64))
+        where = gather(where, cast(as_node(sorter), INT64))
     return wrap(searchsorted_node(where, values, side))
-
-
-def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
-    """The number of the bin that each element falls into; bins increase or decrease."""
-    values, edges = promote([as_node(x), as_node(bins)])
-    if edges.ndim != 1:
-        message = f"digitize needs 1-d bins, but their shape is {edges.shape}."
-        raise ShapeError(message)
-    known = concrete(edges, "array")
-    rising, falling = bool(np.all(known[1:] >= known[:-1])), bool(np.all(known[1:] <= known[:-1]))
-    if not (rising or falling):
-        message = "The bins given to digitize must increase or decrease."
-        raise ShapeError(message)
-    if rising:
-        return wrap(searchsorted_node(edges, values, "left" if right else "right"))
-    n = edges.size
-    found = searchsorted_node(cut(edges, 0, n - 1, n, -1), values, "left" if right else "right")
-    return wrap(elementwise("subtract", extent(n, INT64), found))
 
 
 # ----- Positions of nonzero elements: the shape depends on values -----
@@ -243,64 +234,6 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Tenso
     return deliver(gather_axis(node, at, constant(where.astype(INT64))), out)
 
 
-# ----- Sets -----
-
-
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: Any = None,
-    *,
-    equal_nan: bool = True,
-    sorted: bool = True,
-) -> Any:
-    """The different elements, sorted; along an axis, the different slices.
-
-    Each takes its gradient to the first element that has its value. Results as in NumPy: a Tensor, or a tuple with
-    positions, inverse and counts where they are asked for.
-    """
-    node = as_node(ar)
-    if axis is None:
-        at, source = 0, reshape(node, (node.size,))
-    else:
-        at = axis_of(axis, node.ndim)
-        source = node
-    _, index, inverse, counts = np.unique(
-        concrete(node, "array"), True, True, True, axis if axis is None else at, equal_nan=equal_nan
-    )
-    values = wrap(gather_axis(source, at, constant(index.astype(INT64))))
-    extras = [
-        wrap(constant(np.asarray(extra, INT64)))
-        for extra, asked in ((index, return_index), (inverse, return_inverse), (counts, return_counts))
-        if asked
-    ]
-    return (values, *extras) if extras else values
-
-
-def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
-) -> Tensor:
-    """Whether each element is among others."""
-    only("kind", kind, None, "sort", "table")
-    values, others = promote([as_node(element), as_node(test_elements)])
-    others = reshape(others, (others.size,))
-    if others.size == 0:
-        result = (
-            elementwise("not_equal", values, values)
-            if values.dtype.kind != "f"
-            else elementwise("less", values, -math.inf)
-        )
-    else:
-        # Sorted, so that one search finds the only candidate.
-        ordered = sort_node(others)
-        place = searchsorted_node(ordered, values, "left")
-        inside = elementwise("minimum", place, others.size - 1)
-        result = elementwise("equal", gather(ordered, inside), values)
-    return wrap(elementwise("logical_not", result) if invert else result)
-
-
 NUMPY = {
     np.sort: sort,
     np.argsort: argsort,
@@ -308,12 +241,10 @@ NUMPY = {
     np.argpartition: argpartition,
     np.lexsort: lexsort,
     np.searchsorted: searchsorted,
-    np.digitize: digitize,
     np.nonzero: nonzero,
     np.flatnonzero: flatnonzero,
     np.argwhere: argwhere,
     np.extract: extract,
     np.compress: compress,
-    np.unique: unique,
-    np.isin: isin,
+    np.sort_complex: sort_complex,
 }

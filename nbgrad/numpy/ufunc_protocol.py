@@ -48,6 +48,10 @@ def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], optio
     mask, dtype = options.pop("where", True), options.pop("dtype", None)
     casting = options.pop("casting", "same_kind")
     _no_more(ufunc, options)
+    if ufunc.ntypes == 1 and ufunc.types[0].startswith("O") and mask is True and dtype is None:
+        from .applying import python_ufunc
+
+        return python_ufunc(ufunc, inputs)
     if len(inputs) > ufunc.nin:
         if len(inputs) > ufunc.nin + ufunc.nout or any(out is not None for out in outs):
             message = f"{ufunc.__name__} takes {ufunc.nin} arrays, but {len(inputs)} were given."
