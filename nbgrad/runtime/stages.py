@@ -119,13 +119,14 @@ class _Open:
             return apart
         row_bytes = 0
         for node in self.touched:
+            # A table that is gathered from has no rows.
             steps = [
                 abs(row_span(k, a, k.shape[0] // self.rows)[0])
                 for k in self.kernels
-                for a in k.accesses
-                if a.buffer >= 0 and k.buffers[a.buffer] is node
+                for position, a in enumerate(k.accesses)
+                if a.buffer >= 0 and k.buffers[a.buffer] is node and position not in k.gathered
             ]
-            row_bytes += max(steps) * node.dtype.itemsize
+            row_bytes += max(steps, default=0) * node.dtype.itemsize
         if row_bytes * self.rows < SMALLEST_STAGE or row_bytes > LARGEST_ROW:
             return apart
         partial = sum(node.size * node.dtype.itemsize for node in self.sums)

@@ -1,0 +1,483 @@
+"""Sparse Jacobians and Hessians: patterns and values against central differences of plain NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+
+import nbgrad as nb
+from nbgrad.errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from nbgrad.sparse_colors import plan, symmetric_plan
+
+Function = Callable[..., Any]
+
+
+def differences(fn: Function, x: np.ndarray, step: float = 1e-6) -> np.ndarray:
+    """The dense Jacobian by central differences; exactly zero where nothing changes."""
+    columns = []
+    for k in range(x.size):
+        ends = []
+        for sign in (1, -1):
+            moved = x.copy()
+            moved.flat[k] += sign * step
+            ends.append(np.asarray(fn(moved), np.float64).ravel())
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    return np.stack(columns, axis=1) if columns else np.zeros((np.asarray(fn(x)).size, 0))
+
+
+BAND = np.diag(np.full(8, 2.0)) + np.diag(np.full(7, -1.0), 1) + np.diag(np.full(5, 3.0), -3)
+MASK = np.arange(8) % 3 == 0
+ORDER = np.array([3, 1, 1, 0, 7, 6, 6])
+
+
+def written(x: Any) -> Any:
+    """In-place code."""
+    y = x * 1.0
+    y[2:5] = x[0] * x[1:4]
+    y[MASK] += x[7]
+    y[ORDER] *= 2.0
+    return y
+
+
+def added_at(x: Any) -> Any:
+    total = np.zeros_like(x)
+    np.add.at(total, ORDER, x[:7] ** 2)
+    return total
+
+
+def substitution(x: Any) -> Any:
+    """A recurrence in a Python loop."""
+    state, out = x[0], []
+    for k in range(1, 8):
+        state = state / 2 + x[k] ** 2 if k != 4 else x[k]
+        out.append(state)
+    return np.stack(out)
+
+
+@nb.custom_vjp
+def halved_slope(x: Any) -> Any:
+    """Its rule is the true one, of a function that mixes neighbours."""
+    return x[1:] * x[:-1]
+
+
+def _halved_backward(x: Any, g: Any) -> tuple[Any, ...]:
+    return (np.concatenate([g * x[1:], np.zeros(1)]) + np.concatenate([np.zeros(1), g * x[:-1]]),)
+
+
+halved_slope.defvjp(lambda x: (x[1:] * x[:-1], x), _halved_backward)
+
+EXACT: dict[str, Function] = {
+    "elementwise": lambda x: np.sin(x) * np.exp(x) / (1 + x**2),
+    "identity": lambda x: x,
+    "constant": lambda x: np.ones(3),
+    "partly constant": lambda x: np.concatenate([x[:2] ** 2, np.ones(3)]),
+    "tridiagonal": lambda x: x[2:] * x[:-2] - 2 * x[1:-1] ** 2,
+    "strided": lambda x: x[::2] * x[::-2],
+    "reversed and rolled": lambda x: x[::-1] + np.roll(x, 2) ** 2,
+    "padded": lambda x: np.diff(np.pad(x**2, (2, 1))),
+    "outer product": lambda x: np.outer(x[:3], x[5:]),
+    "matrix": lambda x: np.transpose(x.reshape(2, 4)) * x.reshape(4, 2),
+    "broadcast": lambda x: x[:4, None] * np.ones(3),
+    "rows": lambda x: np.sum(x.reshape(2, 4) ** 2, axis=1),
+    "columns": lambda x: np.prod(x.reshape(2, 4), axis=0),
+    "mean": lambda x: x - np.mean(x.reshape(4, 2), axis=1).repeat(2) ** 2,
+    "scalar": lambda x: np.sum(x[:3] ** 2),
+    "stacked": lambda x: np.stack([x[0] * x[1], x[7], x[3] ** 2]),
+    "gathered": lambda x: x[ORDER] ** 2,
+    "masked": lambda x: x[MASK] * 3.0,
+    "written": written,
+    "added at": added_at,
+    "selected by a constant": lambda x: np.where(MASK, x**2, np.roll(x, 1)),
+    "times a constant with zeros": lambda x: x * MASK + np.roll(x, 1),
+    "zero": lambda x: 0.0 * x + x[::-1],
+    "band": lambda x: BAND @ x**2,
+    "band from the right": lambda x: x @ BAND,
+    "band times a matrix": lambda x: BAND[:4, :4] @ np.sin(x.reshape(4, 2)),
+    "matrix times a band": lambda x: x.reshape(2, 4) @ BAND[:4, :4],
+    "matrices": lambda x: x[:4].reshape(2, 2) @ x[4:].reshape(2, 2),
+    "einsum": lambda x: np.einsum("ij,kj->ik", x.reshape(4, 2), BAND[:3, 2:4]),
+    "sums so far": lambda x: np.cumsum(x**2),
+    "sums so far in rows": lambda x: np.cumsum(x.reshape(2, 4) ** 2, axis=1),
+    "products so far": lambda x: np.cumprod(x.reshape(4, 2), axis=0),
+    "recurrence": substitution,
+    "convolution": lambda x: np.convolve(x, [1.0, 0.0, 2.0]),
+    "gradient": lambda x: np.gradient(x**3),
+    "rounded": lambda x: np.floor(x) + np.sign(x) * x[::-1],
+    "stopped": lambda x: nb.stop_gradient(1.0) * x if isinstance(x, np.ndarray) else x + 0 * nb.stop_gradient(x),
+    "own rule": halved_slope,
+    "square root of sums": lambda x: np.sqrt(np.sum(x.reshape(4, 2) ** 2, axis=1)),
+    "triangular product": lambda x: np.tril(np.outer(x[:4], x[4:])),
+    "diagonal": lambda x: np.diag(x[:3]) + np.ones((3, 3)),
+    "gradient inside": lambda x: x,
+    "kron": lambda x: np.kron(x[:2], x[6:]),
+    "repeat and tile": lambda x: np.repeat(x, 2) * np.tile(x, 2),
+    "nested": lambda x: nb.jit(np.square)(x)[1:] + nb.vmap(np.sin)(x)[:-1],
+    "empty result": lambda x: x[:0],
+}
+"""Functions of 8 numbers, of whose patterns all entries are needed."""
+
+COVERED: dict[str, Function] = {
+    "selected by values": lambda x: np.where(x > 0.3, x**2, np.roll(x, 1)),
+    "maximum": lambda x: np.maximum(x, x[::-1]),
+    "largest": lambda x: np.max(x.reshape(2, 4), axis=1) * x[:2],
+    "largest so far": lambda x: np.maximum.accumulate(x),
+    "softmax": lambda x: np.exp(x) / np.sum(np.exp(x)),
+    "solution": lambda x: np.linalg.solve(BAND[:2, :2] + np.diag(x[:2]), x[2:4]),
+    "inverse": lambda x: np.linalg.inv(BAND[:2, :2] + x[:4].reshape(2, 2)),
+    "determinant": lambda x: np.linalg.det(x.reshape(2, 2, 2)),
+    "factor": lambda x: np.linalg.cholesky(np.eye(3) + np.outer(x[:3], x[:3])),
+    "norm": lambda x: x / np.linalg.norm(x),
+    "absolute": lambda x: np.abs(x - 0.5) + x[::-1],
+    "sorted": lambda x: np.sort(x) ** 2,
+    "by rank": lambda x: x[np.argsort(x)[:3]],
+    "interpolated": lambda x: np.interp(x, np.linspace(-1, 2, 7), np.linspace(-1, 2, 7) ** 2),
+    "interpolating": lambda x: np.interp(np.linspace(0.1, 1, 4), np.linspace(0, 1, 8), x),
+    "clipped": lambda x: np.clip(x, 0.2, 0.6),
+    "median": lambda x: np.median(x.reshape(2, 4), axis=1),
+    "variance": lambda x: np.var(x.reshape(2, 4), axis=1),
+}
+"""Functions whose patterns hold more than the derivatives at one point."""
+
+
+def points() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.uniform(0.1, 0.9, 8) for _ in range(3)]
+
+
+@pytest.mark.parametrize("name", [*EXACT, *COVERED])
+def test_values_and_patterns_are_those_of_differences(name: str) -> None:
+    fn = EXACT.get(name) or COVERED[name]
+    jacobian = nb.sparse_jacobian(fn)
+    seen: Any = False
+    for x in points():
+        dense = differences(fn, x)
+        found = jacobian(x)
+        assert isinstance(found, scipy.sparse.csr_array) and found.dtype == np.float64
+        assert found.shape == dense.shape and found.has_canonical_format
+        np.testing.assert_allclose(found.toarray(), dense, atol=2e-8)
+        pattern = jacobian.pattern(x)
+        assert pattern.dtype == np.bool_ and np.array_equal(pattern.indices, found.indices)
+        assert not (dense[~pattern.toarray()]).any()
+        seen = seen | (np.abs(dense) > 1e-7)
+        columns, rows = jacobian.colors(x)
+        assert jacobian.products(x) == columns.max(initial=-1) + rows.max(initial=-1) + 2 <= 8
+        if name in EXACT:
+            np.testing.assert_allclose(found.toarray(), nb.jacfwd(fn)(x).reshape(dense.shape), rtol=1e-13, atol=1e-15)
+    if name in EXACT:
+        np.testing.assert_array_equal(pattern.toarray(), seen)
+
+
+def test_a_rule_of_the_users_is_followed() -> None:
+    x = points()[0]
+    np.testing.assert_allclose(
+        nb.sparse_jacobian(halved_slope)(x).toarray(), differences(lambda v: v[1:] * v[:-1], x), atol=1e-8
+    )
+
+
+# ----- Large systems -----
+
+
+def bratu(u: Any, strength: Any) -> Any:
+    """u'' + strength exp(u) = 0 on (0, 1), zero at both ends: differences on a grid, times the step squared."""
+    padded = np.concatenate([np.zeros(1), u, np.zeros(1)])
+    return padded[2:] - 2.0 * u + padded[:-2] + strength * np.exp(u) / (u.size + 1) ** 2
+
+
+def test_newton_on_a_tridiagonal_system_of_a_hundred_thousand_unknowns() -> None:
+    """Bratu's equation, whose solution is 2 log(cosh(c) / cosh(c (1 - 2 x))), 8 c^2 = strength cosh(c)^2."""
+    n = 100_000
+    c = 0.3792916498339337
+    strength = 8 * c**2 / np.cosh(c) ** 2
+    grid = np.arange(1, n + 1) / (n + 1)
+    jacobian, u = nb.sparse_jacobian(bratu), np.zeros(n)
+    for _ in range(6):
+        matrix = jacobian(u, strength)
+        assert matrix.nnz == 3 * n - 2
+        change = scipy.sparse.linalg.spsolve(matrix, -bratu(u, strength))
+        u = u + change
+    assert np.max(np.abs(change)) < 1e-9
+    np.testing.assert_allclose(u, 2 * np.log(np.cosh(c) / np.cosh(c * (1 - 2 * grid))), atol=1e-7)
+    assert jacobian.products(u, strength) == 3
+    diagonal = -2 + strength * np.exp(u) / (n + 1) ** 2
+    np.testing.assert_array_equal(jacobian(u, strength).diagonal(), diagonal)
+    np.testing.assert_array_equal(jacobian(u, strength).diagonal(1), np.ones(n - 1))
+
+
+def five_points(u: Any) -> Any:
+    padded = np.pad(u, 1)
+    return padded[2:, 1:-1] + padded[:-2, 1:-1] + padded[1:-1, 2:] + padded[1:-1, :-2] - 4.0 * u + u**3
+
+
+def test_a_stencil_on_a_grid_takes_as_many_products_as_it_has_points() -> None:
+    u = np.random.default_rng(0).standard_normal((60, 45))
+    jacobian = nb.sparse_jacobian(five_points)
+    line = [scipy.sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]) for n in u.shape]  # pyright: ignore
+    across = scipy.sparse.kron(line[0], scipy.sparse.eye_array(45)) + scipy.sparse.kron(
+        scipy.sparse.eye_array(60), line[1]
+    )
+    expected = across + scipy.sparse.diags_array(3 * u.ravel() ** 2 - 4)
+    assert abs(jacobian(u) - expected).max() < 1e-14
+    assert jacobian.products(u) == 5
+    cube = np.ones((6, 5, 7))
+
+    def seven_points(v: Any) -> Any:
+        padded = np.pad(v, 1)
+        return sum(np.roll(padded, s, axis)[1:-1, 1:-1, 1:-1] for axis in range(3) for s in (1, -1)) * v
+
+    assert nb.sparse_jacobian(seven_points).products(cube) == 7
+
+
+def test_arrows_take_few_products_whichever_way_they_point() -> None:
+    n = 5000
+    x = np.random.default_rng(0).uniform(0.5, 1.5, n)
+
+    def row(x: Any) -> Any:
+        return np.concatenate([np.sum(x**2)[None], x[1:] ** 3])
+
+    def column(x: Any) -> Any:
+        return x * x[0]
+
+    def both(x: Any) -> Any:
+        return np.concatenate([np.sum(x**2)[None], x[1:] * x[0]])
+
+    counts = {}
+    for fn in (row, column, both):
+        jacobian = nb.sparse_jacobian(fn)
+        counts[fn.__name__] = jacobian.products(x)
+        way = np.cos(np.arange(n))
+        np.testing.assert_allclose(jacobian(x) @ way, nb.jvp(fn, x, way)[1], rtol=1e-12)
+        np.testing.assert_allclose(way @ jacobian(x), nb.vjp(fn, x)[1](way)[0], rtol=1e-12)
+    assert counts == {"row": 2, "column": 2, "both": 3}
+
+
+def chained(x: Any) -> Any:
+    """Rosenbrock's function of many variables."""
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def test_hessian_of_a_hundred_thousand_unknowns() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, 100_000)
+    hessian = nb.sparse_hessian(chained)
+    found = hessian(x)
+    diagonal = np.concatenate([1200 * x[:-1] ** 2 - 400 * x[1:] + 2, [0.0]])
+    diagonal[1:] += 200
+    np.testing.assert_allclose(found.diagonal(), diagonal, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.diagonal(1), -400 * x[:-1], rtol=1e-13)
+    np.testing.assert_array_equal(found.diagonal(1), found.diagonal(-1))
+    assert found.nnz == 3 * x.size - 2 and hessian.products(x) == 3
+
+
+def test_newton_finds_the_minimum_of_the_chained_function() -> None:
+    x = np.full(1000, 0.9)
+    hessian, gradient = nb.sparse_hessian(chained), nb.jit(nb.grad(chained))
+    for _ in range(30):
+        x = x - scipy.sparse.linalg.spsolve(hessian(x), gradient(x))
+    np.testing.assert_allclose(x, 1.0, atol=1e-12)
+
+
+# ----- Random patterns -----
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (50, 12), (12, 50), (1, 20), (20, 1)])
+@pytest.mark.parametrize("density", [0.02, 0.1, 0.5, 1.0])
+def test_random_patterns(shape: tuple[int, int], density: float) -> None:
+    rng = np.random.default_rng(int(density * 100) + shape[0])
+    matrix = scipy.sparse.random_array(shape, density=density, rng=rng).tocoo()
+    rows, columns = matrix.coords
+
+    def fn(x: Any) -> Any:
+        out = np.zeros_like(x, shape=shape[0])
+        np.add.at(out, rows, matrix.data * np.sin(x[columns]) * x[columns[::-1] * 0 + columns])
+        return out
+
+    x = rng.standard_normal(shape[1])
+    jacobian = nb.sparse_jacobian(fn)
+    expected = matrix.toarray() * (np.sin(x) + x * np.cos(x))
+    np.testing.assert_allclose(jacobian(x).toarray(), expected, rtol=1e-12, atol=1e-15)
+    assert jacobian.pattern(x).nnz == matrix.nnz
+    assert jacobian.products(x) <= min(shape)
+
+
+@pytest.mark.parametrize("density", [0.02, 0.1, 0.5])
+def test_random_symmetric_patterns(density: float) -> None:
+    rng = np.random.default_rng(3)
+    n = 40
+    pairs = rng.integers(0, n, (int(density * n * n / 2), 2))
+    weights = rng.standard_normal(len(pairs))
+
+    def fn(x: Any) -> Any:
+        return np.sum(weights * np.sin(x[pairs[:, 0]] * x[pairs[:, 1]])) + np.sum(x**4)
+
+    x = rng.standard_normal(n)
+    found, dense = nb.sparse_hessian(fn)(x), nb.hessian(fn)(x)
+    np.testing.assert_allclose(found.toarray(), dense, rtol=1e-11, atol=1e-12)
+    expected = differences(nb.grad(fn), x)
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_plans_find_each_entry(seed: int) -> None:
+    """Products of a matrix of distinct numbers, read where the plan says, are the matrix."""
+    rng = np.random.default_rng(seed)
+    shape = (int(rng.integers(1, 30)), int(rng.integers(1, 30)))
+    matrix = scipy.sparse.random_array(shape, density=rng.uniform(0, 0.6), rng=rng).tocsr()
+    if seed % 3 == 0:
+        matrix = scipy.sparse.vstack([np.full((1, shape[1]), 1.5), matrix]).tocsr()
+    for symmetric in (False, True):
+        if symmetric:
+            shape = (shape[0], shape[0])
+            half = scipy.sparse.random_array(shape, density=0.15, rng=rng)
+            matrix = (half + half.T + scipy.sparse.eye_array(shape[0])).tocsr()
+        matrix.sort_indices()
+        found = (symmetric_plan if symmetric else plan)(matrix.astype(bool))
+        columns = np.array([matrix @ (found.columns == k) for k in range(found.forward)]).reshape(-1)
+        rows = np.array([(found.rows == k) @ matrix for k in range(found.reverse)]).reshape(-1)
+        np.testing.assert_allclose(np.concatenate([columns, rows])[found.place], matrix.data)
+
+
+# ----- Arguments and results -----
+
+
+def test_several_arguments_and_results_follow_one_another() -> None:
+    def fn(a: Any, scale: float, b: Any) -> Any:
+        return {"x": a["u"] * scale * b[0], "y": (a["v"].T, b[1:])}
+
+    a = {"u": np.array([1.0, 2.0]), "v": np.arange(6.0).reshape(2, 3)}
+    b = np.array([3.0, 4.0])
+    found = nb.sparse_jacobian(fn, (0, 2))(a, 2.0, b)
+    expected = np.zeros((9, 10))
+    expected[0, 0] = expected[1, 1] = 6.0
+    expected[0, 8], expected[1, 8] = 2.0, 4.0
+    for k in range(6):
+        expected[2 + k, 2 + np.arange(6).reshape(2, 3).T.ravel()[k]] = 1.0
+    expected[8, 9] = 1.0
+    np.testing.assert_array_equal(found.toarray(), expected)
+    assert found.nnz == 11
+    np.testing.assert_array_equal(nb.sparse_jacobian(fn, 2)(a, 2.0, b).toarray(), expected[:, 8:])
+    np.testing.assert_array_equal(nb.sparse_jacobian(fn, 2)(a, scale=2.0, b=b).toarray(), expected[:, 8:])
+
+
+def test_aux_tensors_and_dtypes() -> None:
+    fn = nb.sparse_jacobian(lambda x: (x[1:] * x[:-1], np.sum(x)), has_aux=True)
+    x = np.array([1.0, 2.0, 3.0])
+    matrix, total = fn(x)
+    assert type(total) is np.float64 and total == 6.0
+    np.testing.assert_array_equal(matrix.toarray(), [[2, 1, 0], [0, 3, 2]])
+    for dtype, kept in ((np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64)):
+        for value in (x.astype(dtype), nb.Tensor(x.astype(dtype))):
+            matrix, total = fn(value)
+            assert matrix.dtype == kept and type(total) is (nb.Tensor if isinstance(value, nb.Tensor) else dtype)
+            np.testing.assert_array_equal(matrix.toarray(), [[2, 1, 0], [0, 3, 2]])
+    mixed = nb.sparse_jacobian(lambda x, y: x * y, (0, 1))(np.ones(2, np.float32), np.full(2, 3.0))
+    assert mixed.dtype == np.float64
+    np.testing.assert_array_equal(mixed.toarray(), [[3, 0, 1, 0], [0, 3, 0, 1]])
+
+
+def test_numbers_and_empty_arrays() -> None:
+    assert nb.sparse_jacobian(lambda x: x**2)(3.0).toarray().tolist() == [[6.0]]
+    assert nb.sparse_jacobian(lambda x: x**2)(np.float64(3.0)).toarray().tolist() == [[6.0]]
+    assert nb.sparse_jacobian(lambda x: x[:, None] * np.ones(2))(np.ones(0)).shape == (0, 0)
+    assert nb.sparse_jacobian(lambda x: np.ones(3) * np.sum(x))(np.ones(0)).shape == (3, 0)
+    assert nb.sparse_jacobian(lambda x: x[:0])(np.ones(4)).shape == (0, 4)
+    assert nb.sparse_hessian(lambda x: x**3)(2.0).toarray().tolist() == [[12.0]]
+    assert nb.sparse_hessian(lambda x: np.sum(x))(np.ones(3)).nnz == 0
+
+
+def test_the_result_is_the_callers() -> None:
+    jacobian = nb.sparse_jacobian(np.square)
+    first = jacobian(np.array([1.0, 0.0]))
+    first.eliminate_zeros()
+    first.indices[:] = 1
+    assert jacobian(np.array([1.0, 0.0])).indices.tolist() == [0, 1]
+
+
+def test_one_recording_serves_many_calls() -> None:
+    calls = []
+
+    def fn(x: Any) -> Any:
+        calls.append(x.shape)
+        return x[1:] * x[:-1]
+
+    jacobian = nb.sparse_jacobian(fn)
+    for n in (5, 5, 7, 5, 7):
+        jacobian(np.arange(float(n)))
+    assert calls == [(5,), (7,)]
+
+
+def test_branches_and_positions_from_values_are_checked() -> None:
+    def branch(x: Any) -> Any:
+        return x[:3] * 2.0 if x[0] > 0 else x[1:] ** 2
+
+    def moved(x: Any) -> Any:
+        return x[np.argmax(x)] * x
+
+    def looked_up(x: Any, index: Any) -> Any:
+        return x[index] ** 2
+
+    branching, moving = nb.sparse_jacobian(branch), nb.sparse_jacobian(moved)
+    for x in ([1.0, 5.0, 3.0, 4.0], [-1.0, 2.0, 7.0, 4.0], [1.0, 2.0, 3.0, 9.0]):
+        for jacobian, fn in ((branching, branch), (moving, moved)):
+            np.testing.assert_allclose(jacobian(np.array(x)).toarray(), differences(fn, np.array(x)), atol=1e-7)
+    looking = nb.sparse_jacobian(looked_up)
+    x = np.array([1.0, 2.0, 3.0])
+    for index in ([0, 0], [2, 1], [1, 2], [0, 0]):
+        expected = differences(lambda x, index=index: x[index] ** 2, x)
+        found = looking(x, np.array(index))
+        np.testing.assert_allclose(found.toarray(), expected, atol=1e-8)
+        assert found.nnz == 2
+
+
+def test_parameters_are_read_anew() -> None:
+    weight = nb.Parameter(nb.Tensor(np.array([1.0, 2.0])), name="w")
+    jacobian = nb.sparse_jacobian(lambda x: weight * x**2)
+    x = nb.Tensor(np.array([1.0, 3.0]))
+    assert jacobian(x).diagonal().tolist() == [2.0, 12.0]
+    weight.set_data(nb.Tensor(np.array([0.0, 1.0])))
+    assert jacobian(x).diagonal().tolist() == [0.0, 6.0]
+
+
+def test_methods_and_names() -> None:
+    class Model:
+        scale = 3.0
+
+        def residual(self, x: Any) -> Any:
+            """What is left."""
+            return self.scale * x
+
+    jacobian = nb.sparse_jacobian(Model().residual)
+    assert jacobian(np.ones(2)).diagonal().tolist() == [3.0, 3.0]
+    assert jacobian.__name__ == "residual" and jacobian.__doc__ == "What is left."
+
+
+# ----- Bad input -----
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: nb.sparse_jacobian(3), DtypeError, "sparse_jacobian expects a function"),  # pyright: ignore
+        (lambda: nb.sparse_hessian(None), DtypeError, "sparse_hessian expects a function"),  # pyright: ignore
+        (lambda: nb.sparse_jacobian(np.sin, -1), ArgumentError, "must not be negative"),
+        (lambda: nb.sparse_jacobian(np.sin, "x"), DtypeError, "grad_position must be an int"),
+        (lambda: nb.sparse_jacobian(np.sin, has_aux=1), DtypeError, "has_aux must be a bool"),  # pyright: ignore
+        (lambda: nb.sparse_jacobian(np.sin, 1)(np.ones(2)), ArgumentError, "grad_position 1 is out of range"),
+        (lambda: nb.sparse_jacobian(np.sin)(np.arange(3)), DtypeError, "int64"),
+        (lambda: nb.sparse_jacobian(lambda x: None)(np.ones(2)), DtypeError, "returned nothing"),
+        (lambda: nb.sparse_jacobian(lambda x: np.argsort(x))(np.ones(2)), DtypeError, "no floating-point array"),
+        (lambda: nb.sparse_jacobian(np.sin, has_aux=True)(np.ones(2)), ArgumentError, "must return a tuple"),
+        (lambda: nb.sparse_hessian(np.sin)(np.ones(2)), ShapeError, r"returned \(2,\)"),
+        (lambda: nb.sparse_hessian(lambda x: (x[0], x[1]))(np.ones(2)), ShapeError, r"returned \(\), \(\)"),
+        (lambda: nb.jit(nb.sparse_jacobian(np.sin))(np.ones(2)), TracedValueError, "while a function is recorded"),
+        (lambda: nb.grad(lambda x: nb.sparse_hessian(np.sum)(x).sum())(np.ones(2)), TracedValueError, "sparse_hessian"),
+        (lambda: nb.sparse_jacobian(lambda x: x - np.mean(x))(np.ones(100_000)), ArgumentError, "not sparse"),
+        (lambda: nb.sparse_jacobian(np.cumsum)(np.ones(100_000)), ArgumentError, "not sparse"),
+    ],
+)
+def test_bad_input(call: Callable[[], Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        call()
