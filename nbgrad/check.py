@@ -118,7 +118,7 @@ def _check(
 def _tolerances(args: Any, rtol: float | None, atol: float | None) -> tuple[float, float, float]:
     """Step and tolerances for the narrowest dtype among the arguments."""
     dtypes = [np.asarray(leaf).dtype for leaf in flatten(args)[0] if kind_of(leaf) != "other"]
-    resolution = max([float(np.finfo(d).eps) for d in dtypes if d.kind == "f"], default=2.2e-16)
+    resolution = max([float(np.finfo(d).eps) for d in dtypes if d.kind in "fc"], default=2.2e-16)
     loose = resolution ** (2 / 3) * 30
     return resolution**0.2, loose if rtol is None else rtol, loose if atol is None else atol
 
@@ -126,8 +126,10 @@ def _tolerances(args: Any, rtol: float | None, atol: float | None) -> tuple[floa
 def _random_like(tree: Any, rng: np.random.Generator) -> Any:
     def leaf(value: Any) -> Any:
         array = np.asarray(value.asnumpy() if isinstance(value, Tensor) else value)
-        if array.dtype.kind != "f":
+        if array.dtype.kind not in "fc":
             return np.zeros(array.shape, array.dtype)
+        if array.dtype.kind == "c":
+            return (rng.uniform(-1, 1, array.shape) + 1j * rng.uniform(-1, 1, array.shape)).astype(array.dtype)
         return rng.uniform(-1, 1, array.shape).astype(array.dtype)
 
     return optree.tree_map(leaf, tree, none_is_leaf=True)
@@ -138,9 +140,10 @@ def _ones_like(tree: Any) -> Any:
 
 
 def _vector(tree: Any) -> np.ndarray:
-    """All leaves as one float64 vector."""
+    """All leaves as one float64 vector; a complex number is two of its elements."""
     leaves = [v.asnumpy() if isinstance(v, Tensor) else v for v in flatten(tree)[0]]
-    parts = [np.ravel(np.asarray(v, np.float64)) for v in leaves if kind_of(v) != "other"]
+    arrays = [np.ravel(np.asarray(v)) for v in leaves if kind_of(v) != "other"]
+    parts = [a.astype(np.complex128).view(np.float64) if a.dtype.kind == "c" else a.astype(np.float64) for a in arrays]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 

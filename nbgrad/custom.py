@@ -85,7 +85,7 @@ class _Rule:
             raise ArgumentError(message)
         results: list[Node | None] = []
         for position, (leaf, argument) in enumerate(zip(leaves, arguments, strict=True)):
-            if leaf is None or argument.dtype.kind != "f":
+            if leaf is None or argument.dtype.kind not in "fc":
                 results.append(None)
                 continue
             part = node_of(leaf)

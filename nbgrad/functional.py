@@ -18,6 +18,7 @@ import optree
 from .errors import ArgumentError, DtypeError, ShapeError
 from .grad import check_flag, check_positions, grad, mirror, split_aux, weight_nodes
 from .graph.batch import batch
+from .graph.complex_numbers import conjugate, is_complex, pair
 from .graph.differentiate import jvp as node_jvp
 from .graph.differentiate import vjp as node_vjp
 from .graph.ir import Node, placeholder
@@ -259,8 +260,11 @@ def _basis(node: Node) -> Node:
     return reshape(unit_vectors(node.size, node.dtype), (node.size, *node.shape))
 
 
-def _jacobian(fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward: bool) -> Callable[..., Any]:
+def _jacobian(
+    fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward: bool, holomorphic: bool
+) -> Callable[..., Any]:
     check_flag(has_aux, "has_aux")
+    check_flag(holomorphic, "holomorphic")
     positions = check_positions(grad_position)
 
     @functools.wraps(fn, updated=())
@@ -272,6 +276,8 @@ def _jacobian(fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward
             output_nodes(fn, output)
             leaves, treespec = flatten(output)
             nodes = [node_of(leaf) for leaf in leaves if kind_of(leaf) != "other"]
+            if not holomorphic:
+                _refuse_complex(fn, nodes, wrt)
             blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)
         results = Results()
         rows: list[Any] = []
@@ -286,14 +292,32 @@ def _jacobian(fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward
     return jacobian
 
 
+def _refuse_complex(fn: Callable[..., Any], outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
+    """Raise for a Jacobian that takes complex numbers to complex ones: one number says it only if there is an f'."""
+    if any(map(is_complex, outputs)) and any(map(is_complex, wrt)):
+        message = (
+            f"{name_of(fn)}() gives complex numbers of complex arguments. If it is holomorphic, say holomorphic=True; "
+            "otherwise differentiate its real and imaginary part, with respect to those of the argument."
+        )
+        raise ArgumentError(message)
+
+
 def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
     """Per output and input, the Jacobian of shape output + input, one row of the basis per output element."""
     blocks: list[list[Node]] = []
     for output in outputs:
         stand_in = placeholder(output.shape, output.dtype)
-        found = node_vjp([output], [stand_in], wrt)
-        batched = batch(with_zeros(found, wrt), {stand_in: _basis(output)}, output.size)
-        blocks.append([reshape(b, output.shape + node.shape) for node, b in zip(wrt, batched, strict=True)])
+        found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
+        units = _basis(output)
+        batched = batch(found, {stand_in: units}, output.size)
+        row: list[Node] = []
+        for node, source, b in zip(wrt, found, batched, strict=True):
+            if is_complex(output):
+                # The cotangent 1 gives the derivative of the real part, or the conjugate of f'; i that of the imaginary.
+                turned = None if is_complex(node) else batch([source], {stand_in: units * 1j}, output.size)[0]
+                b = conjugate(b) if turned is None else pair(b, turned)
+            row.append(reshape(b, output.shape + node.shape))
+        blocks.append(row)
     return blocks
 
 
@@ -302,15 +326,20 @@ def _forward_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     blocks: list[list[Node]] = [[] for _ in outputs]
     for node in wrt:
         stand_in = placeholder(node.shape, node.dtype)
-        found = node_jvp(outputs, [node], [stand_in])
-        batched = batch(with_zeros(found, outputs), {stand_in: _basis(node)}, node.size)
-        for block, output, b in zip(blocks, outputs, batched, strict=True):
+        found = with_zeros(node_jvp(outputs, [node], [stand_in]), outputs)
+        units = _basis(node)
+        batched = batch(found, {stand_in: units}, node.size)
+        for block, output, source, b in zip(blocks, outputs, found, batched, strict=True):
+            if is_complex(node) and not is_complex(output):
+                b = pair(b, batch([source], {stand_in: units * 1j}, node.size)[0])
             columns = reshape(b, (node.size, output.size))
             block.append(reshape(transpose(columns, (1, 0)), output.shape + node.shape))
     return blocks
 
 
-def jacrev(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+def jacrev(
+    fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """A function that computes the Jacobian of `fn` in reverse mode: best with fewer outputs than inputs.
 
     Parameters
@@ -320,6 +349,9 @@ def jacrev(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False
         The arguments to differentiate.
     has_aux : bool
         If true, only the first element of the returned tuple is differentiated; the result is `(jacobian, aux)`.
+    holomorphic : bool
+        Must be true where complex arguments give complex results; the Jacobian is then that of the complex derivatives.
+        (Of a real function of z = x + iy it is d/dx + i d/dy, of a complex function of x its derivative by x.)
 
     Returns
     -------
@@ -339,15 +371,17 @@ def jacrev(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False
     array([[2., 0.],
            [3., 0.]])
     """
-    return _jacobian(fn, grad_position, has_aux, forward=False)
+    return _jacobian(fn, grad_position, has_aux, forward=False, holomorphic=holomorphic)
 
 
-def jacfwd(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+def jacfwd(
+    fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """A function that computes the Jacobian of `fn` in forward mode: best with fewer inputs than outputs.
 
     Parameters
     ----------
-    fn, grad_position, has_aux
+    fn, grad_position, has_aux, holomorphic
         As for `jacrev`.
 
     Returns
@@ -367,7 +401,7 @@ def jacfwd(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False
     array([[2., 0.],
            [0., 4.]])
     """
-    return _jacobian(fn, grad_position, has_aux, forward=True)
+    return _jacobian(fn, grad_position, has_aux, forward=True, holomorphic=holomorphic)
 
 
 def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any]:

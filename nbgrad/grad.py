@@ -105,7 +105,7 @@ def weight_nodes(weights: Any) -> list[Node]:
     finish_pending()
     nodes: list[Node] = []
     for weight in weights if isinstance(weights, list | tuple) else [weights]:
-        if not isinstance(weight, Tensor) or weight.dtype.kind != "f":
+        if not isinstance(weight, Tensor) or weight.dtype.kind not in "fc":
             kind = f" of dtype {weight._node.dtype}" if isinstance(weight, Tensor) else ""
             hint = " Give net.trainable_params()." if callable(weight) else ""
             message = (
@@ -161,7 +161,7 @@ def grad(
     fn : callable
         A function or Cell. Takes arrays (ndarrays, Tensors, floats, or tuples, lists and dicts of them) and any other
         arguments; returns an array or a container of arrays. If the output is not a scalar, the sum of all its
-        elements is differentiated.
+        elements is differentiated; of a complex output, the real part.
     grad_position : int, tuple of int, or None
         The arguments to differentiate. An int or a tuple of one gives one gradient, a longer tuple a tuple of
         gradients; None only differentiates the weights.
@@ -192,7 +192,8 @@ def grad(
     Notes
     -----
     Differs from `torch.autograd.grad`: takes a function, not an output. Differs from `jax.grad`: outputs need not be
-    scalars.
+    scalars, and the gradient with respect to a complex z = x + iy is dL/dx + i dL/dy, as in PyTorch, TensorFlow and
+    MindSpore, of which JAX's is the conjugate.
 
     Examples
     --------
@@ -472,7 +473,7 @@ def _used_parameters(fn: Any, outputs: Sequence[Node]) -> tuple[Parameter, ...]:
     used: dict[Parameter, None] = {}
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
-        if parameter is not None and parameter._leaf is node and node.dtype.kind == "f":
+        if parameter is not None and parameter._leaf is node and node.dtype.kind in "fc":
             parameter._noted()
             if parameter.requires_grad:
                 used[parameter] = None
@@ -536,12 +537,13 @@ def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -
     for position, (value, output) in enumerate(zip(given, outputs, strict=True)):
         what = f"sens {position} of {name_of(fn)}()" if len(outputs) > 1 else f"sens of {name_of(fn)}()"
         kind = kind_of(value)
-        number = isinstance(value, int | float)
+        number = isinstance(value, int | float | complex)
         if kind == "other":
             message = f"{what} must be an array, but got {type(value).__name__}."
             raise DtypeError(message)
         node = node_of(value)
-        if not number and (node.dtype.kind != "f" or (kind == "tensor" and node.dtype != output.dtype)):
+        fits = node.dtype.kind in "fc" and (node.dtype.kind == "f" or output.dtype.kind == "c")
+        if not number and (not fits or (kind == "tensor" and node.dtype != output.dtype)):
             message = f"{what} must have the dtype {output.dtype} of the output, but has dtype {node.dtype}."
             raise DtypeError(message)
         if node.shape != output.shape:

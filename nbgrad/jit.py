@@ -330,13 +330,15 @@ def _dynamic_kind(leaf: Any) -> str | None:
         return None
     if type(leaf) is float or isinstance(leaf, Tensor):
         return "tensor" if isinstance(leaf, Tensor) else "float"
-    if isinstance(leaf, np.ndarray | np.floating | np.integer | np.bool_):
+    if type(leaf) is complex:
+        return "array"
+    if isinstance(leaf, np.ndarray | np.inexact | np.integer | np.bool_):
         if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
             refuse_subclass(leaf)
         if not supported(leaf.dtype):
             message = (
-                "jit takes arrays of booleans, integers or real numbers of at most 64 bits, but got an array of dtype "
-                f"{leaf.dtype}."
+                "jit takes arrays of booleans, integers and floats of at most 64 bits, and complex ones, but got an array "
+                f"of dtype {leaf.dtype}."
             )
             raise DtypeError(message)
         return "array"
@@ -369,8 +371,8 @@ def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
             entries.append((type(leaf), leaf))
             continue
         dynamic.append(leaf)
-        if type(leaf) is float:
-            entries.append(float)
+        if type(leaf) is float or type(leaf) is complex:
+            entries.append(type(leaf))
         else:
             weak = isinstance(leaf, Tensor) and leaf._node.weak
             tensor = isinstance(leaf, Tensor) and leaf._node.tensor

@@ -70,13 +70,13 @@ def kind_of(value: Any) -> str:
         return "array"
     if isinstance(value, bool | int | np.integer | np.bool_):
         return "integer"
-    return "float" if isinstance(value, float | np.floating) else "other"
+    return "float" if isinstance(value, complex | float | np.inexact) else "other"
 
 
 def differentiable(value: Any) -> bool:
     """Whether an argument is an array of floating-point numbers, or a container of nothing else."""
     leaves = flatten(value)[0]
-    return bool(leaves) and all(isinstance(leaf, Tensor | np.ndarray) and leaf.dtype.kind == "f" for leaf in leaves)
+    return bool(leaves) and all(isinstance(leaf, Tensor | np.ndarray) and leaf.dtype.kind in "fc" for leaf in leaves)
 
 
 def node_of(value: Any) -> Node:
@@ -86,7 +86,9 @@ def node_of(value: Any) -> Node:
     if type(value) is np.ndarray:
         return constant(value) if supported(value.dtype) else as_node(value)
     # A float argument is a run-time input whatever its value, unlike a number in the function's text.
-    return constant(np.array(value, np.float64), weak=True) if type(value) is float else as_node(value)
+    if type(value) is float or type(value) is complex:
+        return constant(np.array(value), weak=True)
+    return as_node(value)
 
 
 def lift(value: Any) -> Any:
@@ -102,7 +104,7 @@ def lift(value: Any) -> Any:
 
 def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[Any, Wanted]:
     """An argument that is differentiated, `which` of those of `fn`: each leaf becomes a Tensor of a fresh alias."""
-    if type(value) is np.ndarray and value.dtype.kind == "f" and supported(value.dtype):
+    if type(value) is np.ndarray and value.dtype.kind in "fc" and supported(value.dtype):
         fresh = _fresh(constant(value))
         return Tensor._of(fresh), Wanted(_LEAF, [fresh], ["array"])
     leaves, treespec = flatten(value)
@@ -120,11 +122,11 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
             )
             raise DtypeError(message)
         dtype = np.asarray(item).dtype if kind != "tensor" else item._node.dtype
-        if dtype.kind != "f" or not supported(dtype):
+        if dtype.kind not in "fc" or not supported(dtype):
             what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
-                f"{what} is {_described(item)}: there are gradients with respect to float16, float32 and float64 "
-                f"values, not {dtype}. Convert it first, for example with .astype(float)."
+                f"{what} is {_described(item)}: there are gradients with respect to float and complex "
+                f"values of up to 64 bits a part, not {dtype}. Convert it first, for example with .astype(float)."
             )
             raise DtypeError(message)
         node = node_of(item)
@@ -233,7 +235,7 @@ def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function"
             f"number, or a tuple, list or dict of them. {hint}"
         )
         raise DtypeError(message)
-    return [node for node in nodes if node.dtype.kind == "f"]
+    return [node for node in nodes if node.dtype.kind in "fc"]
 
 
 class Results:

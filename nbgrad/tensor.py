@@ -174,20 +174,28 @@ class Tensor(Exports):
 
     @property
     def real(self) -> Tensor:
-        """The Tensor itself: Tensors are real."""
-        return self
+        """The real part; a Tensor that is not complex as it is."""
+        return _numpy("complex_parts").real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        _numpy("complex_parts").set_part(self, value, 0)
 
     @property
     def imag(self) -> Tensor:
-        """Zeros: Tensors are real."""
-        return _numpy("numpy_table").TABLE[np.zeros_like](self)
+        """The imaginary part; zeros for a Tensor that is not complex."""
+        return _numpy("complex_parts").imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        _numpy("complex_parts").set_part(self, value, 1)
 
     # ----- Its value -----
 
     def _leaving(self, how: str, instead: str) -> None:
         """Raise if a value that is being differentiated would become a plain one, which cuts the gradient."""
         node = self._node
-        if node.traced and node.dtype.kind == "f" and is_being_recorded(node):
+        if node.traced and node.dtype.kind in "fc" and is_being_recorded(node):
             message = (
                 f"A Tensor of shape {node.shape} that is being differentiated or compiled cannot {how}: it would be "
                 f"cut off without notice. {instead}"
@@ -246,6 +254,9 @@ class Tensor(Exports):
         return concrete(self._node, "array").tolist()
 
     def __float__(self) -> float:
+        if self._node.dtype.kind == "c":
+            message = f"A complex Tensor of shape {self.shape} cannot become a float. Take x.real, x.imag or abs(x)."
+            raise DtypeError(message)
         return float(self._number("become a Python float"))
 
     def __int__(self) -> int:
@@ -261,7 +272,7 @@ class Tensor(Exports):
         return int(self._one("int"))
 
     def __complex__(self) -> complex:
-        return complex(float(self))
+        return complex(self._number("become a Python complex number"))
 
     # ----- NumPy's protocols -----
 
@@ -543,11 +554,11 @@ def _node_of_data(data: Any) -> Node:
     except ValueError:
         message = "Nested lists must have rows of equal length to become a Tensor."
         raise ShapeError(message) from None
-    if array.dtype.kind not in "fiub":
-        message = f"A Tensor holds booleans, integers or real numbers, but the data has dtype {array.dtype}."
+    if not _numpy("lifting").supported(array.dtype):
+        message = f"A Tensor holds booleans, integers, floats or complex numbers, not data of dtype {array.dtype}."
         raise DtypeError(message)
-    if array.dtype == np.float64 and not _holds_numpy(data):
-        array = array.astype(FLOAT32)
+    if array.dtype.char in "dD" and not _holds_numpy(data):
+        array = array.astype(FLOAT32 if array.dtype.kind == "f" else np.complex64)
     return constant(array)
 
 

@@ -63,12 +63,12 @@ def test_given_dtype_and_tensors_inside():
     assert nested.shape == (3,) and nested._node.traced
 
 
-@pytest.mark.parametrize("data", [None, "text", 1j, [1j], {"a": 1}, [None], np.array(["a"])])
+@pytest.mark.parametrize("data", [None, "text", {"a": 1}, [None], np.array(["a"])])
 def test_data_that_is_no_array(data):
     with pytest.raises(TypeError):
         Tensor(data)
     with pytest.raises(TypeError):
-        Tensor([1.0], complex)
+        Tensor([1.0], object)
 
 
 def test_ragged_lists():
@@ -488,10 +488,10 @@ def test_values_are_unknown_while_jit_records():
 
 
 def test_functions_without_a_counterpart_are_errors():
-    with pytest.raises(TypeError, match=r"numpy\.i0 does not work on Tensors"):
-        np.i0(Tensor([1.0]))
-    with pytest.raises(TypeError, match=r"numpy\.linalg\.eigvals"):
-        np.linalg.eigvals(Tensor(np.eye(2)))
+    with pytest.raises(TypeError, match=r"numpy\.packbits"):
+        np.packbits(Tensor([1]))
+    with pytest.raises(TypeError, match=r"numpy\.busday_count"):
+        np.busday_count(Tensor([1]), Tensor([2]))
 
 
 def test_long_chains():

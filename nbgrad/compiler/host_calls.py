@@ -28,7 +28,10 @@ KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
 
 
 def host_address(kernel: Special) -> int:
-    """The address of a kernel that calls its library function; the kernel keeps it alive."""
+    """The address of a kernel that calls its library function; the kernel keeps it alive.
+
+    The node's last parameter has the shapes and dtypes of operands and result as the function knows them.
+    """
     kernel.call = KERNEL(_caller(kernel.node))
     address = ctypes.cast(kernel.call, ctypes.c_void_p).value
     assert address is not None
@@ -36,16 +39,15 @@ def host_address(kernel: Special) -> int:
 
 
 def _caller(node: Node) -> Callable[[int, int, int, int], None]:
-    layouts = [(source.shape, source.dtype) for source in (*node.inputs, node)]
+    *params, layouts = node.params
     pointers = ctypes.c_void_p * len(layouts)
-    params = node.params
 
     def call(places: int, sizes: int, begin: int, end: int) -> None:
         addresses = pointers.from_address(places)
         arrays = [_array(at, *layout) for at, layout in zip(addresses, layouts, strict=True)]
         out = arrays.pop()
         try:
-            out[...] = run_host(params, *arrays)
+            out[...] = run_host(tuple(params), *arrays)
         except BaseException as error:
             _raised[threading.get_ident()] = error
             FAILURES[0] = len(_raised)

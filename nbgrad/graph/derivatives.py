@@ -449,6 +449,10 @@ DERIVATIVES: dict[str, Row] = {
     "stop_gradient": NoDerivative("stop_gradient was asked for"),
     "custom": NoDerivative("differentiate.py calls the user's rule"),
     "cast": Linear(lambda node: (lambda g, node: cast(g, node.inputs[0].dtype),)),
+    # A complex number is its two parts, and so is its cotangent.
+    "complex": Linear(lambda node: (lambda g, node: make("real", (g,)), lambda g, node: make("imag", (g,)))),
+    "real": Linear(lambda node: (lambda g, node: make("complex", (g, zeros(g.shape, g.dtype))),)),
+    "imag": Linear(lambda node: (lambda g, node: make("complex", (zeros(g.shape, g.dtype), g)),)),
     "gather": Linear(lambda node: (lambda g, node: scatter_add(node.inputs[0].size, node.inputs[1], g), None)),
     # ----- Movement -----
     "reshape": Linear(lambda node: (lambda g, node: reshape(g, node.inputs[0].shape),)),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .collection import RareCollection
+from .complex_numbers import add_cotangents
 from .derivatives import (
     DERIVATIVES,
     Linear,
@@ -43,7 +44,7 @@ CUT = frozenset(p for p, row in ROWS.items() if isinstance(row, NoDerivative) an
 
 def differentiable(node: Node) -> bool:
     """Whether the dtype has derivatives at all."""
-    return node.dtype.kind == "f"
+    return node.dtype.kind in "fc"
 
 
 def active_nodes(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
@@ -56,7 +57,7 @@ def active_nodes(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
             continue
         for source in node.inputs:
             if source in active:
-                if node.primitive not in CUT and node.dtype.kind == "f":
+                if node.primitive not in CUT and node.dtype.kind in "fc":
                     active.add(node)
                     order.append(node)
                 break
@@ -129,6 +130,8 @@ def transposed(rule: Transpose, g: Node, node: Node) -> Node:
 
 def accumulate_cotangent(a: Node, b: Node) -> Node:
     """The sum of two cotangents; masks that both have are joined."""
+    if a.dtype.kind == "c":
+        return add_cotangents(a, b)
     if a.primitive is SELECT and b.primitive is SELECT and _masked(a) and _masked(b):
         mask = a.inputs[0] if a.inputs[0] is b.inputs[0] else elementwise("logical_or", a.inputs[0], b.inputs[0])
         return elementwise("select", mask, a + b, a.inputs[2])

@@ -88,6 +88,12 @@ def _select(condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
 
 
+def _join(re: Array, im: Array) -> Array:
+    out = np.empty(re.shape, np.result_type(re.dtype, np.complex64))
+    out.real, out.imag = re, im
+    return out
+
+
 def _slice(params: tuple[Any, ...], x: Array) -> Array:
     index = []
     for start, length, step in params[0]:
@@ -268,6 +274,9 @@ RULES: dict[str, Rule] = {
     "alias": lambda x: x,
     "stop_gradient": lambda x: x,
     "custom": lambda value, *_: value,
+    "complex": _join,
+    "real": np.real,
+    "imag": np.imag,
     "gather": lambda source, index: source[index],
     # ----- Reductions -----
     "sum": np.sum,

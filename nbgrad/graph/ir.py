@@ -18,10 +18,14 @@ import numpy as np
 Shape = tuple[int, ...]
 Params = tuple[Any, ...]
 ShapeRule = Callable[[Sequence["Node"], Params], tuple[Shape, "np.dtype[Any]"]]
-Number = bool | int | float
+Number = bool | int | float | complex
 
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
+COMPLEX_OF = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
+"""The complex dtype of parts of a dtype."""
+PART_OF = {whole: part for part, whole in COMPLEX_OF.items()}
+"""The dtype of the parts of a complex dtype."""
 
 
 class Primitive:
@@ -156,6 +160,8 @@ class Node:
         return elementwise("divide", other, self)
 
     def __neg__(self) -> Node:
+        if self.dtype.kind == "c":
+            return make("negative", (self,))
         return Node(PRIMITIVES["negative"], (self,), (), self.shape, self.dtype)
 
 
@@ -163,10 +169,35 @@ PRIMITIVES: dict[str, Primitive] = {}
 """Every primitive by name; filled by primitives.py, the table."""
 
 
+class _ComplexNumbers:
+    """What complex_numbers.py says: primitives that have complex nodes, what the others are made of, and literals."""
+
+    __slots__ = ("expand", "kept", "literal")
+
+    def __init__(self) -> None:
+        self.kept: frozenset[str] = frozenset()
+        self.expand: Callable[[str, Sequence[Node], Params], Node]
+        self.literal: Callable[[complex, np.dtype[Any]], Node]
+
+
+_complex = _ComplexNumbers()
+
+
+def install_complex(
+    kept: frozenset[str],
+    expand: Callable[[str, Sequence[Node], Params], Node],
+    literal: Callable[[complex, np.dtype[Any]], Node],
+) -> None:
+    """Let complex_numbers.py take over where primitives meet complex operands."""
+    _complex.kept, _complex.expand, _complex.literal = kept, expand, literal
+
+
 def make(name: str, inputs: tuple[Node, ...], params: Params = ()) -> Node:
     """Make a node; the primitive's shape rule gives its shape and dtype."""
     primitive = PRIMITIVES[name]
     shape, dtype = primitive.shape_rule(inputs, params)
+    if (dtype.kind == "c" or (inputs and inputs[0].dtype.kind == "c")) and name not in _complex.kept:
+        return _complex.expand(name, inputs, params)
     return Node(primitive, inputs, params, shape, dtype)
 
 
@@ -179,6 +210,10 @@ def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
     key = (value, type(value), dtype, weak)
     node = _literals.get(key) if value else None
     if node is None:
+        if dtype.kind == "c":
+            node = _complex.literal(value, dtype)
+            node.weak = weak
+            return node
         data = np.array(value).astype(dtype).tobytes()
         node = Node(PRIMITIVES["literal"], (), (data,), (), dtype, weak=weak)
         if value and value == value and len(_literals) < 10_000:
@@ -193,7 +228,9 @@ def literal_value(node: Node) -> Any:
 
 _DTYPES = {
     (dtype.kind, dtype.itemsize): dtype
-    for dtype in map(np.dtype, "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())
+    for dtype in map(np.dtype, (
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    ).split())
 }
 
 
@@ -289,6 +326,8 @@ def apply(primitive: Primitive, left: Node, right: Node | Number) -> Node:
         right = filled(right, left.dtype, shape)
     elif right.shape != shape:
         return elementwise(primitive.name, left, right)
+    if right.dtype.kind == "c":
+        return _complex.expand(primitive.name, (left, right), ())
     return Node(primitive, (left, right), (), shape, BOOL if primitive.boolean else right.dtype)
 
 
@@ -309,6 +348,8 @@ def elementwise(name: str, *operands: Node | Number) -> Node:
             nodes.append(filled(operand, dtype, shape))
         else:
             nodes.append(operand if operand.shape == shape else make("broadcast", (operand,), (shape,)))
+    if dtype.kind == "c" or nodes[0].dtype.kind == "c":
+        return _complex.expand(name, nodes, ())
     return Node(primitive, tuple(nodes), (), shape, BOOL if primitive.boolean else nodes[-1].dtype)
 
 

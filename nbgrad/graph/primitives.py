@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .ir import BOOL, INT64, PRIMITIVES, Node, Params, Primitive, Shape, ShapeRule, make
+from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, PRIMITIVES, Node, Params, Primitive, Shape, ShapeRule, make
 
 FLOAT_UNARY = (
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
@@ -50,6 +50,15 @@ def _first(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]
 
 def _cast(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
     return inputs[0].shape, params[0]
+
+
+def _join(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    shape, dtype = _same(inputs, params)
+    return shape, COMPLEX_OF[dtype]
+
+
+def _part(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
+    return inputs[0].shape, PART_OF[inputs[0].dtype]
 
 
 def _iota(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
@@ -174,6 +183,8 @@ _table("elementwise", _compare, COMPARISON)
 _table("elementwise", _same, ["select", "alias", "stop_gradient"])
 _table("elementwise", _first, ["custom"])
 _table("elementwise", _cast, ["cast"])
+_table("elementwise", _join, ["complex"])
+_table("elementwise", _part, ["real", "imag"])
 _table("elementwise", _gather, ["gather"])
 # ----- Movement: index maps -----
 _table("movement", _reshape, ["reshape"])

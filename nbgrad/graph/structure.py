@@ -24,7 +24,8 @@ def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node
     nodes : sequence of Node
         The outputs.
     custom : list of Node
-        Nodes with a user's rule, which is not part of the identity, are added to it.
+        Nodes with a user's rule, which is not part of the identity, are added to it. (Rules that are `pure`, and
+        compare equal if they do the same, are part of it.)
 
     Returns
     -------
@@ -49,8 +50,11 @@ def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node
         number[node] = position
         count = len(inputs)
         if node.primitive is CUSTOM:
-            add((CUSTOM, number[inputs[0]]))
-            custom.append(node)
+            if getattr(node.params[0], "pure", False):
+                add((CUSTOM, node.params, *[number[source] for source in inputs]))
+            else:
+                add((CUSTOM, number[inputs[0]]))
+                custom.append(node)
         elif count == 2:
             first, second = inputs
             add((node.primitive, node.params, number[first], number[second]))

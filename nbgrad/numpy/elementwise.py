@@ -253,40 +253,6 @@ def isneginf(x: Any, out: Any = None) -> Any:
     return deliver(_node(apply_ufunc(np.equal, x, -math.inf)), out)
 
 
-def isreal(x: Any) -> Tensor:
-    """True everywhere: Tensors are real."""
-    return wrap(broadcast(literal(True, BOOL), as_node(x).shape))
-
-
-def iscomplex(x: Any) -> Tensor:
-    """False everywhere: Tensors are real."""
-    return wrap(broadcast(literal(False, BOOL), as_node(x).shape))
-
-
-def real(val: Any) -> Tensor:
-    """The array itself: Tensors are real."""
-    return wrap(as_node(val))
-
-
-def imag(val: Any) -> Tensor:
-    """Zeros: Tensors are real."""
-    node = as_node(val)
-    return wrap(broadcast(literal(0, node.dtype), node.shape))
-
-
-def real_if_close(a: Any, tol: float = 100) -> Tensor:
-    """The array itself: Tensors are real."""
-    return real(a)
-
-
-def angle(z: Any, deg: bool = False) -> Tensor:
-    """The angle of real numbers in the complex plane: 0 or pi; its derivative is zero."""
-    node = _numbers(as_node(z))[0]
-    half_turn = 180.0 if deg else math.pi
-    turned = choose(elementwise("less", node, 0), half_turn, 0.0, node)
-    return wrap(elementwise("select", elementwise("isnan", node), node, turned))
-
-
 NUMPY = {
     np.where: where,
     np.clip: clip,
@@ -301,10 +267,4 @@ NUMPY = {
     np.array_equiv: array_equiv,
     np.isposinf: isposinf,
     np.isneginf: isneginf,
-    np.isreal: isreal,
-    np.iscomplex: iscomplex,
-    np.real: real,
-    np.imag: imag,
-    np.real_if_close: real_if_close,
-    np.angle: angle,
 }

@@ -12,23 +12,13 @@ import numpy as np
 from ..tensor import Tensor
 
 
-def iscomplexobj(x: Any) -> bool:
-    """False: Tensors are real."""
-    return not isinstance(x, Tensor) and np.iscomplexobj(x)
-
-
-def isrealobj(x: Any) -> bool:
-    """True: Tensors are real."""
-    return not iscomplexobj(x)
-
-
 def _dtype_of(value: Any) -> Any:
     """What NumPy's dtype rules see: a Tensor is its dtype, or a Python number where it is weak."""
     if not isinstance(value, Tensor):
         return value
     node = value._node
-    if node.weak and node.dtype.kind in "fi":
-        return 0.0 if node.dtype.kind == "f" else 0
+    if node.weak and node.dtype.kind in "fic":
+        return {"f": 0.0, "i": 0, "c": 0j}[node.dtype.kind]
     return node.dtype
 
 
@@ -78,8 +68,6 @@ def array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
 
 
 NUMPY = {
-    np.iscomplexobj: iscomplexobj,
-    np.isrealobj: isrealobj,
     np.result_type: result_type,
     np.common_type: common_type,
     np.can_cast: can_cast,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DtypeError
+from ..graph.complex_numbers import pair
 from ..graph.ir import BOOL, INT64, Node, constant, literal
 from ..interop import values_of
 from ..runtime.evaluate import LONGEST_CHAIN, settle
@@ -20,8 +21,12 @@ FLOAT64 = np.dtype(np.float64)
 _BAKED = frozenset([*range(-16, 17), 0.5, -0.5, 0.25, 1.5, 100])
 
 
-def number(value: bool | int | float) -> Node:
+def number(value: complex) -> Node:
     """A Python number as a weak 0-d node: common ones are baked into the program, other floats are run-time inputs."""
+    if isinstance(value, complex):
+        node = pair(number(value.real), number(value.imag))
+        node.weak = True
+        return node
     if isinstance(value, bool):
         return literal(value, BOOL, weak=True)
     if isinstance(value, int):
@@ -35,8 +40,9 @@ def number(value: bool | int | float) -> Node:
 
 
 def supported(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of a dtype can be computed with: booleans, integers and floats of at most 64 bits."""
-    return dtype.kind in "fiub" and dtype.itemsize <= 8
+    """Whether arrays of a dtype can be computed with: booleans, integers and floats of at most 64 bits, and complex
+    numbers of two of those."""
+    return dtype.itemsize <= (16 if dtype.kind == "c" else 8) and dtype.kind in "fiubc"
 
 
 def as_node(value: Any) -> Node:
@@ -45,11 +51,11 @@ def as_node(value: Any) -> Node:
     Raises
     ------
     DtypeError
-        If the value is not an array of booleans, integers or real numbers.
+        If the value is not an array of numbers or booleans.
     """
     if isinstance(value, Tensor):
         return value._node
-    if type(value) in (float, int, bool):
+    if type(value) in (float, int, bool, complex):
         return number(value)
     if type(value) is np.ndarray or isinstance(value, np.generic):
         array = np.asarray(value)
@@ -63,7 +69,7 @@ def as_node(value: Any) -> Node:
         array = values_of(value)
     if not supported(array.dtype):
         message = (
-            "Expected an array of booleans, integers or real numbers of at most 64 bits, but got "
+            "Expected an array of booleans, or of integers or floats of at most 64 bits, or complex ones, but got "
             f"{type(value).__name__} with dtype {array.dtype}."
         )
         raise DtypeError(message)

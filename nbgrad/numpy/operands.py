@@ -18,7 +18,7 @@ from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwis
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
-from .lifting import any_tensor, as_node, wrap
+from .lifting import any_tensor, as_node, supported, wrap
 from .promotion import common_dtype, convert, float_of
 
 Dtype = np.dtype[Any]
@@ -89,8 +89,8 @@ def shape_of(shape: Any) -> Shape:
 def real_dtype(dtype: Any) -> Dtype:
     """A dtype that nodes can have."""
     result = np.dtype(dtype)
-    if result.kind not in "fiub":
-        message = f"Expected a boolean, integer or real dtype, but got {result}."
+    if not supported(result):
+        message = f"Expected a dtype of booleans, integers, floats (64 bits at most) or complex ones, but got {result}."
         raise DtypeError(message)
     return result.newbyteorder("=")
 

@@ -23,7 +23,7 @@ Dtype = np.dtype[Any]
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 Kind = Any
-"""A dtype, or `int` or `float` for a Python number."""
+"""A dtype, or `int`, `float` or `complex` for a Python number."""
 
 COMPARISONS = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 _LOOPS: dict[tuple[Any, ...], tuple[Dtype, ...]] = {}
@@ -42,6 +42,8 @@ def kind_of(node: Node) -> Kind:
             return float
         if node.dtype.kind == "i":
             return int
+        if node.dtype.kind == "c":
+            return complex
     return node.dtype
 
 
@@ -53,7 +55,7 @@ def loop_dtypes(
     Raises
     ------
     DtypeError
-        If NumPy has no loop for these operands, or one that is not real.
+        If NumPy has no loop for these operands, or one of another kind.
     """
     kinds = [kind_of(node) for node in nodes]
     if ufunc.__name__ in COMPARISONS:
@@ -76,13 +78,13 @@ def any_tensor_rules(nodes: Sequence[Node]) -> bool:
 
 
 def float_of(node: Node) -> Dtype:
-    """The dtype of a node if it is a float, else what integers become where floats are needed."""
-    return node.dtype if node.dtype.kind == "f" else FLOAT32 if node.tensor else FLOAT64
+    """The dtype of a node if it is a float or complex, else what integers become where floats are needed."""
+    return node.dtype if node.dtype.kind in "fc" else FLOAT32 if node.tensor else FLOAT64
 
 
 def _widened(kinds: Sequence[Kind]) -> list[Kind]:
     """MindSpore's promotion: integers and booleans take the dtype of the floats that they meet."""
-    floats = [kind for kind in kinds if isinstance(kind, np.dtype) and kind.kind == "f"]
+    floats = [kind for kind in kinds if isinstance(kind, np.dtype) and kind.kind in "fc"]
     if floats:
         target: Kind = np.result_type(*floats)
     elif float in kinds and any(isinstance(kind, np.dtype) for kind in kinds):
@@ -94,7 +96,8 @@ def _widened(kinds: Sequence[Kind]) -> list[Kind]:
 
 def _resolve_tensors(ufunc: np.ufunc, kinds: Sequence[Kind], casting: str) -> tuple[Dtype, ...]:
     dtypes = _resolve(ufunc, _widened(kinds), None, casting)
-    if dtypes[0].kind == "f" and not any(kind is float or (kind is not int and kind.kind == "f") for kind in kinds):
+    whole = all(kind is int or (isinstance(kind, np.dtype) and kind.kind in "iub") for kind in kinds)
+    if dtypes[0].kind == "f" and whole:
         # Integers where the function needs floats.
         return tuple([FLOAT32 if dtype.kind == "f" else dtype for dtype in dtypes])
     return dtypes
@@ -126,8 +129,8 @@ def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -
         names = ", ".join("Python " + k.__name__ if isinstance(k, type) else str(k) for k in kinds)
         message = f"{ufunc.__name__} does not work on {names}: {str(error).rstrip('.')}."
         raise DtypeError(message) from None
-    if any(d.kind not in "fiub" for d in dtypes):
-        message = f"{ufunc.__name__} would give {dtypes[-1]}; Tensors are booleans, integers or real numbers."
+    if any(d.kind not in "fiubc" or d.itemsize > 16 or (d.kind == "f" and d.itemsize > 8) for d in dtypes):
+        message = f"{ufunc.__name__} would give {dtypes[-1]}; Tensors are booleans, integers, floats or complex."
         raise DtypeError(message)
     return dtypes
 
@@ -157,7 +160,7 @@ def convert(node: Node, dtype: Dtype) -> Node:
                 _CONVERTED.clear()
             known = _CONVERTED[key] = _converted_literal(node, dtype)
         return known
-    if node.weak and node.name == "constant":
+    if node.weak and node.name == "constant" and dtype.kind != "c":
         assert node.value is not None
         with np.errstate(over="ignore"):
             return constant(node.value.astype(dtype))

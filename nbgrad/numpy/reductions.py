@@ -87,7 +87,7 @@ def reduce_ufunc(
         raise ArgumentError(message)
     axes = tuple(range(len(node.shape))) if axis is None else reduced_axes(axis, node.ndim)
     usual = initial is None and dtype is None and (where is True or where is None)
-    if usual and node.dtype.kind == "f" and name in _REDUCTIONS and 0 not in node.shape:
+    if usual and node.dtype.kind in "fc" and name in _REDUCTIONS and 0 not in node.shape:
         result = reduce(_REDUCTIONS[name], node, axes)
         return reshape(result, keep(node.shape, axes)) if keepdims else result
     start = None if initial is None else as_node(initial)
@@ -168,12 +168,12 @@ def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
 
 def not_nan(node: Node) -> Node | None:
     """Which elements are numbers; None if all are, because the dtype has no NaN."""
-    return elementwise("logical_not", elementwise("isnan", node)) if node.dtype.kind == "f" else None
+    return elementwise("logical_not", elementwise("isnan", node)) if node.dtype.kind in "fc" else None
 
 
 def without_nan(node: Node, value: float) -> Node:
     """NaN replaced by a number."""
-    if node.dtype.kind != "f":
+    if node.dtype.kind not in "fc":
         return node
     return elementwise("select", elementwise("isnan", node), filled(node.shape, value, node.dtype), node)
 

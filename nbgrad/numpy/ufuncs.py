@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
+from ..graph.complex_numbers import conjugate as conjugate_node
 from ..graph.derivatives import choose
 from ..graph.ir import (
     BOOL,
@@ -100,7 +102,7 @@ def _power(x: Node, y: Node) -> Node:
 
 
 def _reciprocal(x: Node) -> Node:
-    if x.dtype.kind == "f":
+    if x.dtype.kind in "fc":
         return elementwise("divide", 1, x)
     one = elementwise("equal", x, 1)
     if x.dtype.kind == "i":
@@ -196,6 +198,17 @@ _PLANS: dict[tuple[Any, ...], tuple[tuple[np.dtype[Any], ...], Rule]] = {}
 """(ufunc, dtypes or kinds of the operands) -> the loop's dtypes and the rule. A memo."""
 _NUMBERS: dict[tuple[type, float], Node] = {}
 """Python numbers that are baked into programs, and their nodes. A memo."""
+_COMPLEX_NAMES = (
+    "add subtract multiply divide negative absolute sign exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan arcsin "
+    "arccos arctan sinh cosh tanh arcsinh arccosh arctanh maximum minimum fmax fmin isnan isinf isfinite logical_and "
+    "logical_or logical_xor logical_not"
+).split()
+COMPLEX_RULES: dict[str, Rule] = {
+    **{name: partial(elementwise, name) for name in _COMPLEX_NAMES},
+    **{name: RULES[name] for name in ("positive", "square", "reciprocal", "power", "float_power", *COMPARISONS)},
+    "conjugate": conjugate_node,
+}
+"""What complex numbers have; complex_numbers.py expands the primitives."""
 _BY_KIND = {"b": BOOL_RULES, "i": INTEGER_RULES, "u": UNSIGNED_RULES, "f": {}}
 _PRODUCTS = frozenset(["matmul", "vecdot", "matvec", "vecmat"])
 
@@ -203,7 +216,10 @@ _PRODUCTS = frozenset(["matmul", "vecdot", "matvec", "vecmat"])
 def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
     """The rule of a ufunc for operands of a dtype kind."""
     name = ufunc.__name__
-    rule = _BY_KIND[kind].get(name) or RULES.get(name)
+    rule = COMPLEX_RULES.get(name) if kind == "c" else _BY_KIND[kind].get(name) or RULES.get(name)
+    if rule is None and kind == "c":
+        message = f"The ufunc {name} is not defined for complex Tensors. Apply it to x.real, x.imag or np.abs(x)."
+        raise DtypeError(message)
     if rule is None:
         message = (
             f"The ufunc {name} has no derivative here and does not work on Tensors. Apply it to x.asnumpy() if its "
@@ -411,7 +427,7 @@ def quick(ufunc: np.ufunc, *inputs: Any) -> Tensor | None:
 # ----- Operators -----
 
 _USUAL = frozenset([Tensor, float, int])
-_OPERANDS = (Tensor, bool, int, float, np.ndarray, np.generic, list, tuple)
+_OPERANDS = (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
 def _usable(value: Any) -> bool:

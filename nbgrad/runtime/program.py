@@ -21,6 +21,7 @@ from ..compiler.fuse import Special, fuse
 from ..compiler.loops import Loop
 from ..compiler.special import special_address, special_sizes
 from ..graph.collection import RareCollection
+from ..graph.interleaved import interleaved
 from ..graph.ir import Node, literal_value, plain_dtype
 from ..graph.simplify import simplify
 from . import native, threads
@@ -96,14 +97,15 @@ class Program:
     ) -> None:
         start = time.perf_counter()
         with RareCollection():
-            self.graph = simplify([output.node for output in outputs])
+            nodes, leaves = interleaved([output.node for output in outputs], arguments)
+            self.graph = simplify(nodes)
             fused = fuse(self.graph)
-            known = set(arguments)
+            known = set(leaves)
             used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
             constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
-            self.plan: Plan = plan(fused, arguments, constants, threads.available())
+            self.plan: Plan = plan(fused, leaves, constants, threads.available())
             self.outputs = outputs
-            self.donors = donors(self.plan, fused.outputs, [output.node for output in outputs], arguments, donated)
+            self.donors = donors(self.plan, fused.outputs, nodes, leaves, donated)
             self._keep: list[Any] = []
             self._into: Callable[..., Any] | None = None
             self._build(arguments, constants, floats, structure, fallback or _refuse, packed)

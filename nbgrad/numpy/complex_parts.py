@@ -1,0 +1,140 @@
+"""Real and imaginary parts, conjugates and angles of complex arrays.
+
+In: array-likes, real or complex. Out: Tensors. Called by users, by `np.real(tensor)` and its like, and by Tensor's
+attributes. Of a real array the real part is the array itself and the imaginary part is zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError
+from ..graph.complex_numbers import is_complex, pair, parts
+from ..graph.derivatives import choose
+from ..graph.ir import Node, broadcast, elementwise, zeros
+from ..graph.primitives import cast, reduce
+from ..runtime.evaluate import concrete
+from ..tensor import Tensor
+from .lifting import as_node, wrap
+from .promotion import float_of
+
+
+def real(val: Any) -> Tensor:
+    """The real part, elementwise.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> np.real(nb.Tensor(np.array([1 + 2j, 3j]))).tolist()
+    [1.0, 0.0]
+    """
+    node = as_node(val)
+    return wrap(parts(node)[0]) if is_complex(node) else val if isinstance(val, Tensor) else wrap(node)
+
+
+def imag(val: Any) -> Tensor:
+    """The imaginary part, elementwise; zeros for real arrays."""
+    node = as_node(val)
+    return wrap(parts(node)[1] if is_complex(node) else zeros(node.shape, node.dtype))
+
+
+def set_part(target: Tensor, value: Any, side: int) -> None:
+    """Write the real (0) or the imaginary part (1) of a Tensor: `z.real = x`."""
+    node, new = target._node, as_node(value)
+    if is_complex(new):
+        message = f"The {'imaginary' if side else 'real'} part must be real, but got {new.dtype}."
+        raise DtypeError(message)
+    if not is_complex(node):
+        if side:
+            message = f"A Tensor of {node.dtype} has no imaginary part to write to."
+            raise DtypeError(message)
+        target[...] = value
+        return
+    both = list(parts(node))
+    both[side] = broadcast(cast(new, both[side].dtype), node.shape)
+    target._replace(pair(both[0], both[1]))
+
+
+def angle(z: Any, deg: bool = False) -> Tensor:
+    """The angle of complex numbers in the plane, in radians, or degrees if `deg`.
+
+    Parameters
+    ----------
+    z : array-like
+    deg : bool
+        Whether the result is in degrees.
+
+    Returns
+    -------
+    Tensor
+        In (-pi, pi]; 0 or pi for real numbers, whose angle has derivative 0.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> np.angle(nb.Tensor(np.array([1j, 1 + 1j])), deg=True).tolist()
+    [90.0, 45.0]
+    """
+    node = as_node(z)
+    if is_complex(node):
+        re, im = parts(node)
+        found = elementwise("arctan2", im, re)
+        return wrap(found * (180 / math.pi) if deg else found)
+    node = cast(node, float_of(node))
+    turned = choose(elementwise("signbit", node), 180.0 if deg else math.pi, 0.0, node)
+    return wrap(elementwise("select", elementwise("isnan", node), node, turned))
+
+
+def iscomplex(x: Any) -> Tensor:
+    """Whether each element has an imaginary part that is not zero."""
+    return wrap(_has_imaginary_part(as_node(x)))
+
+
+def isreal(x: Any) -> Tensor:
+    """Whether each element has an imaginary part of zero."""
+    return wrap(elementwise("logical_not", _has_imaginary_part(as_node(x))))
+
+
+def _has_imaginary_part(node: Node) -> Node:
+    if not is_complex(node):
+        return zeros(node.shape, np.dtype(np.bool_))
+    return elementwise("not_equal", parts(node)[1], 0)
+
+
+def real_if_close(a: Any, tol: float = 100) -> Tensor:
+    """The real part where all imaginary parts are within `tol` rounding errors of zero (or `tol`, if less than 1).
+
+    Whether they are is found out now; under `jit`, each of both outcomes is compiled once.
+    """
+    node = as_node(a)
+    if not is_complex(node):
+        return real(a)
+    re, im = parts(node)
+    bound = tol * float(np.finfo(re.dtype).eps) if tol > 1 else tol
+    near = reduce("min", elementwise("less", elementwise("absolute", im), bound), range(node.ndim))
+    return wrap(re if bool(concrete(near, "bool")) else node)
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex."""
+    return is_complex(x._node) if isinstance(x, Tensor) else np.iscomplexobj(x)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is not complex."""
+    return not iscomplexobj(x)
+
+
+NUMPY = {
+    np.real: real,
+    np.imag: imag,
+    np.angle: angle,
+    np.real_if_close: real_if_close,
+    np.iscomplex: iscomplex,
+    np.isreal: isreal,
+    np.iscomplexobj: iscomplexobj,
+    np.isrealobj: isrealobj,
+}
