@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from nbgrad.graph.batch import batch
+from nbgrad.graph.differentiate import jvp
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import Node, constant, placeholder, show
+from nbgrad.graph.simplify import simplify
+from nbgrad.graph.trace import recording
+from nbgrad.lifting import with_zeros
 from nbgrad.sparse_colors import plan, symmetric_plan
+from nbgrad.sparse_pattern import dependencies
+
+from .test_random_graphs import LONG, QUICK, graphs, inputs_of
 
 Function = Callable[..., Any]
 
@@ -280,7 +293,43 @@ def test_newton_finds_the_minimum_of_the_chained_function() -> None:
     np.testing.assert_allclose(x, 1.0, atol=1e-12)
 
 
-# ----- Random patterns -----
+# ----- Random graphs and patterns -----
+
+
+def check_pattern(outputs: list[Node], recorded: bool) -> None:
+    """Where a tangent along a unit vector is not zero, the pattern has an entry."""
+    wrt = inputs_of(outputs)
+    floats = [node for node in outputs if node.dtype.kind == "f"]
+    stand_ins = [placeholder(node.shape, node.dtype) for node in wrt]
+    tangents = with_zeros(jvp(floats, wrt, stand_ins), floats)
+    count = sum(node.size for node in wrt)
+    if not tangents or not count:
+        return
+    with recording(wrt, jit=True) if recorded else nullcontext():
+        patterns = [dependencies(found, stand_ins).toarray() for found in (tangents, simplify(tangents))]
+    basis, offset = {}, 0
+    for stand_in in stand_ins:
+        unit = np.eye(count)[:, offset : offset + stand_in.size]
+        basis[stand_in] = constant(unit.reshape(count, *stand_in.shape).astype(stand_in.dtype))
+        offset += stand_in.size
+    found = [value.reshape(count, value[0].size) for value in interpret(batch(tangents, basis, count))]
+    dense = np.concatenate(found, axis=1).T
+    for pattern in patterns:
+        assert pattern.shape == dense.shape
+        assert not np.any(np.isfinite(dense) & (dense != 0) & ~pattern), show(tangents)
+
+
+@settings(QUICK, max_examples=150)
+@given(graphs(steps=14, smooth=True), st.booleans())
+def test_patterns_of_random_graphs_miss_nothing(outputs: list[Node], recorded: bool) -> None:
+    check_pattern(outputs, recorded)
+
+
+@pytest.mark.slow
+@settings(LONG)
+@given(graphs(steps=20), st.booleans())
+def test_patterns_of_more_random_graphs_miss_nothing(outputs: list[Node], recorded: bool) -> None:
+    check_pattern(outputs, recorded)
 
 
 @pytest.mark.parametrize("shape", [(30, 30), (50, 12), (12, 50), (1, 20), (20, 1)])
