@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import ArgumentError, TracedValueError
-from .interop import called_by_pandas
+from .interop import called_by_pandas, check_device
 from .runtime.evaluate import concrete
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class Exports:
             if not called_by_pandas():
                 raise
             message = (
-                f"pandas cannot hold, or compute with, a Tensor of shape {self._node.shape} that is being differentiated or "
-                "compiled. Take the values of the Series or DataFrame first: frame.to_numpy() @ x."
+                f"pandas cannot hold, or compute with, a Tensor of shape {self._node.shape} that is being differentiated "
+                "or compiled. Take the values of the Series or DataFrame first: frame.to_numpy() @ x."
             )
             raise TracedValueError(message) from None
         value = concrete(self._node, "array").view()
@@ -92,6 +92,27 @@ class Exports:
             message = "The buffer of a Tensor cannot be written to. Write to the Tensor, or to x.asnumpy()."
             raise BufferError(message)
         return memoryview(value)
+
+    # ----- Devices -----
+
+    @property
+    def device(self) -> str:
+        """Where the elements are: "cpu"."""
+        return "cpu"
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The Tensor itself for "cpu", the only device.
+
+        Raises
+        ------
+        ArgumentError
+            For another device, or a stream: the processor has none.
+        """
+        check_device(device)
+        if stream is not None:
+            message = f"Tensors are in the processor's memory, which has no streams, but stream={stream!r} was given."
+            raise ArgumentError(message)
+        return self
 
     # ----- DLPack -----
 

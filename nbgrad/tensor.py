@@ -294,7 +294,7 @@ class Tensor(Exports):
         return _numpy("numpy_table").array_function(func, types, args, kwargs)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
-        return import_module(".numpy", __package__)
+        return import_module(".numpy.standard", __package__).namespace(api_version)
 
     # ----- Python's protocols -----
 

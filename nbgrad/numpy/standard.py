@@ -1,0 +1,96 @@
+"""The Python array API standard: what it asks of a namespace that NumPy's does not have, or has otherwise.
+
+In: Tensors. Out: Tensors, and facts about `nbgrad.numpy`, which is the standard's namespace for Tensors:
+`x.__array_namespace__()`. Called by libraries that compute with the arrays of any library that follows the standard,
+SciPy, scikit-learn and array-api-compat among them. `tests/test_array_api.py` and the conformance suite of the standard's
+authors, which CI runs, say whether all of it is there. See https://data-apis.org/array-api.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+
+VERSION = "2025.12"
+"""The edition of the standard that `nbgrad.numpy` follows."""
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
+"""Later editions only add to earlier ones."""
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_KINDS["integral"] = (*_KINDS["signed integer"], *_KINDS["unsigned integer"])
+_KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
+
+
+def namespace(api_version: str | None = None) -> Any:
+    """`nbgrad.numpy`, as the namespace of an edition of the standard.
+
+    Raises
+    ------
+    ArgumentError
+        For an edition that does not exist, or is newer than `VERSION`.
+    """
+    if api_version is not None and api_version not in VERSIONS:
+        message = (
+            f"nbgrad.numpy follows the array API standard in its editions {', '.join(VERSIONS)}, not {api_version!r}."
+        )
+        raise ArgumentError(message)
+    return import_module("nbgrad.numpy")
+
+
+class NamespaceInfo:
+    """What `nbgrad.numpy` can do, as the standard's inspection functions tell it.
+
+    Examples
+    --------
+    >>> import nbgrad.numpy as np
+    >>> info = np.__array_namespace_info__()
+    >>> info.default_device(), sorted(info.dtypes(kind="real floating"))
+    ('cpu', ['float32', 'float64'])
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """Boolean indexing and results whose shapes depend on values work, outside `jit`."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """The device of new arrays."""
+        return "cpu"
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtypes of new arrays of Python numbers."""
+        _check(device)
+        names = {"real floating": "float64", "complex floating": "complex128", "integral": "int64", "indexing": "int64"}
+        return {kind: np.dtype(name) for kind, name in names.items()}
+
+    def devices(self) -> list[str]:
+        """All devices."""
+        return ["cpu"]
+
+    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
+        """The standard's dtypes of one or several kinds, by name; float16 is there too, but not in the standard."""
+        _check(device)
+        kinds = ("bool", "numeric") if kind is None else kind if isinstance(kind, tuple) else (kind,)
+        unknown = [one for one in kinds if one not in _KINDS]
+        if unknown:
+            message = f"There is no kind {unknown[0]!r} of dtypes; the kinds are {', '.join(_KINDS)}."
+            raise ArgumentError(message)
+        return {name: np.dtype(name) for one in kinds for name in _KINDS[one]}
+
+
+def _check(device: Any) -> None:
+    from ..interop import check_device
+
+    check_device(device)
+
+
+__array_namespace_info__ = NamespaceInfo
+__array_api_version__ = VERSION
