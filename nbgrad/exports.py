@@ -62,8 +62,8 @@ class Exports:
             if not called_by_pandas():
                 raise
             message = (
-                f"pandas cannot hold, or compute with, a Tensor of shape {self._node.shape} that is being differentiated "
-                "or compiled. Take the values of the Series or DataFrame first: frame.to_numpy() @ x."
+                f"pandas cannot hold, or compute with, a Tensor of shape {self._node.shape} that is being "
+                "differentiated or compiled. Take the values of the Series or DataFrame first: frame.to_numpy() @ x."
             )
             raise TracedValueError(message) from None
         value = concrete(self._node, "array").view()

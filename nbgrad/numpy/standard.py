@@ -2,8 +2,8 @@
 
 In: Tensors. Out: Tensors, and facts about `nbgrad.numpy`, which is the standard's namespace for Tensors:
 `x.__array_namespace__()`. Called by libraries that compute with the arrays of any library that follows the standard,
-SciPy, scikit-learn and array-api-compat among them. `tests/test_array_api.py` and the conformance suite of the standard's
-authors, which CI runs, say whether all of it is there. See https://data-apis.org/array-api.
+SciPy, scikit-learn and array-api-compat among them. `tests/test_array_api.py` and the conformance suite of the
+standard's authors, which CI runs, say whether all of it is there. See https://data-apis.org/array-api.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..interop import check_device, from_dlpack
+from ..tensor import Tensor
 
 VERSION = "2025.12"
 """The edition of the standard that `nbgrad.numpy` follows."""
@@ -67,7 +69,7 @@ class NamespaceInfo:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The dtypes of new arrays of Python numbers."""
-        _check(device)
+        check_device(device)
         names = {"real floating": "float64", "complex floating": "complex128", "integral": "int64", "indexing": "int64"}
         return {kind: np.dtype(name) for kind, name in names.items()}
 
@@ -77,7 +79,7 @@ class NamespaceInfo:
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
         """The standard's dtypes of one or several kinds, by name; float16 is there too, but not in the standard."""
-        _check(device)
+        check_device(device)
         kinds = ("bool", "numeric") if kind is None else kind if isinstance(kind, tuple) else (kind,)
         unknown = [one for one in kinds if one not in _KINDS]
         if unknown:
@@ -86,11 +88,35 @@ class NamespaceInfo:
         return {name: np.dtype(name) for one in kinds for name in _KINDS[one]}
 
 
-def _check(device: Any) -> None:
-    from ..interop import check_device
-
-    check_device(device)
-
-
 __array_namespace_info__ = NamespaceInfo
 __array_api_version__ = VERSION
+__all__ = ["__array_api_version__", "__array_namespace_info__", "finfo", "from_dlpack", "iinfo"]
+
+
+def finfo(type: Any, /) -> np.finfo[Any]:
+    """The limits of a float dtype, or of that of an array, as `numpy.finfo`.
+
+    Examples
+    --------
+    >>> import nbgrad.numpy as np
+    >>> np.finfo(np.ones(2)).bits
+    64
+    """
+    return np.finfo(_dtype_of(type))
+
+
+def iinfo(type: Any, /) -> np.iinfo[Any]:
+    """The limits of an integer dtype, or of that of an array, as `numpy.iinfo`.
+
+    Examples
+    --------
+    >>> import nbgrad.numpy as np
+    >>> int(np.iinfo(np.int8).max)
+    127
+    """
+    return np.iinfo(_dtype_of(type))
+
+
+def _dtype_of(value: Any) -> Any:
+    """The dtype of an array or a scalar, or the dtype that was given."""
+    return np.dtype(value.dtype) if isinstance(value, Tensor | np.ndarray | np.generic) else np.dtype(value)
