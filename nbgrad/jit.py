@@ -337,8 +337,8 @@ def _dynamic_kind(leaf: Any) -> str | None:
             refuse_subclass(leaf)
         if not supported(leaf.dtype):
             message = (
-                "jit takes arrays of booleans, integers and floats of at most 64 bits, and complex ones, but got an array "
-                f"of dtype {leaf.dtype}."
+                "jit takes arrays of booleans, integers and floats of at most 64 bits, and complex ones, but got an "
+                f"array of dtype {leaf.dtype}."
             )
             raise DtypeError(message)
         return "array"

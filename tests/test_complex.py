@@ -33,14 +33,16 @@ def value(f: Callable[..., Any], *arguments: Any) -> Any:
     """What NumPy gives."""
     with np.errstate(all="ignore"):
         if f is np.exp2:  # not accurate in NumPy
-            return np.exp(np.log(2) * arguments[0])
+            return np.exp(np.log(arguments[0].dtype.type(2)) * arguments[0])
+        if f is np.log1p:  # nor this
+            return f(arguments[0].astype(np.clongdouble)).astype(arguments[0].dtype)
         return f(*arguments)
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("f", [*HOLOMORPHIC, *OTHERS], ids=lambda f: f.__name__)
 def test_functions(f: Callable[..., Any], dtype: Any) -> None:
-    z = np.concatenate([Z, 1e-4 * Z, 30 * Z]).astype(dtype)
+    z = np.concatenate([Z, 1e-4 * Z, 20 * Z]).astype(dtype)
     expected = value(f, z.astype(np.complex128))
     found = nb.jit(f)(z)
     assert found.dtype == value(f, z).dtype
@@ -73,7 +75,9 @@ def test_two_operands(f: Callable[..., Any]) -> None:
             expected = f(x, y)
             arguments = [v for v in (x, y) if isinstance(v, np.ndarray)]
             found = nb.jit(
-                lambda *a, x=x, y=y: f(*[next(i) if isinstance(v, np.ndarray) else v for i in [iter(a)] for v in (x, y)])
+                lambda *a, x=x, y=y: f(
+                    *[next(i) if isinstance(v, np.ndarray) else v for i in [iter(a)] for v in (x, y)]
+                )
             )(*arguments)
             np.testing.assert_allclose(found, expected, rtol=1e-13)
             assert found.dtype == expected.dtype
@@ -111,7 +115,7 @@ def test_infinite_and_missing_numbers() -> None:
     for question in (np.isnan, np.isinf, np.isfinite):
         np.testing.assert_array_equal(nb.jit(question)(z), question(z))
     np.testing.assert_array_equal(nb.jit(np.sqrt)(z[[0, 1, 3]]), np.sqrt(z[[0, 1, 3]]))
-    np.testing.assert_array_equal(nb.jit(np.exp)(z[:2]), np.exp(z[:2]) * [1, 1])
+    np.testing.assert_array_equal(nb.jit(np.exp)(z[:2]), [complex(np.inf * np.cos(1), np.inf * np.sin(1)), 0])
     np.testing.assert_array_equal(nb.jit(np.abs)(z[[0, 1, 3]]), [np.inf] * 3)
 
 
@@ -227,7 +231,8 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "diff": lambda z: np.diff(z, axis=1),
     "real and imaginary part": lambda z: z.real * z.imag,
     "conjugate": lambda z: z.conjugate() * z,
-    "nan_to_num": lambda z: np.nan_to_num(z) if False else z + 0,
+    "nan_to_num": np.nan_to_num,
+    "sinc": np.sinc,
     "round trip": lambda z: (z.real + 1j * z.imag) * z,
     "max of sizes": lambda z: np.max(np.abs(z), axis=1),
     "clip of angle": lambda z: np.clip(np.angle(z), -1, 1),
@@ -241,7 +246,8 @@ def test_array_functions(name: str) -> None:
     for z in (GRID, np.asfortranarray(GRID), GRID.repeat(2, axis=1)[:, ::2], GRID.astype(np.complex64)):
         expected = f(z)
         found = nb.jit(f)(z)
-        np.testing.assert_allclose(found, expected, rtol=100 * np.finfo(z.dtype).eps, atol=20 * np.finfo(z.dtype).eps)
+        resolution = float(np.finfo(z.real.dtype).eps)
+        np.testing.assert_allclose(found, expected, rtol=100 * resolution, atol=20 * resolution)
         assert found.dtype == expected.dtype
     nb.check_grads(f, (GRID,), order=2)
 
@@ -312,7 +318,7 @@ def test_a_complex_value_in_a_real_array_is_an_error() -> None:
     with pytest.raises(DtypeError):
         x[0] = 1j
     with pytest.raises(DtypeError):
-        np.add(x, 1j, out=x)
+        np.add(x, 1j, out=x)  # type: ignore
 
 
 def test_interpreted_and_compiled_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +333,6 @@ def test_interpreted_and_compiled_agree(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_complex_gradient_compiles_once_for_equal_graphs() -> None:
     g = nb.grad(lambda z: np.sum(np.exp(z) / z).real)
     g(Z)
-    before = nb.counters["kernels"] if "kernels" in nb.counters else sum(nb.counters.values())
+    before = dict(nb.counters)
     g(W)
-    after = nb.counters["kernels"] if "kernels" in nb.counters else sum(nb.counters.values())
-    assert after == before
+    assert dict(nb.counters) == before

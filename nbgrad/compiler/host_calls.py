@@ -62,7 +62,8 @@ def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) ->
         size *= extent
     if not size or address is None:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address))
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    return np.ndarray(shape, dtype, memory)
 
 
 def raise_failure() -> None:

@@ -44,9 +44,11 @@ def pair(re: Node, im: Node) -> Node:
 
 
 def parts(z: Node) -> tuple[Node, Node]:
-    """The real and the imaginary part of a complex node."""
+    """The real and the imaginary part of a complex node; of a real one, itself and zero."""
     if z.primitive is COMPLEX:
         return z.inputs[0], z.inputs[1]
+    if z.dtype.kind != "c":
+        return z, zeros(z.shape, z.dtype)
     dtype = PART_OF[z.dtype]
     return Node(REAL, (z,), (), z.shape, dtype), Node(IMAG, (z,), (), z.shape, dtype)
 

@@ -1,7 +1,7 @@
-"""Functions of complex numbers: exp, log, powers, quotients, trigonometric and hyperbolic functions and their inverses.
+"""Functions of complex numbers: exp, log, powers, quotients, circular and hyperbolic functions and their inverses.
 
-In: a primitive's name and complex nodes. Out: a `custom` node, whose value is a formula on real and imaginary parts, and
-whose derivative is the complex one: the formulas have branches and square roots of differences that are better not
+In: a primitive's name and complex nodes. Out: a `custom` node, whose value is a formula on real and imaginary parts,
+and whose derivative is the complex one: the formulas have branches and square roots of differences that are better not
 differentiated. Called through complex_numbers.py, which looks here for what is not linear.
 
 Branch cuts are those of C99 and NumPy, and the sign of a zero tells the side of a cut. Inverse functions follow
@@ -65,9 +65,7 @@ class Holomorphic:
                 continue
             product = inner * conjugate(slope) if isinstance(slope, Node) else inner * slope.conjugate()
             found.append(
-                product
-                if condition is None
-                else f("select", condition, product, zeros(product.shape, product.dtype))
+                product if condition is None else f("select", condition, product, zeros(product.shape, product.dtype))
             )
         return found
 
@@ -342,9 +340,7 @@ EXPANSIONS.update(
             lambda z: _turned_back(_arcsin(_turned(z))),
             _reciprocal_of(lambda r, z: _root_product(r, _turned(z))),
         ),
-        "arccosh": _function(
-            "arccosh", _arccosh, _reciprocal_of(lambda r, z: f("sqrt", z - 1.0) * f("sqrt", z + 1.0))
-        ),
+        "arccosh": _function("arccosh", _arccosh, _reciprocal_of(lambda r, z: f("sqrt", z - 1.0) * f("sqrt", z + 1.0))),
         "arctanh": _function("arctanh", _arctanh, _reciprocal_of(lambda r, z: (1.0 - z) * (z + 1.0))),
     }
 )

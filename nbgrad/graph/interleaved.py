@@ -1,8 +1,9 @@
 """Complex arrays in memory: a graph with complex leaves and results becomes one of real arrays.
 
-In: output nodes and leaves, of which some are complex. Out: the same graph with each complex leaf, result and operand of
-a library function as a real array with one more axis, which holds the real and the imaginary part: just the bytes of the
-complex array. Library functions get the shapes and dtypes that they know as a last parameter. Called by the runtime when it makes a program, so that nothing behind it knows of complex numbers.
+In: output nodes and leaves, of which some are complex. Out: the same graph with each complex leaf, result and operand
+of a library function as a real array with one more axis, which holds the real and the imaginary part: just the bytes of
+the complex array. Library functions get the shapes and dtypes that they know as a last parameter. Called by the runtime
+when it makes a program, so that nothing behind it knows of complex numbers.
 """
 
 from __future__ import annotations

@@ -228,9 +228,10 @@ def literal_value(node: Node) -> Any:
 
 _DTYPES = {
     (dtype.kind, dtype.itemsize): dtype
-    for dtype in map(np.dtype, (
-        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
-    ).split())
+    for dtype in map(
+        np.dtype,
+        ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128").split(),
+    )
 }
 
 
@@ -326,7 +327,7 @@ def apply(primitive: Primitive, left: Node, right: Node | Number) -> Node:
         right = filled(right, left.dtype, shape)
     elif right.shape != shape:
         return elementwise(primitive.name, left, right)
-    if right.dtype.kind == "c":
+    if right.dtype.kind == "c" or left.dtype.kind == "c":
         return _complex.expand(primitive.name, (left, right), ())
     return Node(primitive, (left, right), (), shape, BOOL if primitive.boolean else right.dtype)
 

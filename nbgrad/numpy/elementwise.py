@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
-from ..graph.derivatives import choose
-from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, joint_shape, literal, literal_value
+from ..graph.complex_numbers import is_complex, pair, parts
+from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, filled, joint_shape, literal, literal_value
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import FLOAT64, as_node, wrap
 from .operands import deliver, inexact, integer
 from .promotion import common_dtype, convert
-from .ufuncs import RULES, apply_ufunc
+from .ufuncs import apply_ufunc
 
 
 def _node(result: Any) -> Node:
@@ -80,7 +80,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     test = convert(as_node(condition), BOOL)
     yes, no = _common([as_node(x), as_node(y)])
     _together("where", test, yes, no)
-    result = _node(RULES["select"](test, yes, no))
+    result = elementwise("select", test, yes, no)
     result.weak = yes.weak and no.weak and test.ndim == 0
     return wrap(result)
 
@@ -134,7 +134,10 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
     """
     node = as_node(x)
     result = node
-    if node.dtype.kind == "f":
+    if is_complex(node):
+        sides = [nan_to_num(wrap(part), True, nan, posinf, neginf)._node for part in parts(node)]
+        result = pair(*sides)
+    elif node.dtype.kind == "f":
         limits = np.finfo(node.dtype)
         replacements = [
             (elementwise("isnan", node), nan),
@@ -155,14 +158,28 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
 def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x), and 1 at zero; all derivatives are exact at zero as well."""
     node = inexact(as_node(x))
+    if is_complex(node):
+        return wrap(_complex_sinc(node))
     order = broadcast(literal(0, node.dtype), node.shape)
     return wrap(elementwise("sinc_derivative", order, node))
+
+
+def _complex_sinc(z: Node) -> Node:
+    """The quotient, and near zero its Taylor series, so that derivatives are right there."""
+    near = elementwise("less", elementwise("absolute", z), 0.03)
+    angle = elementwise("select", near, filled(math.pi, z.dtype, z.shape), z * math.pi)
+    quotient = elementwise("sin", angle) / angle
+    square = elementwise("select", near, z * z * math.pi**2, filled(0.0, z.dtype, z.shape))
+    series = 1.0 - square * (1 / 6 - square * (1 / 120 - square * (1 / 5040 - square * (1 / 362880))))
+    return elementwise("select", near, series, quotient)
 
 
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """To a number of decimals, halves to even; the derivative is zero."""
     node = as_node(a)
     decimals = integer(decimals, "decimals")
+    if is_complex(node):
+        return deliver(pair(*[round(wrap(part), decimals)._node for part in parts(node)]), out)
     if node.dtype.kind != "f":
         if decimals >= 0:
             return deliver(node, out)

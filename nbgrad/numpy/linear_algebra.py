@@ -1,9 +1,9 @@
-"""Products of matrices and vectors, norms, traces.
+"""Products of matrices and vectors, powers, traces.
 
 In: array-likes. Out: Tensors. Called by users, by Tensor's `@`, and by the ufunc layer (`matmul` and its relatives are
 ufuncs). Floating point products of matrices are the `matmul` primitive on (batch, m, k) and (batch, k, n), with the
 batch folded into m where the right side has none; products of vectors, integers and booleans are multiply and sum,
-which fuse with what surrounds them. Every norm has derivative 0 at 0.
+which fuse with what surrounds them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..graph import primitives
+from ..graph.complex_numbers import conjugate
 from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
 from ..tensor import Tensor
@@ -162,8 +163,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Tensor:
 
 
 def vdot(a: Any, b: Any, /) -> Tensor:
-    """Sum of products of two flat arrays."""
-    first, second = array_node(a), array_node(b)
+    """Sum of products of two flat arrays, the first one conjugated."""
+    first, second = conjugate(array_node(a)), array_node(b)
     if first.size != second.size:
         message = f"vdot needs arrays of one size, but the shapes are {first.shape} and {second.shape}."
         raise ShapeError(message)
@@ -217,8 +218,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1) -> Tensor:
-    """Sum of products along an axis; the other axes broadcast."""
-    a, b = promote([array_node(x1), array_node(x2)])
+    """Sum of products along an axis, of which the first factor is conjugated; the other axes broadcast."""
+    a, b = promote([conjugate(array_node(x1)), array_node(x2)])
     if a.ndim == 0 or b.ndim == 0:
         message = "vecdot needs operands with at least one axis."
         raise ShapeError(message)
@@ -241,8 +242,8 @@ def matvec(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
 
 
 def vecmat(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
-    """Vectors times matrices; the axes before them broadcast."""
-    a, b = array_node(x1), array_node(x2)
+    """Conjugated vectors times matrices; the axes before them broadcast."""
+    a, b = conjugate(array_node(x1)), array_node(x2)
     if a.ndim < 1 or b.ndim < 2:
         message = f"vecmat needs a vector and a matrix, but the shapes are {a.shape} and {b.shape}."
         raise ShapeError(message)
@@ -339,14 +340,15 @@ def _chain(nodes: list[Node]) -> Node:
 
 
 def matrix_power(a: Any, n: int) -> Tensor:
-    """A square matrix to a power of 0 or more, by repeated squaring."""
+    """A square matrix to an integer power, by repeated squaring (of its inverse, if the power is negative)."""
     node, power = array_node(a), integer(n, "n")
     if node.ndim < 2 or node.shape[-1] != node.shape[-2]:
         message = f"matrix_power needs square matrices, but the shape is {node.shape}."
         raise ShapeError(message)
     if power < 0:
-        message = f"matrix_power supports powers of 0 or more, but got {power}."
-        raise ArgumentError(message)
+        from .factorisations import inv
+
+        node, power = inv(a)._node, -power
     if power == 0:
         return wrap(broadcast(eye(node.shape[-1], dtype=node.dtype)._node, node.shape))
     result: Node | None = None
@@ -360,7 +362,7 @@ def matrix_power(a: Any, n: int) -> Tensor:
     return wrap(result)
 
 
-# ----- Traces and norms -----
+# ----- Traces -----
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Tensor:
@@ -376,95 +378,6 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of the last two axes."""
     return trace(x, offset, -2, -1, dtype)
-
-
-def _vector_norm(x: Node, order: Any, axes: tuple[int, ...]) -> Node:
-    """The norm over axes, which stay with extent 1."""
-    if x.dtype == FLOAT16:
-        # Squares of halves overflow long before their root does.
-        return cast(_vector_norm(cast(x, np.dtype(np.float32)), order, axes), FLOAT16)
-    if order is None or order == 2:
-        total = reduce("sum", elementwise("multiply", x, x), axes)
-        result = safe_sqrt(total)
-    elif order in (math.inf, -math.inf):
-        if 0 in [x.shape[a] for a in axes] and order > 0:
-            result = filled(_without(x.shape, axes), 0.0, x.dtype)
-        else:
-            name = "maximum" if order > 0 else "minimum"
-            result = reduce_ufunc(name, elementwise("absolute", x), axes)
-    elif order == 0:
-        result = reduce("sum", cast(truth(x), x.dtype), axes)
-    elif order == 1:
-        result = reduce("sum", elementwise("absolute", x), axes)
-    else:
-        if not isinstance(order, int | float | np.integer | np.floating):
-            message = f"A norm of vectors has a number as ord, but got {order!r}."
-            raise ArgumentError(message)
-        total = reduce("sum", elementwise("power", elementwise("absolute", x), float(order)), axes)
-        zero = elementwise("equal", total, 0.0)
-        inside = elementwise("select", zero, filled(total.shape, 1.0, x.dtype), total)
-        root = elementwise("power", inside, 1.0 / float(order))
-        at_zero = filled(total.shape, 0.0 if order > 0 else math.inf, x.dtype)
-        result = elementwise("select", zero, at_zero, root)
-    return reshape(result, keep(x.shape, axes))
-
-
-def _without(shape: Shape, axes: tuple[int, ...]) -> Shape:
-    return tuple([n for a, n in enumerate(shape) if a not in axes])
-
-
-def _matrix_norm(x: Node, order: Any, axes: tuple[int, int]) -> Node:
-    rows, columns = axes
-    if order in (None, "fro"):
-        return _vector_norm(x, None, axes)
-    if order in (1, -1, math.inf, -math.inf):
-        inner_axis, outer_axis = (rows, columns) if order in (1, -1) else (columns, rows)
-        sums = reduce_ufunc("add", elementwise("absolute", x), inner_axis, True)
-        return reduce_ufunc("maximum" if order > 0 else "minimum", sums, outer_axis, True)
-    message = f"Norms of matrices with ord={order!r} are not supported; use None, 'fro', 1, -1, inf or -inf."
-    raise ArgumentError(message)
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Norm of vectors or matrices; its derivative where the norm is 0 is 0.
-
-    Parameters
-    ----------
-    x : array-like
-    ord : number, "fro" or None
-        For vectors any number, inf and -inf included; for matrices None, "fro", 1, -1, inf, -inf.
-    axis : int, pair of int or None
-        One axis means vectors, two mean matrices. None means the whole array: with `ord` None as one flat vector,
-        otherwise it must have one or two axes.
-    keepdims : bool
-    """
-    node = inexact(array_node(x))
-    if axis is None and ord is None:
-        axes = tuple(range(node.ndim))
-        result = _vector_norm(node, None, axes)
-    else:
-        axes = tuple(range(node.ndim)) if axis is None else axes_of(axis, node.ndim)
-        if len(axes) == 1:
-            result = _vector_norm(node, ord, axes)
-        elif len(axes) == 2:
-            result = _matrix_norm(node, ord, (axes[0], axes[1]))
-        else:
-            message = f"A norm is over one axis or two, but there are {len(axes)}."
-            raise ShapeError(message)
-    return wrap(result if keepdims else reshape(result, _without(node.shape, axes)))
-
-
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
-    """Norm of the elements over axes; over all of them by default."""
-    node = inexact(array_node(x))
-    axes = axes_of(axis, node.ndim)
-    result = _vector_norm(node, ord, axes)
-    return wrap(result if keepdims else reshape(result, _without(node.shape, axes)))
-
-
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """Norm of the matrices in the last two axes."""
-    return norm(x, ord, (-2, -1), keepdims)
 
 
 NUMPY = {
@@ -486,9 +399,6 @@ NUMPY = {
     np.linalg.matrix_power: matrix_power,
     np.trace: trace,
     np.linalg.trace: linalg_trace,
-    np.linalg.norm: norm,
-    np.linalg.vector_norm: vector_norm,
-    np.linalg.matrix_norm: matrix_norm,
 }
 if hasattr(np, "matvec"):  # since NumPy 2.2
     NUMPY |= {np.matvec: matvec, np.vecmat: vecmat}

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..graph.ir import INT64, Node, broadcast, elementwise, extent
+from ..graph.complex_numbers import conjugate, is_complex, pair, parts
+from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape, scatter_add, transpose
-from ..runtime.evaluate import concrete
+from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from .creation import diagonal_node
 from .joining import join
@@ -32,7 +33,6 @@ from .operands import (
     inexact,
     integer,
     keep,
-    only,
     promote,
     real_dtype,
     safe_sqrt,
@@ -49,16 +49,17 @@ def _dtypes(node: Node, dtype: Any) -> tuple[Dtype, Dtype]:
     if dtype is not None:
         wanted = real_dtype(dtype)
         return wanted, wanted
-    if node.dtype.kind != "f":
+    if node.dtype.kind not in "fc":
         return FLOAT64, float_of(node)
     return (FLOAT32 if node.dtype == FLOAT16 else node.dtype), node.dtype
 
 
 def _count(node: Node, axes: tuple[int, ...], mask: Node | None, keepdims: bool) -> Node:
     """How many elements are averaged: 0-d, or with a mask one number per result."""
+    dtype = PART_OF.get(node.dtype, node.dtype)
     if mask is None:
-        return extent(math.prod(node.shape[axis] for axis in axes), node.dtype)
-    return _total(cast(mask, node.dtype), axes, keepdims)
+        return extent(math.prod(node.shape[axis] for axis in axes), dtype)
+    return _total(cast(mask, dtype), axes, keepdims)
 
 
 def _total(node: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
@@ -77,7 +78,7 @@ def mean_node(node: Node, axis: Any = None, dtype: Any = None, keepdims: bool = 
     """The mean over axes, on a node."""
     axes = axes_of(axis, node.ndim)
     work, final = _dtypes(node, dtype)
-    if work.kind != "f":
+    if work.kind not in "fc":
         # NumPy divides the integer sum and casts back.
         total = cast(reduce_ufunc("add", node, axes, keepdims, where=where, dtype=work), FLOAT64)
         count = _count(cast(node, FLOAT64), axes, mask_of(where, node), keepdims)
@@ -110,6 +111,10 @@ def var_node(
         raise ShapeError(message)
     deviation = x - center
     square = deviation * deviation
+    if is_complex(x):
+        re, im = parts(deviation)
+        square = re * re + im * im
+        work, final = square.dtype, PART_OF[final]
     if mask is not None:
         square = elementwise("select", mask, square, filled(x.shape, 0.0, work))
     total = _total(square, axes, keepdims)
@@ -280,11 +285,16 @@ def nanstd(
 # ----- Several variables -----
 
 
-def _covariance(m: Any, y: Any, rowvar: bool, freedom: float, dtype: Any) -> Node:
+def _covariance(
+    m: Any, y: Any, rowvar: bool, ddof: float, dtype: Any, fweights: Any = None, aweights: Any = None
+) -> Node:
     first = as_node(m)
-    if first.ndim > 2:
+    if first.ndim > 2 or (y is not None and as_node(y).ndim > 2):
         message = f"A covariance is between the rows of a matrix, but the shape is {first.shape}."
         raise ShapeError(message)
+    if ddof != int(ddof):
+        message = f"The ddof of a covariance must be an integer, but is {ddof}."
+        raise ArgumentError(message)
     work = np.result_type(first.dtype, *([] if y is None else [as_node(y).dtype]), np.float64)
     work = work if dtype is None else real_dtype(dtype)
 
@@ -296,9 +306,42 @@ def _covariance(m: Any, y: Any, rowvar: bool, freedom: float, dtype: Any) -> Nod
     if y is not None:
         x = join([x, cast(rows(as_node(y)), work)], 0)
     n = x.shape[1]
-    x = x - _mean(x, (1,), None, True)
-    divisor = n - freedom
-    return matmul_node(x, transpose(x, (1, 0))) / extent(divisor if divisor > 0 else 0.0, work)
+    weight, divisor = _sample_weights(fweights, aweights, n, ddof)
+    if weight is None:
+        x = x - _mean(x, (1,), None, True)
+        return matmul_node(x, transpose(conjugate(x), (1, 0))) / extent(n - ddof if n > ddof else 0.0, work)
+    weight, divisor = cast(weight, work), cast(divisor, work)
+    mean = reduce("sum", x * broadcast(weight, x.shape), (1,)) / reduce("sum", weight, (0,))
+    x = x - reshape(mean, (x.shape[0], 1))
+    return matmul_node(x, transpose(conjugate(x * broadcast(weight, x.shape)), (1, 0))) / divisor
+
+
+def _sample_weights(fweights: Any, aweights: Any, n: int, ddof: float) -> tuple[Node | None, Node]:
+    """The weight of each sample, None for none; and what their sum of products is divided by."""
+    given: list[Node] = []
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        node = cast(as_node(weights), FLOAT64)
+        if node.shape != (n,):
+            message = f"{name} must have shape {(n,)}, one weight for each sample, but it has {node.shape}."
+            raise ShapeError(message)
+        require(elementwise("greater_equal", node, 0.0), f"{name} must not be negative.", ArgumentError)
+        if name == "fweights":
+            whole = elementwise("equal", node, elementwise("rint", node))
+            require(whole, "fweights count samples, so they must be integers.", DtypeError)
+        given.append(node)
+    if not given:
+        return None, extent(n - ddof, FLOAT64)
+    weight = given[0] if len(given) == 1 else given[0] * given[1]
+    total = reduce("sum", weight, (0,))
+    if ddof == 0:
+        divisor = total
+    elif aweights is None:
+        divisor = total - ddof
+    else:
+        divisor = total - elementwise("divide", reduce("sum", weight * given[-1], (0,)) * ddof, total)
+    return weight, elementwise("maximum", divisor, 0.0)
 
 
 def _squeezed(node: Node) -> Node:
@@ -316,20 +359,45 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Tensor:
-    """Covariances between the rows of a matrix (its columns, without `rowvar`) and those of `y`."""
-    only("fweights", fweights, None)
-    only("aweights", aweights, None)
+    """Covariances between the rows of a matrix (its columns, without `rowvar`) and those of `y`.
+
+    Parameters
+    ----------
+    m, y : array-like with one or two axes
+        Variables and their samples.
+    rowvar : bool
+    bias : bool
+        Whether to divide by the number of samples, instead of one less.
+    ddof : int, optional
+        What to subtract from the number of samples, in place of what `bias` says.
+    fweights : array-like of int, optional
+        How often each sample counts.
+    aweights : array-like, optional
+        The weight of each sample; differentiable.
+    dtype : dtype, optional
+        Float64 by default, even for float32, as in NumPy.
+
+    Returns
+    -------
+    Tensor
+    """
     freedom = ddof if ddof is not None else 0 if bias else 1
-    return deliver(_squeezed(_covariance(m, y, rowvar, freedom, dtype)))
+    return deliver(_squeezed(_covariance(m, y, rowvar, freedom, dtype, fweights, aweights)))
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
     """Correlations between the rows of a matrix (its columns, without `rowvar`) and those of `y`."""
     c = _covariance(x, y, rowvar, 1, dtype)
     n = c.shape[0]
-    deviation = elementwise("sqrt", diagonal_node(c, 0, 0, 1))
+    variances = diagonal_node(c, 0, 0, 1)
+    deviation = cast(elementwise("sqrt", parts(variances)[0]), c.dtype)
     c = c / reshape(deviation, (n, 1)) / deviation
-    return deliver(_squeezed(elementwise("minimum", elementwise("maximum", c, -1.0), 1.0)))
+    c = pair(*map(_within_one, parts(c))) if is_complex(c) else _within_one(c)
+    return deliver(_squeezed(c))
+
+
+def _within_one(node: Node) -> Node:
+    return elementwise("minimum", elementwise("maximum", node, -1.0), 1.0)
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:

@@ -445,7 +445,9 @@ def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     if found is not None:
         return found
     if not (right.__class__ in _USUAL and left.__class__ in _USUAL) and not (_usable(left) and _usable(right)):
-        return NotImplemented
+        from ..sparse_products import beside_sparse
+
+        return beside_sparse(ufunc, left, right)
     results = apply_ufunc(ufunc, left, right)
     return wrap(results) if results.__class__ is Node else tuple([wrap(result) for result in results])  # type: ignore
 
