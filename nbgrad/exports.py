@@ -9,6 +9,7 @@ is one error for all of them.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,12 @@ VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 @cache
 def _aliasing() -> Any:
     return import_module(".aliasing", __package__)
+
+
+def _scipy_function() -> str:
+    """The function of scipy.sparse that wants an ndarray of a Tensor, if it is one."""
+    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    return caller.f_code.co_name if caller.f_globals.get("__name__", "").startswith("scipy.sparse.") else ""
 
 
 class Exports:
@@ -71,6 +78,11 @@ class Exports:
         return value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        asking = _scipy_function()
+        if asking:
+            found = import_module(".sparse_products", __package__).asked_by_scipy(self, asking)
+            if found is not None:
+                return found
         value = self._constant_value()
         if dtype is not None and value.dtype != dtype:
             if copy is False:
@@ -82,11 +94,15 @@ class Exports:
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """The value for libraries that read NumPy's array interface; `data` is a buffer, which keeps it alive."""
+        if _scipy_function():
+            raise AttributeError  # NumPy asks `__array__` next
         value = np.require(self._constant_value(), requirements="C")
         return {**value.__array_interface__, "data": memoryview(value), "strides": None}
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """The value as a buffer that cannot be written to (Python 3.12 and newer)."""
+        if _scipy_function():
+            raise BufferError  # NumPy asks `__array__` next
         value = self._constant_value()
         if flags & 1:
             message = "The buffer of a Tensor cannot be written to. Write to the Tensor, or to x.asnumpy()."
