@@ -132,9 +132,46 @@ def test_quantiles():
                 agree(np.quantile, array, q, axis=axis)
                 agree(np.percentile, array, q * 100, axis=axis, keepdims=True)
         agree(np.quantile, Z, q, axis=(0, 2))
-    for method in ("lower", "higher", "midpoint"):
-        agree(np.quantile, X, np.array([0.3, 0.5, 1.0]), axis=1, method=method)
     agree(np.quantile, X, 1.5)
+    agree(np.quantile, X, np.zeros((1, 1, 1)))
+
+
+METHODS = (
+    "linear lower higher midpoint nearest inverted_cdf averaged_inverted_cdf closest_observation "
+    "interpolated_inverted_cdf hazen weibull median_unbiased normal_unbiased"
+).split()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_of_quantiles(method):
+    shares = np.array([0.0, 0.1, 0.25, 0.3, 0.5, 0.625, 0.99, 1.0])
+    for array in (X, Y, NAN, Z, np.arange(8.0), X.astype(np.float32), np.array([2.0])):
+        agree(np.quantile, array, shares, axis=-1, method=method)
+        agree(np.nanquantile, array, shares, axis=-1, method=method)
+        agree(np.percentile, array, 40, method=method)
+    for array in (I8, np.arange(9)):
+        agree(np.quantile, array, shares, axis=-1, method=method)
+    apart = np.array([0.13, 0.31, 0.87])
+    check_derivative(lambda x, q: np.quantile(x, q, axis=1, method=method) ** 2, X, apart)
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy 2.0 takes leading zeros into account")
+def test_quantiles_with_weights():
+    shares = np.array([0.0, 0.2, 0.5, 0.77, 1.0])
+    weights = rng.integers(0, 4, X.shape) * 1.0
+    weights[:, 1] = 1.0
+    for array in (X, NAN, I8):
+        agree(np.quantile, array, shares, axis=1, weights=weights, method="inverted_cdf")
+        agree(np.quantile, array, 0.3, weights=weights, method="inverted_cdf", keepdims=True)
+        agree(np.percentile, array, 30, axis=1, weights=weights[0], method="inverted_cdf")
+        agree(np.nanquantile, array, shares, axis=0, weights=weights + 0.5, method="inverted_cdf")
+    agree(np.quantile, X, 0.3, weights=weights)
+    agree(np.quantile, X, 0.3, weights=-weights, method="inverted_cdf")
+    agree(np.quantile, X, 0.3, weights=0 * weights, method="inverted_cdf")
+    agree(np.quantile, X, 0.3, weights=weights[0], method="inverted_cdf")
+    check_derivative(
+        lambda x, w: np.quantile(x, 0.4, axis=1, weights=w, method="inverted_cdf") ** 2, X, rng.random(X.shape)
+    )
 
 
 def test_quantiles_without_nan():
@@ -155,6 +192,15 @@ def test_covariance():
     agree(np.cov, X, Y)
     agree(np.corrcoef, X, Y)
     agree(np.cov, Z)
+    counts, amounts = np.array([1, 2, 0, 3]), np.array([0.5, 1.5, 1.0, 0.2])
+    for ddof in (None, 0, 1, 2, 9, 0.5):
+        agree(np.cov, X, fweights=counts, ddof=ddof)
+        agree(np.cov, X, Y, aweights=amounts, ddof=ddof)
+        agree(np.cov, Y, fweights=counts, aweights=amounts, ddof=ddof)
+    agree(np.cov, X, fweights=counts + 0.5)
+    agree(np.cov, X, fweights=-counts)
+    agree(np.cov, X, aweights=-amounts)
+    check_derivative(lambda x, w: np.cov(x, aweights=w, fweights=counts), X, amounts)
 
 
 def test_bincount():
@@ -323,7 +369,7 @@ def test_errors_name_the_shape_and_the_line():
     with pytest.raises(ShapeError, match="initial"):
         np.max(lift(X), where=B)
     with pytest.raises(ArgumentError, match="method"):
-        np.quantile(lift(X), 0.5, method="hazen")
+        np.quantile(lift(X), 0.5, method="middle")
     with pytest.raises(NbgradError, match="nothing but NaN"):
         np.nanargmax(lift(NAN), axis=1)
 

@@ -164,11 +164,54 @@ def test_pad_constants():
     agree(np.pad, X, ((1, 2), (3, 0)), constant_values=((1, 2), (3, 4)))
     agree(np.pad, I8, 2, constant_values=(3, 4))
     with pytest.raises(ArgumentError, match="knows the modes"):
-        np.pad(Tensor(X), 1, "linear_ramp")
+        np.pad(Tensor(X), 1, "ramp")
     with pytest.raises(ArgumentError, match="reflect_type"):
-        np.pad(Tensor(X), 1, "reflect", reflect_type="odd")
+        np.pad(Tensor(X), 1, "reflect", reflect_type="both")
+    with pytest.raises(ArgumentError, match="no option"):
+        np.pad(Tensor(X), 1, "wrap", stat_length=2)
     (g,) = gradients(lambda c: padding.pad(X, 1, constant_values=c), np.array(2.0))
     assert g == 30 - 12
+
+
+def test_pad_ramps():
+    for widths in (2, ((1, 2), (3, 0)), 0):
+        for array in (X, X.astype(np.float32), np.arange(6).reshape(2, 3)):
+            agree(np.pad, array, widths, "linear_ramp")
+            agree(np.pad, array, widths, "linear_ramp", end_values=((5, -2), (3, 4)))
+    check_derivative(lambda x: np.pad(x, 2, "linear_ramp") ** 2, X)
+    (g,) = gradients(lambda c: padding.pad(X, 1, "linear_ramp", end_values=c), np.array(2.0))
+    assert g == 30 - 12
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum", "mean", "median"])
+def test_pad_statistics(mode):
+    for array in (X, X.astype(np.float32), I8):
+        for length in (None, 1, 2, 99, ((1, 2), (3, 1))):
+            agree(np.pad, array, ((1, 2), (3, 0)), mode, stat_length=length)
+    agree(np.pad, X, 1, mode, stat_length=-1)
+    agree(np.pad, np.zeros((0, 2)), 1, mode)
+    check_derivative(lambda x: np.pad(x, 2, mode, stat_length=2) ** 2, X)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_pad_odd_reflections(mode):
+    for array in (X, Y, np.array([5.0]), np.array([1, 4, 9])):
+        for width in (1, 2, 3, 7, 12):
+            agree(np.pad, array, width, mode, reflect_type="odd")
+    check_derivative(lambda x: np.pad(x, 5, mode, reflect_type="odd") ** 2, X)
+
+
+def test_pad_by_a_function():
+    def border(line, widths, axis, options):
+        if widths[0]:
+            line[: widths[0]] = line[widths[0]] * options.get("scale", 2.0) + axis
+        if widths[1]:
+            line[-widths[1] :] = -line[-widths[1] - 1]
+
+    agree(np.pad, X, ((1, 2), (0, 3)), border)
+    agree(np.pad, X, 2, border, scale=3.0)
+    np.testing.assert_array_equal(np.pad(Tensor(X), 1, "empty")[1:-1, 1:-1], Tensor(X))
+    check_derivative(lambda x: np.pad(x, 1, border) ** 2, X)
 
 
 def test_insert_and_delete():

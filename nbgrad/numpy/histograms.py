@@ -17,12 +17,12 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import BOOL, INT64, Node, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape, scatter_add
-from ..runtime.evaluate import concrete
+from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from .creation import linspace
 from .cumulative import difference
 from .lifting import FLOAT64, as_node, wrap
-from .operands import cut, demand, filled, inexact, nodes_of, promote, truth
+from .operands import cut, filled, inexact, nodes_of, promote, truth
 from .promotion import common_dtype
 from .sorting import searchsorted_node
 
@@ -47,8 +47,12 @@ def _outer_edges(samples: Node, limits: Any, name: str) -> tuple[Node, Node]:
     first, last = promote([first, last])
     if first.dtype.kind == "f":
         finite = elementwise("isfinite", first - first + (last - last))
-        demand(finite, f"{name} needs a finite range, but a limit is NaN or infinite.")
-    demand(elementwise("less_equal", first, last), f"{name} needs a range whose first limit is the smaller one.")
+        require(finite, f"{name} needs a finite range, but a limit is NaN or infinite.", ArgumentError)
+    require(
+        elementwise("less_equal", first, last),
+        f"{name} needs a range whose first limit is the smaller one.",
+        ArgumentError,
+    )
     # A range of no width is widened, so that nothing is divided by zero.
     first, last = inexact(first), inexact(last)
     half = elementwise("select", elementwise("equal", first, last), _half(first), filled((), 0.0, first.dtype))
@@ -91,7 +95,7 @@ def _edges(samples: Node, bins: Any, limits: Any, weighted: bool, name: str, alo
         raise ShapeError(message)
     n = edges.size - 1
     rising = elementwise("less_equal", cut(edges, 0, 0, n), cut(edges, 0, 1, n))
-    demand(rising, f"The edges of {name} must increase.")
+    require(rising, f"The edges of {name} must increase.", ArgumentError)
     return edges
 
 

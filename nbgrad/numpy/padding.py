@@ -18,12 +18,27 @@ from ..graph.primitives import concatenate as join_nodes
 from ..graph.primitives import pad as pad_node
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from .borders import STATISTICS, with_function, with_odd_reflection, with_ramps, with_statistics
 from .lifting import as_node, wrap
 from .operands import Runs, at_least, axis_of, integer, take_positions, take_runs
 
 # ----- Pad -----
 
-_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+_STAT, _REFLECT = {"stat_length": None}, {"reflect_type": "even"}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "constant": {"constant_values": 0},
+    "edge": {},
+    "empty": {},
+    "linear_ramp": {"end_values": 0},
+    "maximum": _STAT,
+    "mean": _STAT,
+    "median": _STAT,
+    "minimum": _STAT,
+    "reflect": _REFLECT,
+    "symmetric": _REFLECT,
+    "wrap": {},
+}
+"""The modes of `pad`, and the options of each with their defaults."""
 
 
 def _pairs(value: Any, name: str, ndim: int) -> list[tuple[Any, Any]]:
@@ -46,7 +61,7 @@ def _pairs(value: Any, name: str, ndim: int) -> list[tuple[Any, Any]]:
     raise ShapeError(message)
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Tensor:
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tensor:
     """The array with borders.
 
     Parameters
@@ -54,23 +69,43 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Te
     array : array-like
     pad_width : int, pair, or sequence of pairs
         Widths before and after each axis.
-    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
+    mode : str or callable
+        "constant", "edge", "empty" (zeros here), "linear_ramp", "maximum", "mean", "median", "minimum", "reflect",
+        "symmetric" or "wrap"; or a function of a line with zeros in its borders, their widths, the axis and the
+        options, which writes into the line.
     constant_values : number, pair, or sequence of pairs
         For "constant": what to put before and after each axis; 0 by default. Tensors differentiate.
+    end_values : number, pair, or sequence of pairs
+        For "linear_ramp": what the ramps start from; 0 by default. Tensors differentiate.
+    stat_length : int, pair, or sequence of pairs
+        For "maximum", "mean", "median", "minimum": of how many elements at each end; all by default.
+    reflect_type : {"even", "odd"}
+        For "reflect" and "symmetric": mirrored at the edge, or turned around the point there.
 
     Returns
     -------
     Tensor
+
+    Examples
+    --------
+    >>> pad(np.array([1.0, 3.0]), 2, "linear_ramp").tolist()
+    [0.0, 0.5, 1.0, 3.0, 1.5, 0.0]
     """
     node = as_node(array)
-    if mode not in _MODES:
-        message = f"pad knows the modes {', '.join(map(repr, _MODES))}, but got {mode!r}."
-        raise ArgumentError(message)
-    allowed = {"constant": ("constant_values",), "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}
-    for name, value in kwargs.items():
-        if name not in allowed.get(mode, ()) or (name == "reflect_type" and value != "even"):
-            message = f"pad with mode {mode!r} does not support {name}={value!r}."
+    options = dict(kwargs)
+    if not callable(mode):
+        if mode not in _OPTIONS:
+            message = f"pad knows the modes {', '.join(map(repr, _OPTIONS))} and functions, but got {mode!r}."
             raise ArgumentError(message)
+        for name in kwargs:
+            if name not in _OPTIONS[mode]:
+                message = f"pad with mode {mode!r} has no option {name!r}."
+                raise ArgumentError(message)
+        options = {**_OPTIONS[mode], **kwargs}
+    reflection = options.get("reflect_type", "even")
+    if not callable(mode) and reflection not in ("even", "odd"):
+        message = f"reflect_type must be 'even' or 'odd', but is {reflection!r}."
+        raise ArgumentError(message)
     if isinstance(pad_width, dict):
         pairs: list[Any] = [(0, 0)] * node.ndim
         for axis, pair in pad_width.items():
@@ -82,15 +117,31 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Te
     if any(lo < 0 or hi < 0 for lo, hi in widths):
         message = f"pad_width must not be negative, but got {pad_width!r}."
         raise ShapeError(message)
+    if callable(mode):
+        node = pad_node(node, widths)
+        for axis, pair in enumerate(widths):
+            node = with_function(node, axis, pair, mode, options)
+        return wrap(node)
+    if mode == "empty":
+        return wrap(pad_node(node, widths))
     if mode == "constant":
-        return wrap(_pad_constant(node, widths, kwargs.get("constant_values", 0)))
+        return wrap(_pad_constant(node, widths, options["constant_values"]))
+    lengths = _pairs(options.get("stat_length"), "stat_length", node.ndim)
+    ends = _pairs(options.get("end_values"), "end_values", node.ndim)
     for axis, (lo, hi) in enumerate(widths):
-        if lo or hi:
-            n = node.shape[axis]
-            if n == 0:
-                message = f"Axis {axis} of shape {node.shape} is empty, so mode {mode!r} has nothing to pad it with."
-                raise ShapeError(message)
-            node = take_runs(node, axis, [*_border(n, lo, mode, True), (0, n, 1), *_border(n, hi, mode, False)])
+        if not (lo or hi):
+            continue
+        n = node.shape[axis]
+        if n == 0:
+            message = f"Axis {axis} of shape {node.shape} is empty, so mode {mode!r} has nothing to pad it with."
+            raise ShapeError(message)
+        if mode in STATISTICS:
+            node = with_statistics(node, axis, (lo, hi), mode, lengths[axis])
+        elif mode == "linear_ramp":
+            node = with_ramps(node, axis, (lo, hi), ends[axis])
+        else:
+            wide = take_runs(node, axis, [*_border(n, lo, mode, True), (0, n, 1), *_border(n, hi, mode, False)])
+            node = with_odd_reflection(node, wide, axis, (lo, hi), mode) if reflection == "odd" else wide
     return wrap(node)
 
 
