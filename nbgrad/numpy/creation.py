@@ -72,19 +72,23 @@ def below(shape: Sequence[int], offset: int) -> Node:
 # ----- Filled arrays -----
 
 
+def _or_float(dtype: Any) -> Any:
+    return float if dtype is None else dtype
+
+
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Tensor:
     """An array of zeros."""
-    return full(shape, 0, dtype, order, device=device)
+    return full(shape, 0, _or_float(dtype), order, device=device)
 
 
 def ones(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Tensor:
     """An array of ones."""
-    return full(shape, 1, dtype, order, device=device)
+    return full(shape, 1, _or_float(dtype), order, device=device)
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Tensor:
     """An array of any values; here they are zeros."""
-    return full(shape, 0, dtype, order, device=device)
+    return full(shape, 0, _or_float(dtype), order, device=device)
 
 
 def full(

@@ -94,14 +94,14 @@ def _beyond(name: str, x: Node, bound: Node) -> Node:
     return elementwise("logical_or", test, elementwise("isnan", bound)) if _may_be_nan(bound) else test
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(a: Any, min: Any = None, max: Any = None, out: Any = None, *, a_min: Any = None, a_max: Any = None) -> Any:
     """Elements limited to an interval; the derivative is 1 inside and at both bounds, 0 outside.
 
     Parameters
     ----------
     a : array-like
-    a_min, a_max : array-like, optional
-        The bounds; None for no bound. `min` and `max` are other names for them.
+    min, max : array-like, optional
+        The bounds; None for no bound. `a_min` and `a_max` are other names for them.
     out : Tensor or ndarray, optional
 
     Returns

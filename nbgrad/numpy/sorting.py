@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..graph import primitives
-from ..graph.ir import INT64, Node, constant, elementwise
+from ..graph.ir import INT64, Node, constant, elementwise, extent
 from ..graph.primitives import cast, concatenate, gather, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -84,7 +84,9 @@ def _stable_only(kind: Any, order: Any, stable: Any) -> None:
     only("stable", stable, None, True, False)
 
 
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+def sort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Tensor:
     """Elements sorted along an axis (of the flat array, if None). Always stable; differentiable.
 
     Parameters
@@ -95,19 +97,39 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
         Accepted as in NumPy; the result is the same.
     order : None
         Tensors have no fields to order by.
+    descending : bool
+        The largest first, and NaN before it: of the array API standard, which NumPy does not have.
 
     Returns
     -------
     Tensor
     """
     _stable_only(kind, order, stable)
-    return wrap(sort_node(as_node(a), axis))
+    node = sort_node(as_node(a), axis)
+    return wrap(_reversed(node, axis) if descending else node)
 
 
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Tensor:
     """Positions that sort along an axis (of the flat array, if None); equal elements keep their order."""
     _stable_only(kind, order, stable)
-    return wrap(argsort_node(as_node(a), axis))
+    node = as_node(a)
+    if not descending or node.ndim == 0:
+        return wrap(argsort_node(node, axis))
+    if axis is None:
+        node, axis = reshape(node, (node.size,)), 0
+    # Sorted from the end and read from the end, equal elements keep their order.
+    backwards = _reversed(argsort_node(_reversed(node, axis), axis), axis)
+    return wrap(elementwise("subtract", extent(node.shape[axis] - 1, INT64), backwards))
+
+
+def _reversed(node: Node, axis: Any) -> Node:
+    """The elements along an axis (the only one, for None) from the last to the first."""
+    if node.ndim == 0:
+        return node
+    at = axis_of(-1 if axis is None else axis, node.ndim)
+    return cut(node, at, max(node.shape[at] - 1, 0), node.shape[at], -1)
 
 
 def _kth(kth: Any, node: Node, axis: Any) -> None:

@@ -73,9 +73,9 @@ class NamespaceInfo:
         names = {"real floating": "float64", "complex floating": "complex128", "integral": "int64", "indexing": "int64"}
         return {kind: np.dtype(name) for kind, name in names.items()}
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """All devices."""
-        return ["cpu"]
+        return ("cpu",)
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
         """The standard's dtypes of one or several kinds, by name; float16 is there too, but not in the standard."""
