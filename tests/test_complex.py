@@ -73,12 +73,12 @@ def test_two_operands(f: Callable[..., Any]) -> None:
             if f is np.power and not np.iscomplexobj(x):
                 x = np.abs(x)
             expected = f(x, y)
-            arguments = [v for v in (x, y) if isinstance(v, np.ndarray)]
-            found = nb.jit(
-                lambda *a, x=x, y=y: f(
-                    *[next(i) if isinstance(v, np.ndarray) else v for i in [iter(a)] for v in (x, y)]
-                )
-            )(*arguments)
+            if not isinstance(x, np.ndarray):
+                found = nb.jit(lambda y, x=x: f(x, y))(y)
+            elif not isinstance(y, np.ndarray):
+                found = nb.jit(lambda x, y=y: f(x, y))(x)
+            else:
+                found = nb.jit(f)(x, y)
             np.testing.assert_allclose(found, expected, rtol=1e-13)
             assert found.dtype == expected.dtype
 

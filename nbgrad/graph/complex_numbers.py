@@ -326,7 +326,8 @@ def expand(name: str, inputs: Sequence[Node], params: Params) -> Node:
     """
     expansion = EXPANSIONS.get(name)
     if expansion is None:
-        import_module(".holomorphic", __package__)  # adds exp, log and their like
+        for module in (".holomorphic", ".complex_matrices"):  # more rows of the table
+            import_module(module, __package__)
         expansion = EXPANSIONS.get(name)
     if expansion is None:
         message = f"{name} is not defined for complex numbers. Apply it to x.real, x.imag or np.abs(x)."
