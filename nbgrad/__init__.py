@@ -71,6 +71,7 @@ from .parameter import Parameter as Parameter
 from .parameter import ParameterTuple as ParameterTuple
 from .runtime.threads import get_num_threads as get_num_threads
 from .runtime.threads import set_num_threads as set_num_threads
+from .source import differentiable_source as differentiable_source
 from .sparse import sparse_hessian as sparse_hessian
 from .sparse import sparse_jacobian as sparse_jacobian
 from .tensor import Tensor as Tensor
