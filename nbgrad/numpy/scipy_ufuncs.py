@@ -1,7 +1,8 @@
 """Rules for `scipy.special`'s ufuncs: what ufuncs.py uses when one of them is called with a Tensor.
 
 In: operand nodes of one float dtype. Out: nodes. Known by the ufunc's name, so that SciPy is not imported. Those that
-are primitives (erf, erfc, gammaln, expit, logit, xlogy) or NumPy's (exp2, cbrt, log1p, ...) need no rule here.
+are primitives (erf, erfc, gammaln, expit, logit, xlogy) or NumPy's (exp2, cbrt, log1p, ...) need no rule here; those
+that SciPy itself computes are in scipy_functions.py.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import partial
 
 from ..graph.derivatives import choose
 from ..graph.ir import Node, elementwise, literal
+from .scipy_functions import FUNCTIONS
 
 
 def _xlog1py(x: Node, y: Node) -> Node:
@@ -75,5 +77,6 @@ SCIPY_RULES = {
     "betaln": _betaln,
     "huber": _huber,
     "pseudo_huber": _pseudo_huber,
+    **FUNCTIONS,
 }
 """By the ufunc's `__name__`."""

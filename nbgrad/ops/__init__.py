@@ -96,6 +96,7 @@ ELSEWHERE: dict[str, str] = {
     "nbgrad.functional": "vjp jvp jacrev jacfwd hessian",
     "nbgrad.vmap": "vmap",
     "nbgrad.numpy.special": "erf erfc gammaln lgamma digamma expit logit",
+    "nbgrad.numpy.gamma_functions": "polygamma multigammaln factorial comb",
 }
 """What other parts of nbgrad hold: module -> names."""
 

@@ -1,0 +1,76 @@
+"""Every operation of the tables: value, both modes of the first derivative, second order, dtypes, layouts.
+
+One operation is one test; operation.py says what is checked and against what.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from . import (
+    operations_arrays,
+    operations_elementwise,
+    operations_linalg,
+    operations_networks,
+    operations_programs,
+    operations_reductions,
+    operations_special,
+)
+from .operation import (
+    Operation,
+    check_compiled,
+    check_first,
+    check_layouts,
+    check_narrow,
+    check_second,
+    check_value,
+)
+
+FAMILIES = (
+    operations_elementwise,
+    operations_reductions,
+    operations_arrays,
+    operations_linalg,
+    operations_special,
+    operations_networks,
+    operations_programs,
+)
+OPERATIONS: dict[str, Operation] = {row.name: row for family in FAMILIES for row in family.OPERATIONS}
+
+
+def test_names_are_unique() -> None:
+    assert len(OPERATIONS) == sum(len(family.OPERATIONS) for family in FAMILIES)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_real_arguments(name: str) -> None:
+    row = OPERATIONS[name]
+    for sample in range(len(row.samples)):
+        check_value(row, sample)
+        if row.order >= 1:
+            check_first(row, sample)
+        if row.order >= 2:
+            check_second(row, sample)
+    for dtype in row.dtypes:
+        check_narrow(row, dtype)
+    if row.order >= 1:
+        check_layouts(row)
+
+
+@pytest.mark.parametrize("name", [row.name for row in OPERATIONS.values() if row.complexes])
+def test_complex_arguments(name: str) -> None:
+    row = OPERATIONS[name]
+    for sample in range(min(2, len(row.samples))):
+        check_value(row, sample, "complex128")
+        if row.order >= 1:
+            check_first(row, sample, "complex128")
+        if row.order >= 2:
+            check_second(row, sample, "complex128")
+
+
+COMPILED = [row.name for row in OPERATIONS.values() if row.compiled and any(a.smooth for a in row.samples[0])]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled(name: str) -> None:
+    check_compiled(OPERATIONS[name])
