@@ -96,6 +96,12 @@ class SparseMatrixOf:
         """The entries, recorded for `jit`; the layout belongs to the recording."""
         fn = self._fn
         call = prepare(fn, args, kwargs, self._positions)
+        if any(node.dtype.kind == "c" for node in call.nodes):
+            message = (
+                f"{name_of(fn)}() is to be differentiated by a complex array, for which there is no sparse matrix. Pass "
+                "its real and imaginary part as two arguments, and differentiate by both."
+            )
+            raise DtypeError(message)
         with recording(call.nodes):
             output, aux = fn(*call.args, **call.kwargs), None
             if self._has_aux:
@@ -114,7 +120,11 @@ class SparseMatrixOf:
                 pattern = (pattern * pattern.T).tocsr()
                 pattern.sort_indices()
             shapes = [nodes[0].shape if len(nodes) == 1 else None for nodes in (outputs, call.nodes)]
-            found = symmetric_plan(pattern, shapes[1]) if self._symmetric else plan(pattern, *shapes)
+            if self._symmetric:
+                found = symmetric_plan(pattern, shapes[1])
+            else:
+                # A cotangent of complex numbers is no row of the matrix.
+                found = plan(pattern, *shapes, only_columns=any(node.dtype.kind == "c" for node in outputs))
             layout = _Layout(pattern, found)
             entries = _entries(layout, outputs, call.nodes, tangents, fn)
         return Tensor._of(entries), layout, aux
@@ -122,10 +132,10 @@ class SparseMatrixOf:
 
 def _gradient(fn: Callable[..., Any], outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     """The gradient of a scalar, like `wrt`."""
-    if len(outputs) != 1 or outputs[0].size != 1:
-        shapes = ", ".join(str(node.shape) for node in outputs)
+    if len(outputs) != 1 or outputs[0].size != 1 or outputs[0].dtype.kind == "c":
+        shapes = ", ".join(f"{node.dtype} of shape {node.shape}" for node in outputs)
         message = (
-            f"sparse_hessian needs a function that returns one number, but {name_of(fn)}() returned {shapes}. "
+            f"sparse_hessian needs a function that returns one real number, but {name_of(fn)}() returned {shapes}. "
             "Sum what it returns, or use sparse_jacobian of its gradient."
         )
         raise ShapeError(message)
@@ -190,7 +200,7 @@ def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: boo
     Parameters
     ----------
     fn : callable
-        Takes and returns floating-point arrays of any shape, or containers of them.
+        Takes floating-point arrays of any shape, or containers of them, and returns such, or complex ones.
     grad_position : int or tuple of int
         The arguments to differentiate.
     has_aux : bool
@@ -242,7 +252,7 @@ def sparse_hessian(fn: Callable[..., Any], grad_position: Any = 0) -> SparseMatr
     Parameters
     ----------
     fn : callable
-        Returns one number.
+        Returns one real number.
     grad_position : int or tuple of int
         The arguments to differentiate, twice.
 

@@ -60,7 +60,9 @@ class Plan:
 # ----- Any matrix -----
 
 
-def plan(pattern: Any, outputs: Shape | None = None, inputs: Shape | None = None) -> Plan:
+def plan(
+    pattern: Any, outputs: Shape | None = None, inputs: Shape | None = None, only_columns: bool = False
+) -> Plan:
     """The products for a matrix, by columns, by rows, or a few rows apart and the others by columns.
 
     `outputs` and `inputs` are the shapes of the arrays whose elements rows and columns are, if each is one array.
@@ -73,7 +75,9 @@ def plan(pattern: Any, outputs: Shape | None = None, inputs: Shape | None = None
         (int(by_row.max(initial=0)), np.zeros(rows, np.bool_)),
         (int(by_column.max(initial=0)), np.ones(rows, np.bool_)),
     ]
-    if dense.size:
+    if only_columns:
+        del candidates[1:]
+    elif dense.size:
         rest = np.delete(by_row, dense)
         candidates.append((dense.size + int(rest.max(initial=0)), np.isin(np.arange(rows), dense)))
     # A row with k entries needs k colors, so nothing is better than the bounds.
