@@ -274,7 +274,7 @@ def test_lists_that_hold_tensors():
     assert np.stack([t[0, 0], 1.0, 2]).dtype == np.float32
     assert as_node([[t[0, 0], 1], [2, t[1, 1]]]).dtype == np.float32
     assert as_node([t, np.zeros((3, 4))]).dtype == np.float64
-    with pytest.raises(ShapeError, match="one shape to be stacked"):
+    with pytest.raises(ShapeError, match="must have one shape"):
         as_node([t, t[0]])
 
 

@@ -61,9 +61,9 @@ def as_node(value: Any) -> Node:
         array = np.asarray(value)
     elif isinstance(value, list | tuple):
         if any_tensor(value):
-            from .joining import stack
+            from .construction import assembled
 
-            return as_node(stack(list(value)))
+            return assembled(value)
         array = np.array(value)
     else:
         array = values_of(value)
