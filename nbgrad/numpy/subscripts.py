@@ -1,7 +1,7 @@
 """Einstein sums: any number of operands, ellipses, repeated indices.
 
 In: subscripts and array-likes. Out: a Tensor. Called by users. Operands are contracted in pairs, in the order that
-`np.einsum_path` finds; each pair becomes a product of matrices, or multiply and sum where no matrix is in it. A label
+opt_einsum finds; each pair becomes a product of matrices, or multiply and sum where no matrix is in it. A label
 is a letter, or -1, -2, ... for the axes of an ellipsis, counted from its end.
 """
 
@@ -45,7 +45,7 @@ def _interleaved(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 def _letter(number: int) -> str:
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order of their numbers
     if not 0 <= number < len(letters):
         message = f"Labels of einsum are numbers from 0 to 51, but got {number}."
         raise ArgumentError(message)
@@ -177,13 +177,13 @@ def contract_pair(
     return product, batch + rows + columns
 
 
-def einsum_node(nodes: Sequence[Node], inputs: Sequence[Labels], output: Labels) -> Node:
+def einsum_node(nodes: Sequence[Node], inputs: Sequence[Labels], output: Labels, optimize: Any = True) -> Node:
     """The Einstein sum of nodes of one dtype."""
     extents = _extents(nodes, inputs)
     work: list[tuple[Node, Labels]] = []
     for node, labels in zip(nodes, inputs, strict=True):
         work.append(_take_diagonals(node, labels, extents))
-    for pair in _order(work, output):
+    for pair in _order(work, output, optimize):
         chosen = [work[k] for k in pair]
         work = [item for k, item in enumerate(work) if k not in pair]
         needed = set(output).union(*[labels for _, labels in work])
@@ -194,27 +194,62 @@ def einsum_node(nodes: Sequence[Node], inputs: Sequence[Labels], output: Labels)
     return _arranged(node, labels, output, [extents[label] for label in output])
 
 
-def _order(work: Sequence[tuple[Node, Labels]], output: Labels) -> list[tuple[int, ...]]:
+def _order(work: Sequence[tuple[Node, Labels]], output: Labels, optimize: Any) -> list[tuple[int, ...]]:
     """Which pairs to contract, as positions in the list that shrinks by one each time."""
     count = len(work)
-    if count < 3:
-        return [(0, 1)] * (count - 1)
-    # NumPy's search looks at shapes only; its operands here take no memory.
-    letters = {label: _letter(k) for k, label in enumerate(dict.fromkeys(v for _, labels in work for v in labels))}
-    text = ",".join("".join(letters[v] for v in labels) for _, labels in work)
-    text += "->" + "".join(letters[v] for v in output)
-    shapes = [np.broadcast_to(np.empty(()), node.shape) for node, _ in work]
-    path = np.einsum_path(text, *shapes, optimize="greedy")[0][1:]
     pairs: list[tuple[int, ...]] = []
-    for step in path:
+    for step in _path(work, output, optimize):
         group = sorted(step)
         left = count - len(group)
-        pairs.append((group[0], group[1]) if len(group) > 1 else ())
+        if len(group) > 1:
+            pairs.append((group[0], group[1]))
         # A step with more than two operands: the result of each pair is the last of the list.
         for done, position in enumerate(group[2:], start=2):
             pairs.append((position - done, count - done))
         count = left + 1
-    return [pair for pair in pairs if pair]
+    return [*pairs, *[(0, 1)] * (count - 1)]
+
+
+_STRATEGIES = {"greedy": "greedy", "optimal": "optimal", True: "auto", False: "auto", None: "auto"}
+
+
+def _path(work: Sequence[tuple[Node, Labels]], output: Labels, optimize: Any) -> Sequence[Sequence[int]]:
+    """The order of contractions: the user's, or what opt_einsum finds for three operands or more."""
+    strategy = optimize
+    if isinstance(optimize, list | tuple) and optimize:
+        if optimize[0] == "einsum_path":
+            return _checked_path(optimize[1:], len(work))
+        # A strategy with a limit of memory, as NumPy takes it; the limit is not needed for pairs.
+        strategy = optimize[0] if isinstance(optimize[0], str | bool) else "?"
+    if not isinstance(strategy, str | bool | None) or strategy not in _STRATEGIES:
+        message = (
+            f"einsum takes optimize=True, False, 'greedy', 'optimal' or a path of np.einsum_path, but got {optimize!r}."
+        )
+        raise ArgumentError(message)
+    if len(work) < 3:
+        return []
+    import opt_einsum
+
+    symbols = {label: opt_einsum.get_symbol(k) for k, label in enumerate(dict.fromkeys(v for _, t in work for v in t))}
+    text = ",".join("".join(symbols[v] for v in labels) for _, labels in work)
+    text += "->" + "".join(symbols[v] for v in output)
+    path, _ = opt_einsum.contract_path(
+        text, *[node.shape for node, _ in work], shapes=True, optimize=_STRATEGIES[strategy]
+    )
+    return [step for step in path if not isinstance(step, str)]
+
+
+def _checked_path(path: Sequence[Any], count: int) -> list[tuple[int, ...]]:
+    """A user's path, if its positions exist."""
+    steps: list[tuple[int, ...]] = []
+    for given in path:
+        step = tuple([integer(position, "a position of the path") for position in given])
+        if not step or len(set(step)) != len(step) or min(step) < 0 or max(step) >= count:
+            message = f"The step {given!r} of the path does not name some of the {count} operands that are left."
+            raise ArgumentError(message)
+        steps.append(step)
+        count += 1 - len(step)
+    return steps
 
 
 def einsum(
@@ -237,12 +272,20 @@ def einsum(
     *operands : array-like
     out : Tensor or ndarray, optional
     dtype : dtype, optional
-    order, casting, optimize
-        Accepted as in NumPy. Operands are always contracted in a good order.
+    order, casting
+        Accepted as in NumPy.
+    optimize : bool, {"greedy", "optimal"} or path
+        The order in which operands are contracted: a path as `np.einsum_path` gives it, or how to look for one. Without
+        it, three operands or more are contracted in a good order, too (opt_einsum's "auto").
 
     Returns
     -------
     Tensor
+
+    Examples
+    --------
+    >>> einsum("i,ij,j", [1.0, 2.0], np.eye(2), [3.0, 4.0]).tolist()
+    11.0
     """
     if not isinstance(subscripts, str):
         subscripts, values = _interleaved([subscripts, *operands])
@@ -253,7 +296,16 @@ def einsum(
         raise ArgumentError(message)
     nodes = promote([array_node(v) for v in values], None if dtype is None else real_dtype(dtype))
     inputs, output = parse(subscripts, nodes)
-    return deliver(einsum_node(nodes, inputs, output), out)
+    return deliver(einsum_node(nodes, inputs, output, optimize), out)
 
 
-NUMPY = {np.einsum: einsum}
+def einsum_path(*operands: Any, optimize: Any = "greedy", **options: Any) -> Any:
+    """The order of contractions that NumPy finds, and a description of it; the values of the operands do not matter."""
+
+    def stand_in(value: Any) -> Any:
+        return np.broadcast_to(np.empty((), value._node.dtype), value.shape) if isinstance(value, Tensor) else value
+
+    return np.einsum_path(*[stand_in(value) for value in operands], optimize=optimize, **options)
+
+
+NUMPY = {np.einsum: einsum, np.einsum_path: einsum_path}

@@ -34,6 +34,7 @@ from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
 from ..interop import computes_itself
 from ..runtime.evaluate import LONGEST_CHAIN, require
 from ..tensor import Tensor
+from .integer_ufuncs import INTEGER_UFUNC_RULES
 from .lifting import as_node, number, wrap
 from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes, number_like
 from .scipy_ufuncs import SCIPY_RULES
@@ -164,6 +165,7 @@ RULES: dict[str, Rule] = {
     "modf": _modf,
     "ldexp": _ldexp,
     "spacing": _spacing,
+    **INTEGER_UFUNC_RULES,
     **SCIPY_RULES,
 }
 """By the ufunc's `__name__`."""
