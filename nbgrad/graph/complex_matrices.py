@@ -1,8 +1,8 @@
 """Factorisations of complex matrices, and sorting of complex numbers.
 
-In: one of the primitives on matrices, or `argsort`, and complex nodes. Out: a call of the library function (`host`) that
-the interpreter uses for the primitive, with the derivative as a `custom` rule; for `argsort`, two real ones. Called
-through complex_numbers.py. Shapes are those of the primitives: (B, n, n) and (B, n, k).
+In: one of the primitives on matrices, or `argsort`, and complex nodes. Out: a call of the library function (`host`)
+that the interpreter uses for the primitive, with the derivative as a `custom` rule; for `argsort`, two real ones.
+Called through complex_numbers.py. Shapes are those of the primitives: (B, n, n) and (B, n, k).
 """
 
 from __future__ import annotations

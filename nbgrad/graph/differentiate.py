@@ -11,7 +11,7 @@ does not leak NaN.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .collection import RareCollection
 from .complex_numbers import add_cotangents
@@ -30,8 +30,8 @@ from .ir import PRIMITIVES, Node, Primitive, elementwise, literal_value, make, p
 from .pieces import Box, assembled, box_of
 from .primitives import cast
 
-ALIAS, BROADCAST, CAST, CUSTOM, GATHER, LITERAL, SELECT, SLICE = (
-    PRIMITIVES[name] for name in "alias broadcast cast custom gather literal select slice".split()
+ALIAS, BROADCAST, CAST, CUSTOM, GATHER, JOIN, LITERAL, SELECT, SLICE = (
+    PRIMITIVES[name] for name in "alias broadcast cast custom gather complex literal select slice".split()
 )
 INDEX_MAPS = frozenset(
     PRIMITIVES[name] for name in ("reshape", "transpose", "slice", "pad", "concatenate", "sum", "scatter_add")
@@ -171,6 +171,7 @@ class _Cotangents:
 
 def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
     """Reverse mode: the cotangents of `wrt`, given those of the outputs."""
+    assert all(node.primitive is not JOIN for node in wrt), "make an alias of complex nodes to differentiate by"
     with RareCollection():
         order = active_nodes(outputs, wrt)
         active = set(order)
@@ -195,6 +196,15 @@ def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequenc
             _send_back(node, g, active, wanted, total)
         found = {node: total.take(node) for node in wanted}
         return [found[node] for node in wrt]
+
+
+def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -> list[Node | None]:
+    """The cotangents of operands, given that of what a function makes of them: for rules that are such a function's.
+
+    The function gets nodes of its own, since complex operands may be no single nodes but joined of parts.
+    """
+    fresh = [make("alias", (node,)) for node in operands]
+    return vjp([function(*fresh)], [g], fresh)
 
 
 def _send_back(node: Node, g: Node, active: set[Node], wanted: set[Node], total: _Cotangents) -> None:
@@ -237,6 +247,7 @@ def _send_back(node: Node, g: Node, active: set[Node], wanted: set[Node], total:
 
 def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None]) -> list[Node | None]:
     """Forward mode: the tangents of the outputs, given those of `wrt`."""
+    assert all(node.primitive is not JOIN for node in wrt), "make an alias of complex nodes to differentiate by"
     wanted = set(wrt)
     tangent: dict[Node, Node] = {}
     for node, t in zip(wrt, tangents, strict=True):
