@@ -274,10 +274,8 @@ def test_errors():
     x = Tensor(X)
     with pytest.raises(ShapeError, match=r"\(3, 4\) and \(3, 4\).*test_linear_algebra.py"):
         x @ x
-    with pytest.raises(ArgumentError, match="powers of 0 or more"):
-        np.linalg.matrix_power(x[:, :3], -1)
     with pytest.raises(ArgumentError, match="'nuc'"):
-        np.linalg.norm(x, "nuc")
+        np.linalg.norm(x, "sup")
     with pytest.raises(ShapeError, match="label 'j'"):
         np.einsum("ij,jk", x, x)
     with pytest.raises(ArgumentError, match="name 2 operands"):

@@ -1,160 +1,176 @@
-"""Solving linear systems, inverses, determinants and Cholesky factors, of one matrix or a batch.
+"""Solving linear systems, inverses and Cholesky factors, of one matrix or a batch.
 
 In: array-likes. Out: Tensors. Called by users, by `np.linalg.solve(tensor, b)` and its like, and by `nbgrad.ops`. A
-matrix is factored once (`lu`), and its factors serve the solution, the determinant and both their derivatives: to them
-the factors are constants, and the rules below (`custom` nodes) say how a result depends on the matrix. Factorisations
-are computed in float32 or float64; float16 is converted and back, integers become floats as in quotients.
+matrix is factored once (`lu`), and its factors serve the solution, the determinant (determinants.py) and both their
+derivatives: to them the factors are constants, and the rules below (`custom` nodes) say how a result depends on the
+matrix. Factorisations are computed in single or double precision; float16 is converted and back, integers become floats
+as in quotients. Real matrices are factored by LAPACK inside of compiled programs, complex ones by SciPy (`host` nodes).
 
-A matrix that is exactly singular raises, as in NumPy; under `jit` every call checks it again. Determinants are
-differentiable whatever the rank.
+A matrix that is exactly singular raises, as in NumPy; under `jit` every call checks it again.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ShapeError
 from ..graph import primitives
-from ..graph.derivatives import choose
-from ..graph.differentiate import vjp
-from ..graph.ir import INT64, Node, Shape, broadcast, elementwise, extent, make, zeros
-from ..graph.primitives import cast, gather, iota, matmul, reduce, reshape, slice_axes, transpose, triangular_solve
-from ..runtime.evaluate import concrete, require
+from ..graph.complex_numbers import conjugate, is_complex
+from ..graph.derivatives import triangle
+from ..graph.host import HOST, HostFunction, host
+from ..graph.ir import INT64, Node, Shape, broadcast, elementwise, make
+from ..graph.primitives import cast, reshape
 from ..tensor import Tensor
 from .lifting import wrap
-from .operands import FLOAT16, FLOAT32, array_node, cut, filled, inexact, only, promote, truth
+from .matrices import (
+    MatrixError,
+    adjoint,
+    batched,
+    diagonal,
+    diagonal_matrices,
+    identity,
+    library,
+    only_read,
+    product,
+    real_part,
+    required,
+    rows_in_order,
+    square_matrices,
+    unbatched,
+    with_rule,
+)
+from .operands import array_node, cut, inexact, only, promote, truth
 from .shaping import common_shape
 
-FORMULA_EXTENT = 3
-"""Determinants of up to so many rows are written out; larger ones end with so many rows."""
+__all__ = ["MatrixError"]
+
+# ----- Factors of complex matrices, by SciPy -----
 
 
-class MatrixError(ArgumentError, np.linalg.LinAlgError):
-    """A matrix is singular, or not positive definite, where it must be."""
+def _each(out: np.ndarray, function: Any, *arrays: np.ndarray) -> np.ndarray:
+    """A function of matrices applied to each of a batch."""
+    lead = arrays[0].shape[:-2]
+    for position in np.ndindex(lead):
+        out[position] = function(*[array[position] for array in arrays])
+    return out
 
 
-class SlogdetResult(NamedTuple):
-    """What `slogdet` gives."""
+def _lu(a: np.ndarray) -> np.ndarray:
+    """What the primitive `lu` gives, for complex matrices."""
+    from scipy.linalg import get_lapack_funcs
 
-    sign: Tensor
-    logabsdet: Tensor
+    (getrf,) = get_lapack_funcs(("getrf",), (a,))
+    n = a.shape[-1]
 
+    def factor(matrix: np.ndarray) -> np.ndarray:
+        found, pivots, _ = getrf(matrix.T)
+        order = np.arange(1, n + 1)
+        for k, other in enumerate(pivots):
+            held = order[other]
+            order[other] = order[k]
+            order[k] = held if other == k else -held
+        inverse = np.empty(n)
+        inverse[np.abs(order) - 1] = np.arange(1, n + 1)
+        return np.concatenate([found.T, [order, inverse]])
 
-# ----- Words -----
-
-
-def _matrices(name: str, value: Any) -> Node:
-    """An array of square matrices, floating point."""
-    node = inexact(array_node(value))
-    if node.ndim < 2 or node.shape[-1] != node.shape[-2]:
-        message = f"{name} needs square matrices in the last two axes, but the shape is {node.shape}."
-        raise ShapeError(message)
-    return node
-
-
-def _batch(node: Node) -> Node:
-    """(B, n, k) of any number of leading axes, in a dtype that LAPACK has."""
-    wide = cast(node, FLOAT32) if node.dtype == FLOAT16 else node
-    return reshape(wide, (math.prod(node.shape[:-2]), *node.shape[-2:]))
+    return _each(np.empty((*a.shape[:-2], n + 2, n), a.dtype), factor, a) if n else np.empty((*a.shape[:-2], 2, 0))
 
 
-def _unbatch(result: Node, shape: Shape, like: Node) -> Node:
-    """A result with its leading axes and its dtype."""
-    return reshape(cast(result, like.dtype), shape)
+def _triangular_solve(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool, unit: bool) -> np.ndarray:
+    from scipy.linalg import get_blas_funcs
+
+    (trsm,) = get_blas_funcs(("trsm",), (a, b))
+    mode = 2 if adjoint else 0
+    return _each(np.empty_like(b), lambda m, r: trsm(1, m, r, lower=lower, trans_a=mode, diag=unit), a, b)
 
 
-def _mirrored(a: Node) -> Node:
-    """Each matrix transposed."""
-    return transpose(a, (0, 2, 1))
+def _cholesky(a: np.ndarray) -> np.ndarray:
+    from scipy.linalg import get_lapack_funcs
+
+    (potrf,) = get_lapack_funcs(("potrf",), (a,))
+
+    def factor(matrix: np.ndarray) -> np.ndarray:
+        found, failure = potrf(matrix, lower=True, clean=True)
+        return np.full_like(found, np.nan) if failure else found
+
+    return _each(np.empty_like(a), factor, a)
 
 
-def _diagonal(a: Node) -> Node:
-    """(B, n): the diagonals of (B, n, n), or of what `lu` gives."""
-    batch, rows, n = a.shape
-    return slice_axes(reshape(a, (batch, rows * n)), [(0, batch, 1), (0, n, n + 1)])
+library("lu", lambda shape, dtype: ((*shape[:-2], shape[-1] + 2, shape[-1]), dtype), _lu)
+library("cholesky", lambda shape, dtype: (shape, dtype), _cholesky)
+HOST["triangular solve"] = HostFunction(lambda inputs, params: (inputs[1].shape, inputs[1].dtype), _triangular_solve)
 
 
-def _identity(like: Node) -> Node:
-    """Unit matrices of the shape of others."""
-    n = like.shape[-1]
-    same = elementwise("equal", reshape(iota(n), (n, 1)), iota(n))
-    return broadcast(cast(same, like.dtype), like.shape)
+def lu_node(a: Node) -> Node:
+    """The factors of square matrices as the primitive `lu` gives them: constants to every derivative."""
+    return host("lu", (a,)) if is_complex(a) else primitives.lu(a)
 
 
-def _sign(order: Node) -> Node:
-    """(B,): the sign of a permutation as the primitives give it, which is the product of its entries' signs."""
-    return reduce("prod", elementwise("sign", order), (1,))
+def places(order: Node) -> Node:
+    """A permutation of `lu` as positions that count from 0."""
+    return cast(elementwise("absolute", real_part(order)), INT64) - 1
 
 
-def _places(order: Node) -> Node:
-    """Such a permutation as positions that count from 0."""
-    return cast(elementwise("absolute", order), INT64) - 1
+# ----- Triangular systems -----
 
 
-def _rows(x: Node, order: Node) -> Node:
-    """x[:, order], with an order of its own for each matrix of the batch: (B, n, k) and (B, m)."""
-    batch, n, k = x.shape
-    row = order + reshape(iota(batch) * extent(n, INT64), (batch, 1))
-    index = reshape(row, (*row.shape, 1)) * extent(k, INT64) + iota(k)
-    return gather(reshape(x, (x.size,)), index)
+def triangular_node(a: Node, b: Node, lower: bool, adjoint_system: bool = False, unit: bool = False) -> Node:
+    """The x of `a @ x = b`, or of `adjoint(a) @ x = b`, for one triangle of (B, n, n) and (B, n, k)."""
+    if not is_complex(a):
+        return primitives.triangular_solve(a, b, lower, adjoint_system, unit)
+    options = (lower, adjoint_system, unit)
+    return with_rule(host("triangular solve", (a, b), *options), _triangular_formula, a, b, static=options)
 
 
-def _required(factors: Node, condition: Node, message: str) -> None:
-    """Raise unless a condition on factors holds. They are computed here if nothing records, and not once more."""
-    if not factors.traced:
-        concrete(factors, "array")
-    require(condition, message, MatrixError)
+def _triangular_formula(
+    g: Node, x: Node, a: Node, b: Node, lower: bool, adjoint_system: bool, unit: bool
+) -> list[Node | None]:
+    w = triangular_node(a, g, lower, not adjoint_system, unit)
+    left, right = (x, w) if adjoint_system else (w, x)
+    return [-triangle(product(left, adjoint(right)), lower, strict=unit), w]
 
 
 # ----- Solving -----
 
 
-def solve_node(a: Node, b: Node, factors: Node, transposed: bool = False) -> Node:
-    """The x of `a @ x = b`, or of `a.T @ x = b`: `a` is (B, n, n) with its factors, `b` is (B, n, k)."""
+def solve_node(a: Node, b: Node, factors: Node, adjoint_system: bool = False) -> Node:
+    """The x of `a @ x = b`, or of `adjoint(a) @ x = b`: `a` is (B, n, n) with its factors, `b` is (B, n, k)."""
     value = make("stop_gradient", (b,))
     n = a.shape[-1]
-    packed, rows = cut(factors, 1, 0, n), [_places(reshape(cut(factors, 1, n + k, 1), b.shape[:2])) for k in (0, 1)]
-    order, inverse = rows
-    if transposed:
-        value = triangular_solve(packed, _rows(value, order), lower=False, transposed=True, unit=True)
-        value = triangular_solve(packed, value, lower=True, transposed=True)
+    packed = cut(factors, 1, 0, n)
+    order, inverse = (places(reshape(cut(factors, 1, n + k, 1), b.shape[:2])) for k in (0, 1))
+    if adjoint_system:
+        value = triangular_node(packed, rows_in_order(value, order), lower=False, adjoint_system=True, unit=True)
+        value = triangular_node(packed, value, lower=True, adjoint_system=True)
     else:
-        value = triangular_solve(packed, value, lower=True)
-        value = _rows(triangular_solve(packed, value, lower=False, unit=True), inverse)
-    return make("custom", (value, a, b, factors), (_SolveRule(transposed), 0))
+        value = triangular_node(packed, value, lower=True)
+        value = rows_in_order(triangular_node(packed, value, lower=False, unit=True), inverse)
+    return with_rule(value, _solve_formula, a, b, factors, static=(adjoint_system,))
 
 
-class _SolveRule:
-    """The derivative of x = inverse(a) @ b: the cotangent of b is w = inverse(a).T @ g, that of a is -w @ x.T."""
-
-    def __init__(self, transposed: bool) -> None:
-        self.transposed = transposed
-
-    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangents of matrix, right-hand side and factors."""
-        _, a, _, factors = node.inputs
-        w = solve_node(a, g, factors, not self.transposed)
-        left, right = (node, w) if self.transposed else (w, node)
-        return [-matmul(left, _mirrored(right)), w, None]
+def _solve_formula(g: Node, x: Node, a: Node, b: Node, factors: Node, adjoint_system: bool) -> list[Node | None]:
+    """For x = inverse(a) @ b, the cotangent of b is w = adjoint(inverse(a)) @ g, that of a is -w @ adjoint(x)."""
+    w = solve_node(a, g, factors, not adjoint_system)
+    left, right = (x, w) if adjoint_system else (w, x)
+    return [-product(left, adjoint(right)), w, None]
 
 
-def _regular_factors(name: str, a: Node) -> Node:
+def regular_factors(name: str, a: Node) -> Node:
     """The LU factors of matrices that must not be singular."""
-    factors = primitives.lu(a)
+    factors = lu_node(a)
     message = (
         f"{name} needs a regular matrix, but {'one of the matrices' if a.shape[0] > 1 else 'the matrix'} is singular: "
         "elimination met a pivot of exactly 0."
     )
-    _required(factors, truth(_diagonal(factors)), message)
+    required(factors, truth(diagonal(factors)), message)
     return factors
 
 
-def _right_hand_sides(name: str, a: Any, b: Any) -> tuple[Node, Node, Shape, Node]:
+def right_hand_sides(name: str, a: Any, b: Any) -> tuple[Node, Node, Shape, Node]:
     """Matrices (B, n, n), right-hand sides (B, n, k), the shape of the solution, and an example of its dtype."""
-    matrix, right = promote([_matrices(name, a), inexact(array_node(b))])
+    matrix, right = promote([square_matrices(name, a), inexact(array_node(b))])
     n = matrix.shape[-1]
     vector = right.ndim == 1
     given = right.shape
@@ -169,8 +185,8 @@ def _right_hand_sides(name: str, a: Any, b: Any) -> tuple[Node, Node, Shape, Nod
     columns = right.shape[-1]
     shape = (*lead, n) if vector else (*lead, n, columns)
     return (
-        _batch(broadcast(matrix, (*lead, n, n))),
-        _batch(broadcast(right, (*lead, n, columns))),
+        batched(broadcast(matrix, (*lead, n, n))),
+        batched(broadcast(right, (*lead, n, columns))),
         shape,
         matrix,
     )
@@ -203,8 +219,8 @@ def solve(a: Any, b: Any) -> Tensor:
     >>> x.tolist()
     [1.0, 2.0]
     """
-    matrix, right, shape, like = _right_hand_sides("solve", a, b)
-    return wrap(_unbatch(solve_node(matrix, right, _regular_factors("solve", matrix)), shape, like))
+    matrix, right, shape, like = right_hand_sides("solve", a, b)
+    return wrap(unbatched(solve_node(matrix, right, regular_factors("solve", matrix)), shape, like))
 
 
 def inv(a: Any) -> Tensor:
@@ -231,10 +247,10 @@ def inv(a: Any) -> Tensor:
     >>> np.linalg.inv(nb.Tensor(np.array([[2.0, 0.0], [0.0, 4.0]]))).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    node = _matrices("inv", a)
-    matrix = _batch(node)
-    result = solve_node(matrix, _identity(matrix), _regular_factors("inv", matrix))
-    return wrap(_unbatch(result, node.shape, node))
+    node = square_matrices("inv", a)
+    matrix = batched(node)
+    result = solve_node(matrix, identity(matrix), regular_factors("inv", matrix))
+    return wrap(unbatched(result, node.shape, node))
 
 
 inverse = inv
@@ -251,7 +267,7 @@ def solve_triangular(
         Only one triangle is read, and gets a gradient.
     b : array-like, shape (n,) or (..., n, k)
     trans : {0, 1, 2, "N", "T", "C"}
-        Whether to solve with the transposed matrix.
+        Whether to solve with the transposed matrix (1, "T"), or the transposed and conjugated one (2, "C").
     lower : bool
         Which triangle is read.
     unit_diagonal : bool
@@ -278,12 +294,33 @@ def solve_triangular(
     """
     del check_finite
     only("trans", trans, 0, 1, 2, "N", "T", "C")
-    matrix, right, shape, like = _right_hand_sides("solve_triangular", a, b)
+    matrix, right, shape, like = right_hand_sides("solve_triangular", a, b)
     if not unit_diagonal:
         message = "solve_triangular needs a regular matrix, but there is a 0 on its diagonal."
-        _required(matrix, truth(_diagonal(matrix)), message)
-    result = triangular_solve(matrix, right, bool(lower), trans not in (0, "N"), bool(unit_diagonal))
-    return wrap(_unbatch(result, shape, like))
+        required(matrix, truth(diagonal(matrix)), message)
+    transposed = trans in (1, "T") and is_complex(matrix)
+    right = conjugate(right) if transposed else right
+    result = triangular_node(matrix, right, bool(lower), trans not in (0, "N"), bool(unit_diagonal))
+    result = conjugate(result) if transposed else result
+    return wrap(unbatched(result, shape, like))
+
+
+def cholesky_node(a: Node) -> Node:
+    """The lower triangular factors of Hermitian matrices, whose lower triangle is read; NaN if there are none."""
+    return with_rule(host("cholesky", (a,)), _cholesky_formula, a) if is_complex(a) else primitives.cholesky(a)
+
+
+def _cholesky_formula(g: Node, factor: Node, a: Node) -> list[Node | None]:
+    """With P the lower triangle of adjoint(L) @ g, its diagonal halved: inverse(L)^H (P + P^H) / 2 inverse(L).
+
+    Source: Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
+    """
+    turned = product(adjoint(factor), g)
+    lower = triangle(turned, lower=True, strict=True)
+    both = 0.5 * (lower + adjoint(lower) + diagonal_matrices(cast(real_part(diagonal(turned)), a.dtype)))
+    half = triangular_node(factor, both, lower=True, adjoint_system=True)
+    whole = triangular_node(factor, adjoint(half), lower=True, adjoint_system=True)
+    return [only_read(whole, "L")]
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
@@ -292,10 +329,10 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
     Parameters
     ----------
     a : array-like, shape (..., n, n)
-        Symmetric and positive definite. Only the lower triangle is read (the upper one, if `upper`); so the gradient
-        of the other one is 0.
+        Symmetric or Hermitian, and positive definite. Only the lower triangle is read (the upper one, if `upper`); so
+        the gradient of the other one is 0.
     upper : bool
-        Whether to give the upper triangular factor, `L.T`, instead.
+        Whether to give the upper triangular factor, `L.T`, instead (its adjoint, if complex).
 
     Returns
     -------
@@ -314,181 +351,19 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
     >>> np.linalg.cholesky(nb.Tensor(np.array([[4.0, 2.0], [2.0, 5.0]]))).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    node = _matrices("cholesky", a)
-    matrix = _batch(node)
-    factor = primitives.cholesky(_mirrored(matrix) if upper else matrix)
+    node = square_matrices("cholesky", a)
+    matrix = batched(node)
+    factor = cholesky_node(adjoint(matrix) if upper else matrix)
     message = (
         f"cholesky needs positive definite matrices, but {'one' if matrix.shape[0] > 1 else 'this one'} is not "
         f"(only the {'upper' if upper else 'lower'} triangle is read)."
     )
-    _required(factor, elementwise("greater", _diagonal(factor), 0.0), message)
-    return wrap(_unbatch(_mirrored(factor) if upper else factor, node.shape, node))
-
-
-# ----- Determinants -----
-
-
-def _from_factors(factors: Node) -> Node:
-    """(B,): the determinants of what was factored."""
-    n = factors.shape[-1]
-    order = reshape(cut(factors, 1, n, 1), (factors.shape[0], n))
-    return reduce("prod", _diagonal(factors), (1,)) * _sign(order)
-
-
-class _LogarithmRule:
-    """The derivative of log |det a| is inverse(a).T; that of det a, if `factor`, is det a times that."""
-
-    def __init__(self, factor: bool) -> None:
-        self.factor = factor
-
-    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangents of matrix and factors."""
-        _, a, factors = node.inputs
-        g = g * node if self.factor else g
-        inverses = solve_node(a, _identity(a), factors, transposed=True)
-        return [reshape(g, (*g.shape, 1, 1)) * inverses, None]
-
-
-class _DeterminantRule:
-    """The derivative of a determinant of any rank."""
-
-    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangent of the matrix."""
-        a = node.inputs[1]
-        return vjp([_determinant_in_blocks(a)], [g], [a])
-
-
-def _written_out(a: Node) -> Node:
-    """(B,): the determinants of matrices of at most 3 rows."""
-    batch, n, _ = a.shape
-
-    def element(i: int, j: int) -> Node:
-        return reshape(slice_axes(a, [(0, batch, 1), (i, 1, 1), (j, 1, 1)]), (batch,))
-
-    def minor(j: int, k: int) -> Node:
-        return element(n - 2, j) * element(n - 1, k) - element(n - 2, k) * element(n - 1, j)
-
-    if n == 0:
-        return filled((batch,), 1.0, a.dtype)
-    if n == 1:
-        return element(0, 0)
-    if n == 2:
-        return minor(0, 1)
-    return element(0, 0) * minor(1, 2) - element(0, 1) * minor(0, 2) + element(0, 2) * minor(0, 1)
-
-
-def _determinant_in_blocks(a: Node) -> Node:
-    """The determinants of matrices of more than 3 rows, such that their derivatives are right whatever the rank.
-
-    With rows and columns in the order of complete pivoting, the leading block of n - 3 rows is regular unless the rank
-    is less than n - 3. Then the determinant is that of this block times that of its Schur complement, which is written
-    out: nothing is divided by what may vanish. Otherwise all minors of n - 3 rows or more are 0, and with them the
-    determinant and its derivatives up to the third.
-    """
-    batch, n, _ = a.shape
-    lead = n - FORMULA_EXTENT
-    both = primitives.complete_pivots(a)
-    rows, columns = (reshape(cut(both, 1, k, 1), (batch, n)) for k in (0, 1))
-    sorted_rows = _rows(a, _places(rows))
-    ordered = _mirrored(_rows(_mirrored(sorted_rows), _places(columns)))
-    top, bottom = cut(ordered, 1, 0, lead), cut(ordered, 1, lead, FORMULA_EXTENT)
-    block, right = cut(top, 2, 0, lead), cut(top, 2, lead, FORMULA_EXTENT)
-    left, corner = cut(bottom, 2, 0, lead), cut(bottom, 2, lead, FORMULA_EXTENT)
-    factors = primitives.lu(block)
-    regular = reduce("min", truth(_diagonal(factors)), (1,))
-    # Where the block is singular, the factors of a unit matrix keep what is thrown away finite.
-    usable = broadcast(reshape(regular, (batch, 1, 1)), factors.shape)
-    factors = elementwise("select", usable, factors, broadcast(_unit_factors(lead, a), factors.shape))
-    complement = corner - matmul(left, solve_node(block, right, factors))
-    leading = make("custom", (_from_factors(factors), block, factors), (_LogarithmRule(factor=True), 0))
-    product = leading * _written_out(complement) * cast(_sign(rows) * _sign(columns), a.dtype)
-    return choose(regular, product, 0.0, product)
-
-
-def _unit_factors(n: int, like: Node) -> Node:
-    """What `lu` gives for a unit matrix."""
-    unit = _identity(zeros((1, n, n), like.dtype))
-    order = reshape(cast(iota(n) + 1, like.dtype), (1, 1, n))
-    return primitives.concatenate([unit, order, order], 1)
-
-
-def det(a: Any) -> Tensor:
-    """Determinants of matrices; their derivatives (the cofactors) are right for singular matrices too.
-
-    Parameters
-    ----------
-    a : array-like, shape (..., n, n)
-
-    Returns
-    -------
-    Tensor, shape (...)
-
-    Raises
-    ------
-    ShapeError
-        If there are no square matrices.
-
-    Notes
-    -----
-    Third derivatives, and all lower ones, are right whatever the rank; higher ones where the rank is at least n - 3.
-
-    Examples
-    --------
-    >>> import numpy as np, nbgrad as nb
-    >>> nb.grad(np.linalg.det)(np.array([[1.0, 2.0], [2.0, 4.0]]))
-    array([[ 4., -2.],
-           [-2.,  1.]])
-    """
-    node = _matrices("det", a)
-    matrix = _batch(node)
-    if matrix.shape[-1] <= FORMULA_EXTENT:
-        result = _written_out(matrix)
-    else:
-        result = make("custom", (_from_factors(primitives.lu(matrix)), matrix), (_DeterminantRule(), 0))
-    return wrap(_unbatch(result, node.shape[:-2], node))
-
-
-def slogdet(a: Any) -> SlogdetResult:
-    """Sign and logarithm of the absolute value of determinants, which neither overflow nor vanish.
-
-    Parameters
-    ----------
-    a : array-like, shape (..., n, n)
-
-    Returns
-    -------
-    sign, logabsdet : Tensors, shape (...)
-        0 and -inf for a singular matrix, where the derivative does not exist (use `det`).
-
-    Raises
-    ------
-    ShapeError
-        If there are no square matrices.
-
-    Examples
-    --------
-    >>> import numpy as np, nbgrad as nb
-    >>> sign, logabsdet = np.linalg.slogdet(nb.Tensor(np.array([[-2.0, 0.0], [0.0, 3.0]])))
-    >>> float(sign), float(np.exp(logabsdet))
-    (-1.0, 6.0)
-    """
-    node = _matrices("slogdet", a)
-    matrix = _batch(node)
-    factors = primitives.lu(matrix)
-    diagonal = _diagonal(factors)
-    n = matrix.shape[-1]
-    order = reshape(cut(factors, 1, n, 1), (matrix.shape[0], n))
-    sign = _sign(order) * _sign(diagonal)
-    value = reduce("sum", elementwise("log", elementwise("absolute", diagonal)), (1,))
-    logarithm = make("custom", (value, matrix, factors), (_LogarithmRule(factor=False), 0))
-    lead = node.shape[:-2]
-    return SlogdetResult(wrap(_unbatch(sign, lead, node)), wrap(_unbatch(logarithm, lead, node)))
+    required(factor, elementwise("greater", real_part(diagonal(factor)), 0.0), message)
+    return wrap(unbatched(adjoint(factor) if upper else factor, node.shape, node))
 
 
 NUMPY = {
     np.linalg.solve: solve,
     np.linalg.inv: inv,
     np.linalg.cholesky: cholesky,
-    np.linalg.det: det,
-    np.linalg.slogdet: slogdet,
 }

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..graph import primitives
 from ..graph.complex_numbers import conjugate
-from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise
+from ..graph.ir import BOOL, Node, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
 from ..tensor import Tensor
 from .creation import diagonal_node, eye
@@ -25,21 +25,16 @@ from .operands import (
     FLOAT16,
     FLOAT32,
     array_node,
-    axes_of,
     axis_of,
     cut,
     deliver,
     filled,
     from_last,
-    inexact,
     integer,
     integers,
-    keep,
     promote,
     real_dtype,
-    safe_sqrt,
     to_last,
-    truth,
 )
 from .reductions import reduce_ufunc
 from .shaping import common_shape, swap

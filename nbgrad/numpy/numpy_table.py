@@ -35,6 +35,8 @@ MODULES = [
     "eigenvalues",
     "singular_values",
     "orthogonal",
+    "norms",
+    "least_squares",
     "subscripts",
     "sorting",
     "sets",

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DtypeError
 from ..graph.ir import Node, elementwise
 from ..graph.primitives import cast
 from ..numpy.lifting import as_node, wrap
-from ..numpy.linear_algebra import vector_norm
+from ..numpy.norms import vector_norm
 from ..numpy.operands import demand, inexact
 from ..tensor import Tensor
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..graph.ir import broadcast
 from ..graph.primitives import cast
-from ..numpy import factorisations
+from ..numpy import determinants, factorisations
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import inexact
 from ..numpy.shaping import swap
@@ -54,13 +54,13 @@ def det(input: Any) -> Tensor:
     >>> float(nb.ops.det(nb.Tensor([[2.0, 1.0], [0.0, 4.0]])))
     8.0
     """
-    return factorisations.det(input)
+    return determinants.det(input)
 
 
 @spelled
 def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     """Signs of determinants and logarithms of their absolute values."""
-    return factorisations.slogdet(input)
+    return determinants.slogdet(input)
 
 
 matrix_determinant, log_matrix_determinant = det, slogdet

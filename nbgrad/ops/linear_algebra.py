@@ -14,6 +14,7 @@ from ..graph.primitives import reshape
 from ..numpy import linear_algebra
 from ..numpy.creation import zeros_like
 from ..numpy.lifting import as_node, wrap
+from ..numpy.norms import vector_norm
 from ..numpy.operands import array_node, axis_of
 from ..numpy.reductions import reduce_ufunc
 from ..numpy.subscripts import einsum as numpy_einsum
@@ -250,4 +251,4 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     rows = reshape(a, (*a.shape[:-1], 1, a.shape[-1]))
     columns = reshape(b, (*b.shape[:-2], 1, *b.shape[-2:]))
     difference = Tensor._of(rows) - Tensor._of(columns)
-    return linear_algebra.vector_norm(difference, axis=-1, ord=p)
+    return vector_norm(difference, axis=-1, ord=p)

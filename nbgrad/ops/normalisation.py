@@ -15,7 +15,7 @@ from ..errors import ArgumentError, ShapeError
 from ..graph.ir import Node, elementwise
 from ..graph.primitives import cast, reduce, reshape, unfold
 from ..numpy.lifting import as_node, wrap
-from ..numpy.linear_algebra import vector_norm
+from ..numpy.norms import vector_norm
 from ..numpy.operands import FLOAT16, FLOAT32, axis_of, inexact, integer, integers, keep, scalar
 from ..tensor import Tensor
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import ArgumentError, ShapeError
 from ..graph.ir import INT64, Node, broadcast, elementwise, extent, literal
 from ..graph.primitives import accumulate, cast, reduce, reshape
-from ..numpy import cumulative, linear_algebra, special, statistics
+from ..numpy import cumulative, norms, special, statistics
 from ..numpy import reductions as numpy_reductions
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import (
@@ -412,20 +412,20 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     """
     values = _in_dtype(A, dtype)
     if ord is None:
-        return linear_algebra.vector_norm(values, axis=_axes(dim), keepdims=keepdim)
-    return linear_algebra.norm(values, ord, _axes(dim), keepdim)
+        return norms.vector_norm(values, axis=_axes(dim), keepdims=keepdim)
+    return norms.norm(values, ord, _axes(dim), keepdim)
 
 
 @spelled
 def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Norm of the elements over axes, as of one vector; its derivative where the norm is 0 is 0."""
-    return linear_algebra.vector_norm(_in_dtype(x, dtype), axis=_axes(axis), keepdims=keepdims, ord=ord)
+    return norms.vector_norm(_in_dtype(x, dtype), axis=_axes(axis), keepdims=keepdims, ord=ord)
 
 
 @spelled
 def matrix_norm(A: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Norm of the matrices in two axes: "fro", 1, -1, inf or -inf."""
-    return linear_algebra.norm(_in_dtype(A, dtype), ord, axis, keepdims)
+    return norms.norm(_in_dtype(A, dtype), ord, axis, keepdims)
 
 
 def _in_dtype(values: Any, dtype: Any) -> Any:
