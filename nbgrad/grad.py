@@ -192,8 +192,8 @@ def grad(
     Notes
     -----
     Differs from `torch.autograd.grad`: takes a function, not an output. Differs from `jax.grad`: outputs need not be
-    scalars, and the gradient with respect to a complex z = x + iy is dL/dx + i dL/dy, as in PyTorch, TensorFlow and
-    MindSpore, of which JAX's is the conjugate.
+    scalars, and the gradient with respect to a complex z = x + iy is dL/dx + i dL/dy, as in PyTorch and TensorFlow,
+    of which JAX's is the conjugate.
 
     Examples
     --------

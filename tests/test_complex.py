@@ -336,3 +336,24 @@ def test_a_complex_gradient_compiles_once_for_equal_graphs() -> None:
     before = dict(nb.counters)
     g(W)
     assert dict(nb.counters) == before
+
+
+def test_functions_with_mindspores_names() -> None:
+    ops = nb.ops
+    x, y = np.array([1.0, -2.0]), np.array([0.5, 3.0])
+    z = x + 1j * y
+    np.testing.assert_array_equal(ops.complex(x, y).asnumpy(), z)
+    np.testing.assert_array_equal(ops.Complex()(x, y).asnumpy(), z)
+    np.testing.assert_allclose(ops.polar(np.abs(z), np.angle(z)).asnumpy(), z, rtol=1e-15)
+    np.testing.assert_array_equal(ops.view_as_real(z).asnumpy(), np.stack([x, y], axis=-1))
+    np.testing.assert_array_equal(ops.view_as_complex(np.stack([x, y], axis=-1)).asnumpy(), z)
+    np.testing.assert_array_equal(ops.Real()(z).asnumpy(), x)
+    np.testing.assert_array_equal(ops.imag(input=z).asnumpy(), y)
+    np.testing.assert_array_equal(ops.Conj()(z).asnumpy(), z.conj())
+    np.testing.assert_allclose(ops.ComplexAbs()(z).asnumpy(), np.abs(z))
+    assert ops.is_complex(z) and not ops.is_complex(x)
+    assert ops.isreal(np.array([1 + 0j, 1j])).tolist() == [True, False]
+    nb.check_grads(lambda r, t: ops.polar(r, t) if isinstance(r, Tensor) else r * np.exp(1j * t), (x, y), order=2)
+    for wrong in (lambda: ops.complex(z, y), lambda: ops.view_as_real(x), lambda: ops.view_as_complex(x[:1])):
+        with pytest.raises(DtypeError):
+            wrong()

@@ -6,7 +6,7 @@ simplification, fusion and machine code know nothing of complex numbers. The onl
 those that are not looked into: leaves, `alias`, `custom` and `host` nodes. Their parts are `real` and `imag` nodes.
 
 The cotangent of a complex z = x + i y is g = dL/dx + i dL/dy. Then a step against g goes downhill; the vjp of a
-holomorphic f multiplies by the conjugate of f'. PyTorch, TensorFlow and MindSpore have the same convention; JAX's
+holomorphic f multiplies by the conjugate of f'. PyTorch and TensorFlow have the same convention; JAX's
 gradients are the conjugates. Wirtinger's dL/dz is conj(g) / 2, and dL/d(conj z) is g / 2.
 
 A part that is zero by construction (a real number among complex ones has such an imaginary part) is not multiplied, so

@@ -71,6 +71,9 @@ NAMES: dict[str, str] = {
         "det matrix_determinant slogdet log_matrix_determinant inverse cholesky cholesky_solve cholesky_inverse "
         "matrix_solve"
     ),
+    "complex_numbers": (
+        "real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"
+    ),
     "parameters": "assign assign_add assign_sub",
     "clipping": "clip_by_norm",
     "primitives": (
@@ -85,7 +88,7 @@ NAMES: dict[str, str] = {
         "L2Loss L2Normalize Identity Softmax LogSoftmax GeLU Elu HShrink SoftShrink Dropout ReduceSum ReduceMean "
         "ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny Argmax Argmin ArgMaxWithValue ArgMinWithValue CumSum "
         "CumProd Flatten Squeeze BroadcastTo Concat Stack Unstack Split ReverseV2 Meshgrid Tril Triu Pad Gather "
-        "OneHot StridedSlice Sort TopK Range"
+        "OneHot StridedSlice Sort TopK Range Complex Real Imag Conj Angle ComplexAbs Polar"
     ),
 }
 """What is here: module -> names."""

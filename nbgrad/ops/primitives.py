@@ -197,6 +197,7 @@ _PLAIN = """
     TensorScatterAdd:tensor_scatter_add TensorScatterSub:tensor_scatter_sub Slice:slice Unique:unique
     Zeros:zeros Ones:ones ZerosLike:zeros_like OnesLike:ones_like Fill:fill Eye:eye LinSpace:linspace Trace:trace
     Assign:assign AssignAdd:assign_add AssignSub:assign_sub
+    Complex:complex Real:real Imag:imag Conj:conj Angle:angle ComplexAbs:complex_abs Polar:polar
 """
 """Class forms without options, as Class:function."""
 
