@@ -6,9 +6,9 @@ read both.
 
 An eigenvector may be multiplied by any number of absolute value 1, and vectors of equal eigenvalues may be mixed.
 Vectors are differentiated as LAPACK scales them: of norm 1, and where they are complex, with one component real (the
-first one of `eigh`, the last one if it reads the upper triangle, the largest one of `eig`). For equal eigenvalues no derivative of the
-vectors exists: what does not depend on their choice within the space that they span is differentiated right, as are
-functions of the eigenvalues alone that treat equal ones alike (their sum, the trace norm).
+first one of `eigh`, the last one if it reads the upper triangle, the largest one of `eig`). For equal eigenvalues no
+derivative of the vectors exists: what does not depend on their choice within the space that they span is differentiated
+right, as are functions of the eigenvalues alone that treat equal ones alike (their sum, the trace norm).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class EigResult(NamedTuple):
 # ----- The library functions -----
 
 
-def _eigh(a: np.ndarray, triangle: str) -> np.ndarray:
+def _eigh(a: np.ndarray, triangle: Any) -> np.ndarray:
     return packed(*np.linalg.eigh(a, triangle), axes=(1, 2))
 
 

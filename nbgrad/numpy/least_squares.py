@@ -175,7 +175,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
 
 
 def tensorinv(a: Any, ind: int = 2) -> Tensor:
-    """The inverse of `a` as a linear map from its last axes to its first `ind` ones: shape a.shape[ind:] + a.shape[:ind]."""
+    """The inverse of `a` as a linear map from its last axes to its first `ind` ones, which come last in the result."""
     node, count = inexact(array_node(a)), integer(ind, "ind")
     if count <= 0:
         message = f"tensorinv needs ind to be positive, but got {ind!r}."

@@ -59,7 +59,7 @@ def _expm(a: np.ndarray) -> np.ndarray:
     return expm(a) if a.size else a
 
 
-def _in_same_numbers(name: str, found: np.ndarray, a: np.ndarray) -> np.ndarray:
+def _in_same_numbers(name: str, found: Any, a: np.ndarray) -> np.ndarray:
     if np.iscomplexobj(found) and not np.iscomplexobj(a):
         message = (
             f"A real matrix whose {name} is complex was given to {name}m. Convert it first, "
@@ -84,7 +84,10 @@ def _sqrtm(a: np.ndarray) -> np.ndarray:
 def _expm_frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
     from scipy.linalg import expm_frechet
 
-    return _of_each(lambda x, e: expm_frechet(x, e, compute_expm=False), a, direction)
+    def one(x: np.ndarray, e: np.ndarray) -> Any:
+        return expm_frechet(x, e, compute_expm=False)
+
+    return _of_each(one, a, direction)
 
 
 def _logm_frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -98,7 +101,7 @@ def _logm_frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
         scale = float(np.linalg.norm(x)) / size
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            whole = logm(np.block([[x, scale * e], [np.zeros_like(x), x]]))
+            whole: Any = logm(np.block([[x, scale * e], [np.zeros_like(x), x]]))
         return _in_same_numbers("log", whole[:n, n:], x) / scale
 
     return _of_each(one, a, direction)

@@ -97,7 +97,7 @@ def _rest_formula(g: Node, rest: Node, q: Node) -> list[Node | None]:
 
 def qr_nodes(a: Node, complete: bool = False) -> tuple[Node, Node]:
     """Q (B, m, k) and R (B, k, n) of (B, m, n), with k = min(m, n), or k = m if `complete`."""
-    batch, m, n = a.shape
+    _, m, n = a.shape
     if m < n:
         q, r = qr_nodes(first_columns(a, m))
         return q, concatenate([r, product(adjoint(q), last_columns(a, n - m))], 2)

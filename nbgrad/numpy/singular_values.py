@@ -178,7 +178,7 @@ _RULE = JointRule(_formula, 3)
 
 def svd_nodes(a: Node, full: bool = False) -> tuple[Node, Node, Node]:
     """U (B, m, k), S (B, k) and V^H (B, k, n) of (B, m, n); square U and V^H if `full`."""
-    u, s, vh = unpacked(computed(host("svd", (a,), full)), _shapes(*a.shape[1:], full))
+    u, s, vh = unpacked(computed(host("svd", (a,), full)), _shapes(a.shape[1], a.shape[2], full))
     found = _RULE.results((u, real_part(s), vh), (a,))
     return found[0], found[1], found[2]
 

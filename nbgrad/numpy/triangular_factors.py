@@ -1,7 +1,8 @@
-"""Triangular factors as SciPy gives them: `lu`, `lu_factor`, `lu_solve`, `cho_factor`, `cho_solve`, of many matrices.
+"""Triangular factors as SciPy gives them: `lu`, `lu_factor`, `lu_solve`, `cho_factor`, `cho_solve`.
 
-In: array-likes. Out: Tensors. Called by users, as `nb.ops.lu` and its like with `scipy.linalg`'s arguments. The order of
-the rows is a constant to every derivative; the factors have derivatives where no pivot is 0.
+In: array-likes of one matrix or a batch. Out: Tensors. Called by users, as `nb.ops.lu` and its like with the arguments
+of `scipy.linalg`. The order of the rows is a constant to every derivative; the factors have derivatives where no pivot
+is 0.
 """
 
 from __future__ import annotations
@@ -268,7 +269,7 @@ def _inverse_order(order: Node) -> Node:
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Tensor, bool]:
-    """The Cholesky factor of `a`, upper unless `lower`, and which it is, for `cho_solve`; zeros in the other triangle."""
+    """The Cholesky factor of `a`, upper unless `lower`, and which it is, for `cho_solve`; 0 in the other triangle."""
     del overwrite_a, check_finite
     return cholesky(a, upper=not lower), bool(lower)
 
