@@ -12,20 +12,34 @@ import sys
 _ARRAYS = frozenset(["numpy", "optree", "pandas", "xarray", "torch", "jax"])
 """Libraries of arrays, which call nbgrad on behalf of the user."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = tuple([f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages")])
+
+
+def _is_installed(filename: str) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return filename.startswith(_STANDARD) or any(folder in filename for folder in _INSTALLED)
 
 
 def user_location() -> str:
-    """The innermost frame that is in no library of arrays, as " (at file.py:12)"; empty if there is none."""
+    """The innermost frame that is in no library of arrays, as " (at file.py:12)"; empty if there is none.
+
+    If that is in another installed package, the line that called the package is named first.
+    """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    inner = ""
     while frame is not None:
         filename = frame.f_code.co_filename
         module = frame.f_globals.get("__name__", "")
         library = module.partition(".")[0] in _ARRAYS
         inside = filename.startswith(_PACKAGE) or library or filename[:1] == "<"
-        if not inside:
-            return f" (at {filename}:{frame.f_lineno})"
+        if not inside and _is_installed(filename):
+            inner = inner or f"{filename}:{frame.f_lineno}"
+        elif not inside:
+            through = f", through {inner}" if inner else ""
+            return f" (at {filename}:{frame.f_lineno}{through})"
         frame = frame.f_back
-    return ""
+    return f" (at {inner})" if inner else ""
 
 
 class NbgradError(Exception):

@@ -62,8 +62,9 @@ class Exports:
         try:
             self._leaving(
                 "become, or be stored into, a plain ndarray",
-                "Build the array with np.stack, np.concatenate or np.where; or make the target a Tensor "
-                "(np.zeros_like(x), nb.numpy.zeros(shape) or nb.Tensor(out)); or use nb.stop_gradient(x) first.",
+                "NumPy asks no Tensor when it makes an array or writes into one: use `import nbgrad.numpy as np`, or "
+                "run the function by nb.differentiable_source(f), where both keep the gradient; or build the array "
+                "with np.stack, np.concatenate or np.where; or use nb.stop_gradient(x) first.",
             )
         except TracedValueError:
             if not called_by_pandas():

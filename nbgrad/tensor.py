@@ -234,9 +234,9 @@ class Tensor(Exports):
 
     def _number(self, how: str) -> Any:
         instead = (
-            "Keep it a Tensor: np.sin(x) instead of math.sin(x), np.stack of the elements or a Tensor to write to "
-            "(np.zeros_like(x), nb.numpy.zeros(shape)) instead of an ndarray. Or say that it is a constant, by "
-            "x.asnumpy() or nb.stop_gradient(x)."
+            "Keep it a Tensor: np.sin(x) instead of math.sin(x), and `import nbgrad.numpy as np` for arrays that it is "
+            "written to; or run the function by nb.differentiable_source(f), where float, math and arrays keep "
+            "gradients. Or say that it is a constant, by x.asnumpy() or nb.stop_gradient(x)."
         )
         self._leaving(how, instead)
         return self._one("int" if self.dtype.kind in "iub" else "float")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import NbgradError
 from .collection import RareCollection
-from .ir import Node, next_serial, topological
+from .ir import Node, next_serial
 
 
 class Trace:
@@ -171,11 +171,21 @@ def depends_on_recording(node: Node) -> bool:
 
 
 def is_being_recorded(node: Node) -> bool:
-    """Whether a recording works with a value, other than a Parameter's that nothing differentiates now."""
+    """Whether a recording works with a value, other than a Parameter's that nothing differentiates now, or one of
+    which `stop_gradient` says that it is a constant."""
     if not node.traced or current_trace() is None:
         return False
-    origins = [n for n in topological([node]) if n.traced and not any(source.traced for source in n.inputs)]
-    return any(n.owner is None or depends_on_recording(n) for n in origins)
+    waiting = [node]
+    found: set[Node] = set(waiting)
+    for one in waiting:
+        if one.name == "stop_gradient":
+            continue
+        sources = [source for source in one.inputs if source.traced]
+        if not sources and (one.owner is None or depends_on_recording(one)):
+            return True
+        waiting += [source for source in sources if source not in found]
+        found.update(sources)
+    return False
 
 
 class recording:  # noqa: N801 - used like a function
