@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -357,3 +358,34 @@ def test_functions_with_mindspores_names() -> None:
     for wrong in (lambda: ops.complex(z, y), lambda: ops.view_as_real(x), lambda: ops.view_as_complex(x[:1])):
         with pytest.raises(DtypeError):
             wrong()
+
+
+ACCURATE = {
+    "exp": "exp", "expm1": "expm1", "log": "log", "log10": "log10", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
+    "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "log1p": "log1p",
+}  # fmt: skip
+"""NumPy's name and mpmath's."""
+
+
+@pytest.mark.parametrize("name", ACCURATE)
+def test_accuracy_in_the_plane(name: str) -> None:
+    """Within 2.5 units of rounding of the absolute value, also near branch points and axes."""
+    rng = np.random.default_rng(7)
+    around = np.exp(rng.uniform(-20, 0, 40) + 1j * rng.uniform(-np.pi, np.pi, 40))
+    far = np.exp(rng.uniform(0, 3, 40) + 1j * rng.uniform(-np.pi, np.pi, 40))
+    axis = rng.normal(size=40) + 1j * np.exp(rng.uniform(-30, -2, 40)) * rng.choice([-1, 1], 40)
+    z = np.concatenate([around, 1 + around, -1 - around, 1j + 1j * around, far, axis, 1j * axis])
+    found = nb.jit(getattr(np, name))(z)
+    with mpmath.workdps(40):
+        for value, point in zip(found.tolist(), z.tolist(), strict=True):
+            exact = getattr(mpmath, ACCURATE[name])(mpmath.mpc(point))
+            assert abs(value - exact) <= 2.5 * 2.0**-52 * abs(exact), (point, value, exact)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_no_overflow_on_the_way(dtype: Any) -> None:
+    largest = float(np.finfo(dtype).max)
+    z = (np.array([1 + 1j, -1 + 1j, -1 - 0.5j, 0.3 - 1j]) * largest).astype(dtype)
+    for f in (np.sqrt, np.log):
+        np.testing.assert_allclose(nb.jit(f)(z), f(z), rtol=4 * np.finfo(dtype).eps)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from .complex_numbers import (
     EXPANSIONS,
     Expansion,
@@ -99,7 +101,13 @@ def _log_size(x: Node, y: Node) -> Node:
     large, small = f("maximum", f("absolute", x), f("absolute", y)), f("minimum", f("absolute", x), f("absolute", y))
     near = f("logical_and", f("greater", large, 0.5), f("less", large, 2.0))
     close = f("log1p", (large - 1.0) * (large + 1.0) + small * small) * 0.5
-    return choose(near, close, f("log", f("hypot", x, y)), x)
+    factor = choose(_is_huge(large), 0.25, 1.0, x)
+    return choose(near, close, f("log", f("hypot", x * factor, y * factor)) - f("log", factor), x)
+
+
+def _is_huge(size: Node) -> Node:
+    """Whether the absolute value of a number with a part of this size might overflow."""
+    return f("greater", size, float(np.finfo(size.dtype).max) / 4)
 
 
 def _log(z: Node) -> Node:
@@ -124,7 +132,9 @@ def _log1p(z: Node) -> Node:
 
 
 def _sqrt(z: Node) -> Node:
-    x, y = parts(z)
+    given, height = parts(z)
+    huge = _is_huge(f("maximum", f("absolute", given), f("absolute", height)))
+    x, y = (choose(huge, part * 0.0625, part, part) for part in (given, height))
     size = f("absolute", x)
     root = f("sqrt", size * 0.5 + f("hypot", x, y) * 0.5)
     origin = f("equal", root, 0)
@@ -133,7 +143,8 @@ def _sqrt(z: Node) -> Node:
     endless = f("isinf", y)
     re = choose(endless, math.inf, choose(left, other, root, x), x)
     im = choose(endless, y, f("copysign", choose(left, root, other, x), y), x)
-    return pair(choose(origin, 0.0, re, x), choose(origin, y, im, x))
+    factor = choose(huge, 4.0, 1.0, x)
+    return pair(choose(origin, 0.0, re, x) * factor, choose(origin, y, im, x) * factor)
 
 
 def _sin(z: Node) -> Node:
