@@ -6,8 +6,9 @@ and the others work on Tensors; gamma_functions.py calls `apply` for functions o
 exists. The formulas are those of the NIST Digital Library of Mathematical Functions (dlmf.nist.gov), by the numbers in
 brackets.
 
-By some operands (the order of a Bessel function, the parameters of a hypergeometric function) no derivative is known in
-closed form: it is NaN.
+The functions are holomorphic where they take complex operands, so that the same formulas serve those. By some operands
+(the order of a Bessel function, the parameters of a hypergeometric function) no derivative is known in closed form: it
+is NaN.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.complex_numbers import conjugate, is_complex
 from ..graph.derivatives import choose
 from ..graph.host import HOST, HostFunction, host
-from ..graph.ir import Node, broadcast, elementwise, joint_shape, literal, make
+from ..graph.ir import PART_OF, Node, broadcast, elementwise, joint_shape, literal, make
 from ..graph.primitives import cast
 
 Partial = Callable[..., Node | None]
@@ -29,6 +31,8 @@ Partial = Callable[..., Node | None]
 
 LAST_TERM = 60
 """How many terms more than the largest one a power series has."""
+FAR = 15.0
+"""The real part from which on twelve terms of an asymptotic series are exact to rounding."""
 
 
 def _run(name: str, output: int | None) -> Callable[..., np.ndarray]:
@@ -62,7 +66,7 @@ def _last_dtype(inputs: Sequence[Node], params: Any) -> tuple[tuple[int, ...], n
 
 
 class _Rule:
-    """Each operand's cotangent is its partial derivative times the result's."""
+    """Each operand's cotangent is the conjugate of its partial derivative, times the result's."""
 
     def __init__(self, partials: Sequence[Partial]) -> None:
         self.partials = partials
@@ -74,7 +78,7 @@ class _Rule:
             slope(node, *operands) if operand.dtype.kind in "fc" else None
             for slope, operand in zip(self.partials, operands, strict=True)
         ]
-        return [None if slope is None else elementwise("multiply", g, slope) for slope in found]
+        return [None if slope is None else elementwise("multiply", g, conjugate(slope)) for slope in found]
 
 
 # ----- Formula words -----
@@ -93,17 +97,52 @@ def _call(name: str) -> Callable[..., Node]:
     return partial(elementwise, name)
 
 
-exp, log, log1p, sin, cos, sinh, cosh, absolute, sign, digamma, gammaln, erf, power, isinf = map(
-    _call, "exp log log1p sin cos sinh cosh absolute sign digamma gammaln erf power isinf".split()
+exp, log, log1p, sin, cos, sinh, cosh, sign, gammaln, power = map(
+    _call, "exp log log1p sin cos sinh cosh sign gammaln power".split()
 )
 
 
 def _number(value: float, like: Node) -> Node:
-    return broadcast(literal(value, like.dtype), like.shape)
+    """A real number in the shape and precision of a node."""
+    return broadcast(literal(value, PART_OF.get(like.dtype, like.dtype)), like.shape)
 
 
-def _trigamma(x: Node, order: int) -> Node:
-    return elementwise("polygamma", _number(order, x), x) if order else digamma(x)
+def erf(x: Node) -> Node:
+    """The error function; of real numbers, it is a primitive."""
+    return apply("erf", x) if is_complex(x) else elementwise("erf", x)
+
+
+def digamma(x: Node) -> Node:
+    """The logarithmic derivative of the gamma function; of real numbers, it is a primitive."""
+    return apply("psi", x) if is_complex(x) else elementwise("digamma", x)
+
+
+def _polygamma(order: int, x: Node) -> Node:
+    """A derivative of `digamma`, of order 1 or more; of real numbers, it is a primitive."""
+    if not is_complex(x):
+        return elementwise("polygamma", _number(order, x), x)
+    rule = _Rule((lambda value, z: _polygamma(order + 1, z),))
+    return make("custom", (host("polygamma of complex numbers", (x,), order), x), (rule, 0))
+
+
+def _polygamma_run(z: np.ndarray, order: int) -> np.ndarray:
+    """(-1)**(n+1) n! sum of (z+k)**-(n+1) [5.15.1]: the first terms, and the rest by Euler and Maclaurin's formula
+    [2.10.1]."""
+    import scipy.special
+
+    wide, s = np.asarray(z, np.complex128), order + 1
+    count = int(max(0, math.ceil(FAR - float(np.min(wide.real, initial=FAR)))))
+    total = np.zeros_like(wide)
+    for k in range(count):
+        total += (wide + k) ** -s
+    far = wide + count
+    total += far ** (1 - s) / (s - 1) + far**-s / 2
+    numbers = scipy.special.bernoulli(24)
+    rising = float(s)
+    for j in range(1, 13):
+        total += numbers[2 * j] / math.factorial(2 * j) * rising * far ** (1 - s - 2 * j)
+        rising *= (s + 2 * j - 1) * (s + 2 * j)
+    return ((-1) ** s * math.factorial(order) * total).astype(z.dtype)
 
 
 def _quotient(function: Callable[[Node], Node], derivative: float) -> Partial:
@@ -155,6 +194,7 @@ def _gammainc_run(a: np.ndarray, x: np.ndarray, order: int, upper: bool) -> np.n
 
 
 HOST["gammainc by its parameter"] = HostFunction(_last_dtype, _gammainc_run)
+HOST["polygamma of complex numbers"] = HostFunction(_last_dtype, _polygamma_run)
 
 
 def _gammainc_slope(order: int, upper: bool) -> Partial:
@@ -174,7 +214,7 @@ def _gammainc_density(order: int, upper: bool) -> Partial:
         density = exp(elementwise("xlogy", a - 1, x) - x - gammaln(a)) * (-1.0 if upper else 1.0)
         if order == 0:
             return density
-        return density * _bell(order, lambda k: log(x) - digamma(a) if k == 1 else -_trigamma(a, k - 1))
+        return density * _bell(order, lambda k: log(x) - digamma(a) if k == 1 else -_polygamma(k - 1, a))
 
     return slope
 
@@ -209,8 +249,7 @@ def _bessel(name: str, below: float, above: float) -> tuple[Partial, ...]:
     """Bessel functions of any order: half of the neighbours [10.6.1, 10.29.1]."""
 
     def slope(value: Node, v: Node, x: Node) -> Node:
-        order = cast(v, x.dtype)
-        return (apply(name, order - 1, x) * below + apply(name, order + 1, x) * above) * 0.5
+        return (apply(name, v - 1, x) * below + apply(name, v + 1, x) * above) * 0.5
 
     return (_unknown, slope)
 
@@ -230,6 +269,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     # ----- The gamma function and its relatives [5] -----
     "gamma": (lambda v, x: v * digamma(x),),
     "loggamma": (lambda v, x: digamma(x),),
+    "psi": (lambda v, x: _polygamma(1, x),),
     "gammasgn": (_zero,),
     "rgamma": (lambda v, x: -v * digamma(x),),
     "poch": (
@@ -255,7 +295,10 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     ),
     "zeta": (_unknown, lambda v, s, q: -cast(s, q.dtype) * apply("zeta", cast(s, q.dtype) + 1, q)),  # [25.11.17]
     # ----- The error function and its relatives [7] -----
+    "erf": (lambda v, x: exp(-x * x) * (2 / _ROOT_PI),),
+    "erfc": (lambda v, x: exp(-x * x) * (-2 / _ROOT_PI),),
     "erfcx": (lambda v, x: x * v * 2 - 2 / _ROOT_PI,),
+    "wofz": (lambda v, z: z * v * -2 + literal(2j / _ROOT_PI, z.dtype),),
     "erfi": (lambda v, x: exp(x * x) * (2 / _ROOT_PI),),
     "erfinv": (lambda v, x: exp(v * v) * (_ROOT_PI / 2),),
     "erfcinv": (lambda v, x: exp(v * v) * (-_ROOT_PI / 2),),
@@ -317,9 +360,24 @@ def _several(name: str, *operands: Node) -> tuple[Node, ...]:
     return tuple([apply(name, *operands, output=k) for k in range(len(SEVERAL[name]))])
 
 
+_PRIMITIVES = frozenset("psi erf erfc".split())
+"""What is a primitive for real operands, and known under these names already."""
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_zeta": partial(apply, "zeta"),
-    **{name: partial(apply, name) for name in PARTIALS},
+    **{name: partial(apply, name) for name in PARTIALS if name not in _PRIMITIVES},
     **{name: partial(_several, name) for name in SEVERAL},
 }
 """By the ufunc's `__name__`."""
+
+COMPLEX_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{
+        name: partial(apply, name)
+        for name in (
+            "gamma loggamma rgamma psi erf erfc erfcx erfi wofz dawsn log_ndtr expi exp1 spence jv yv iv kv kve hyp1f1 "
+            "hyp2f1"
+        ).split()
+    },
+    **{name: partial(_several, name) for name in SEVERAL},
+}
+"""Those that take complex operands."""

@@ -37,6 +37,7 @@ from ..tensor import Tensor
 from .integer_ufuncs import INTEGER_UFUNC_RULES
 from .lifting import as_node, number, wrap
 from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes, number_like
+from .scipy_functions import COMPLEX_FUNCTIONS
 from .scipy_ufuncs import SCIPY_RULES
 
 Results = Node | tuple[Node, ...]
@@ -209,6 +210,7 @@ COMPLEX_RULES: dict[str, Rule] = {
     **{name: partial(elementwise, name) for name in _COMPLEX_NAMES},
     **{name: RULES[name] for name in ("positive", "square", "reciprocal", "power", "float_power", *COMPARISONS)},
     "conjugate": conjugate_node,
+    **COMPLEX_FUNCTIONS,
 }
 """What complex numbers have; complex_numbers.py expands the primitives."""
 _BY_KIND = {"b": BOOL_RULES, "i": INTEGER_RULES, "u": UNSIGNED_RULES, "f": {}}
