@@ -346,13 +346,13 @@ def check_second(row: Operation, sample: int, dtype: Any = np.float64) -> None:
 def check_narrow(row: Operation, dtype: str) -> None:
     """In a narrow dtype, everything is as in float64 up to rounding, and dtypes are the plain function's."""
     check = np.dtype(dtype)
-    narrow = Point(row, 0, check)
-    wide = Point(row, 0)
-    wide.arrays = [a.astype(np.float64) if a.dtype == check else a for a in narrow.arrays]
+    whole = np.dtype(np.complex128 if check.kind == "c" else np.float64)
+    narrow, wide = Point(row, 0, check), Point(row, 0, whole)
+    wide.arrays = [a.astype(whole) if a.dtype == check else a for a in narrow.arrays]
     wide.at = [wide.arrays[k] for k in wide.smooth]
-    tolerance = {2: 2e-2, 4: 1e-4}[check.itemsize]
-    wide.d, narrow.d = [d.astype(np.float64) for d in narrow.d], narrow.d
+    wide.d = [d.astype(a.dtype) for d, a in zip(narrow.d, wide.at, strict=True)]
     wide.w = [w.astype(v.dtype) for w, v in zip(narrow.w, wide.outputs, strict=True)]
+    tolerance = 2e-2 if check == np.float16 else 1e-4
     if not narrow.outputs:
         return
     with interpreted():

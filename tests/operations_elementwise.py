@@ -356,6 +356,14 @@ COMPOSED = [
         peers="jax:testOpGradSpecialValue",
         dtypes=(),
     ),
+    operation("angle in degrees", lambda x: np.angle(x, deg=True), real(3, 4), peers="jax:angle", complexes=True),
+    operation(
+        "large and small numbers",
+        lambda x: (np.log1p(x * 1e7), np.expm1(x * 20), np.expm1(x * 1e-8), np.log1p(x * 1e-8), np.tanh(x * 50)),
+        real(3, 4, low=0),
+        peers="jax:expm1 jax:log1p",
+        dtypes=("float32",),
+    ),
     operation("arccosh away from 1", np.arccosh, given([2.0, 3.0]), peers="jax:testOpGradSpecialValue"),
 ]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import nbgrad as nb
 
-from .operation import between, given, operation, real, regular
+from .operation import apart, between, given, operation, real, regular
 
 
 def branch(x: Any) -> Any:
@@ -97,6 +97,39 @@ def conjugate_gradients(a: Any, b: Any) -> Any:
         rr, old = r @ r, rr
         p = r + rr / old * p
     return x
+
+
+def alignments(x: Any) -> Any:
+    """Minus the log-likelihood of the labels 1, 2 in a sequence of scores, of which 0 is the blank: connectionist
+    temporal classification (Graves et al. 2006), by dynamic programming."""
+    scores = x - np.log(np.sum(np.exp(x), axis=1, keepdims=True))
+    states = np.array([0, 1, 0, 2, 0])
+    outside = np.full(1, -1e30)
+    level = np.where([True, True, False, False, False], scores[0][states], -1e30)
+    for row in scores[1:]:
+        one = np.concatenate([outside, level[:-1]])
+        two = np.where([False, False, False, True, False], np.concatenate([outside, outside, level[:-2]]), -1e30)
+        level = np.logaddexp(np.logaddexp(level, one), two) + row[states]
+    return -np.logaddexp(level[-1], level[-2])
+
+
+def unpooled(x: Any) -> Any:
+    """Maxima of pairs, put back to where they were."""
+    pairs = x.reshape(3, 2)
+    places = np.argmax(pairs, axis=1) + np.array([0, 2, 4])
+    z = x * 0.0
+    z[places] = np.max(pairs, axis=1) ** 2
+    return z
+
+
+def spread_volume(x: Any, w: Any) -> Any:
+    """The transpose of a correlation of volumes, by additions to slices."""
+    z = np.pad(x[0, 0, 0] * w * 0.0, ((0, 1), (0, 2), (0, 1)))
+    for i in range(2):
+        for j in range(3):
+            for k in range(2):
+                z[i : i + 2, j : j + 2, k : k + 2] += x[i, j, k] * w
+    return z
 
 
 def kalman(f: Any, q: Any, ys: Any) -> Any:
@@ -241,6 +274,22 @@ OPERATIONS = [
         peers="jax:test_custom_linear_solve_complex",
         dtypes=(),
         tolerance=1e-6,
+    ),
+    operation(
+        "alignments of a sequence", alignments, real(4, 3), peers="torch:nn.functional.ctc_loss", dtypes=("float32",)
+    ),
+    operation(
+        "unpooling",
+        unpooled,
+        apart(6),
+        peers="torch:nn.functional.max_unpool1d torch:nn.functional.max_unpool2d torch:nn.functional.max_unpool3d",
+    ),
+    operation(
+        "a transposed convolution of volumes",
+        spread_volume,
+        (real(2, 3, 2), real(2, 2, 2)),
+        peers="torch:nn.functional.conv_transpose3d",
+        complexes=True,
     ),
     operation(
         "a Kalman filter", kalman, (regular(2, 2), between(0.1, 1), real(3)), dtypes=("float32",), tolerance=1e-6

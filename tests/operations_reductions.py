@@ -175,6 +175,12 @@ REDUCTIONS = [
         apart(3, 4),
         peers="torch:logsumexp torch:masked.logsumexp",
     ),
+    operation(
+        "logaddexp of what masks leave",
+        lambda x, y: np.logaddexp(np.where([True, False, True, True], x, -np.inf), y),
+        (real(3, 4), real(4)),
+        peers="torch:masked.logaddexp",
+    ),
     operation("histogram counts", lambda x: np.histogram(x, bins=4, range=(-2, 2))[0], real(9), order=0, dtypes=()),
     operation("bincount with weights", lambda w: np.bincount([0, 2, 2, 5], weights=w), real(4), dtypes=()),
 ]

@@ -16,9 +16,17 @@ def special(name: str, *arguments: Argument, peers: str = "", **options: Any) ->
     """A ufunc of SciPy, on operands that broadcast and on one element."""
     shapes = [[(3, 4)], [()], [(2, 1, 4)]] if len(arguments) == 1 else [[(3, 1), (1, 4), (3, 4), (4,)], [()] * 4]
     samples = [tuple([Argument(s, a.draw, a.smooth) for a, s in zip(arguments, some, strict=False)]) for some in shapes]
-    options = {"dtypes": ("float32",), "tolerance": 1e-6, **options}
-    return operation(name, getattr(sp, name), *samples, peers=f"jax:{name} {peers}", **options)
+    options = {"dtypes": ("float32",), "tolerance": 1e-6, "complexes": name in COMPLEX, **options}
+    return operation(f"scipy.special.{name}", getattr(sp, name), *samples, peers=f"jax:{name} {peers}", **options)
 
+
+COMPLEX = frozenset(
+    (
+        "gamma loggamma rgamma digamma erf erfc erfcx erfi wofz dawsn log_ndtr expi exp1 spence fresnel sici shichi "
+        "airy"
+    ).split()
+)
+"""Those that take complex numbers."""
 
 P, U, R = between(0.4, 2.5), between(0.1, 0.9), between(-1.5, 1.5)
 
@@ -26,6 +34,7 @@ UFUNCS = [
     special("erf", R, peers="torch:erf torch:special.erf"),
     special("erfc", R, peers="torch:erfc torch:special.erfc"),
     special("erfcx", R, peers="torch:special.erfcx"),
+    special("wofz", R, dtypes=()),
     special("erfi", R),
     special("erfinv", between(-0.8, 0.8), peers="jax:erf_inv torch:erfinv torch:special.erfinv"),
     special("erfcinv", between(0.2, 1.8)),
@@ -126,17 +135,25 @@ WITH_PARAMETERS = [
         "betainc", lambda x: sp.betainc(1.5, 2.3, x), between(0.1, 0.9, 3, 4), peers="jax:betainc", dtypes=("float32",)
     ),
     operation(
-        "hyp1f1", lambda x: sp.hyp1f1(1.5, 2.3, x), between(-1, 1, 3, 4), peers="jax:hyp1f1", dtypes=("float32",)
+        "hyp1f1",
+        lambda x: sp.hyp1f1(1.5, 2.3, x),
+        between(-1, 1, 3, 4),
+        peers="jax:hyp1f1",
+        complexes=True,
+        dtypes=("float32",),
     ),
     operation(
         "hyp2f1",
         lambda x: sp.hyp2f1(0.7, 1.5, 2.3, x),
         between(-0.7, 0.7, 3, 4),
         peers="jax:hyp2f1",
+        complexes=True,
         dtypes=("float32",),
     ),
     *[
-        operation(name, partial(getattr(sp, name), 1.5), between(0.4, 2.5, 3, 4), dtypes=("float32",))
+        operation(
+            name, partial(getattr(sp, name), 1.5), between(0.4, 2.5, 3, 4), dtypes=("float32",), complexes=name != "ive"
+        )
         for name in ("jv", "yv", "iv", "kv", "ive", "kve")
     ],
     operation(

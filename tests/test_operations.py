@@ -66,6 +66,8 @@ def test_complex_arguments(name: str) -> None:
             check_first(row, sample, "complex128")
         if row.order >= 2:
             check_second(row, sample, "complex128")
+    if "float32" in row.dtypes:
+        check_narrow(row, "complex64")
 
 
 COMPILED = [row.name for row in OPERATIONS.values() if row.compiled and any(a.smooth for a in row.samples[0])]
