@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -37,11 +37,13 @@ MODULES = [
     "orthogonal",
     "norms",
     "least_squares",
+    "fft",
     "subscripts",
     "sorting",
     "sets",
     "positions",
     "selection",
+    "special",
     "applying",
     "histograms",
     "polynomials",
@@ -54,6 +56,26 @@ for _name in MODULES:
     TABLE.update(import_module(f".{_name}", __package__).NUMPY)
 
 
+REFUSED = {
+    **dict.fromkeys(("busday_count", "busday_offset", "datetime_as_string", "is_busday", "isnat"), "dates"),
+    **dict.fromkeys(("packbits", "unpackbits"), "bits in bytes"),
+}
+"""Functions of NumPy that make no sense for Tensors, and what they work on."""
+
+
+def refuse(function: Any) -> NoReturn:
+    """Raise for a function of NumPy's that does not work on Tensors, and say why."""
+    name, module = function.__name__, getattr(function, "__module__", None) or "numpy"
+    if name in REFUSED:
+        message = f"{module}.{name} works on {REFUSED[name]}, which Tensors do not hold. Apply it to x.asnumpy()."
+    else:
+        message = (
+            f"{module}.{name} does not work on Tensors. Apply it to x.asnumpy() if its result is a constant of the "
+            "computation, or write it with functions that do (docs/numpy.md lists them)."
+        )
+    raise DtypeError(message)
+
+
 def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What a NumPy function gives for Tensors."""
     for kind in types:
@@ -61,10 +83,5 @@ def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs
             return NotImplemented
     implementation = TABLE.get(func)
     if implementation is None:
-        module = getattr(func, "__module__", "numpy")
-        message = (
-            f"{module}.{func.__name__} does not work on Tensors. Apply it to x.asnumpy() if its result is a constant "
-            "of the computation, or write it with functions that do."
-        )
-        raise DtypeError(message)
+        refuse(func)
     return implementation(*args, **kwargs)
