@@ -53,6 +53,10 @@ class ShapeError(NbgradError, ValueError):
     """Shapes, axes or positions do not fit."""
 
 
+class AxisError(ShapeError, IndexError):
+    """An array has no such axis; NumPy's error is a ValueError and an IndexError, too."""
+
+
 class DtypeError(NbgradError, TypeError):
     """A dtype or a type cannot be used here."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from ..errors import ArgumentError, AxisError, DtypeError, ShapeError, TracedValueError
 from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, extent, literal, literal_value
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete, require
@@ -55,7 +55,7 @@ def axis_of(axis: Any, ndim: int) -> int:
     position = integer(axis, "axis")
     if not -ndim <= position < ndim:
         message = f"Axis {position} is out of bounds for an array with {ndim} axes."
-        raise ShapeError(message)
+        raise AxisError(message)
     return position % ndim
 
 
