@@ -10,6 +10,7 @@ import pytest
 from . import (
     operations_arrays,
     operations_elementwise,
+    operations_fourier,
     operations_linalg,
     operations_networks,
     operations_programs,
@@ -31,6 +32,7 @@ FAMILIES = (
     operations_reductions,
     operations_arrays,
     operations_linalg,
+    operations_fourier,
     operations_special,
     operations_networks,
     operations_programs,
