@@ -26,19 +26,19 @@ DUAL = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 """The norm of the adjoint of a transform: NumPy's names say which direction is scaled by 1 / n."""
 
 
-def _fftn(x: np.ndarray, axes: Axes, forward: bool, norm: str) -> np.ndarray:
+def _fftn(x: np.ndarray, axes: Axes, forward: bool, norm: str) -> Any:
     from scipy import fft
 
     return (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm) if x.size else x
 
 
-def _rfftn(x: np.ndarray, axes: Axes, norm: str) -> np.ndarray:
+def _rfftn(x: np.ndarray, axes: Axes, norm: str) -> Any:
     from scipy import fft
 
     return fft.rfftn(x, axes=axes, norm=norm) if x.size else np.zeros(_half(x.shape, axes))
 
 
-def _irfftn(x: np.ndarray, n: int, axes: Axes, norm: str) -> np.ndarray:
+def _irfftn(x: np.ndarray, n: int, axes: Axes, norm: str) -> Any:
     from scipy import fft
 
     extents = [x.shape[axis] for axis in axes[:-1]]
