@@ -74,7 +74,8 @@ def test_second_derivatives_and_check() -> None:
 
 
 def test_patterns_go_through_products() -> None:
-    matrix = scipy.sparse.random_array((200, 300), density=0.01, rng=np.random.default_rng(0)).tocsr()
+    rng = np.random.default_rng(0)
+    matrix = scipy.sparse.csr_array(rng.standard_normal((200, 300)) * (rng.random((200, 300)) < 0.01))
     jacobian = nb.sparse_jacobian(lambda x: matrix @ np.sin(x))
     x = np.linspace(0, 1, 300)
     assert jacobian(x).nnz == matrix.nnz
@@ -133,7 +134,7 @@ def test_values_are_taken_where_nothing_is_recorded() -> None:
     ("call", "error", "said"),
     [
         (lambda A, x: A.multiply(x), TracedValueError, "element by element"),
-        (lambda A, x: A / x, TracedValueError, "element by element"),
+        (lambda A, x: A / x, NbgradError, "there is none of recorded values"),
         (lambda A, x: x[0] * A, DtypeError, "a multiple as t"),
         (lambda A, x: x / A, DtypeError, "numpy.divide does not work on a csr_array"),
         (lambda A, x: x > A, DtypeError, "numpy.greater"),
