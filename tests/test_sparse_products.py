@@ -131,7 +131,7 @@ def test_values_are_taken_where_nothing_is_recorded() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
-        (lambda A, x: A.multiply(x), NbgradError, ""),  # older versions of SciPy get to another error
+        (lambda A, x: A.multiply(x), NbgradError, "."),  # older versions of SciPy get to another error
         (lambda A, x: A / x, NbgradError, "there is none of recorded values"),
         (lambda A, x: x[0] * A, DtypeError, "a multiple as t"),
         (lambda A, x: x / A, DtypeError, "numpy.divide does not work on a csr_array"),
