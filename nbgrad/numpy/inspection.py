@@ -1,10 +1,11 @@
-"""NumPy's questions about an array that do not compute with it: dtype rules, text, memory.
+"""NumPy's functions of an array that do not compute with it: dtype rules, text, memory, files.
 
-In: Tensors and what else NumPy takes. Out: plain Python values. Called through numpy_table.py only.
+In: Tensors and what else NumPy takes. Out: plain Python values, or files. Called through numpy_table.py only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,30 @@ def array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
     return np.array_repr(_value(arr), *args, **kwargs)
 
 
+# ----- Files: what is written are values, without gradients -----
+
+
+def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
+    """Write the value to a file of NumPy's format."""
+    np.save(file, _value(arr), *args, **kwargs)
+
+
+def savetxt(fname: Any, X: Any, *args: Any, **kwargs: Any) -> None:
+    """Write the value to a text file."""
+    np.savetxt(fname, _value(X), *args, **kwargs)
+
+
+def _archive(write: Callable[..., None]) -> Callable[..., None]:
+    def save_all(file: Any, *args: Any, **kwargs: Any) -> None:
+        write(file, *[_value(value) for value in args], **{name: _value(value) for name, value in kwargs.items()})
+
+    save_all.__name__ = save_all.__qualname__ = write.__name__
+    save_all.__doc__ = f"Write values to an archive, as `numpy.{write.__name__}`."
+    return save_all
+
+
+savez, savez_compressed = _archive(np.savez), _archive(np.savez_compressed)
+
 NUMPY = {
     np.result_type: result_type,
     np.common_type: common_type,
@@ -77,4 +102,8 @@ NUMPY = {
     np.array2string: array2string,
     np.array_str: array_str,
     np.array_repr: array_repr,
+    np.save: save,
+    np.savetxt: savetxt,
+    np.savez: savez,
+    np.savez_compressed: savez_compressed,
 }

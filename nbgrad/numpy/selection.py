@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..graph.complex_numbers import conjugate
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import argsort, cast, concatenate, gather, iota, pad, reduce, reshape
 from ..runtime.evaluate import concrete
@@ -204,9 +205,10 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """Correlation of two 1-d arrays: sums of products at each shift."""
+    """Correlation of two 1-d arrays: sums of products at each shift, the second array conjugated."""
     only("mode", mode, "full", "same", "valid")
     first, second = _two_lines("correlate", a, v)
+    second = conjugate(second)
     if second.size <= first.size:
         return wrap(_convolve(first, _reversed(second), mode))
     # NumPy computes with the longer one first and turns the result around.

@@ -19,6 +19,7 @@ from ..tensor import Tensor
 from .lifting import as_node, wrap
 from .operands import axes_of, keep
 from .promotion import convert, float_of, loop_dtypes
+from .scipy_functions import apply as bessel
 from .ufuncs import RULES
 
 
@@ -101,6 +102,12 @@ def relu(x: Any) -> Tensor:
     return wrap(result)
 
 
+def i0(x: Any) -> Tensor:
+    """The modified Bessel function of the first kind of order 0, elementwise; its derivative is that of order 1."""
+    node = as_node(x)
+    return wrap(bessel("i0", cast(node, float_of(node))))
+
+
 def _shifted(node: Node, axes: tuple[int, ...]) -> tuple[Node, Node]:
     """x minus its maximum over axes, and that maximum with its axes kept; no derivative flows through the maximum."""
     kept = keep(node.shape, axes)
@@ -154,3 +161,6 @@ def log_softmax(x: Any, axis: Any = -1) -> Tensor:
     shifted, _ = _shifted(node, axes)
     total = reduce("sum", elementwise("exp", shifted), axes)
     return wrap(shifted - elementwise("log", reshape(total, keep(node.shape, axes))))
+
+
+NUMPY = {np.i0: i0}

@@ -14,9 +14,10 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import BOOL, Node, elementwise
 from ..graph.primitives import accumulate, cast, reshape
 from ..tensor import Tensor
+from . import ufunc_methods
 from .lifting import as_node, wrap
 from .operands import axis_of, deliver, from_last, only, to_last
-from .promotion import convert, loop_dtypes
+from .promotion import convert
 from .reductions import reduce_ufunc
 from .ufuncs import apply_ufunc, write
 
@@ -29,6 +30,10 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: 
     options = dict(options)
     out = options.pop("out", None)
     outs = out if isinstance(out, tuple) else (out,)
+    if ufunc.__name__ == "isnat":
+        from .numpy_table import refuse
+
+        refuse(ufunc)
     handler = _METHODS.get(method)
     if handler is None:
         message = f"numpy.{ufunc.__name__}.{method} does not work on Tensors."
@@ -139,12 +144,11 @@ def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...],
     if ufunc.__name__ in ("add", "multiply"):
         function = TABLE[np.cumsum if ufunc.__name__ == "add" else np.cumprod]
         return deliver(function(inputs[0], axis=axis, dtype=dtype)._node, outs[0])
-    if ufunc.__name__ not in _RUNNING:
-        message = f"numpy.{ufunc.__name__}.accumulate does not work on Tensors; add, multiply, maximum and minimum do."
-        raise DtypeError(message)
     only("dtype", dtype, None)
     node = as_node(inputs[0])
     at = axis_of(axis, node.ndim)
+    if ufunc.__name__ not in _RUNNING:
+        return deliver(ufunc_methods.accumulate_ufunc(ufunc, node, at), outs[0])
     return deliver(from_last(accumulate(ufunc.__name__, to_last(node, at)), at), outs[0])
 
 
@@ -155,27 +159,34 @@ def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], opti
     return _call(ufunc, (Tensor._of(column), Tensor._of(b)), outs, options)
 
 
+def _reduceat(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    options = {**dict(zip(("axis", "dtype"), inputs[2:], strict=False)), **options}
+    node = as_node(inputs[0])
+    axis, dtype = axis_of(options.pop("axis", 0), node.ndim), options.pop("dtype", None)
+    _no_more(ufunc, options)
+    return deliver(ufunc_methods.reduce_at(ufunc, node, inputs[1], axis, dtype), outs[0])
+
+
 def _at(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> None:
     """`np.add.at(x, key, value)`: repeated positions add up."""
-    from .indexing import add_at
-
-    if ufunc.__name__ not in ("add", "subtract") or len(inputs) != 3:
-        message = f"numpy.{ufunc.__name__}.at does not work on Tensors; numpy.add.at and numpy.subtract.at do."
-        raise DtypeError(message)
-    target, key, value = inputs
-    if not isinstance(target, Tensor):
-        plain = np.asarray(value) if isinstance(value, Tensor) else value
-        keys = key if isinstance(key, tuple) else (key,)
-        plain_keys = tuple([np.asarray(k) if isinstance(k, Tensor) else k for k in keys])
-        ufunc.at(target, plain_keys if isinstance(key, tuple) else plain_keys[0], plain)
+    if len(inputs) != ufunc.nin + 1 or ufunc.nout != 1:
+        message = f"numpy.{ufunc.__name__}.at takes an array, positions and {ufunc.nin - 1} operands."
+        raise ArgumentError(message)
+    target, key, value = (*inputs, None)[:3]
+    if isinstance(target, Tensor):
+        ufunc_methods.at(ufunc, target, key, value)
         return
-    node = as_node(value)
-    loop_dtype = loop_dtypes(ufunc, [target._node, node])[-1]
-    if not np.can_cast(loop_dtype, target.dtype, "same_kind"):
-        message = f"{ufunc.__name__}.at gives {loop_dtype}, which cannot be stored in a Tensor of {target._node.dtype}."
-        raise DtypeError(message)
-    node = convert(node, target._node.dtype)
-    target._replace(add_at(target._node, key, elementwise("negative", node) if ufunc.__name__ == "subtract" else node))
+    plain = [np.asarray(v) if isinstance(v, Tensor) else v for v in inputs[2:]]
+    keys = key if isinstance(key, tuple) else (key,)
+    plain_keys = tuple([np.asarray(k) if isinstance(k, Tensor) else k for k in keys])
+    ufunc.at(target, plain_keys if isinstance(key, tuple) else plain_keys[0], *plain)
 
 
-_METHODS = {"__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at}
+_METHODS = {
+    "__call__": _call,
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "reduceat": _reduceat,
+    "outer": _outer,
+    "at": _at,
+}
