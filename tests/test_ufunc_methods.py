@@ -1,0 +1,110 @@
+"""accumulate, reduceat and at of NumPy's ufuncs: as NumPy's on arrays, with derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nbgrad.errors import ArgumentError, DtypeError, RangeError
+from nbgrad.lifting import lift
+
+from .agreement import agree, check_derivative
+
+X = np.array([[1.5, -2.0, 0.5, 3.0, -1.0], [0.25, 4.0, -0.75, 2.0, 1.0]])
+N = np.array([[6, 4, 12, 9, 3], [1, 7, 2, 5, 8]])
+
+SCANS = "add multiply maximum minimum fmax fmin logaddexp logaddexp2 hypot subtract divide".split()
+
+
+@pytest.mark.parametrize("name", SCANS)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_accumulate(name: str, axis: int) -> None:
+    def function(x: Any) -> Any:
+        return getattr(np, name).accumulate(x, axis=axis)
+
+    for array in (X, X.astype(np.float32), X[:, :1], X[:, :0], X[0] if axis != 1 else X, N):
+        agree(function, array)
+    check_derivative(function, X)
+
+
+@pytest.mark.parametrize("name", "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor gcd lcm".split())
+def test_accumulate_of_integers(name: str) -> None:
+    agree(getattr(np, name).accumulate, N)
+    agree(getattr(np, name).accumulate, N[:, :1], axis=1)
+
+
+def test_accumulate_that_cannot_be_grouped() -> None:
+    with pytest.raises(DtypeError, match="power.accumulate"):
+        np.power.accumulate(lift(X))
+
+
+@pytest.mark.parametrize("name", "add multiply maximum minimum".split())
+@pytest.mark.parametrize("indices", [[0, 2, 3], [3, 1, 1, 4], [2], [0, 1, 2, 3, 4]])
+def test_reduceat(name: str, indices: list[int]) -> None:
+    def function(x: Any) -> Any:
+        return getattr(np, name).reduceat(x, indices, axis=1)
+
+    agree(function, X)
+    agree(function, N)
+    check_derivative(function, X)
+    agree(getattr(np, name).reduceat, X, [1, 0])
+
+
+def test_many_segments() -> None:
+    x = np.linspace(-1, 1, 120).reshape(2, 60)
+    starts = np.array([1, 2, 5, *range(6, 60, 2)])
+    agree(np.add.reduceat, x, starts, axis=1)
+    agree(np.add.reduceat, x.T.copy(), starts)
+    check_derivative(lambda v: np.add.reduceat(v * v, starts, axis=1), x)
+    with pytest.raises(RangeError, match="0 to 4"):
+        np.add.reduceat(lift(X), [0, 5], axis=1)
+
+
+AT = "add subtract multiply divide maximum minimum fmax fmin power arctan2".split()
+KEYS: list[Any] = [
+    np.array([0, 1, 0, 0]),
+    (slice(None), np.array([4, 2, 4])),
+    X > 0,
+    (0, slice(1, 3)),
+    (np.array([0, 0, 1]), np.array([2, 2, 2])),
+]
+
+
+@pytest.mark.parametrize("name", AT)
+@pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
+def test_at(name: str, key: Any) -> None:
+    def function(x: Any, v: Any) -> Any:
+        z = x * 1.0
+        getattr(np, name).at(z, key, v)
+        return z
+
+    base = np.abs(X)
+    values = np.linspace(0.7, 2.1, X[key].size).reshape(X[key].shape)
+    agree(function, base, values)
+    agree(function, base, np.array(1.3))
+    check_derivative(function, base, values)
+
+
+def test_at_of_one_operand() -> None:
+    def function(x: Any) -> Any:
+        z = x * 1.0
+        np.square.at(z, np.array([0, 0]))
+        return z
+
+    agree(function, X)
+    check_derivative(function, X)
+
+
+def test_at_of_integers_and_what_cannot_be_stored() -> None:
+    def function(n: Any) -> Any:
+        z = n * 1
+        np.bitwise_or.at(z, np.array([1, 1]), 8)
+        return z
+
+    agree(function, N)
+    with pytest.raises(DtypeError, match="cannot be stored"):
+        np.divide.at(lift(N), [0], 2)
+    with pytest.raises(ArgumentError, match="65 times"):
+        np.maximum.at(lift(X), np.zeros(65, int), 1.0)
