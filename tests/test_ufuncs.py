@@ -216,7 +216,7 @@ def test_errors_say_what_and_where():
     with pytest.raises(DtypeError, match="floor.*complex"):
         np.floor(Tensor([1.0]) * np.array([1j]))
     with pytest.raises(DtypeError, match="gcd"):
-        np.gcd(Tensor([4]), Tensor([6]))
+        np.gcd(Tensor([4.5]), Tensor([6]))
     with pytest.raises(TypeError):
         _ = Tensor([1.0]) + "text"
     assert (Tensor([1.0]) == "text") is False
