@@ -21,7 +21,7 @@ from ..graph.primitives import cast, pad, slice_axes
 from ..tensor import Tensor
 from .fourier import DUAL, Axes, from_half_spectrum, half_spectrum, transform
 from .lifting import as_node, wrap
-from .operands import FLOAT16, FLOAT32, array_node, axis_of, deliver, inexact, integer, integers, only
+from .operands import FLOAT16, FLOAT32, array_node, axis_of, deliver, inexact, integer, integers, only, real_dtype
 from .shaping import roll
 
 __all__ = [
@@ -283,21 +283,27 @@ def ifftshift(x: Any, axes: Any = None) -> Tensor:
     return _shifted(x, axes, lambda n: -(n // 2))
 
 
-def _frequencies(n: Any, d: Any, positions: Callable[[int], np.ndarray], device: Any) -> Tensor:
+def _frequencies(n: Any, d: Any, positions: Callable[[int], np.ndarray], device: Any, dtype: Any) -> Tensor:
     only("device", device, None, "cpu")
     count = _points("fftfreq", n, 1)
     spacing = d if isinstance(d, Tensor) else wrap(as_node(d))
-    return positions(count).astype(np.float64) * (1.0 / (count * spacing))
+    found = positions(count).astype(np.float64) * (1.0 / (count * spacing))
+    return found if dtype is None else found.astype(real_dtype(dtype))
 
 
-def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
-    """The frequencies of `fft` of n points with spacing d, which may be differentiated with respect to d."""
-    return _frequencies(n, d, lambda k: np.concatenate([np.arange((k + 1) // 2), np.arange(-(k // 2), 0)]), device)
+def fftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Tensor:
+    """The frequencies of `fft` of n points with spacing d, which may be differentiated with respect to d.
+
+    `dtype` is of the array API standard, which NumPy does not have.
+    """
+    return _frequencies(
+        n, d, lambda k: np.concatenate([np.arange((k + 1) // 2), np.arange(-(k // 2), 0)]), device, dtype
+    )
 
 
-def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
+def rfftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Tensor:
     """The frequencies of `rfft` of n points with spacing d."""
-    return _frequencies(n, d, lambda k: np.arange(k // 2 + 1), device)
+    return _frequencies(n, d, lambda k: np.arange(k // 2 + 1), device, dtype)
 
 
 NUMPY = {
