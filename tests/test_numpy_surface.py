@@ -161,6 +161,23 @@ def test_recorded_value(namespace, name, call):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+@cases("derivative", "zero", "integers")
+def test_compiled_value(namespace, name, call):
+    """`nb.jit` gives what NumPy gives, also for other values than those that were recorded."""
+    if "depends on values" in TABLES[namespace][name].remark:
+        pytest.skip("the shape of the result depends on values")
+    function, arrays = function_of(call, numpy_function(namespace, name)), arrays_of(call)
+    if not arrays:
+        return
+    compiled = nb.jit(lambda *given: [v for v in flat(function(*given)) if isinstance(v, Tensor)])
+    for step in (0.0, 0.01):
+        moved = [a + step if a.dtype.kind in "fc" else a for a in arrays]
+        with quiet():
+            want = [np.asarray(v) for v in flat(function(*moved)) if isinstance(v, np.ndarray | np.generic)]
+        for one, other in zip(compiled(*moved), want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
 # ----- Derivatives -----
 
 

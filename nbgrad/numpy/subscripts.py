@@ -210,7 +210,7 @@ def _order(work: Sequence[tuple[Node, Labels]], output: Labels, optimize: Any) -
     return [*pairs, *[(0, 1)] * (count - 1)]
 
 
-_STRATEGIES = {"greedy": "greedy", "optimal": "optimal", True: "auto", False: "auto", None: "auto"}
+_STRATEGIES: dict[Any, Any] = {"greedy": "greedy", "optimal": "optimal", True: "auto", False: "auto", None: "auto"}
 
 
 def _path(work: Sequence[tuple[Node, Labels]], output: Labels, optimize: Any) -> Sequence[Sequence[int]]:
