@@ -301,6 +301,8 @@ def _filled(make: Callable[..., Tensor], numpys: Callable[..., Any]) -> Callable
     def function(*args: Any, **options: Any) -> Any:
         position = 2 if make in (creation.full, creation.full_like) else 1
         dtype = options.get("dtype", args[position] if len(args) > position else None)
+        if dtype is None and args and isinstance(args[0], np.ndarray):
+            dtype = args[0].dtype  # of what the array shall be like
         if dtype is not None and not supported(np.dtype(dtype)):
             return numpys(*args, **options)
         result = make(*args, **options)
