@@ -365,6 +365,14 @@ def test_linalg(name: str) -> None:
         same(LINALG[name](xp, ours), LINALG[name](strict, theirs), 2e-4 if dtype == "float32" else 1e-11)
 
 
+@pytest.mark.parametrize("shape", [(0, 3, 3), (2, 0, 3, 3), (0, 0), (2, 0, 0)])
+@pytest.mark.parametrize("name", "eig eigvals eigh eigvalsh inv det slogdet cholesky svd svdvals pinv qr".split())
+def test_batches_of_no_matrices(name: str, shape: tuple[int, ...]) -> None:
+    expected, found = (getattr(n.linalg, name)(n.zeros(shape)) for n in (np, xp))
+    for one, other in zip(*[v if isinstance(v, tuple) else (v,) for v in (expected, found)], strict=True):
+        assert other.shape == np.shape(one) and other.dtype == np.asarray(one).dtype
+
+
 FFT: dict[str, Callable[[Any, Any], Any]] = {
     "fft": lambda n, z: [n.fft.fft(z), n.fft.fft(z, n=3, axis=0, norm="ortho")],
     "ifft": lambda n, z: [n.fft.ifft(z), n.fft.ifft(z, n=6, norm="forward")],

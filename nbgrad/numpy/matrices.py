@@ -254,7 +254,10 @@ def library(name: str, rule: Callable[..., tuple[Shape, Dtype]], run: Callable[.
 
 def packed(*parts: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     """Several results one after the other in one axis; `axes` counts the axes of each that are made flat."""
-    flat = [part.reshape((*part.shape[: part.ndim - k], -1)) for part, k in zip(parts, axes, strict=True)]
+    flat: list[np.ndarray] = []
+    for part, count in zip(parts, axes, strict=True):
+        kept = part.ndim - count
+        flat.append(part.reshape((*part.shape[:kept], math.prod(part.shape[kept:]))))
     return np.concatenate(flat, axis=-1)
 
 
