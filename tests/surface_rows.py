@@ -42,7 +42,7 @@ broadcast_arrays: f(X, Y)
 broadcast_to: f(Y, (3, 4))
 cbrt: f(P)
 choose: f([2, 0, 1, 1], X)
-clip: f(X, -0.5, 0.8); f(X, min=Y); f(X, None, 1.0) | 1 at the bounds
+clip: f(X, -0.5, 0.8); f(X, Y, None); f(X, None, 1.0) | 1 at the bounds
 column_stack: f((X, Q))
 compress: f([True, False, True], X, axis=0) | shape depends on values
 concatenate: f((X, Q), axis=1); f((X, V), axis=None)
@@ -200,6 +200,7 @@ tile: f(X, (2, 1))
 trace: f(X, 1)
 transpose: f(X); f(A, (1, 2, 0))
 trapezoid: f(V, G); f(X, dx=0.5, axis=0); f(X, Q)
+trapz: f(V, G) | as trapezoid, until NumPy 2.3
 tril: f(X, 1)
 trim_zeros: f(np.concatenate([np.zeros(2), V, np.zeros(1)])) | shape depends on values
 triu: f(X, -1)
@@ -257,6 +258,7 @@ flatnonzero: f(X > 0.0) | shape depends on values
 gcd: f(K, J)
 greater: f(X, Q)
 greater_equal: f(X, Q)
+in1d: f(K, [1, 2, 4]) | until NumPy 2.3
 invert: f(K)
 isclose: f(X, Q)
 iscomplex: f(C); f(X)

@@ -18,6 +18,8 @@ from nbgrad.tensor import Tensor
 from .agreement import agree, check_derivative, gradients, lift, lower, quiet, record
 from .numpy_surface import NAMESPACES, PAGE, SAMPLES, TABLES, function_of, named, page, public_names, row_of, variables
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 CASES = [
     (namespace, name, call)
     for namespace, (module, _) in NAMESPACES.items()
@@ -106,7 +108,12 @@ def test_no_name_is_missing(namespace):
 
 
 def test_page_is_current():
-    absent = [n for space, table in TABLES.items() for n in table if numpy_function(space, n) is None]
+    absent = [
+        name
+        for space, table in TABLES.items()
+        for name, row in table.items()
+        if numpy_function(space, name) is None and "until" not in row.remark
+    ]
     if absent:
         pytest.skip(f"the page is written with a NumPy that has {', '.join(absent)}")
     assert PAGE.read_text() == page(), "docs/numpy.md is stale: run python -m tests.numpy_surface --write"

@@ -222,3 +222,5 @@ NUMPY = {
 }
 if hasattr(np, "cumulative_sum"):  # since NumPy 2.1
     NUMPY |= {np.cumulative_sum: cumulative_sum, np.cumulative_prod: cumulative_prod}
+if hasattr(np, "trapz"):  # until NumPy 2.3
+    NUMPY |= {np.trapz: trapezoid}  # pyright: ignore[reportAttributeAccessIssue]
