@@ -1,4 +1,4 @@
-"""Tensors that share memory: a basic slice is a view of its Tensor, and `asnumpy()` a view of the data.
+"""Tensors that share memory: slices, transposes and reshapes are views of their Tensor, `asnumpy()` one of the data.
 
 In: a Tensor and how another one, or an ndarray, came from it. Out: writes to one that the other sees. Called by
 Tensor. Nodes never change, so a write gives its Tensor a new node, and gives new nodes to the Tensor that it is a view
@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from .compiler.views import View
 from .dtype import dtype_of
 from .graph.ir import Node, constant
 from .graph.trace import current_trace
-from .numpy.indexing import getitem, setitem
+from .moves import Moves, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
 from .runtime.evaluate import concrete
 from .tensor import Tensor
@@ -38,16 +39,57 @@ def is_basic(key: Any) -> bool:
 
 
 def view(base: Tensor, key: Any) -> Tensor:
-    """What `base[key]` is for a basic key."""
+    """What `base[key]` is for a basic key, or what `Moves` make of the base."""
     array = _shared_data(base)
     if array is None:
-        result = wrap(getitem(base._node, key))
+        result = wrap(read(base._node, key))
         result._base = (base, key)
     else:
         # Its node only says shape and dtype: a part of the data is read when it is used.
-        result = Tensor._of(getitem(_raw(base), key))
+        result = Tensor._of(read(_raw(base), key))
         result._base = (base, key)
         result.__class__ = _Shared
+    return _noted(base, result)
+
+
+def moved(base: Tensor, result: Tensor) -> Tensor:
+    """What a function that only moves elements gives of a Tensor: a view, where NumPy gives one."""
+    if result is base:
+        return result
+    key = moves_between(base._node, result._node)
+    if key is None or not _is_in_place(base, key):
+        return result
+    if result._node is base._node:
+        result = Tensor._of(base._node)
+    result._base = (base, key)
+    return _noted(base, result)
+
+
+def view_by_moves(base: Tensor, key: Moves | None, result: Tensor) -> Tensor:
+    """The same for a Tensor whose data are shared, or complex, when the operations are known."""
+    return view(base, key) if key is not None and _is_in_place(base, key) else result
+
+
+def _is_in_place(base: Tensor, key: Moves) -> bool:
+    """Whether strides can say where the elements of a moved view lie, so that NumPy would not copy them."""
+    names = [name for name, _ in key]
+    if "reshape" not in names or (len(names) == 1 and base.__class__ is Tensor and not hasattr(base, "_base")):
+        return True
+    array = _shared_data(base)
+    if array is not None:
+        return bool(np.may_share_memory(array, part_of(array, key)))
+    keys = [key]
+    while (source := getattr(base, "_base", None)) is not None:
+        base = source[0]
+        keys.append(source[1])
+    where: View | None = View.contiguous(base.shape)
+    for key in reversed(keys):
+        where = None if where is None else layout(where, key)
+    return where is not None
+
+
+def _noted(base: Tensor, result: Tensor) -> Tensor:
+    """A new view, which its base knows from now on."""
     views = getattr(base, "_views", None)
     if views is None:
         views = base._views = {}
@@ -71,7 +113,7 @@ def written(tensor: Tensor) -> None:
     child = tensor
     while (source := getattr(child, "_base", None)) is not None:
         base, key = source
-        base._take(setitem(base._node, key, child._node))
+        base._take(replace(base._node, key, child._node))
         _write_down(base, child)
         child = base
 
@@ -84,7 +126,7 @@ def _write_down(base: Tensor, known: Tensor | None) -> None:
         for reference in list(getattr(source, "_views", {}).values()):
             child = reference()
             if child is not None and child is not known:
-                child._take(wrap(getitem(source._node, child._base[1]))._node)
+                child._take(wrap(read(source._node, child._base[1]))._node)
                 stack.append(child)
 
 
@@ -136,11 +178,9 @@ def _shared_data(tensor: Tensor) -> np.ndarray | None:
     base, key = source
     array = _shared_data(base)
     if array is not None:
-        # With an Ellipsis, integers on all axes give an array too.
-        whole = key if key.__class__ is tuple else (key,)
-        return array[whole if any(part is Ellipsis for part in whole) else (*whole, ...)]
+        return part_of(array, key)
     tensor.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
-    tensor._node = wrap(getitem(base._node, key))._node
+    tensor._node = wrap(read(base._node, key))._node
     return None
 
 

@@ -291,6 +291,8 @@ class Tensor(Exports):
         return _numpy("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if len(types) == 1 and func in Late.implementations:
+            return Late.implementations[func](*args, **kwargs)
         return _numpy("numpy_table").array_function(func, types, args, kwargs)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
@@ -448,8 +450,8 @@ class Tensor(Exports):
     permute = transpose
 
     def flatten(self, order: str = "C") -> Tensor:
-        """All elements along one axis."""
-        return self.reshape(-1, order=order)
+        """All elements along one axis, as a copy."""
+        return self.reshape(-1, order=order).copy()
 
     def astype(self, dtype: Any, copy: bool = True) -> Tensor:
         """The elements in another dtype; gradients flow between float dtypes."""

@@ -23,7 +23,7 @@ from .promotion import float_of
 
 
 def real(val: Any) -> Tensor:
-    """The real part, elementwise.
+    """The real part, elementwise; of a complex Tensor a view, which can be written to.
 
     Examples
     --------
@@ -31,14 +31,21 @@ def real(val: Any) -> Tensor:
     >>> np.real(nb.Tensor(np.array([1 + 2j, 3j]))).tolist()
     [1.0, 0.0]
     """
-    node = as_node(val)
-    return wrap(parts(node)[0]) if is_complex(node) else val if isinstance(val, Tensor) else wrap(node)
+    return _part(val, 0) if isinstance(val, Tensor) else wrap(parts(as_node(val))[0])
 
 
 def imag(val: Any) -> Tensor:
-    """The imaginary part, elementwise; zeros for real arrays."""
-    node = as_node(val)
-    return wrap(parts(node)[1] if is_complex(node) else zeros(node.shape, node.dtype))
+    """The imaginary part, elementwise; of a complex Tensor a view; zeros for real arrays."""
+    return _part(val, 1) if isinstance(val, Tensor) else wrap(parts(as_node(val))[1])
+
+
+def _part(tensor: Tensor, side: int) -> Tensor:
+    if tensor.dtype.kind != "c":
+        return wrap(zeros(tensor.shape, tensor._node.dtype)) if side else tensor
+    from ..aliasing import view
+    from ..moves import PART_MOVES
+
+    return view(tensor, PART_MOVES[side])
 
 
 def set_part(target: Tensor, value: Any, side: int) -> None:

@@ -34,6 +34,7 @@ from .operands import (
 )
 from .promotion import common_dtype, convert
 from .shaping import broadcast_node, common_shape
+from .viewing import viewing
 
 # ----- On nodes -----
 
@@ -189,6 +190,7 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
     return wrap(diagonal_matrix(reshape(node, (node.size,)), integer(k, "k")))
 
 
+@viewing
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonal of two axes, as a new last axis."""
     node = as_node(a)

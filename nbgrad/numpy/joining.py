@@ -31,6 +31,7 @@ from .operands import (
     real_dtype,
     take_positions,
 )
+from .viewing import viewing
 
 # ----- On nodes -----
 
@@ -201,12 +202,14 @@ def _split(node: Node, sections: Any, axis: int, even: bool) -> list[Tensor]:
     return [wrap(cut(node, axis, lo, hi - lo if hi > lo else 0)) for lo, hi in edges]
 
 
+@viewing
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tensor]:
     """Equal parts along an axis, or the parts between given positions."""
     node = as_node(ary)
     return _split(node, indices_or_sections, axis_of(axis, node.ndim), True)
 
 
+@viewing
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tensor]:
     """Parts along an axis whose lengths differ by at most one, or the parts between given positions."""
     node = as_node(ary)
@@ -221,21 +224,25 @@ def _split_at(name: str, ary: Any, sections: Any, axis: int, least: int) -> list
     return _split(node, sections, axis, True)
 
 
+@viewing
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     """Parts along the second axis, of a 1-d array along its only one."""
     return _split_at("hsplit", ary, indices_or_sections, 0 if as_node(ary).ndim == 1 else 1, 1)
 
 
+@viewing
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     """Parts along the first axis."""
     return _split_at("vsplit", ary, indices_or_sections, 0, 2)
 
 
+@viewing
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     """Parts along the third axis."""
     return _split_at("dsplit", ary, indices_or_sections, 2, 3)
 
 
+@viewing
 def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Tensor, ...]:
     """The arrays along an axis, which disappears."""
     node = as_node(x)

@@ -19,6 +19,7 @@ from ..graph.primitives import transpose as permute
 from ..tensor import Tensor
 from .lifting import as_node, wrap
 from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, shape_of, take_runs
+from .viewing import viewing, viewing_each
 
 # ----- On nodes -----
 
@@ -111,6 +112,7 @@ def with_axes(node: Node, ndim: int) -> Node:
 # ----- Reshape -----
 
 
+@viewing
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """The same elements in another shape.
 
@@ -127,11 +129,13 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     return wrap(reshape_node(as_node(a), shape, order))
 
 
+@viewing
 def ravel(a: Any, order: str = "C") -> Tensor:
     """The elements in one axis."""
     return wrap(reshape_node(as_node(a), (-1,), "C" if order == "K" else order))
 
 
+@viewing
 def squeeze(a: Any, axis: Any = None) -> Tensor:
     """Axes of extent 1 removed: all of them, or those given."""
     node = as_node(a)
@@ -143,6 +147,7 @@ def squeeze(a: Any, axis: Any = None) -> Tensor:
     return wrap(reshape_primitive(node, tuple([n for k, n in enumerate(node.shape) if k not in axes])))
 
 
+@viewing
 def expand_dims(a: Any, axis: Any) -> Tensor:
     """New axes of extent 1 at the given positions of the result."""
     node = as_node(a)
@@ -153,16 +158,19 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
     return wrap(reshape_primitive(node, shape))
 
 
+@viewing_each
 def atleast_1d(*arys: Any) -> Any:
     """Arrays with at least one axis; a tuple if there are several."""
     return _each(1, arys)
 
 
+@viewing_each
 def atleast_2d(*arys: Any) -> Any:
     """Arrays with at least two axes; a tuple if there are several."""
     return _each(2, arys)
 
 
+@viewing_each
 def atleast_3d(*arys: Any) -> Any:
     """Arrays with at least three axes; a tuple if there are several."""
     return _each(3, arys)
@@ -176,11 +184,13 @@ def _each(ndim: int, arrays: Sequence[Any]) -> Any:
 # ----- Permute -----
 
 
+@viewing
 def transpose(a: Any, axes: Any = None) -> Tensor:
     """Axes permuted: axis k of the result is axis `axes[k]` of the array; reversed by default."""
     return wrap(transpose_node(as_node(a), axes))
 
 
+@viewing
 def matrix_transpose(x: Any, /) -> Tensor:
     """The last two axes exchanged."""
     node = as_node(x)
@@ -190,17 +200,20 @@ def matrix_transpose(x: Any, /) -> Tensor:
     return wrap(swap(node, node.ndim - 2, node.ndim - 1))
 
 
+@viewing
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tensor:
     """Two axes exchanged."""
     node = as_node(a)
     return wrap(swap(node, axis_of(axis1, node.ndim), axis_of(axis2, node.ndim)))
 
 
+@viewing
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to other positions; the others keep their order."""
     return wrap(moveaxis_node(as_node(a), source, destination))
 
 
+@viewing
 def rollaxis(a: Any, axis: Any, start: int = 0) -> Tensor:
     """One axis moved before position `start`."""
     node = as_node(a)
@@ -216,6 +229,7 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> Tensor:
 # ----- Broadcast -----
 
 
+@viewing
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tensor:
     """The array read as a larger shape; takes no memory."""
     return wrap(broadcast_node(as_node(array), shape))
@@ -231,6 +245,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
 # ----- Order along axes -----
 
 
+@viewing
 def flip(m: Any, axis: Any = None) -> Tensor:
     """Order reversed along axes; along all of them by default."""
     node = as_node(m)
@@ -245,11 +260,13 @@ def _flip_at(name: str, m: Any, axis: int) -> Tensor:
     return wrap(flip_node(node, (axis,)))
 
 
+@viewing
 def flipud(m: Any) -> Tensor:
     """Order reversed along the first axis."""
     return _flip_at("flipud", m, 0)
 
 
+@viewing
 def fliplr(m: Any) -> Tensor:
     """Order reversed along the second axis."""
     return _flip_at("fliplr", m, 1)
@@ -279,6 +296,7 @@ def _roll(node: Node, shift: int, axis: int) -> Node:
     return take_runs(node, axis, [(n - step, step, 1), (0, n - step, 1)]) if step else node
 
 
+@viewing
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     """Turned by quarters in the plane of two axes."""
     node = as_node(m)

@@ -1,0 +1,73 @@
+"""Which functions give views: what they give of a Tensor shares its memory, where NumPy's does.
+
+In: a function whose first argument is an array and that only moves elements. Out: the same function, whose results are
+views. Called as a decorator by the files of `nbgrad.numpy`; aliasing.py decides, by strides, what is a view.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..graph.ir import placeholder
+from ..tensor import Tensor
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+FLOAT64 = np.dtype(np.float64)
+
+
+def viewing(function: Function) -> Function:
+    """The function, whose results are views of its first argument."""
+
+    @functools.wraps(function)
+    def with_views(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], Tensor):
+            return _views(function, args[0], args[1:], kwargs)
+        return function(*args, **kwargs)
+
+    return with_views  # type: ignore[return-value]
+
+
+def viewing_each(function: Function) -> Function:
+    """The function of any number of arrays, which gives a view of each, in a tuple if there are several."""
+
+    @functools.wraps(function)
+    def with_views(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1:
+            return viewing(function)(*args, **kwargs)
+        return tuple([viewing(function)(a) for a in args])
+
+    return with_views  # type: ignore[return-value]
+
+
+@functools.cache
+def _aliasing() -> Any:
+    return import_module("nbgrad.aliasing")
+
+
+def _views(function: Callable[..., Any], base: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    aliasing = _aliasing()
+    result = function(base, *args, **kwargs)
+    if base.__class__ is Tensor and base._node.dtype.kind != "c":
+        if isinstance(result, Tensor):
+            return aliasing.moved(base, result)
+        return _each(lambda part: aliasing.moved(base, part), result)
+    # How elements are moved shows on an array of the same shape.
+    example = placeholder(base.shape, FLOAT64)
+    moved = function(Tensor._of(example), *args, **kwargs)
+    keys = iter([aliasing.moves_between(example, part._node) for part in _parts(moved)])
+    return _each(lambda part: aliasing.view_by_moves(base, next(keys), part), result)
+
+
+def _parts(result: Any) -> list[Tensor]:
+    return list(result) if isinstance(result, list | tuple) else [result]
+
+
+def _each(change: Callable[[Tensor], Tensor], result: Any) -> Any:
+    if isinstance(result, list | tuple):
+        return type(result)([change(part) for part in result])
+    return change(result)
