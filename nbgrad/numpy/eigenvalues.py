@@ -28,7 +28,7 @@ from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import wrap
 from .matrices import (
-    JointRule,
+    Formula,
     adjoint,
     batched,
     complex_dtype_of,
@@ -36,8 +36,10 @@ from .matrices import (
     diagonal,
     diagonal_matrices,
     filled_like,
+    joint_results,
     library,
     like_operand,
+    on_diagonal,
     only_read,
     packed,
     product,
@@ -49,7 +51,6 @@ from .matrices import (
     square_matrices,
     summed,
     unbatched,
-    unpacked,
     with_rule,
 )
 
@@ -115,8 +116,8 @@ def in_row(vectors: Node, row: int) -> Node:
     return broadcast(broadcast(position, (rows, columns)), vectors.shape)
 
 
-def _hermitian_rule(triangle: str) -> JointRule:
-    """The derivatives of eigenvalues and eigenvectors: dA = V (dW + ...) V^H.
+def _hermitian_formula(triangle: str) -> Formula:
+    """The cotangent of A = V diag(w) V^H.
 
     Source: Giles, "An extended collection of matrix derivative results", 2008, section 3.1, for complex matrices as in
     Boeddeker et al., "On the computation of complex-valued gradients", 2017, section 4.5.
@@ -126,30 +127,34 @@ def _hermitian_rule(triangle: str) -> JointRule:
         g_values, g_vectors = given
         values, vectors = results
         turned = adjoint(vectors)
-        total: Node | None = None
-        if g_values is not None:
-            total = product(scaled_columns(vectors, g_values), turned)
+        inner: Node | None = None
         if g_vectors is not None:
             if is_complex(vectors):
                 chosen = in_row(vectors, 0 if triangle == "L" else -1)
                 g_vectors = with_real_component(g_vectors, vectors, chosen)
             inner = 0.5 * (cast(reciprocal_gaps(values), vectors.dtype) * skew(product(turned, g_vectors)))
-            total = summed(total, product(vectors, inner, turned))
-        assert total is not None
-        return [only_read(total, triangle)]
+            if g_values is not None:
+                wide = cast(reshape(g_values, (*g_values.shape, 1)), inner.dtype)
+                inner = elementwise("select", on_diagonal(inner), broadcast(wide, inner.shape), inner)
+            half = product(vectors, inner)
+        elif g_values is not None:
+            half = scaled_columns(vectors, g_values)
+        else:
+            return [None]
+        return [only_read(product(half, turned), triangle)]
 
-    return JointRule(formula, 2)
+    return formula
 
 
-_HERMITIAN = {triangle: _hermitian_rule(triangle) for triangle in "LU"}
+_HERMITIAN = {triangle: _hermitian_formula(triangle) for triangle in "LU"}
 
 
 def eigh_nodes(a: Node, triangle: str = "L") -> tuple[Node, Node]:
     """Eigenvalues (B, n) in ascending order and eigenvectors (B, n, n), in columns, of Hermitian matrices."""
     n = a.shape[-1]
-    values, vectors = unpacked(computed(host("eigh", (a,), triangle)), [(n,), (n, n)])
-    found = _HERMITIAN[triangle].results((real_part(values), vectors), (a,))
-    return found[0], found[1]
+    found = host("eigh", (a,), triangle)
+    values, vectors = joint_results(found, [(n,), (n, n)], _HERMITIAN[triangle], a, real=(0,))
+    return values, vectors
 
 
 def _values_formula(g: Node, node: Node, a: Node, triangle: str) -> list[Node | None]:
@@ -241,7 +246,8 @@ def _general_formula(
         own = real_part(diagonal(turned))
         inside = turned - scaled_columns(product(adjoint(vectors), vectors), own)
         inner = summed(inner, conjugate(reciprocal_gaps(values)) * inside)
-    assert inner is not None
+    if inner is None:
+        return [None]
     total = solve_node(vectors, product(inner, adjoint(vectors)), lu_node(vectors), adjoint_system=True)
     return [like_operand(total, operands[0])]
 
@@ -259,15 +265,11 @@ def _first_largest(size: Node) -> Node:
     return elementwise("equal", position, first)
 
 
-_GENERAL = JointRule(_general_formula, 2)
-
-
 def eig_nodes(a: Node) -> tuple[Node, Node]:
     """Eigenvalues (B, n) and eigenvectors (B, n, n), in columns, as complex numbers."""
     n = a.shape[-1]
-    values, vectors = unpacked(computed(host("eig", (a,))), [(n,), (n, n)])
-    found = _GENERAL.results((values, vectors), (a,))
-    return found[0], found[1]
+    values, vectors = joint_results(host("eig", (a,)), [(n,), (n, n)], _general_formula, a)
+    return values, vectors
 
 
 def _all_real(a: Node, values: Node) -> bool:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ..errors import ArgumentError, NbgradError, ShapeError
-from ..graph.complex_numbers import conjugate, is_complex
+from ..graph.complex_numbers import conjugate, is_complex, is_zero, pair, parts
 from ..graph.differentiate import vjp
 from ..graph.host import HOST, HostFunction
 from ..graph.ir import INT64, PART_OF, Node, Shape, broadcast, elementwise, extent, make, zeros
@@ -277,38 +276,92 @@ Formula = Callable[[Sequence[Node | None], Sequence[Node], Sequence[Node]], list
 """(cotangents of the results, the results, the operands) -> cotangents of the operands."""
 
 
-class JointRule:
-    """The derivative of several results that are found together, by one formula that may read all of them.
+def joint_results(
+    found: Node, shapes: Sequence[Shape], formula: Formula, *operands: Node, real: Sequence[int] = ()
+) -> list[Node]:
+    """Several results that a library function has found together, with their derivative.
 
-    Each result is a `custom` node whose inputs are its value, the values of all results, and the operands. Where the
-    formula reads results, it gets their nodes with this rule again, so that it can be differentiated itself.
+    Parameters
+    ----------
+    found : Node
+        (B, total): the results one after the other.
+    shapes : sequence of tuples
+        Of the results, without the leading axis.
+    formula : callable
+        Gives the cotangents of the operands from those of the results; None stands for one that is zero. It may read
+        the results, so that it can be differentiated itself.
+    *operands : Node
+    real : sequence of int
+        Positions of results that are real where others are complex.
+
+    Returns
+    -------
+    list of Node
     """
+    static = (formula, tuple(shapes), tuple(real))
+    return _separated(with_rule(computed(found), _joint_formula, *operands, static=static), shapes, real)
 
-    def __init__(self, formula: Formula, count: int) -> None:
-        self.formula = formula
-        self.count = count
-        self._nodes: WeakValueDictionary[tuple[int, tuple[Node, ...]], Node] = WeakValueDictionary()
 
-    def results(self, values: Sequence[Node], operands: Sequence[Node]) -> tuple[Node, ...]:
-        """The results as nodes with a derivative."""
-        inputs = (*values, *operands)
-        found: list[Node] = []
-        for position, value in enumerate(values):
-            node = self._nodes.get((position, inputs))
-            if node is None:
-                node = make("custom", (value, *inputs), (self, position))
-                self._nodes[position, inputs] = node
-            found.append(node)
-        return tuple(found)
+def _separated(node: Node, shapes: Sequence[Shape], real: Sequence[int]) -> list[Node]:
+    return [real_part(part) if k in real else part for k, part in enumerate(unpacked(node, shapes))]
 
-    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangents of the operands, given that of one result."""
-        position, inputs = node.params[1], node.inputs[1:]
-        self._nodes.setdefault((position, inputs), node)
-        operands = inputs[self.count :]
-        given: list[Node | None] = [None] * self.count
-        given[position] = g
-        return [None] * self.count + self.formula(given, self.results(inputs[: self.count], operands), operands)
+
+def _joint_formula(g: Node, node: Node, *rest: Any) -> list[Node | None]:
+    *operands, formula, shapes, real = rest
+    given: list[Node | None] = []
+    flat = pieces_of(g, [math.prod(shape) for shape in shapes])
+    for k, (part, shape) in enumerate(zip(flat, shapes, strict=True)):
+        whole = None if part is None else reshape(part, (g.shape[0], *shape))
+        given.append(real_part(whole) if whole is not None and k in real else whole)
+    return formula(given, _separated(node, shapes, real), operands)
+
+
+def pieces_of(g: Node, sizes: Sequence[int]) -> list[Node | None]:
+    """A cotangent (B, total) taken apart along its last axis; None for a piece that is zero by construction.
+
+    Such cotangents are put together from pieces (graph/pieces.py), which are recognised here, so that what depends on
+    one result only does not compute with zeros for the others.
+    """
+    if is_complex(g):
+        both = zip(*[pieces_of(part, sizes) for part in parts(g)], strict=True)
+        shapes = [(g.shape[0], size) for size in sizes]
+        return [_pair_or_none(re, im, shape) for (re, im), shape in zip(both, shapes, strict=True)]
+    if is_zero(g):
+        return [None] * len(sizes)
+    if g.name == "add":
+        first, second = (pieces_of(source, sizes) for source in g.inputs)
+        return [summed(one, other) for one, other in zip(first, second, strict=True)]
+    spans: list[tuple[int, Node]] = []
+    if g.name == "concatenate" and g.params[0] == 1:
+        start = 0
+        for source in g.inputs:
+            spans.append((start, source))
+            start += source.shape[1]
+    elif g.name == "pad" and g.params[0][0] == (0, 0):
+        spans.append((g.params[0][1][0], g.inputs[0]))
+    else:
+        spans.append((0, g))
+    found: list[Node | None] = []
+    start = 0
+    for size in sizes:
+        inside = [(at, node) for at, node in spans if at < start + size and at + node.shape[1] > start]
+        inside = [(at, node) for at, node in inside if not is_zero(node)]
+        if not inside:
+            found.append(None)
+        elif len(inside) == 1 and inside[0][0] == start and inside[0][1].shape[1] == size:
+            found.append(inside[0][1])
+        else:
+            found.append(slice_axes(g, [(0, g.shape[0], 1), (start, size, 1)]))
+        start += size
+    return found
+
+
+def _pair_or_none(re: Node | None, im: Node | None, shape: Shape) -> Node | None:
+    known = re if re is not None else im
+    if known is None:
+        return None
+    nothing = zeros(shape, known.dtype)
+    return pair(nothing if re is None else re, nothing if im is None else im)
 
 
 class Rule:

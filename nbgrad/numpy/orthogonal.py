@@ -22,13 +22,12 @@ from ..tensor import Tensor
 from .factorisations import triangular_node
 from .lifting import wrap
 from .matrices import (
-    JointRule,
     adjoint,
     batched,
-    computed,
     diagonal,
     diagonal_matrices,
     first_columns,
+    joint_results,
     last_columns,
     library,
     matrices,
@@ -37,8 +36,6 @@ from .matrices import (
     real_part,
     summed,
     unbatched,
-    unpacked,
-    with_rule,
 )
 
 
@@ -71,28 +68,29 @@ def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Se
     experimental design", 2012, section 3.4, for complex matrices as in Roberts and Roberts, "QR and LQ decomposition
     matrix backpropagation algorithms for square, wide, and deep matrices and their software implementation", 2020.
     """
-    g_q, g_r = given
-    q, r = results
+    g_basis, g_r = given
+    basis, r = results
+    n = r.shape[-1]
+    q = first_columns(basis, n)
+    g_q = None if g_basis is None else first_columns(g_basis, n)
+    others = basis.shape[-1] - n
+    if g_q is not None and g_basis is not None and others:
+        # Columns that complete the basis stay orthogonal to the others, and do not turn among themselves.
+        rest, g_rest = last_columns(basis, others), last_columns(g_basis, others)
+        g_q = g_q - product(rest, product(adjoint(g_rest), q))
     m: Node | None = None
     if g_r is not None:
         m = product(triangle(g_r, lower=False), adjoint(r))
     if g_q is not None:
         m = summed(m, -product(adjoint(q), g_q))
-    assert m is not None
+    if m is None:
+        return [None]
     strict = triangle(m, lower=False, strict=True)
     symmetric = strict + adjoint(strict) + diagonal_matrices(cast(real_part(diagonal(m)), m.dtype))
     inner = summed(g_q, product(q, symmetric))
     assert inner is not None
     # inner @ inverse(adjoint(R)) is the adjoint of inverse(R) @ adjoint(inner).
     return [adjoint(triangular_node(r, adjoint(inner), lower=False))]
-
-
-_RULE = JointRule(_formula, 2)
-
-
-def _rest_formula(g: Node, rest: Node, q: Node) -> list[Node | None]:
-    """Columns that complete an orthonormal basis stay orthogonal to the others, and do not turn among themselves."""
-    return [-product(rest, product(adjoint(g), q))]
 
 
 def qr_nodes(a: Node, complete: bool = False) -> tuple[Node, Node]:
@@ -102,12 +100,8 @@ def qr_nodes(a: Node, complete: bool = False) -> tuple[Node, Node]:
         q, r = qr_nodes(first_columns(a, m))
         return q, concatenate([r, product(adjoint(q), last_columns(a, n - m))], 2)
     columns = m if complete else n
-    basis, r = unpacked(computed(host("qr", (a,), complete and m > n)), [(m, columns), (n, n)])
-    q, r = _RULE.results((first_columns(basis, n), r), (a,))
-    if columns == n:
-        return q, r
-    rest = with_rule(last_columns(basis, m - n), _rest_formula, q)
-    return concatenate([q, rest], 2), pad(r, [(0, 0), (0, m - n), (0, 0)])
+    q, r = joint_results(host("qr", (a,), columns > n), [(m, columns), (n, n)], _formula, a)
+    return q, pad(r, [(0, 0), (0, columns - n), (0, 0)])
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:

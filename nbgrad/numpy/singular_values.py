@@ -26,15 +26,14 @@ from ..tensor import Tensor
 from .eigenvalues import eigh_nodes, eigvalsh_node, in_row, with_real_component
 from .lifting import wrap
 from .matrices import (
-    JointRule,
     adjoint,
     batched,
-    computed,
     diagonal,
     diagonal_matrices,
     filled_like,
     first_columns,
     first_rows,
+    joint_results,
     last_columns,
     last_rows,
     library,
@@ -53,7 +52,6 @@ from .matrices import (
     square_matrices,
     summed,
     unbatched,
-    unpacked,
     with_rule,
 )
 from .operands import array_node, filled, take_last
@@ -144,7 +142,8 @@ def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Se
             else:
                 outside = g_vh1 - product(adjoint(turned), vh1)
             right = scaled_rows(inverse, outside)
-    assert inner is not None
+    if inner is None:
+        return [None]
     whole = product(u1, inner)
     if left is not None:
         whole = whole + left
@@ -173,14 +172,11 @@ def _with_phase(g_u: Node | None, g_vh: Node | None, u: Node, vh: Node) -> tuple
     return (g_other, adjoint(g_held)) if held is v else (g_held, None if g_other is None else adjoint(g_other))
 
 
-_RULE = JointRule(_formula, 3)
-
-
 def svd_nodes(a: Node, full: bool = False) -> tuple[Node, Node, Node]:
     """U (B, m, k), S (B, k) and V^H (B, k, n) of (B, m, n); square U and V^H if `full`."""
-    u, s, vh = unpacked(computed(host("svd", (a,), full)), _shapes(a.shape[1], a.shape[2], full))
-    found = _RULE.results((u, real_part(s), vh), (a,))
-    return found[0], found[1], found[2]
+    shapes = _shapes(a.shape[1], a.shape[2], full)
+    u, s, vh = joint_results(host("svd", (a,), full), shapes, _formula, a, real=(1,))
+    return u, s, vh
 
 
 def _values_formula(g: Node, node: Node, a: Node) -> list[Node | None]:

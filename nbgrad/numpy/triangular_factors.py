@@ -7,7 +7,7 @@ is 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,12 @@ from ..graph.complex_numbers import conjugate, is_complex
 from ..graph.derivatives import triangle
 from ..graph.differentiate import pullback
 from ..graph.host import host
-from ..graph.ir import INT64, Node, broadcast, elementwise, zeros
+from ..graph.ir import INT64, Node, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, iota, pad, reduce, reshape
 from ..tensor import Tensor
 from .factorisations import cholesky, right_hand_sides, triangular_node
 from .lifting import as_node, wrap
 from .matrices import (
-    JointRule,
     adjoint,
     batched,
     computed,
@@ -86,23 +85,25 @@ library(
 library("order of exchanges", lambda shape, dtype: (shape, INT64), _order_of)
 
 
-def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Sequence[Node]) -> list[Node | None]:
-    """The cotangent of A = L U, square: L^-H (strict lower part of L^H gL + upper part of gU U^H) U^-H.
+def _lower(both: Node) -> Node:
+    return triangle(both, lower=True, strict=True) + identity(both)
 
-    Source: Giles, "An extended collection of matrix derivative results", 2008, in the spirit of section 2.2.
+
+def _upper(both: Node) -> Node:
+    return triangle(both, lower=False)
+
+
+def _formula(g: Node, both: Node, a: Node) -> list[Node | None]:
+    """The cotangent of a square A = L U: L^-H (strict lower part of L^H gL + upper part of gU U^H) U^-H.
+
+    Source: as for other factors, from inverse(L) dA inverse(U) = inverse(L) dL + dU inverse(U), whose terms are lower
+    (without a diagonal) and upper triangular.
     """
-    g_lower, g_upper = given
-    lower, upper = results
-    inner = zeros(lower.shape, lower.dtype)
-    if g_lower is not None:
-        inner = inner + triangle(product(adjoint(lower), g_lower), lower=True, strict=True)
-    if g_upper is not None:
-        inner = inner + triangle(product(g_upper, adjoint(upper)), lower=False)
+    lower, upper = _lower(both), _upper(both)
+    below = triangle(product(adjoint(lower), triangle(g, lower=True, strict=True)), lower=True, strict=True)
+    inner = below + triangle(product(triangle(g, lower=False), adjoint(upper)), lower=False)
     half = triangular_node(lower, inner, lower=True, adjoint_system=True, unit=True)
     return [adjoint(triangular_node(upper, adjoint(half), lower=False))]
-
-
-_RULE = JointRule(_formula, 2)
 
 
 def _as_composed(value: Node, composed: Callable[..., Node], *operands: Node) -> Node:
@@ -122,9 +123,9 @@ def lu_nodes(a: Node) -> tuple[Node, Node, Node, Node]:
     order, exchanges = cast(real_part(order), INT64), cast(real_part(exchanges), INT32)
     sorted_rows = rows_in_order(a, order)
     square = first_columns(first_rows(both, k), k)
-    lower_value = triangle(square, lower=True, strict=True) + identity(square)
     block = first_columns(first_rows(sorted_rows, k), k)
-    lower, upper = _RULE.results((lower_value, triangle(square, lower=False)), (block,))
+    factors = with_rule(square, _formula, block)
+    lower, upper = _lower(factors), _upper(factors)
     if m > k:
         below = _as_composed(
             last_rows(both, m - k),
