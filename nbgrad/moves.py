@@ -115,7 +115,7 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
         elif name == "broadcast":
             array = np.broadcast_to(array, params[0])
         else:
-            array = array.real if name == "real" else array.imag
+            array = np.real(array) if name == "real" else np.imag(array)
     return array
 
 
@@ -131,7 +131,7 @@ def layout(view: View, key: Any) -> View | None:
         if name in PARTS:
             continue
         moved = make(name, (placeholder(shape, np.dtype(np.float64)),), params)
-        through = view_through(moved, view) if view is not None else None
+        through = view_through(moved, view)
         if through is None:
             return None
         view, shape = through, moved.shape
