@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,12 @@ def _ufuncs() -> Any:
 
 
 class Late:
-    """What operators call most, in `nbgrad.numpy.ufuncs`: looked up at the first call, and called directly then."""
+    """What operators call most, in `nbgrad.numpy.ufuncs`: looked up at the first call, and called directly then.
+
+    `implementations` are NumPy's functions and what stands for them here, once numpy_table.py is imported.
+    """
+
+    implementations: ClassVar[dict[Any, Callable[..., Any]]] = {}
 
     @staticmethod
     def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:

@@ -148,8 +148,8 @@ def matmul(x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None) -> Tensor
     -------
     Tensor
     """
-    nodes = promote([array_node(x1), array_node(x2)], None if dtype is None else real_dtype(dtype))
-    return deliver(matmul_node(*nodes), out)
+    nodes = [array_node(x1), array_node(x2)]
+    return deliver(matmul_node(*(nodes if dtype is None else promote(nodes, real_dtype(dtype)))), out)
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Tensor:

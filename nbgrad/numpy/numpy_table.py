@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import DtypeError
 from ..tensor import Tensor
+from ..tensor_operators import Late
 
 MODULES = [
     "elementwise",
@@ -55,7 +56,9 @@ TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
 for _name in MODULES:
     TABLE.update(import_module(f".{_name}", __package__).NUMPY)
 
+Late.implementations = TABLE  # where Tensor looks first
 
+_NOT_GIVEN = getattr(np, "_NoValue", None)
 REFUSED = {
     **dict.fromkeys(("busday_count", "busday_offset", "datetime_as_string", "is_busday", "isnat"), "dates"),
     **dict.fromkeys(("packbits", "unpackbits"), "bits in bytes"),
@@ -84,4 +87,7 @@ def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs
     implementation = TABLE.get(func)
     if implementation is None:
         refuse(func)
+    if kwargs:
+        # NumPy's own functions pass on what they were not given.
+        kwargs = {name: value for name, value in kwargs.items() if value is not _NOT_GIVEN}
     return implementation(*args, **kwargs)

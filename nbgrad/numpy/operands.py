@@ -117,7 +117,13 @@ def python_numbers(value: Any) -> bool:
 def promote(nodes: Sequence[Node], dtype: Dtype | None = None) -> list[Node]:
     """Nodes cast to their common dtype."""
     if dtype is None:
-        dtype = common_dtype(nodes)
+        first = nodes[0].dtype
+        for node in nodes:
+            if node.weak or node.dtype is not first:
+                dtype = common_dtype(nodes)
+                break
+        else:
+            return list(nodes)
     return [convert(node, dtype) for node in nodes]
 
 

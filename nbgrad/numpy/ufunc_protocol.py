@@ -19,7 +19,7 @@ from .lifting import as_node, wrap
 from .operands import axis_of, deliver, from_last, only, to_last
 from .promotion import convert
 from .reductions import reduce_ufunc
-from .ufuncs import apply_ufunc, write
+from .ufuncs import apply_ufunc, product, write
 
 _RUNNING = frozenset(["maximum", "minimum"])
 _NEUTRAL_OPTIONS = {"order": "K", "subok": True, "casting": "same_kind"}
@@ -27,6 +27,8 @@ _NEUTRAL_OPTIONS = {"order": "K", "subok": True, "casting": "same_kind"}
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """One call of a ufunc or of its `reduce`, `accumulate`, `outer` or `at`."""
+    if ufunc.signature is not None and method == "__call__" and not options and len(inputs) == ufunc.nin:
+        return product(ufunc, inputs)
     options = dict(options)
     out = options.pop("out", None)
     outs = out if isinstance(out, tuple) else (out,)

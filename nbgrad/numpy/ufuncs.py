@@ -284,7 +284,7 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
         plan = _PLANS.get(tuple(key))
         if plan is None:
             if ufunc.signature is not None:
-                return _product(ufunc, operands)
+                return product(ufunc, operands)._node
             dtypes = loop_dtypes(ufunc, nodes)
             if len(_PLANS) > MOST_NUMBERS:
                 _PLANS.clear()
@@ -292,7 +292,7 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
         dtypes, rule = plan
     else:
         if ufunc.signature is not None:
-            return _product(ufunc, operands)
+            return product(ufunc, operands)._node
         dtypes = loop_dtypes(ufunc, nodes, dtype, casting)
         rule = rule_of(ufunc, dtypes[0].kind)
     try:
@@ -310,14 +310,15 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
     return results
 
 
-def _product(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Node:
+def product(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tensor:
+    """A ufunc that works on matrices or vectors: `matmul` and its relatives."""
     from . import linear_algebra
 
     function = getattr(linear_algebra, ufunc.__name__, None) if ufunc.__name__ in _PRODUCTS else None
     if function is None:
         message = f"The generalised ufunc {ufunc.__name__} does not work on Tensors."
         raise DtypeError(message)
-    return function(*[Tensor._of(value) if isinstance(value, Node) else value for value in operands])._node
+    return function(*[Tensor._of(value) if isinstance(value, Node) else value for value in operands])
 
 
 def call(ufunc: np.ufunc, *operands: Any) -> Any:
@@ -452,6 +453,8 @@ def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
         from ..sparse_products import beside_sparse
 
         return beside_sparse(ufunc, left, right)
+    if ufunc.signature is not None:
+        return product(ufunc, (left, right))
     results = apply_ufunc(ufunc, left, right)
     return wrap(results) if results.__class__ is Node else tuple([wrap(result) for result in results])  # type: ignore
 
