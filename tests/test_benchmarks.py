@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 import scipy.special
 
+import nbgrad as nb
+
 FOLDER = Path(__file__).resolve().parents[1] / "asv_bench"
 sys.path.insert(0, str(FOLDER))
 try:
     import by_hand
     import peers
-    from benchmarks import cells
+    from benchmarks import cells, spellings
     from benchmarks.libraries import Library, NbGrad
     from benchmarks.tasks import TASKS
 finally:
@@ -183,3 +185,11 @@ def test_tasks_in_children_of_a_process_that_has_compiled(tmp_path: Path) -> Non
         )
         assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "0"
+
+
+def test_both_spellings_of_a_function_have_one_gradient() -> None:
+    rng = np.random.default_rng(0)
+    arguments = rng.normal(size=(6, 4)), rng.normal(size=(8, 5)), rng.normal(size=8)
+    one, other = (nb.grad(spellings.SPELLINGS[words])(*arguments) for words in ("numpy", "ops"))
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+    nb.check_grads(spellings.in_numpy, arguments, order=1)
