@@ -52,7 +52,7 @@ def same(found: Any, expected: Any, rtol: float = 0.0) -> None:
     if not hasattr(expected, "shape"):
         assert found == expected
         return
-    values = np.asarray(expected.__array__())
+    values = np.asarray(expected)
     assert isinstance(found, Tensor), type(found)
     assert np.dtype(found.dtype) == values.dtype and found.shape == values.shape
     rtol = max(rtol, 4 * float(np.finfo(values.dtype).eps)) if values.dtype.kind in "fc" else 0.0

@@ -230,6 +230,8 @@ def test_buffers() -> None:
     assert view.tolist() == [[0, 1, 2], [3, 4, 5]] and bytes(view) == np.arange(6.0).tobytes()
     np.testing.assert_array_equal(np.frombuffer(x), np.arange(6.0))  # pyright: ignore[reportArgumentType, reportCallIssue]
     with pytest.raises(BufferError, match="cannot be written to"):
+        x.__buffer__(1)
+    with pytest.raises(TypeError):
         ctypes.c_double.from_buffer(x)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TracedValueError, match="cut off"):
         nb.grad(lambda t: memoryview(t)[0])(X)

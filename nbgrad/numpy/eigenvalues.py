@@ -272,13 +272,17 @@ def eig_nodes(a: Node) -> tuple[Node, Node]:
     return values, vectors
 
 
+ALWAYS_COMPLEX = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
+"""Whether the dtype of NumPy's `eig` does not depend on values, as the array API standard has it, too."""
+
+
 def _all_real(a: Node, values: Node) -> bool:
-    """Whether NumPy would give real results: for real matrices all of whose eigenvalues are real.
+    """Whether NumPy would give real results: before its version 2.5 for real matrices with real eigenvalues only.
 
     Under `jit` that is a guard, so that a call with other matrices is recorded anew; under `vmap`, where it may differ
     from value to value, results stay complex.
     """
-    if is_complex(a):
+    if is_complex(a) or ALWAYS_COMPLEX:
         return False
     imaginary = make("imag", (values,))
     none = elementwise("equal", imaginary, 0.0)
@@ -302,8 +306,8 @@ def eig(a: Any) -> EigResult:
     -------
     eigenvalues : Tensor, shape (..., n)
     eigenvectors : Tensor, shape (..., n, n)
-        In columns, of norm 1, the largest component real. Both are complex, except if the matrices are real and all
-        eigenvalues are, as in NumPy (under `vmap`, they are always complex).
+        In columns, of norm 1, the largest component real. Both are complex, as in the NumPy that is installed: before
+        its version 2.5 (and not under `vmap`) they are real if the matrices and all eigenvalues are.
 
     Raises
     ------
@@ -318,7 +322,7 @@ def eig(a: Any) -> EigResult:
     Examples
     --------
     >>> import numpy as np, nbgrad as nb
-    >>> np.linalg.eig(nb.Tensor(np.array([[2.0, 0.0], [0.0, 1.0]]))).eigenvalues.tolist()
+    >>> np.linalg.eig(nb.Tensor(np.array([[2.0, 0.0], [0.0, 1.0]]))).eigenvalues.real.tolist()
     [2.0, 1.0]
     """
     node = square_matrices("eig", a)
