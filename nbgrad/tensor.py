@@ -56,7 +56,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
-        return _numpy("numpy_table").TABLE[function](self, *args, **kwargs)
+        return (Late.implementations.get(function) or _numpy("numpy_table").find(function))(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = function.__name__
     method.__doc__ = f"As `numpy.{function.__name__}` of this Tensor."
@@ -440,12 +440,12 @@ class Tensor(Exports):
 
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
         """The same elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
-        return _numpy("numpy_table").TABLE[np.reshape](self, shape[0] if len(shape) == 1 else shape, order=order)
+        return _numpy("numpy_table").find(np.reshape)(self, shape[0] if len(shape) == 1 else shape, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
         """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return _numpy("numpy_table").TABLE[np.transpose](self, order)
+        return _numpy("numpy_table").find(np.transpose)(self, order)
 
     permute = transpose
 
@@ -455,7 +455,7 @@ class Tensor(Exports):
 
     def astype(self, dtype: Any, copy: bool = True) -> Tensor:
         """The elements in another dtype; gradients flow between float dtypes."""
-        return _numpy("numpy_table").TABLE[np.astype](self, dtype, copy=copy)
+        return _numpy("numpy_table").find(np.astype)(self, dtype, copy=copy)
 
     def copy(self) -> Tensor:
         """Another Tensor with the same value; writing to one does not change the other."""
@@ -463,7 +463,7 @@ class Tensor(Exports):
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
         """The slices along an axis (the elements, for None) where a 1-d condition is true."""
-        return _numpy("numpy_table").TABLE[np.compress](condition, self, axis, out)
+        return _numpy("numpy_table").find(np.compress)(condition, self, axis, out)
 
     def fill(self, value: Any) -> None:
         """Write one number to every element."""
@@ -471,7 +471,7 @@ class Tensor(Exports):
 
     def sort(self, axis: int = -1, **options: Any) -> None:
         """Sort this Tensor, as `ndarray.sort` does; `np.sort(x)` leaves x alone."""
-        self._replace(_numpy("numpy_table").TABLE[np.sort](self, axis, **options)._node)
+        self._replace(_numpy("numpy_table").find(np.sort)(self, axis, **options)._node)
 
     def float(self) -> Tensor:
         """The elements as float32."""

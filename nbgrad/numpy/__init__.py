@@ -93,6 +93,11 @@ NAMES: dict[str, str] = {
 _module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
 
 
+def home_of(name: str) -> str | None:
+    """The module that holds a function of a name."""
+    return _module_of.get(name)
+
+
 def __getattr__(name: str) -> Any:
     # Builtins that NumPy has names for (any, max, bool, ...) may be hidden here.
     if name == "stop_gradient":

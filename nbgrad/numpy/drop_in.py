@@ -74,10 +74,10 @@ def equivalent(original: Any) -> Any:
         return original
     if not callable(original):
         return original
-    from .numpy_table import TABLE
+    from .numpy_table import find
 
     try:
-        return TABLE.get(original, original)
+        return find(original) or original
     except TypeError:  # what cannot be hashed is no function
         return original
 

@@ -71,9 +71,9 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  3.00000000e+00])
     """
     if x is None and y is None:
-        from .numpy_table import TABLE
+        from .sorting import nonzero
 
-        return TABLE[np.nonzero](condition)
+        return nonzero(condition)
     if x is None or y is None:
         message = "np.where takes either the condition alone, or both x and y."
         raise ArgumentError(message)

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import DtypeError
 from ..tensor import Tensor
 from ..tensor_operators import Late
+from . import home_of
 
 MODULES = [
     "elementwise",
@@ -50,13 +51,32 @@ MODULES = [
     "polynomials",
 ]
 
-TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""NumPy function -> the function of `nbgrad.numpy`."""
+_TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""NumPy function -> the function of `nbgrad.numpy`, as far as modules were imported."""
+_waiting = list(MODULES)
+Late.implementations = _TABLE  # where Tensor looks first
 
-for _name in MODULES:
-    TABLE.update(import_module(f".{_name}", __package__).NUMPY)
 
-Late.implementations = TABLE  # where Tensor looks first
+def find(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """What stands for a function of NumPy's, if anything does.
+
+    A module is imported when one of its functions is first asked for, so that the first gradient of a process is fast.
+    """
+    if function not in _TABLE and _waiting:
+        likely = home_of(getattr(function, "__name__", ""))
+        for module in [likely] if likely in _waiting else []:
+            _load(module)
+        if function not in _TABLE:
+            for module in list(_waiting):
+                _load(module)
+    return _TABLE.get(function)
+
+
+def _load(module: str) -> None:
+    _TABLE.update(import_module(f".{module}", __package__).NUMPY)
+    if module in _waiting:
+        _waiting.remove(module)
+
 
 _NOT_GIVEN = getattr(np, "_NoValue", None)
 REFUSED = {
@@ -84,7 +104,7 @@ def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs
     for kind in types:
         if kind is not Tensor and not issubclass(kind, Tensor | np.ndarray):
             return NotImplemented
-    implementation = TABLE.get(func)
+    implementation = find(func)
     if implementation is None:
         refuse(func)
     if kwargs:

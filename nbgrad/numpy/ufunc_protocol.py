@@ -139,12 +139,13 @@ def _reduce_logaddexp(inputs: tuple[Any, ...], outs: tuple[Any, ...], options: d
 
 
 def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    from .numpy_table import TABLE
+    from .numpy_table import find
 
     axis, dtype = options.pop("axis", 0), options.pop("dtype", None)
     _no_more(ufunc, options)
     if ufunc.__name__ in ("add", "multiply"):
-        function = TABLE[np.cumsum if ufunc.__name__ == "add" else np.cumprod]
+        function = find(np.cumsum if ufunc.__name__ == "add" else np.cumprod)
+        assert function is not None
         return deliver(function(inputs[0], axis=axis, dtype=dtype)._node, outs[0])
     only("dtype", dtype, None)
     node = as_node(inputs[0])
