@@ -97,8 +97,13 @@ class Exports:
         """The value for libraries that read NumPy's array interface; `data` is a buffer, which keeps it alive."""
         if _scipy_function():
             raise AttributeError  # NumPy asks `__array__` next
-        value = np.require(self._constant_value(), requirements="C")
-        return {**value.__array_interface__, "data": memoryview(value), "strides": None}
+        value = self._constant_value()
+        if not value.flags.c_contiguous:
+            value = np.array(value, order="C")
+            value.flags.writeable = False
+        # Made by hand, because NumPy makes its own slowly, and reads this one for each np.asarray.
+        shape, dtype = value.shape, value.dtype.str
+        return {"version": 3, "shape": shape, "typestr": dtype, "data": memoryview(value), "strides": None}
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """The value as a buffer that cannot be written to (Python 3.12 and newer)."""
