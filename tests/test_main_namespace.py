@@ -341,3 +341,75 @@ def test_piecewise_calls_functions_with_their_piece():
         nb.jit(lambda x: np.piecewise(x, [x > 0], [centred]))(X)
     agree(np.piecewise, np.array(2.0), [np.array(True)], [lambda v: v * 3])
     agree(np.piecewise, I8, [I8 > 0, I8 < -1], [lambda v: v * 1.5, -7])
+
+
+# ----- Infinite and complex elements -----
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("count", [4, 80])
+def test_an_infinite_element_spoils_only_what_it_meets(mode, count):
+    line, taps = rng.normal(size=100), rng.normal(size=count)
+    line[3], taps[1] = np.inf, np.nan
+    for function in (np.convolve, np.correlate):
+        agree(function, line, taps, mode)
+        agree(function, taps, line, mode)
+        agree(function, line[:60], taps[:2] * 1j, mode)
+
+
+def test_pad_with_infinite_elements():
+    line = np.array([1.0, np.inf, 3.0, np.nan, 2.0])
+    for mode in ("reflect", "symmetric"):
+        agree(np.pad, line, 4, mode, reflect_type="odd")
+
+
+def test_quantiles_between_finite_and_infinite():
+    for array in ([1.0, 2.0, np.inf], [-np.inf, 1.0, 2.0, 3.0], [-np.inf, np.inf, 0.0]):
+        for q in (0.1, 0.3, 0.7, 0.9):
+            agree(np.nanquantile, np.array([*array, np.nan]), q)
+
+
+C = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))
+COMPLEX = {
+    "linspace": (lambda z: np.linspace(z[0], z[1], 5, axis=1), True),
+    "geomspace": (lambda z: np.geomspace(z[0], z[1], 5), True),
+    "logspace": (lambda z: np.logspace(z[0], z[1], 4), True),
+    "interp": (lambda z: np.interp(X, np.arange(4.0), z[0], left=z[0, 0] * 2), True),
+    "cov": (lambda z: np.cov(z, aweights=[1.0, 2.0, 0.5, 1.5]), True),
+    "corrcoef": (lambda z: np.corrcoef(z), True),
+    "histogram": (lambda z: np.histogram(X, [-1.0, 0.0, 2.0], weights=z)[0], True),
+    "median": (lambda z: np.median(z, axis=1), True),
+    "nanmedian": (lambda z: np.nanmedian(np.where(X > 1, np.nan, z), axis=1), True),
+    "unique": (lambda z: np.unique(z), False),
+    "trim_zeros": (lambda z: np.trim_zeros(np.concatenate([z[0] * 0, z[1]])), False),
+    "polyval": (lambda z: np.polyval(z[0], z[1]), True),
+    "polyfit": (lambda z: np.polyfit(np.arange(4.0), z[0], 2), True),
+    "poly": (lambda z: np.poly(z[0]), True),
+    "pad": (lambda z: np.pad(z, 1, "mean"), True),
+    "ramp": (lambda z: np.pad(z, 2, "linear_ramp", end_values=1j), True),
+    "piecewise": (lambda z: np.piecewise(z, [X > 0], [lambda v: v**2, 1j]), True),
+    "along axis": (lambda z: np.apply_along_axis(lambda v: v * np.sum(v), 0, z), True),
+    "isin": (lambda z: np.isin(z, [z[0, 1], 2.0]), False),
+    "union": (lambda z: np.union1d(z[0], z[1]), False),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex(name):
+    function, smooth = COMPLEX[name]
+    agree(function, C)
+    if smooth:
+
+        def parts(x, y):
+            result = function(x + 1j * y)
+            return [np.real(result), np.imag(result)]
+
+        check_derivative(parts, C.real.copy(), C.imag.copy(), tolerance=1e-6)
+
+
+def test_complex_numbers_have_no_quantiles():
+    for function in (np.quantile, np.nanquantile):
+        agree(function, C, 0.3)
+    agree(np.digitize, C, [0.0, 1.0])
+    agree(np.geomspace, np.float32(2), np.array([3, 5], np.float32), 4)
+    agree(np.geomspace, -1.0, np.array([-8.0, np.nan]), 4)

@@ -15,7 +15,7 @@ from ..graph.ir import Node, broadcast, constant, elementwise
 from ..graph.primitives import cast, concatenate, reshape
 from .creation import linspace
 from .lifting import wrap
-from .operands import cut, from_last, integer, to_last
+from .operands import cut, filled, from_last, integer, to_last
 from .quantiles import median
 from .reductions import reduce_ufunc
 from .statistics import mean_node
@@ -110,12 +110,16 @@ def with_odd_reflection(node: Node, even: Node, axis: int, widths: tuple[int, in
     shape[axis] = place.size
 
     def factors(values: np.ndarray) -> Node:
-        return broadcast(reshape(constant(values.astype(node.dtype)), tuple(shape)), even.shape)
+        return broadcast(reshape(constant(values), tuple(shape)), even.shape)
+
+    def where(test: np.ndarray, value: Node) -> Node:
+        # Zero times what is infinite would be NaN.
+        return elementwise("select", factors(test), value, filled(even.shape, 0, even.dtype))
 
     first, last = (_repeated(cut(node, axis, k, 1), axis, place.size) for k in (0, n - 1))
-    grown = elementwise("multiply", factors(2 * turns), last - first)
-    turned = elementwise("multiply", factors(np.where(down, 2, 0)), last)
-    return elementwise("multiply", factors(np.where(down, -1, 1)), even) + turned + grown
+    grown = where(turns != 0, elementwise("multiply", cast(factors(2 * turns), node.dtype), last - first))
+    mirrored = elementwise("select", factors(down), elementwise("negative", even), even)
+    return mirrored + where(down, last + last) + grown
 
 
 # ----- Users' functions -----

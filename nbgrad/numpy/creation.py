@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..graph.derivatives import unslice
-from ..graph.ir import INT64, Node, broadcast, elementwise, extent
+from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -263,7 +263,7 @@ def _spaced(start: Node, stop: Node, num: int, endpoint: bool, axis: int) -> tup
     shape = common_shape([start.shape, stop.shape])
     count = num - 1 if endpoint else num
     start, stop = broadcast(start, shape), broadcast(stop, shape)
-    step = (stop - start) / extent(count if count > 0 else 1, start.dtype)
+    step = (stop - start) / extent(count if count > 0 else 1, PART_OF.get(start.dtype, start.dtype))
     at = axis_of(axis, len(shape) + 1)
     whole = (*shape[:at], num, *shape[at:])
     one = (*shape[:at], 1, *shape[at:])
@@ -282,7 +282,7 @@ def _endpoints(start: Any, stop: Any, num: Any) -> tuple[Node, Node, int]:
         raise ArgumentError(message)
     nodes = [as_node(start), as_node(stop)]
     dtype = common_dtype(nodes)
-    first, last = promote(nodes, dtype if dtype.kind == "f" else FLOAT64)
+    first, last = promote(nodes, dtype if dtype.kind in "fc" else FLOAT64)
     return first, last, count
 
 
@@ -340,22 +340,28 @@ def logspace(
 
 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
-    """Points whose ratios are equal, from start to stop, which have one sign."""
+    """Points whose ratios are equal, from start to stop, which have one sign; complex ones go along a spiral.
+
+    As in NumPy, the result is float64 or wider unless a dtype is given.
+    """
     first, last, count = _endpoints(start, stop, num)
+    wide = np.result_type(first.dtype, FLOAT64 if dtype is None else real_dtype(dtype))
     shape = common_shape([first.shape, last.shape])
-    first, last = broadcast(first, shape), broadcast(last, shape)
+    first, last = (broadcast(cast(v, wide), shape) for v in (first, last))
+    # Turned so that the first point is positive.
     sign = elementwise("sign", first)
-    low, high = (elementwise("log10", elementwise("multiply", v, sign)) for v in (first, last))
+    first, last = (elementwise("divide", v, sign) for v in (first, last))
+    low, high = (elementwise("log10", v) for v in (first, last))
     points, _ = _spaced(low, high, count, endpoint, axis)
     at = axis_of(axis, len(shape) + 1)
     whole, one = points.shape, (*shape[:at], 1, *shape[at:])
-    powers = elementwise("power", filled(whole, 10.0, points.dtype), points) * reshape(sign, one)
+    powers = elementwise("power", filled(whole, 10.0, points.dtype), points)
     place = positions(whole, at)
     powers = elementwise("select", elementwise("equal", place, 0), broadcast(reshape(first, one), whole), powers)
     if endpoint and count > 1:
         final = elementwise("equal", place, broadcast(extent(count - 1, INT64), whole))
         powers = elementwise("select", final, broadcast(reshape(last, one), whole), powers)
-    return wrap(_rounded(powers, dtype))
+    return wrap(_rounded(powers * reshape(sign, one), wide if dtype is None else dtype))
 
 
 # ----- Grids -----

@@ -283,6 +283,9 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """The number of the bin that each element falls into; bins increase or decrease."""
     values, edges = promote([as_node(x), as_node(bins)])
+    if values.dtype.kind == "c":
+        message = "digitize works on real numbers, but got complex ones. Apply it to x.real or np.abs(x)."
+        raise DtypeError(message)
     if edges.ndim != 1:
         message = f"digitize needs 1-d bins, but their shape is {edges.shape}."
         raise ShapeError(message)

@@ -290,7 +290,7 @@ def polyfit(
             message = f"A scaled covariance needs more than {degree + 1} points, but there are {at.size}."
             raise ArgumentError(message)
         deviations = targets - powers @ (solution * (scale[:, None] if targets.ndim == 2 else scale))
-        factor = np.sum(deviations * deviations, axis=0) / freedom
+        factor = np.sum(np.abs(deviations) ** 2, axis=0) / freedom
     else:
         factor = 1.0
     return solution, (spread * factor if values.ndim == 1 else spread[:, :, None] * factor)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import INT64, Node, broadcast, elementwise, extent
+from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
 from ..graph.primitives import argsort, cast, gather, iota, reduce, reshape, transpose
 from ..runtime.evaluate import require
 from ..tensor import Tensor
@@ -148,7 +148,8 @@ def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Tensor:
     """Middle of the sorted elements over axes that are not NaN."""
-    return nanquantile(a, 0.5, axis, out, keepdims=keepdims)
+    middle = _quantile(as_node(a), as_node(0.5), axis, "linear", keepdims, True, True, any_order=True)
+    return deliver(middle, out)
 
 
 # ----- On nodes -----
@@ -204,8 +205,12 @@ def _quantile(
     weak: bool,
     skip: bool = False,
     weights: Any = None,
+    any_order: bool = False,
 ) -> Node:
-    """Quantiles on a node, one row per quantile in front of the axes that stay; `skip` leaves out NaN."""
+    """Quantiles on a node, one row per quantile in front of the axes that stay; `skip` leaves out NaN.
+
+    Complex numbers have the order of `sort` only where `any_order` allows it.
+    """
     if method not in _METHODS:
         message = f"A quantile knows the methods {', '.join(repr(m) for m in _METHODS[1:])}, but got {method!r}."
         raise ArgumentError(message)
@@ -213,10 +218,13 @@ def _quantile(
         message = f"The quantiles must be a number, or an array of one or two axes, but their shape is {q.shape}."
         raise ShapeError(message)
     axes = axes_of(axis, node.ndim)
+    if node.dtype.kind == "c" and not any_order:
+        message = "Quantiles are of real numbers, but got complex ones. Apply them to x.real or np.abs(x)."
+        raise DtypeError(message)
     given, node, q = node, inexact(node), inexact(q)
     if not weak:
         node, q = promote([node, q])
-    q = cast(q, node.dtype)
+    q = cast(q, PART_OF.get(node.dtype, node.dtype))
     inside = elementwise("logical_and", elementwise("greater_equal", q, 0.0), elementwise("less_equal", q, 1.0))
     require(inside, "Quantiles must lie between 0 and 1 (percentiles between 0 and 100).", ArgumentError)
     kept = keep(node.shape, axes) if keepdims else dropped(node, axes)
@@ -230,7 +238,7 @@ def _quantile(
     full = (*q.shape, *lead)
     wide = reshape(q, (*q.shape, *[1] * len(lead)))
     last = extent(n - 1, q.dtype)
-    if skip and ordered.dtype.kind == "f":
+    if skip and ordered.dtype.kind in "fc":
         # NaN sorts last: the numbers of a row are its first ones.
         numbers = cast(elementwise("equal", ordered, ordered), q.dtype)
         last = elementwise("maximum", reduce("sum", numbers, (ordered.ndim - 1,)) - 1.0, 0.0)
@@ -248,11 +256,21 @@ def _quantile(
         first, second, share = _place(method, last + 1.0, wide)
         result = read(first)
         if share is not None:
-            result = elementwise("add", result, elementwise("multiply", read(second) - result, share))
-    if not skip and ordered.dtype.kind == "f":
+            # From the nearer one, so that between an infinite and a finite element it is not always NaN.
+            high = read(second)
+            step = high - result
+            up = elementwise("add", result, elementwise("multiply", step, share))
+            down = high - elementwise("multiply", step, 1.0 - share)
+            nearer = broadcast(elementwise("greater_equal", share, 0.5), step.shape)
+            result = elementwise("select", nearer, down, up)
+    if not skip and ordered.dtype.kind in "fc":
         top = broadcast(reshape(cut(ordered, ordered.ndim - 1, n - 1, 1), lead), full)
         result = elementwise("select", elementwise("isnan", top), top, result)
     return reshape(result, (*q.shape, *kept))
+
+
+def _not_negative(weight: Node) -> Node:
+    return elementwise("logical_not", elementwise("less", weight, 0))
 
 
 def _weighted_place(
@@ -276,7 +294,7 @@ def _weighted_place(
         places = sorted(range(len(axes)), key=lambda k: axes[k])
         weight = transpose(weight, tuple(places))
         weight = reshape(weight, tuple([n if k in axes else 1 for k, n in enumerate(node.shape)]))
-    require(elementwise("greater_equal", weight, 0), "The weights of quantiles must not be negative.", ArgumentError)
+    require(_not_negative(weight), "The weights of quantiles must not be negative.", ArgumentError)
     rows = take_last(cast(_lined(broadcast(weight, node.shape), axes), FLOAT64), order)
     if skip and ordered.dtype.kind == "f":
         rows = choose(elementwise("isnan", ordered), 0.0, rows, rows)

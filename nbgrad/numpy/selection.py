@@ -168,22 +168,28 @@ def _one_period(at: Node, grid: Node, values: Node, period: Node) -> tuple[Node,
 
 
 def _convolve(signal: Node, kernel: Node, mode: str) -> Node:
-    """Full, same or valid convolution of 1-d nodes, the signal being the longer."""
+    """Full, same or valid convolution of 1-d nodes, the signal being the longer.
+
+    What is padded are products, not the signal: zero times an infinite tap would be NaN.
+    """
     n, m = signal.size, kernel.size
-    before = {"full": m - 1, "same": (m - 1) - (m - 1) // 2, "valid": 0}[mode]
+    start = {"full": 0, "same": (m - 1) // 2, "valid": m - 1}[mode]
     length = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
-    padded = pad(signal, [(before, length + m - 1 - n - before)])
     if m <= _FEW:
         total: Node | None = None
         for k in range(m):
-            # Tap k meets the signal m - 1 - k places further on.
-            term = elementwise("multiply", cut(padded, 0, m - 1 - k, length), reshape(cut(kernel, 0, k, 1), ()))
+            # Tap k meets the signal from element k of the full result on.
+            first, last = max(k, start), min(k + n, start + length)
+            term = elementwise("multiply", cut(signal, 0, first - k, last - first), reshape(cut(kernel, 0, k, 1), ()))
+            term = pad(term, [(first - start, start + length - last)])
             total = term if total is None else total + term
         assert total is not None
         return total
-    window = elementwise("add", reshape(iota(length), (length, 1)), iota(m))
-    taps = cut(kernel, 0, m - 1, m, -1)
-    return reduce("sum", elementwise("multiply", gather(padded, window), taps), (1,))
+    place = elementwise("add", reshape(iota(length), (length, 1)), extent(start, INT64)) - iota(m)
+    inside = elementwise("logical_and", elementwise("greater_equal", place, 0), elementwise("less", place, n))
+    met = gather(signal, elementwise("minimum", elementwise("maximum", place, 0), n - 1))
+    products = elementwise("multiply", met, kernel)
+    return reduce("sum", elementwise("select", inside, products, filled(products.shape, 0, products.dtype)), (1,))
 
 
 def _two_lines(name: str, a: Any, v: Any) -> tuple[Node, Node]:

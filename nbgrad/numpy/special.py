@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import DtypeError, ShapeError
 from ..graph.derivatives import choose
 from ..graph.ir import Node, broadcast, elementwise, literal, make
 from ..graph.primitives import cast, reduce, reshape
@@ -105,6 +105,9 @@ def relu(x: Any) -> Tensor:
 def i0(x: Any) -> Tensor:
     """The modified Bessel function of the first kind of order 0, elementwise; its derivative is that of order 1."""
     node = as_node(x)
+    if node.dtype.kind == "c":
+        message = "i0 works on real numbers, but got complex ones."
+        raise DtypeError(message)
     return wrap(bessel("i0", cast(node, float_of(node))))
 
 

@@ -326,7 +326,8 @@ def _sample_weights(fweights: Any, aweights: Any, n: int, ddof: float) -> tuple[
         if node.shape != (n,):
             message = f"{name} must have shape {(n,)}, one weight for each sample, but it has {node.shape}."
             raise ShapeError(message)
-        require(elementwise("greater_equal", node, 0.0), f"{name} must not be negative.", ArgumentError)
+        negative = elementwise("less", node, 0.0)
+        require(elementwise("logical_not", negative), f"{name} must not be negative.", ArgumentError)
         if name == "fweights":
             whole = elementwise("equal", node, elementwise("rint", node))
             require(whole, "fweights count samples, so they must be integers.", DtypeError)
