@@ -9,6 +9,9 @@ bytes.
 
 N, CHUNK = 1, 2
 """Where `sizes` has the extent, and the number of matrices in a chunk."""
+UPPER, TRANSPOSED = ord("U"), ord("T")
+BLOCK = 64
+"""So many rows of a triangular system are solved at once."""
 
 
 def at(pointer, position):
@@ -71,26 +74,60 @@ def cholesky(a, work, out, sizes, begin, end):
     return 0
 
 
-def triangular_solve(a, b, out, sizes, begin, end):
-    """The solution x of a @ x = b (trsm).  `sizes` goes on with the columns of b, four letters, and the bits of 1."""
+def triangular_solve(a, b, work, out, sizes, begin, end):
+    """The solution x of a @ x = b (trsm).
+
+    `sizes` goes on with the columns of b, four letters, the bits of 1, the address of gemm, the bits of -1, and the
+    letter N.  Large systems are solved a block of rows after the other, with products in between, which are faster than
+    trsm.
+    """
     n, columns = sizes[N], sizes[3]
+    lower, transposed = sizes[5] == UPPER, sizes[6] == TRANSPOSED
     for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
         base = matrix * n * columns
         for k in range(base, base + n * columns):
             out[k] = b[k]
-        size, width = at(sizes, N), at(sizes, 3)
-        side, triangle, transposed, diagonal, one = (
-            at(sizes, 4),
-            at(sizes, 5),
-            at(sizes, 6),
-            at(sizes, 7),
-            at(sizes, 8),
-        )
-        factor, target = at(a, matrix * n * n), at(out, base)
-        call(
-            sizes[0],
-            (side, triangle, transposed, diagonal, width, size, one, factor, size, target, width),
-        )
+        block = BLOCK if n > 2 * BLOCK and columns >= BLOCK else n
+        steps = (n + block - 1) // block if n else 0
+        width, size, one = at(sizes, 3), at(sizes, N), at(sizes, 8)
+        extent, known = at(work, 2 * matrix), at(work, 2 * matrix + 1)
+        for step in range(steps):
+            if lower != transposed:
+                start = step * block
+                stop = min(start + block, n)
+                first, done = 0, start
+            else:
+                stop = n - step * block
+                start = max(stop - block, 0)
+                first, done = stop, n - stop
+            work[2 * matrix] = stop - start
+            work[2 * matrix + 1] = done
+            target = at(out, base + start * columns)
+            if done:
+                corner = first * n + start if transposed else start * n + first
+                factor, solved = at(a, matrix * n * n + corner), at(out, base + first * columns)
+                plain, second, minus = at(sizes, 11), at(sizes, 6), at(sizes, 10)
+                call(
+                    sizes[9],
+                    (plain, second, width, extent, known, minus, solved, width, factor, size, one, target, width),
+                )
+            factor = at(a, matrix * n * n + start * n + start)
+            call(
+                sizes[0],
+                (
+                    at(sizes, 4),
+                    at(sizes, 5),
+                    at(sizes, 6),
+                    at(sizes, 7),
+                    width,
+                    extent,
+                    one,
+                    factor,
+                    size,
+                    target,
+                    width,
+                ),
+            )
     return 0
 
 

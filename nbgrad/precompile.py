@@ -38,7 +38,7 @@ SPECIAL = {
     "windows.window_argmax": ("* int64", FLOATS),
     "linalg.lu": ("* int64 *", FLOATS),
     "linalg.cholesky": ("* int64 *", FLOATS),
-    "linalg.triangular_solve": ("* * *", FLOATS),
+    "linalg.triangular_solve": ("* * int64 *", FLOATS),
     "linalg.complete_pivots": ("* * int64", FLOATS),
 }
 """Special kernels: the dtypes of their arrays, where * stands for each of a list."""

@@ -1,30 +1,30 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic b666231edf088cdd963555b7810a2ab3
-; digest nbgrad.kernels.comparison 999f792dcbaa970af1973dc4b1b5faef
-; digest nbgrad.kernels.error_function fa8a689be18f07f033f75577cbd46e05
-; digest nbgrad.kernels.exponential 54a4c61b46f10fe4b06231325444a0d4
-; digest nbgrad.kernels.gamma 1a9b043a402dcd1c8b8c55afd022c62e
-; digest nbgrad.kernels.hyperbolic d1845c4681ff046f7d01c6710dabf116
-; digest nbgrad.kernels.inverse_trigonometric 7213cd7acd21fb06ab8a809f83cb2167
-; digest nbgrad.kernels.linalg 147a4f37e884c1dc4cc80adf24081d65
-; digest nbgrad.kernels.logarithm 234e0f15dc426703b69e360a0ef1edab
-; digest nbgrad.kernels.polygamma b3da51ac1c6fe024e7e15dfaf5a895f3
-; digest nbgrad.kernels.power 0aad5825fd76583b18058785f19502e0
-; digest nbgrad.kernels.random b993430269ccbc2cc0e7bc5011aafaba
-; digest nbgrad.kernels.reciprocal_root 6a33082fdfffc0019b46254f8be29baa
-; digest nbgrad.kernels.rounding 75589e9507757baf131c9c05499323ee
-; digest nbgrad.kernels.scan b269003f8f77b54d34a081056085a583
-; digest nbgrad.kernels.scatter 345be213750b416bc41ce9867f997561
-; digest nbgrad.kernels.sinc 1345001d44c8fe36d65132897066932e
-; digest nbgrad.kernels.single e2086b9232f7cda9ce2e97eea7d31a25
-; digest nbgrad.kernels.sort 5d4e57acd661ef7d9015c9b6347375c0
-; digest nbgrad.kernels.trigonometric 233c75bacee9a3b8b6067e6f8d265020
-; digest nbgrad.kernels.widened df2ff4e07c40b1727807510833364af9
-; digest nbgrad.kernels.windows d433a6b759931ac5e903d593fbdddde7
-; digest nbgrad.runtime.blocks 3610c69985aed51eddc18f09c3b1ceb1
-; digest nbgrad.runtime.native 0e9189d4a255061f1c598e24ea21d555
-; digest nbgrad.runtime.tensors 8e5774a2b0afeb1b853e2c4ad9db2a84
+; digest nbgrad.kernels.arithmetic a100bfd3eb009f7fced4a4692293c697
+; digest nbgrad.kernels.comparison 56dcd8e78d12551cd09959690a0e4e02
+; digest nbgrad.kernels.error_function a0eb88b5510636efbc9917e84bd590e6
+; digest nbgrad.kernels.exponential 8630f718e3ad217b91073c78495263e7
+; digest nbgrad.kernels.gamma d425df608f7ba2aec8025a2980293f1e
+; digest nbgrad.kernels.hyperbolic 9654259e7dcf5a48d43c09f8e81e3c79
+; digest nbgrad.kernels.inverse_trigonometric 80f9f9756b551314adbd7c263ac22010
+; digest nbgrad.kernels.linalg 9d2e8ba58af2ce8ef7b4edc0ba2ea6e3
+; digest nbgrad.kernels.logarithm d5f490f18f0c55c42531a921f257e3f8
+; digest nbgrad.kernels.polygamma 1f040b3e82b691685b719bc8e26fb879
+; digest nbgrad.kernels.power c416219abf04c3af7c786b0538b36e3b
+; digest nbgrad.kernels.random a6e36edf9cbe14f9591c19fd59881572
+; digest nbgrad.kernels.reciprocal_root 221bf365e9c2909be65d3416d47d3438
+; digest nbgrad.kernels.rounding 312913cd4af53f12a189a1bf5de7d0f6
+; digest nbgrad.kernels.scan f1d8abf140eb0ba207856f4c527f34ed
+; digest nbgrad.kernels.scatter 8cddcd7badbfe34564f7434be2930226
+; digest nbgrad.kernels.sinc 43593d662595e822915574c2e0e614d4
+; digest nbgrad.kernels.single a92971874554aed690dfe87fa8c70cb4
+; digest nbgrad.kernels.sort e3a7af2f47351c82ade31a08a06a2fff
+; digest nbgrad.kernels.trigonometric e23afaa3d584d7b2c64f63898dd09e0a
+; digest nbgrad.kernels.widened 243780675dbc11ac0abdfdec5e8a0934
+; digest nbgrad.kernels.windows 6c942fb3a70559fc83df4d3011d13aaf
+; digest nbgrad.runtime.blocks 921617c685ce4db4d0db924505dd8ec2
+; digest nbgrad.runtime.native 1821cbadd47c271defbbde14f08aaeca
+; digest nbgrad.runtime.tensors ac59952a6e64f7ba6ccdc01a0c537257
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -626,16 +626,16 @@ define internal double @nbgrad.power.float64.float64.float64(double %a0, double 
   %.97.i.i = fmul double %.48.i.i, %.92.i.i
   %.102.i.i = fadd double %"$phi190.0.2.0.i.i.i", %.97.i.i
   %.61.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
-  br i1 %.61.i, label %_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B124.i
+  br i1 %.61.i, label %_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B124.i
 
 B124.i:                                           ; preds = %0
   %.79.i = fcmp oeq double %a0, 0.000000e+00
-  br i1 %.79.i, label %_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B162.i
+  br i1 %.79.i, label %_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B162.i
 
 B162.i:                                           ; preds = %B124.i
-  br label %_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5powerB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B124.i, %B162.i
+_ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B124.i, %B162.i
   %"$phi164.0.3.0.i" = phi double [ %.11.i, %B162.i ], [ %.102.i.i, %0 ], [ 0xFFF0000000000000, %B124.i ]
   %.103.i.i = fsub double %"$phi190.0.2.0.i.i.i", %.102.i.i
   %.104.i.i = fadd double %.97.i.i, %.103.i.i
@@ -2161,16 +2161,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -1.045000e+02, %0 ]
   %.50.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2337,16 +2337,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2997,16 +2997,16 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
   %.108.i.i.i = fadd double %"$phi148.0.2.0.i.i.i", %.104.i.i.i
   %.86.i.i = fadd double %"$phi32.0.2.0.i.i", %.108.i.i.i
   %.91.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B164.i.i:                                         ; preds = %0
   %.97.i.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
+  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
 
 B180.i.i:                                         ; preds = %B164.i.i
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened9logaddexpB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
+_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
   %"$phi186.0.3.0.i.i" = phi double [ %.7.i, %B164.i.i ], [ %.12.i.i, %B180.i.i ], [ %.86.i.i, %0 ]
   %result = fptrunc double %"$phi186.0.3.0.i.i" to float
   ret float %result
@@ -3080,16 +3080,16 @@ define internal double @nbgrad.logaddexp.float64.float64.float64(double %a0, dou
   %.108.i.i = fadd double %"$phi148.0.2.0.i.i", %.104.i.i
   %.86.i = fadd double %"$phi32.0.2.0.i", %.108.i.i
   %.91.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B164.i:                                           ; preds = %0
   %.97.i = fcmp oeq double %a0, %a1
-  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
+  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
 
 B180.i:                                           ; preds = %B164.i
-  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm9logaddexpB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
+_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
   %"$phi186.0.3.0.i" = phi double [ %a0, %B164.i ], [ %.12.i, %B180.i ], [ %.86.i, %0 ]
   ret double %"$phi186.0.3.0.i"
 }
@@ -3175,16 +3175,16 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
   %.97.i.i = fadd double %.7.i, 1.000000e+00
   %"$phi164.0.2.0.i.i" = select i1 %.92.i.i, double %.97.i.i, double %.87.i.i
   %.115.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B206.i.i:                                         ; preds = %0
   %.121.i.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
+  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
 
 B222.i.i:                                         ; preds = %B206.i.i
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened10logaddexp2B3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
+_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
   %"$phi228.0.3.0.i.i" = phi double [ %.7.i, %B206.i.i ], [ %.12.i.i, %B222.i.i ], [ %"$phi164.0.2.0.i.i", %0 ]
   %result = fptrunc double %"$phi228.0.3.0.i.i" to float
   ret float %result
@@ -3269,16 +3269,16 @@ define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, do
   %.97.i = fadd double %a0, 1.000000e+00
   %"$phi164.0.2.0.i" = select i1 %.92.i, double %.97.i, double %.87.i
   %.115.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B206.i:                                           ; preds = %0
   %.121.i = fcmp oeq double %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
 
 B222.i:                                           ; preds = %B206.i
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm10logaddexp2B3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
+_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
   %"$phi228.0.3.0.i" = phi double [ %a0, %B206.i ], [ %.12.i, %B222.i ], [ %"$phi164.0.2.0.i", %0 ]
   ret double %"$phi228.0.3.0.i"
 }
@@ -3338,11 +3338,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3354,7 +3354,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -3417,11 +3417,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi230.0.2.0.i" = select i1 %.165.i, double %a0, double %.160.i
   %.187.i = tail call double @llvm.fabs.f64(double %a0)
   %.188.i = fcmp ugt double %.187.i, 0x41D0000000000000
-  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B280.i:                                           ; preds = %B136.i
   %.191.i = tail call double @sin(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3sinB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B100.endif.i:                                     ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3436,7 +3436,7 @@ B100.endif.i:                                     ; preds = %0
   %.144.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3sinB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
+_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
   %result.1.2.0.i = phi double [ %"$phi230.0.2.0.i", %B136.i ], [ %.191.i, %B280.i ]
   ret double %result.1.2.0.i
 }
@@ -3495,11 +3495,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3511,7 +3511,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -3573,11 +3573,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.161.i = bitcast i64 %.160.i to double
   %.166.i = tail call double @llvm.fabs.f64(double %a0)
   %.167.i = fcmp ugt double %.166.i, 0x41D0000000000000
-  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i:                                           ; preds = %B136.i
   %.170.i = tail call double @cos(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3cosB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B90.endif.i:                                      ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3592,7 +3592,7 @@ B90.endif.i:                                      ; preds = %0
   %.129.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3cosB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi double [ %.161.i, %B136.i ], [ %.170.i, %B266.i ]
   ret double %result.2.0.i
 }
@@ -3663,7 +3663,7 @@ B226.i.i:                                         ; preds = %0
 
 B456.i.i:                                         ; preds = %B232.endif.i.i
   %.262.i.i = tail call double @tan(double %.6.i)
-  br label %_ZN6nbgrad7kernels7widened3tanB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %"$phi220.0.2.026.i.i" = phi double [ %.66.i.i, %B226.i.i ], [ %.109.i.i, %0 ]
@@ -3681,9 +3681,9 @@ B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %.236.i.i = fcmp olt double %.235.i.i, 1.000000e-300
   %"$phi406.0.2.0.i.i" = select i1 %.236.i.i, double %.6.i, double %.230.i.i
   %.259.i.i = fcmp ugt double %.235.i.i, 0x41D0000000000000
-  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3tanB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
+_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
   %result.1.2.0.i.i = phi double [ %"$phi406.0.2.0.i.i", %B232.endif.i.i ], [ %.262.i.i, %B456.i.i ]
   %result = fptrunc double %result.1.2.0.i.i to float
   ret float %result
@@ -3754,7 +3754,7 @@ B226.i:                                           ; preds = %0
 
 B456.i:                                           ; preds = %B232.endif.i
   %.262.i = tail call double @tan(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3tanB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B232.endif.i:                                     ; preds = %B226.i, %0
   %"$phi220.0.2.026.i" = phi double [ %.66.i, %B226.i ], [ %.109.i, %0 ]
@@ -3772,9 +3772,9 @@ B232.endif.i:                                     ; preds = %B226.i, %0
   %.236.i = fcmp olt double %.235.i, 1.000000e-300
   %"$phi406.0.2.0.i" = select i1 %.236.i, double %a0, double %.230.i
   %.259.i = fcmp ugt double %.235.i, 0x41D0000000000000
-  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels13trigonometric3tanB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
+_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
   %result.1.2.0.i = phi double [ %"$phi406.0.2.0.i", %B232.endif.i ], [ %.262.i, %B456.i ]
   ret double %result.1.2.0.i
 }
@@ -3803,13 +3803,13 @@ B140.i.i:                                         ; preds = %0
   %.70.i.i = fmul double %.69.i.i, 5.000000e-01
   %.72.i.i = fadd double %.382.i.i, 1.000000e-300
   %.78.i.i = fdiv double %.70.i.i, %.72.i.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B204.i.i:                                         ; preds = %0
   %.27.i.i = fmul double %.6.i, %.6.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arcsinB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
+_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
   %"$phi134.0.2.013.i.i" = phi double [ %.382.i.i, %B140.i.i ], [ %.8.i.i, %B204.i.i ]
   %"$phi92.0.2.0312.i.i" = phi double [ %.20.i.i, %B140.i.i ], [ %.27.i.i, %B204.i.i ]
   %"$phi206.0.2.0.i.i" = phi double [ %.78.i.i, %B140.i.i ], [ 0.000000e+00, %B204.i.i ]
@@ -3930,12 +3930,12 @@ B434.i.i:                                         ; preds = %B206.endif.i.i, %B2
   %.20734.i.i = fadd double %.mux.i.i, %.20333.i.i
   %.21335.i.i = fsub double %.mux.i.i, %.20734.i.i
   %.21436.i.i = fadd double %.20333.i.i, %.21335.i.i
-  br label %_ZN6nbgrad7kernels7widened6arccosB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B438.i.i:                                         ; preds = %B206.endif.i.i
   %.203.i.i = fmul double %.422.i.i, 2.000000e+00
   %.207.i.i = fadd double %.203.i.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arccosB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B206.endif.i.i:                                   ; preds = %0
   %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
@@ -3948,7 +3948,7 @@ B206.endif.i.i:                                   ; preds = %0
   %.127.i.i = fcmp uge float %a0, 0.000000e+00
   br i1 %.127.i.i, label %B438.i.i, label %B434.i.i
 
-_ZN6nbgrad7kernels7widened6arccosB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
+_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
   %"$phi206.0.2.010.i.i" = phi double [ %"$phi206.0.2.011.i.i", %B434.i.i ], [ %.78.i.i, %B438.i.i ]
   %"$phi92.0.2.03128.i.i" = phi double [ %"$phi92.0.2.03129.i.i", %B434.i.i ], [ %.20.i.i, %B438.i.i ]
   %"$phi134.0.2.0136.i.i" = phi double [ %"$phi134.0.2.0137.i.i", %B434.i.i ], [ %.422.i.i, %B438.i.i ]
@@ -4059,18 +4059,18 @@ define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.13.i.i = fcmp ugt double %.8.i.i, 0x3FDA827999FCEF32
-  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.22.i.i = fcmp ogt double %.8.i.i, 0x4003504F333F9DE6
-  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
+  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
 
 B202.i.i:                                         ; preds = %B92.i.i
   %.39.i.i = fadd double %.8.i.i, -1.000000e+00
   %.66.i.i = fadd double %.8.i.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arctanB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
+_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
   %"$phi214.0.3.039.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i.i ], [ 0x3C91A62633145C07, %B92.i.i ]
   %"$phi134.0.3.0101938.i.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i.i, %B202.i.i ], [ %.8.i.i, %B92.i.i ]
   %"$phi108.0.3.0282137.i.i" = phi double [ %.8.i.i, %0 ], [ %.39.i.i, %B202.i.i ], [ -1.000000e+00, %B92.i.i ]
@@ -4191,7 +4191,7 @@ B238.i.i:                                         ; preds = %B230.i.i, %B208.i.i
   %"$phi238.0.2.0.i.i" = phi double [ %.137.i.i, %B230.i.i ], [ 1.000000e+00, %B172.i.i ], [ 1.000000e+00, %B208.i.i ]
   %.152.i.i = fmul double %"$phi238.0.2.0.i.i", 0x3FDA827999FCEF32
   %.154.i.i = fcmp ogt double %"$phi220.0.3.05.i.i", %.152.i.i
-  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B332.i.i:                                         ; preds = %B238.i.i
   %.162.i.i = fsub double %"$phi220.0.3.05.i.i", %"$phi238.0.2.0.i.i"
@@ -4200,9 +4200,9 @@ B332.i.i:                                         ; preds = %B238.i.i
   %.202.i.i = fsub double %"$phi220.0.3.05.i.i", %.200.i.i
   %.220.i.i = fsub double %"$phi238.0.2.0.i.i", %.181.i.i
   %.224.i.i = fadd double %"$phi220.0.3.05.i.i", %.220.i.i
-  br label %_ZN6nbgrad7kernels7widened7arctan2B3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened7arctan2B3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
+_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
   %"$phi584.0.2.0.i.i" = phi double [ 0x3C81A62633145C07, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi562.0.2.026.i.i" = phi double [ 0x3FE921FB54442D18, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi326.0.2.023.i.i" = phi double [ %.202.i.i, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
@@ -4392,7 +4392,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4400,9 +4400,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4sinhB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4sinhB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4459,7 +4459,7 @@ define internal double @nbgrad.sinh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4467,9 +4467,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4sinhB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4524,7 +4524,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4532,9 +4532,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4coshB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4coshB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4586,7 +4586,7 @@ define internal double @nbgrad.cosh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4594,9 +4594,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4coshB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4coshB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4785,16 +4785,16 @@ B360.i.i:                                         ; preds = %0
   %.99.i.i = fmul double %.98.i.i, 5.000000e-01
   %.103.i.i = fdiv double %.99.i.i, %.95.i.i
   %.111.i.i = fadd double %.110.i.i, %.103.i.i
-  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.thread.i.i:                                  ; preds = %B360.i.i
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.i.i:                                         ; preds = %0
   %.128.i.i = fmul double %.8.i.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arcsinhB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
+_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
   %"$phi380.2.3.04.i.i" = phi double [ %.128.i.i, %B370.i.i ], [ %.8.i.i, %B370.thread.i.i ], [ %.104.i.i, %B360.i.i ]
   %"$phi380.3.2.0.i.i" = phi double [ 0.000000e+00, %B370.i.i ], [ 0.000000e+00, %B370.thread.i.i ], [ %.111.i.i, %B360.i.i ]
   %.8.i.i.i = bitcast double %"$phi380.2.3.04.i.i" to i64
@@ -4889,16 +4889,16 @@ B360.i:                                           ; preds = %0
   %.99.i = fmul double %.98.i, 5.000000e-01
   %.103.i = fdiv double %.99.i, %.95.i
   %.111.i = fadd double %.110.i, %.103.i
-  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.thread.i:                                    ; preds = %B360.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.i:                                           ; preds = %0
   %.128.i = fmul double %.8.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
+_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
   %"$phi380.2.3.04.i" = phi double [ %.128.i, %B370.i ], [ %.8.i, %B370.thread.i ], [ %.104.i, %B360.i ]
   %"$phi380.3.2.0.i" = phi double [ 0.000000e+00, %B370.i ], [ 0.000000e+00, %B370.thread.i ], [ %.111.i, %B360.i ]
   %.8.i.i = bitcast double %"$phi380.2.3.04.i" to i64
@@ -4989,16 +4989,16 @@ B284.i.i:                                         ; preds = %0
   %.39.i.i = fadd double %.34.i.i, 1.000000e-300
   %.43.i.i = fdiv double %.38.i.i, %.39.i.i
   %.51.i.i = fadd double %.50.i.i, %.43.i.i
-  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.thread.i.i:                                  ; preds = %B284.i.i
-  br label %_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.i.i:                                         ; preds = %0
   %.67.i.i = fmul double %.6.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arccoshB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
+_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
   %"$phi304.2.3.02.i.i" = phi double [ %.67.i.i, %B294.i.i ], [ %.6.i, %B294.thread.i.i ], [ %.44.i.i, %B284.i.i ]
   %"$phi304.3.2.0.i.i" = phi double [ 0.000000e+00, %B294.i.i ], [ 0.000000e+00, %B294.thread.i.i ], [ %.51.i.i, %B284.i.i ]
   %.8.i.i.i = bitcast double %"$phi304.2.3.02.i.i" to i64
@@ -5088,16 +5088,16 @@ B284.i:                                           ; preds = %0
   %.39.i = fadd double %.34.i, 1.000000e-300
   %.43.i = fdiv double %.38.i, %.39.i
   %.51.i = fadd double %.50.i, %.43.i
-  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.thread.i:                                    ; preds = %B284.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.i:                                           ; preds = %0
   %.67.i = fmul double %a0, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arccoshB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
+_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
   %"$phi304.2.3.02.i" = phi double [ %.67.i, %B294.i ], [ %a0, %B294.thread.i ], [ %.44.i, %B284.i ]
   %"$phi304.3.2.0.i" = phi double [ 0.000000e+00, %B294.i ], [ 0.000000e+00, %B294.thread.i ], [ %.51.i, %B284.i ]
   %.8.i.i = bitcast double %"$phi304.2.3.02.i" to i64
@@ -5337,16 +5337,16 @@ define internal double @nbgrad.hypot.float64.float64.float64(double %a0, double 
   %.12.i.i = fcmp ogt double %.6.i, %.10.i
   %.13.i.i = select i1 %.12.i.i, double %.6.i, double %.10.i
   %.83.i = fcmp ogt double %.13.i.i, 0x5F30000000000000
-  br i1 %.83.i, label %_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
+  br i1 %.83.i, label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
 
 B144.i:                                           ; preds = %0
   %.90.i = fcmp olt double %.13.i.i, 0x26F0000000000000
-  br i1 %.90.i, label %_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
+  br i1 %.90.i, label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
 
 B196.i:                                           ; preds = %B144.i
-  br label %_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5hypotB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
+_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
   %"$phi162.0.3.03.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x1A70000000000000, %0 ], [ 0x6570000000000000, %B144.i ]
   %"$phi198.0.3.0.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x6570000000000000, %0 ], [ 0x1A70000000000000, %B144.i ]
   %.13.i2.i = select i1 %.12.i.i, double %.10.i, double %.6.i
@@ -7171,16 +7171,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.32.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
+  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
 
 B144.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
+_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
   %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
   %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
@@ -7296,7 +7296,7 @@ define internal double @nbgrad.erf.float64.float64(double %a0) alwaysinline {
   %.40.i.i.i = fmul double %.12.i11.i.i, %1
   %.115.i = fsub double 1.000000e+00, %.40.i.i.i
   %.120.i = fcmp olt double %.8.i, 1.000000e+00
-  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B170.endif.i:                                     ; preds = %0
   %.5.i1.i = fmul double %a0, %a0
@@ -7312,9 +7312,9 @@ B170.endif.i:                                     ; preds = %0
   %.15.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.14.i10.i, double 0xBFD812746B0379C1)
   %.16.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.15.i11.i, double 0x3FC06EBA8214DB69)
   %.152.i = tail call double @llvm.fmuladd.f64(double %.8.i, double %.16.i12.i, double %.8.i)
-  br label %_ZN6nbgrad7kernels14error_function3erfB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function3erfB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
+_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
   %"$phi232.0.2.0.i" = phi double [ %.152.i, %B170.endif.i ], [ %.115.i, %0 ]
   %.174.i = fcmp uno double %a0, 0.000000e+00
   %2 = tail call double @llvm.copysign.f64(double %"$phi232.0.2.0.i", double %a0)
@@ -7350,7 +7350,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.140.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.138.i.i)
   %.143.i.i = fsub double %.108.i.i, %.140.i.i
   %.148.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.85.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7457,12 +7457,12 @@ B248.i.i:                                         ; preds = %0
   %.88.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.85.i.i, double %.88.i.i, double %.40.i7.i.i.i
   %.164.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.143.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7495,7 +7495,7 @@ define internal double @nbgrad.erfc.float64.float64(double %a0) alwaysinline {
   %.140.i = tail call double @llvm.fmuladd.f64(double %a0, double %.16.i.i, double %.138.i)
   %.143.i = fsub double %.108.i, %.140.i
   %.148.i = fcmp olt double %.8.i, 7.500000e-01
-  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
+  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
 
 B248.i:                                           ; preds = %0
   %.13.i = fcmp ogt double %.8.i, 7.500000e-01
@@ -7602,12 +7602,12 @@ B248.i:                                           ; preds = %0
   %.88.i = fsub double 2.000000e+00, %.40.i7.i.i
   %"$phi136.0.2.0.i" = select i1 %.85.i, double %.88.i, double %.40.i7.i.i
   %.164.i = fcmp ult double %.8.i, 7.500000e-01
-  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B264.i:                                           ; preds = %B248.i
-  br label %_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function4erfcB4v105B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
+_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
   %"$phi266.0.3.0.i" = phi double [ %.8.i, %B264.i ], [ %.143.i, %0 ], [ %"$phi136.0.2.0.i", %B248.i ]
   ret double %"$phi266.0.3.0.i"
 }
@@ -8110,15 +8110,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
@@ -8310,15 +8310,15 @@ B628.i:                                           ; preds = %0
   %.401.i = fmul double %.8.i, %.382.i
   %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B646.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
 B654.i:                                           ; preds = %B646.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
   %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
   %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
   %.8.i.i22.i = fcmp olt double %"$phi656.0.4.021.i", 0x10000000000000
@@ -8381,7 +8381,7 @@ define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8391,14 +8391,14 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
+_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
@@ -8534,7 +8534,7 @@ declare double @llvm.fmuladd.f64(double, double, double)
 define internal double @nbgrad.digamma.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.18.i = fcmp olt double %a0, 1.000000e+00
-  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B80.i:                                            ; preds = %0
   %.25.i = fadd double %.8.i, 1.000000e+00
@@ -8544,14 +8544,14 @@ B80.i:                                            ; preds = %0
 B92.i:                                            ; preds = %B80.i
   %1 = fsub double %.8.i, %.25.i
   %.48.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B108.i:                                           ; preds = %B80.i
   %.54.i = fadd double %.25.i, -1.000000e+00
   %.56.i = fsub double %.8.i, %.54.i
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
+_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
   %"$phi74.0.2.07.i" = phi double [ %.25.i, %B92.i ], [ %.25.i, %B108.i ], [ %.8.i, %0 ]
   %"$phi126.0.3.0.i" = phi double [ %.48.i, %B92.i ], [ %.56.i, %B108.i ], [ 0.000000e+00, %0 ]
   %.13.i = fcmp olt double %a0, 0.000000e+00
@@ -8720,7 +8720,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8750,7 +8750,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8758,7 +8758,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8938,7 +8938,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -9228,12 +9228,12 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -9570,9 +9570,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
@@ -9619,7 +9619,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9649,7 +9649,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9657,7 +9657,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9837,7 +9837,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -10127,12 +10127,12 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -10469,9 +10469,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
@@ -12414,7 +12414,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12426,12 +12426,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12441,7 +12441,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12484,7 +12484,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12496,12 +12496,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -12511,7 +12511,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v130B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12555,7 +12555,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12567,12 +12567,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12582,7 +12582,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12625,7 +12625,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12637,12 +12637,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12652,7 +12652,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12676,7 +12676,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -12762,9 +12762,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v133B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12788,7 +12788,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.150.i, 3
@@ -12874,9 +12874,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12900,7 +12900,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -12986,9 +12986,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13012,7 +13012,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -13098,9 +13098,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13145,7 +13145,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
 
 B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
   %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -13162,12 +13162,12 @@ B106.epil.i:                                      ; preds = %B106.epil.i.prehead
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -13178,7 +13178,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v137B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13196,7 +13196,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13414,7 +13414,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13444,16 +13444,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13471,7 +13471,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13689,7 +13689,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13719,16 +13719,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13746,7 +13746,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13970,7 +13970,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -14000,16 +14000,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -14027,7 +14027,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -14251,7 +14251,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -14281,16 +14281,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -14334,7 +14334,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -14343,7 +14343,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -14357,7 +14357,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 2
   %factor.op.mul61.i = shl i64 %4, 2
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -14447,7 +14447,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -15116,7 +15116,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -15160,7 +15160,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -15169,7 +15169,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -15183,7 +15183,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 3
   %factor.op.mul61.i = shl i64 %4, 3
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -15273,7 +15273,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -15942,7 +15942,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -15985,7 +15985,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16040,7 +16040,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16073,7 +16073,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16105,7 +16105,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16161,7 +16161,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -16234,7 +16234,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -16529,7 +16529,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -16586,7 +16586,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 2
@@ -16643,11 +16643,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -16663,9 +16663,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -16708,7 +16708,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16763,7 +16763,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16796,7 +16796,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16828,7 +16828,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16884,7 +16884,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -16957,7 +16957,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -17252,7 +17252,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -17309,7 +17309,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 3
@@ -17366,11 +17366,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -17386,9 +17386,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17421,13 +17421,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -17739,9 +17739,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17774,13 +17774,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -18092,9 +18092,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18113,7 +18113,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr float, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -18340,7 +18340,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -18425,7 +18425,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -18453,9 +18453,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %61, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18474,7 +18474,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr double, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -18701,7 +18701,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -18786,7 +18786,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -18813,9 +18813,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %60, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18832,7 +18832,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -18897,7 +18897,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -19037,9 +19037,9 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19056,7 +19056,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -19121,7 +19121,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -19260,299 +19260,689 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
-define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.22.i = getelementptr i8, ptr %a3, i64 24
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
   %.23.i = load i64, ptr %.22.i, align 8
-  %.31.i = getelementptr i8, ptr %a3, i64 16
-  %.32.i = load i64, ptr %.31.i, align 8
-  %.3791.i = sub i64 %a5, %a4
-  %.74.i = mul i64 %.32.i, %.3791.i
-  %.119105.not.i = icmp slt i64 %.74.i, 1
-  br i1 %.119105.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B136.endif.lr.ph.i
+  %.25.i = getelementptr i8, ptr %a4, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.34.i = getelementptr i8, ptr %a4, i64 40
+  %.38.i = getelementptr i8, ptr %a4, i64 48
+  %.48.i = getelementptr i8, ptr %a4, i64 16
+  %.49.i = load i64, ptr %.48.i, align 8
+  %.54216.i = sub i64 %a6, %a5
+  %.91.i = mul i64 %.49.i, %.54216.i
+  %.137252.not.i = icmp slt i64 %.91.i, 1
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
-B136.endif.lr.ph.i:                               ; preds = %0
-  %.170.i = mul i64 %.23.i, %.20.i
-  %..170.i = tail call i64 @llvm.smax.i64(i64 %.170.i, i64 0)
-  %.25395.not.i = icmp slt i64 %.170.i, 1
-  %.307.i = getelementptr i8, ptr %a3, i64 32
-  %.309.i = getelementptr i8, ptr %a3, i64 40
-  %.311.i = getelementptr i8, ptr %a3, i64 48
-  %.313.i = getelementptr i8, ptr %a3, i64 56
-  %.315.i = getelementptr i8, ptr %a3, i64 64
-  br i1 %.25395.not.i, label %B136.endif.preheader.i, label %B136.endif.us.preheader.i
+B206.endif.lr.ph.i:                               ; preds = %0
+  %.39.i = load i64, ptr %.38.i, align 8
+  %1 = icmp eq i64 %.39.i, 84
+  %.35.i = load i64, ptr %.34.i, align 8
+  %.50.i = mul i64 %.49.i, %a5
+  %.36.i = icmp eq i64 %.35.i, 85
+  %.188.i = mul i64 %.26.i, %.23.i
+  %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
+  %.322.i = icmp sgt i64 %.23.i, 128
+  %.342.not.not.i = icmp eq i64 %.23.i, 0
+  %.325.inv.i = icmp slt i64 %.26.i, 64
+  %spec.select.i = select i1 %.325.inv.i, i64 %.23.i, i64 64
+  %.404.i = getelementptr i8, ptr %a4, i64 64
+  %.552.i = xor i1 %1, %.36.i
+  %.723.i = getelementptr i8, ptr %a4, i64 88
+  %.727.i = getelementptr i8, ptr %a4, i64 80
+  %.802.i = getelementptr i8, ptr %a4, i64 32
+  %.808.i = getelementptr i8, ptr %a4, i64 56
+  %spec.select.mux.i = select i1 %.322.i, i64 %spec.select.i, i64 %.23.i
+  br i1 %.342.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.split.i
 
-B136.endif.preheader.i:                           ; preds = %B136.endif.lr.ph.i
-  %1 = add nuw i64 %.74.i, 1
-  %2 = mul i64 %.20.i, %.20.i
-  %3 = shl i64 %a4, 2
-  %4 = mul i64 %3, %2
-  %5 = mul i64 %4, %.32.i
-  %scevgep.i = getelementptr i8, ptr %a0, i64 %5
-  %6 = shl i64 %2, 2
-  %7 = shl i64 %.170.i, 2
-  %8 = mul i64 %7, %a4
-  %9 = mul i64 %8, %.32.i
-  %scevgep11.i = getelementptr i8, ptr %a2, i64 %9
-  br label %B136.endif.i
+B206.endif.lr.ph.split.i:                         ; preds = %B206.endif.lr.ph.i
+  %.346190.i = add nuw nsw i64 %spec.select.i, %.23.i
+  %.346.i = shl nsw i64 %.23.i, 1
+  %.346190.mux.i = select i1 %.322.i, i64 %.346190.i, i64 %.346.i
+  %.347194209.i = add nsw i64 %.346190.mux.i, -1
+  %2 = or i64 %.347194209.i, %spec.select.mux.i
+  %3 = icmp ult i64 %2, 4294967296
+  br i1 %3, label %4, label %11
 
-B136.endif.us.preheader.i:                        ; preds = %B136.endif.lr.ph.i
-  %.33.i = mul i64 %.32.i, %a4
-  %xtraiter.i = and i64 %..170.i, 3
-  %10 = mul i64 %.33.i, %.170.i
-  %11 = shl i64 %10, 2
-  %scevgep14.i = getelementptr i8, ptr %a2, i64 %11
-  %12 = shl i64 %.170.i, 2
-  %scevgep18.i = getelementptr i8, ptr %a1, i64 %11
-  %13 = sub i64 0, %10
-  %14 = icmp eq i64 %xtraiter.i, 0
-  %15 = icmp samesign ult i64 %.170.i, 4
-  %16 = and i64 %..170.i, 9223372036854775804
-  br label %B136.endif.us.i
+4:                                                ; preds = %B206.endif.lr.ph.split.i
+  %5 = trunc nuw i64 %spec.select.mux.i to i32
+  %6 = trunc nuw i64 %.347194209.i to i32
+  %7 = udiv i32 %6, %5
+  %8 = urem i32 %6, %5
+  %9 = zext i32 %7 to i64
+  %10 = zext i32 %8 to i64
+  br label %14
 
-B136.endif.us.i:                                  ; preds = %B198.B226_crit_edge.us.i, %B136.endif.us.preheader.i
-  %lsr.iv22.i = phi i64 [ %13, %B136.endif.us.preheader.i ], [ %lsr.iv.next23.i, %B198.B226_crit_edge.us.i ]
-  %lsr.iv19.i = phi ptr [ %scevgep18.i, %B136.endif.us.preheader.i ], [ %scevgep20.i, %B198.B226_crit_edge.us.i ]
-  %lsr.iv15.i = phi ptr [ %scevgep14.i, %B136.endif.us.preheader.i ], [ %scevgep16.i, %B198.B226_crit_edge.us.i ]
-  %.11899107.us.i = phi i64 [ %.74.i, %B136.endif.us.preheader.i ], [ %.128.us.i, %B198.B226_crit_edge.us.i ]
-  %.125100106.us.i = phi i64 [ %.33.i, %B136.endif.us.preheader.i ], [ %.132.us.i, %B198.B226_crit_edge.us.i ]
-  %.162.us.i = mul nsw i64 %.125100106.us.i, %.20.i
-  %.164.us.i = mul nsw i64 %.162.us.i, %.23.i
-  br i1 %14, label %B200.us.prol.loopexit.i, label %B200.us.prol.i
+11:                                               ; preds = %B206.endif.lr.ph.split.i
+  %12 = sdiv i64 %.347194209.i, %spec.select.mux.i
+  %13 = srem i64 %.347194209.i, %spec.select.mux.i
+  br label %14
 
-B200.us.prol.i:                                   ; preds = %B136.endif.us.i, %B200.us.prol.i
-  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B200.us.prol.i ], [ 0, %B136.endif.us.i ]
-  %17 = shl nuw nsw i64 %prol.iter.i, 2
-  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %17
-  %.293.us.prol.i = load float, ptr %scevgep21.i, align 4
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv15.i, i64 %17
-  store float %.293.us.prol.i, ptr %scevgep17.i, align 4
+14:                                               ; preds = %11, %4
+  %15 = phi i64 [ %9, %4 ], [ %12, %11 ]
+  %16 = phi i64 [ %10, %4 ], [ %13, %11 ]
+  %.369.i = xor i64 %16, %spec.select.mux.i
+  %.370.i = icmp slt i64 %.369.i, 0
+  %.371.i = icmp ne i64 %16, 0
+  %.372.i = and i1 %.371.i, %.370.i
+  %.377.i = sext i1 %.372.i to i64
+  %spec.select215.i = add i64 %15, %.377.i
+  %.509232.not.i = icmp slt i64 %spec.select215.i, 1
+  br i1 %.509232.not.i, label %B206.endif.lr.ph.split.split.us.i, label %B206.endif.preheader.i
+
+B206.endif.preheader.i:                           ; preds = %14
+  %.613.peel.i = sub i64 %.23.i, %spec.select.mux.i
+  %.13.i1.peel.i = tail call i64 @llvm.smax.i64(i64 %.613.peel.i, i64 0)
+  %.13.i.peel.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %spec.select.mux.i)
+  %xtraiter.i = and i64 %..188.i, 3
+  %..13.i1.peel.i = select i1 %.552.i, i64 0, i64 %.13.i1.peel.i
+  %.13.i.peel..23.i = select i1 %.552.i, i64 %.13.i.peel.i, i64 %.23.i
+  %.653.peel.i = sub nsw i64 %.13.i.peel..23.i, %..13.i1.peel.i
+  %invariant.gep.i = getelementptr float, ptr %a0, i64 %..13.i1.peel.i
+  %17 = mul i64 %.50.i, %.188.i
+  %18 = shl i64 %17, 2
+  %scevgep67.i = getelementptr i8, ptr %a3, i64 %18
+  %19 = shl i64 %.188.i, 2
+  %scevgep71.i = getelementptr i8, ptr %a1, i64 %18
+  %20 = sub i64 0, %17
+  %21 = shl i64 %spec.select.mux.i, 1
+  %22 = sub i64 %.23.i, %21
+  %23 = add nsw i64 %spec.select215.i, -1
+  %24 = icmp slt i64 %.188.i, 1
+  %25 = icmp eq i64 %spec.select215.i, 1
+  %26 = icmp eq i64 %xtraiter.i, 0
+  %27 = icmp samesign ult i64 %.188.i, 4
+  %sunkaddr107.i = getelementptr i8, ptr %a4, i64 72
+  %28 = and i64 %..188.i, 9223372036854775804
+  br label %B206.endif.i
+
+B206.endif.lr.ph.split.split.us.i:                ; preds = %14
+  %29 = icmp slt i64 %.188.i, 1
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us2.preheader.i
+
+B206.endif.us2.preheader.i:                       ; preds = %B206.endif.lr.ph.split.split.us.i
+  %xtraiter37.i = and i64 %..188.i, 3
+  %30 = mul i64 %.50.i, %.188.i
+  %31 = shl i64 %30, 2
+  %scevgep.i = getelementptr i8, ptr %a3, i64 %31
+  %32 = shl i64 %.188.i, 2
+  %scevgep44.i = getelementptr i8, ptr %a1, i64 %31
+  %33 = sub i64 0, %30
+  %34 = icmp eq i64 %xtraiter37.i, 0
+  %35 = icmp samesign ult i64 %.188.i, 4
+  %36 = and i64 %..188.i, 9223372036854775804
+  br label %B206.endif.us2.i
+
+B206.endif.us2.i:                                 ; preds = %B296.loopexit.us22.i, %B206.endif.us2.preheader.i
+  %lsr.iv48.i = phi i64 [ %33, %B206.endif.us2.preheader.i ], [ %lsr.iv.next.i, %B296.loopexit.us22.i ]
+  %lsr.iv45.i = phi ptr [ %scevgep44.i, %B206.endif.us2.preheader.i ], [ %scevgep46.i, %B296.loopexit.us22.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B206.endif.us2.preheader.i ], [ %scevgep42.i, %B296.loopexit.us22.i ]
+  %.136237254.us3.i = phi i64 [ %.91.i, %B206.endif.us2.preheader.i ], [ %.146.us5.i, %B296.loopexit.us22.i ]
+  %.143239253.us4.i = phi i64 [ %.50.i, %B206.endif.us2.preheader.i ], [ %.150.us6.i, %B296.loopexit.us22.i ]
+  %.180.us7.reass.i = mul i64 %.143239253.us4.i, %.188.i
+  br i1 %34, label %B270.us10.prol.loopexit.i, label %B270.us10.prol.i
+
+B270.us10.prol.i:                                 ; preds = %B206.endif.us2.i, %B270.us10.prol.i
+  %prol.iter39.i = phi i64 [ %prol.iter39.next.i, %B270.us10.prol.i ], [ 0, %B206.endif.us2.i ]
+  %37 = shl nuw nsw i64 %prol.iter39.i, 2
+  %scevgep47.i = getelementptr i8, ptr %lsr.iv45.i, i64 %37
+  %.311.us16.prol.i = load float, ptr %scevgep47.i, align 4
+  %scevgep43.i = getelementptr i8, ptr %lsr.iv.i, i64 %37
+  store float %.311.us16.prol.i, ptr %scevgep43.i, align 4
+  %prol.iter39.next.i = add nuw nsw i64 %prol.iter39.i, 1
+  %prol.iter39.cmp.not.i = icmp eq i64 %xtraiter37.i, %prol.iter39.next.i
+  br i1 %prol.iter39.cmp.not.i, label %B270.us10.prol.loopexit.loopexit.i, label %B270.us10.prol.i
+
+B270.us10.prol.loopexit.loopexit.i:               ; preds = %B270.us10.prol.i
+  %38 = sub i64 %xtraiter37.i, %lsr.iv48.i
+  br label %B270.us10.prol.loopexit.i
+
+B270.us10.prol.loopexit.i:                        ; preds = %B270.us10.prol.loopexit.loopexit.i, %B206.endif.us2.i
+  %.270222226.us11.unr.i = phi i64 [ %..188.i, %B206.endif.us2.i ], [ %36, %B270.us10.prol.loopexit.loopexit.i ]
+  %.277223225.us12.unr.i = phi i64 [ %.180.us7.reass.i, %B206.endif.us2.i ], [ %38, %B270.us10.prol.loopexit.loopexit.i ]
+  br i1 %35, label %B296.loopexit.us22.i, label %B270.us10.preheader.i
+
+B270.us10.preheader.i:                            ; preds = %B270.us10.prol.loopexit.i
+  %39 = add nuw i64 %.270222226.us11.unr.i, 4
+  %40 = shl i64 %.277223225.us12.unr.i, 2
+  %41 = add i64 %40, 12
+  br label %B270.us10.i
+
+B270.us10.i:                                      ; preds = %B270.us10.i, %B270.us10.preheader.i
+  %lsr.iv51.i = phi i64 [ %41, %B270.us10.preheader.i ], [ %lsr.iv.next52.i, %B270.us10.i ]
+  %lsr.iv49.i = phi i64 [ %39, %B270.us10.preheader.i ], [ %lsr.iv.next50.i, %B270.us10.i ]
+  %scevgep63.i = getelementptr i8, ptr %a1, i64 %lsr.iv51.i
+  %scevgep64.i = getelementptr i8, ptr %scevgep63.i, i64 -12
+  %.311.us16.i = load float, ptr %scevgep64.i, align 4
+  %scevgep56.i = getelementptr i8, ptr %a3, i64 %lsr.iv51.i
+  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -12
+  store float %.311.us16.i, ptr %scevgep57.i, align 4
+  %scevgep66.i = getelementptr i8, ptr %scevgep63.i, i64 -8
+  %.311.us16.1.i = load float, ptr %scevgep66.i, align 4
+  %scevgep59.i = getelementptr i8, ptr %scevgep56.i, i64 -8
+  store float %.311.us16.1.i, ptr %scevgep59.i, align 4
+  %scevgep62.i = getelementptr i8, ptr %scevgep63.i, i64 -4
+  %.311.us16.2.i = load float, ptr %scevgep62.i, align 4
+  %scevgep55.i = getelementptr i8, ptr %scevgep56.i, i64 -4
+  store float %.311.us16.2.i, ptr %scevgep55.i, align 4
+  %.311.us16.3.i = load float, ptr %scevgep63.i, align 4
+  store float %.311.us16.3.i, ptr %scevgep56.i, align 4
+  %lsr.iv.next50.i = add i64 %lsr.iv49.i, -4
+  %lsr.iv.next52.i = add i64 %lsr.iv51.i, 16
+  %.271.us18.3.i = icmp sgt i64 %lsr.iv.next50.i, 4
+  br i1 %.271.us18.3.i, label %B270.us10.i, label %B296.loopexit.us22.i
+
+B296.loopexit.us22.i:                             ; preds = %B270.us10.i, %B270.us10.prol.loopexit.i
+  %.146.us5.i = add nsw i64 %.136237254.us3.i, -1
+  %.150.us6.i = add i64 %.143239253.us4.i, 1
+  %scevgep42.i = getelementptr i8, ptr %lsr.iv.i, i64 %32
+  %scevgep46.i = getelementptr i8, ptr %lsr.iv45.i, i64 %32
+  %lsr.iv.next.i = sub i64 %lsr.iv48.i, %.188.i
+  %.137.us21.i = icmp sgt i64 %.136237254.us3.i, 1
+  br i1 %.137.us21.i, label %B206.endif.us2.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B204.loopexit.loopexit.i:                         ; preds = %B1144.i, %B296.i
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %19
+  %scevgep73.i = getelementptr i8, ptr %lsr.iv72.i, i64 %19
+  %lsr.iv.next76.i = sub i64 %lsr.iv75.i, %.188.i
+  %.137.i = icmp sgt i64 %.136237254.i, 1
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B270.i:                                           ; preds = %B270.preheader40.i, %B270.i
+  %lsr.iv79.i = phi i64 [ %48, %B270.preheader40.i ], [ %lsr.iv.next80.i, %B270.i ]
+  %lsr.iv77.i = phi i64 [ %46, %B270.preheader40.i ], [ %lsr.iv.next78.i, %B270.i ]
+  %scevgep91.i = getelementptr i8, ptr %a1, i64 %lsr.iv79.i
+  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 -12
+  %.311.i = load float, ptr %scevgep92.i, align 4
+  %scevgep84.i = getelementptr i8, ptr %a3, i64 %lsr.iv79.i
+  %scevgep85.i = getelementptr i8, ptr %scevgep84.i, i64 -12
+  store float %.311.i, ptr %scevgep85.i, align 4
+  %scevgep94.i = getelementptr i8, ptr %scevgep91.i, i64 -8
+  %.311.1.i = load float, ptr %scevgep94.i, align 4
+  %scevgep87.i = getelementptr i8, ptr %scevgep84.i, i64 -8
+  store float %.311.1.i, ptr %scevgep87.i, align 4
+  %scevgep90.i = getelementptr i8, ptr %scevgep91.i, i64 -4
+  %.311.2.i = load float, ptr %scevgep90.i, align 4
+  %scevgep83.i = getelementptr i8, ptr %scevgep84.i, i64 -4
+  store float %.311.2.i, ptr %scevgep83.i, align 4
+  %.311.3.i = load float, ptr %scevgep91.i, align 4
+  store float %.311.3.i, ptr %scevgep84.i, align 4
+  %lsr.iv.next78.i = add i64 %lsr.iv77.i, -4
+  %lsr.iv.next80.i = add i64 %lsr.iv79.i, 16
+  %.271.3.i = icmp sgt i64 %lsr.iv.next78.i, 4
+  br i1 %.271.3.i, label %B270.i, label %B296.i
+
+B296.i:                                           ; preds = %B270.i, %B270.prol.loopexit.i, %B206.endif.i
+  %.417.idx.i = shl i64 %.143239253.i, 4
+  %.417.i = getelementptr i8, ptr %a2, i64 %.417.idx.i
+  %.422.i = getelementptr i8, ptr %.417.i, i64 8
+  %.709.i = mul nsw i64 %.180.i, %.23.i
+  %42 = getelementptr float, ptr %a0, i64 %.709.i
+  store i64 %.653.peel.i, ptr %.417.i, align 8
+  store i64 0, ptr %.422.i, align 8
+  %.182219.peel.i = add i64 %.180.i, %..13.i1.peel.i
+  %.672.peel.i = mul i64 %.182219.peel.i, %.26.i
+  %.674.peel.i = getelementptr float, ptr %a3, i64 %.672.peel.i
+  %.800.peel.pre.i = load i64, ptr %a4, align 8
+  %.791.peel.i = mul i64 %.182219.peel.i, %.23.i
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.791.peel.i
+  %.850.peel.i = inttoptr i64 %.800.peel.pre.i to ptr
+  tail call void %.850.peel.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %gep.i, ptr nonnull %.22.i, ptr %.674.peel.i, ptr nonnull %.25.i)
+  br i1 %25, label %B204.loopexit.loopexit.i, label %B616.i
+
+B616.i:                                           ; preds = %B296.i, %B1144.i
+  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B1144.i ], [ %23, %B296.i ]
+  %lsr.iv101.i = phi i64 [ %lsr.iv.next102.i, %B1144.i ], [ %21, %B296.i ]
+  %lsr.iv99.i = phi i64 [ %lsr.iv.next100.i, %B1144.i ], [ %22, %B296.i ]
+  %lsr.iv97.i = phi i64 [ %lsr.iv.next98.i, %B1144.i ], [ %.613.peel.i, %B296.i ]
+  %lsr.iv95.i = phi i64 [ %lsr.iv.next96.i, %B1144.i ], [ %spec.select.mux.i, %B296.i ]
+  br i1 %.552.i, label %B630.i, label %B688.i
+
+B630.i:                                           ; preds = %B616.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %lsr.iv101.i)
+  br label %B848.i
+
+B688.i:                                           ; preds = %B616.i
+  %.13.i1.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv99.i, i64 0)
+  br label %B848.i
+
+B848.i:                                           ; preds = %B688.i, %B630.i
+  %start.2.2.i = phi i64 [ %lsr.iv95.i, %B630.i ], [ %.13.i1.i, %B688.i ]
+  %stop.2.2.i = phi i64 [ %.13.i.i, %B630.i ], [ %lsr.iv97.i, %B688.i ]
+  %first.2.2.i = phi i64 [ 0, %B630.i ], [ %lsr.iv97.i, %B688.i ]
+  %.653.i = sub nsw i64 %stop.2.2.i, %start.2.2.i
+  store i64 %.653.i, ptr %.417.i, align 8
+  store i64 %lsr.iv95.i, ptr %.422.i, align 8
+  %.182219.i = add i64 %start.2.2.i, %.180.i
+  %.672.i = mul i64 %.182219.i, %.26.i
+  %.674.i = getelementptr float, ptr %a3, i64 %.672.i
+  br i1 %1, label %B852.i, label %B868.i
+
+B852.i:                                           ; preds = %B848.i
+  %.687.i = mul nsw i64 %first.2.2.i, %.23.i
+  %.689.i = add nsw i64 %.687.i, %start.2.2.i
+  br label %B1144.i
+
+B868.i:                                           ; preds = %B848.i
+  %.696.i = mul nsw i64 %start.2.2.i, %.23.i
+  %.698.i = add nsw i64 %first.2.2.i, %.696.i
+  br label %B1144.i
+
+B1144.i:                                          ; preds = %B868.i, %B852.i
+  %"$phi882.2.2.3.i" = phi i64 [ %.689.i, %B852.i ], [ %.698.i, %B868.i ]
+  %.712.i = getelementptr float, ptr %42, i64 %"$phi882.2.2.3.i"
+  %.182220.i = add i64 %first.2.2.i, %.180.i
+  %.719.i = mul i64 %.182220.i, %.26.i
+  %.721.i = getelementptr float, ptr %a3, i64 %.719.i
+  %.730.i = load i64, ptr %sunkaddr107.i, align 8
+  %.778.i = inttoptr i64 %.730.i to ptr
+  tail call void %.778.i(ptr %.723.i, ptr nonnull %.38.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr nonnull %.422.i, ptr %.727.i, ptr %.721.i, ptr nonnull %.25.i, ptr %.712.i, ptr nonnull %.22.i, ptr %.404.i, ptr %.674.i, ptr nonnull %.25.i)
+  %.791.i = mul i64 %.182219.i, %.23.i
+  %43 = getelementptr float, ptr %a0, i64 %.791.i
+  %.797.i = getelementptr float, ptr %43, i64 %start.2.2.i
+  %.800.i = load i64, ptr %a4, align 8
+  %.850.i = inttoptr i64 %.800.i to ptr
+  tail call void %.850.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %.797.i, ptr nonnull %.22.i, ptr %.674.i, ptr nonnull %.25.i)
+  %lsr.iv.next96.i = add i64 %lsr.iv95.i, %spec.select.mux.i
+  %lsr.iv.next98.i = sub i64 %lsr.iv97.i, %spec.select.mux.i
+  %lsr.iv.next100.i = sub i64 %lsr.iv99.i, %spec.select.mux.i
+  %lsr.iv.next102.i = add i64 %lsr.iv101.i, %spec.select.mux.i
+  %lsr.iv.next104.i = add i64 %lsr.iv103.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next104.i, 0
+  br i1 %exitcond.not.i, label %B204.loopexit.loopexit.i, label %B616.i
+
+B206.endif.i:                                     ; preds = %B204.loopexit.loopexit.i, %B206.endif.preheader.i
+  %lsr.iv75.i = phi i64 [ %20, %B206.endif.preheader.i ], [ %lsr.iv.next76.i, %B204.loopexit.loopexit.i ]
+  %lsr.iv72.i = phi ptr [ %scevgep71.i, %B206.endif.preheader.i ], [ %scevgep73.i, %B204.loopexit.loopexit.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B206.endif.preheader.i ], [ %scevgep69.i, %B204.loopexit.loopexit.i ]
+  %.136237254.i = phi i64 [ %.91.i, %B206.endif.preheader.i ], [ %.146.i, %B204.loopexit.loopexit.i ]
+  %.143239253.i = phi i64 [ %.50.i, %B206.endif.preheader.i ], [ %.150.i, %B204.loopexit.loopexit.i ]
+  %.146.i = add nsw i64 %.136237254.i, -1
+  %.150.i = add i64 %.143239253.i, 1
+  %.180.i = mul nsw i64 %.143239253.i, %.23.i
+  br i1 %24, label %B296.i, label %B270.preheader.i
+
+B270.preheader.i:                                 ; preds = %B206.endif.i
+  %.182.i = mul nsw i64 %.180.i, %.26.i
+  br i1 %26, label %B270.prol.loopexit.i, label %B270.prol.i
+
+B270.prol.i:                                      ; preds = %B270.preheader.i, %B270.prol.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B270.prol.i ], [ 0, %B270.preheader.i ]
+  %44 = shl nuw nsw i64 %prol.iter.i, 2
+  %scevgep74.i = getelementptr i8, ptr %lsr.iv72.i, i64 %44
+  %.311.prol.i = load float, ptr %scevgep74.i, align 4
+  %scevgep70.i = getelementptr i8, ptr %lsr.iv68.i, i64 %44
+  store float %.311.prol.i, ptr %scevgep70.i, align 4
   %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
   %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
-  br i1 %prol.iter.cmp.not.i, label %B200.us.prol.loopexit.loopexit.i, label %B200.us.prol.i
+  br i1 %prol.iter.cmp.not.i, label %B270.prol.loopexit.loopexit.i, label %B270.prol.i
 
-B200.us.prol.loopexit.loopexit.i:                 ; preds = %B200.us.prol.i
-  %18 = sub i64 %xtraiter.i, %lsr.iv22.i
-  br label %B200.us.prol.loopexit.i
+B270.prol.loopexit.loopexit.i:                    ; preds = %B270.prol.i
+  %45 = sub i64 %xtraiter.i, %lsr.iv75.i
+  br label %B270.prol.loopexit.i
 
-B200.us.prol.loopexit.i:                          ; preds = %B200.us.prol.loopexit.loopexit.i, %B136.endif.us.i
-  %.2529397.us.unr.i = phi i64 [ %..170.i, %B136.endif.us.i ], [ %16, %B200.us.prol.loopexit.loopexit.i ]
-  %.2599496.us.unr.i = phi i64 [ %.164.us.i, %B136.endif.us.i ], [ %18, %B200.us.prol.loopexit.loopexit.i ]
-  br i1 %15, label %B198.B226_crit_edge.us.i, label %B200.us.preheader.i
+B270.prol.loopexit.i:                             ; preds = %B270.prol.loopexit.loopexit.i, %B270.preheader.i
+  %.270222226.unr.i = phi i64 [ %..188.i, %B270.preheader.i ], [ %28, %B270.prol.loopexit.loopexit.i ]
+  %.277223225.unr.i = phi i64 [ %.182.i, %B270.preheader.i ], [ %45, %B270.prol.loopexit.loopexit.i ]
+  br i1 %27, label %B296.i, label %B270.preheader40.i
 
-B200.us.preheader.i:                              ; preds = %B200.us.prol.loopexit.i
-  %19 = add nuw i64 %.2529397.us.unr.i, 4
-  %20 = shl i64 %.2599496.us.unr.i, 2
-  %21 = add i64 %20, 12
-  br label %B200.us.i
+B270.preheader40.i:                               ; preds = %B270.prol.loopexit.i
+  %46 = add nuw i64 %.270222226.unr.i, 4
+  %47 = shl i64 %.277223225.unr.i, 2
+  %48 = add i64 %47, 12
+  br label %B270.i
 
-B200.us.i:                                        ; preds = %B200.us.i, %B200.us.preheader.i
-  %lsr.iv26.i = phi i64 [ %21, %B200.us.preheader.i ], [ %lsr.iv.next27.i, %B200.us.i ]
-  %lsr.iv24.i = phi i64 [ %19, %B200.us.preheader.i ], [ %lsr.iv.next25.i, %B200.us.i ]
-  %scevgep38.i = getelementptr i8, ptr %a1, i64 %lsr.iv26.i
-  %scevgep39.i = getelementptr i8, ptr %scevgep38.i, i64 -12
-  %.293.us.i = load float, ptr %scevgep39.i, align 4
-  %scevgep31.i = getelementptr i8, ptr %a2, i64 %lsr.iv26.i
-  %scevgep32.i = getelementptr i8, ptr %scevgep31.i, i64 -12
-  store float %.293.us.i, ptr %scevgep32.i, align 4
-  %scevgep41.i = getelementptr i8, ptr %scevgep38.i, i64 -8
-  %.293.us.1.i = load float, ptr %scevgep41.i, align 4
-  %scevgep34.i = getelementptr i8, ptr %scevgep31.i, i64 -8
-  store float %.293.us.1.i, ptr %scevgep34.i, align 4
-  %scevgep37.i = getelementptr i8, ptr %scevgep38.i, i64 -4
-  %.293.us.2.i = load float, ptr %scevgep37.i, align 4
-  %scevgep30.i = getelementptr i8, ptr %scevgep31.i, i64 -4
-  store float %.293.us.2.i, ptr %scevgep30.i, align 4
-  %.293.us.3.i = load float, ptr %scevgep38.i, align 4
-  store float %.293.us.3.i, ptr %scevgep31.i, align 4
-  %lsr.iv.next25.i = add i64 %lsr.iv24.i, -4
-  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 16
-  %.253.us.3.i = icmp sgt i64 %lsr.iv.next25.i, 4
-  br i1 %.253.us.3.i, label %B200.us.i, label %B198.B226_crit_edge.us.i
-
-B198.B226_crit_edge.us.i:                         ; preds = %B200.us.i, %B200.us.prol.loopexit.i
-  %.128.us.i = add nsw i64 %.11899107.us.i, -1
-  %.132.us.i = add i64 %.125100106.us.i, 1
-  %.352.us.i = mul nsw i64 %.162.us.i, %.20.i
-  %.354.us.i = getelementptr float, ptr %a0, i64 %.352.us.i
-  %.357.us.i = getelementptr float, ptr %a2, i64 %.164.us.i
-  %.362.us.i = load i64, ptr %a3, align 8
-  %.396.us.i = inttoptr i64 %.362.us.i to ptr
-  tail call void %.396.us.i(ptr %.307.i, ptr %.309.i, ptr %.311.i, ptr %.313.i, ptr nonnull %.22.i, ptr nonnull %.19.i, ptr %.315.i, ptr %.354.us.i, ptr nonnull %.19.i, ptr %.357.us.i, ptr nonnull %.22.i)
-  %scevgep16.i = getelementptr i8, ptr %lsr.iv15.i, i64 %12
-  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %12
-  %lsr.iv.next23.i = sub i64 %lsr.iv22.i, %.170.i
-  %.119.us.i = icmp sgt i64 %.11899107.us.i, 1
-  br i1 %.119.us.i, label %B136.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
-
-B136.endif.i:                                     ; preds = %B136.endif.i, %B136.endif.preheader.i
-  %lsr.iv12.i = phi ptr [ %scevgep11.i, %B136.endif.preheader.i ], [ %scevgep13.i, %B136.endif.i ]
-  %lsr.iv9.i = phi ptr [ %scevgep.i, %B136.endif.preheader.i ], [ %scevgep10.i, %B136.endif.i ]
-  %lsr.iv.i = phi i64 [ %1, %B136.endif.preheader.i ], [ %lsr.iv.next.i, %B136.endif.i ]
-  %.362.i = load i64, ptr %a3, align 8
-  %.396.i = inttoptr i64 %.362.i to ptr
-  tail call void %.396.i(ptr %.307.i, ptr %.309.i, ptr %.311.i, ptr %.313.i, ptr nonnull %.22.i, ptr nonnull %.19.i, ptr %.315.i, ptr %lsr.iv9.i, ptr nonnull %.19.i, ptr %lsr.iv12.i, ptr nonnull %.22.i)
-  %lsr.iv.next.i = add i64 %lsr.iv.i, -1
-  %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %6
-  %scevgep13.i = getelementptr i8, ptr %lsr.iv12.i, i64 %7
-  %.119.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.119.i, label %B136.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
-
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B226_crit_edge.us.i, %B136.endif.i, %0
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B204.loopexit.loopexit.i, %B296.loopexit.us22.i, %0, %B206.endif.lr.ph.i, %B206.endif.lr.ph.split.split.us.i
   ret i64 0
 }
-;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
-define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.22.i = getelementptr i8, ptr %a3, i64 24
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
   %.23.i = load i64, ptr %.22.i, align 8
-  %.31.i = getelementptr i8, ptr %a3, i64 16
-  %.32.i = load i64, ptr %.31.i, align 8
-  %.3791.i = sub i64 %a5, %a4
-  %.74.i = mul i64 %.32.i, %.3791.i
-  %.119105.not.i = icmp slt i64 %.74.i, 1
-  br i1 %.119105.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B136.endif.lr.ph.i
+  %.25.i = getelementptr i8, ptr %a4, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.34.i = getelementptr i8, ptr %a4, i64 40
+  %.38.i = getelementptr i8, ptr %a4, i64 48
+  %.48.i = getelementptr i8, ptr %a4, i64 16
+  %.49.i = load i64, ptr %.48.i, align 8
+  %.54216.i = sub i64 %a6, %a5
+  %.91.i = mul i64 %.49.i, %.54216.i
+  %.137252.not.i = icmp slt i64 %.91.i, 1
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
-B136.endif.lr.ph.i:                               ; preds = %0
-  %.170.i = mul i64 %.23.i, %.20.i
-  %..170.i = tail call i64 @llvm.smax.i64(i64 %.170.i, i64 0)
-  %.25395.not.i = icmp slt i64 %.170.i, 1
-  %.307.i = getelementptr i8, ptr %a3, i64 32
-  %.309.i = getelementptr i8, ptr %a3, i64 40
-  %.311.i = getelementptr i8, ptr %a3, i64 48
-  %.313.i = getelementptr i8, ptr %a3, i64 56
-  %.315.i = getelementptr i8, ptr %a3, i64 64
-  br i1 %.25395.not.i, label %B136.endif.preheader.i, label %B136.endif.us.preheader.i
+B206.endif.lr.ph.i:                               ; preds = %0
+  %.39.i = load i64, ptr %.38.i, align 8
+  %1 = icmp eq i64 %.39.i, 84
+  %.35.i = load i64, ptr %.34.i, align 8
+  %.50.i = mul i64 %.49.i, %a5
+  %.36.i = icmp eq i64 %.35.i, 85
+  %.188.i = mul i64 %.26.i, %.23.i
+  %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
+  %.322.i = icmp sgt i64 %.23.i, 128
+  %.342.not.not.i = icmp eq i64 %.23.i, 0
+  %.325.inv.i = icmp slt i64 %.26.i, 64
+  %spec.select.i = select i1 %.325.inv.i, i64 %.23.i, i64 64
+  %.404.i = getelementptr i8, ptr %a4, i64 64
+  %.552.i = xor i1 %1, %.36.i
+  %.723.i = getelementptr i8, ptr %a4, i64 88
+  %.727.i = getelementptr i8, ptr %a4, i64 80
+  %.802.i = getelementptr i8, ptr %a4, i64 32
+  %.808.i = getelementptr i8, ptr %a4, i64 56
+  %spec.select.mux.i = select i1 %.322.i, i64 %spec.select.i, i64 %.23.i
+  br i1 %.342.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.split.i
 
-B136.endif.preheader.i:                           ; preds = %B136.endif.lr.ph.i
-  %1 = add nuw i64 %.74.i, 1
-  %2 = mul i64 %.20.i, %.20.i
-  %3 = shl i64 %a4, 3
-  %4 = mul i64 %3, %2
-  %5 = mul i64 %4, %.32.i
-  %scevgep.i = getelementptr i8, ptr %a0, i64 %5
-  %6 = shl i64 %2, 3
-  %7 = shl i64 %.170.i, 3
-  %8 = mul i64 %7, %a4
-  %9 = mul i64 %8, %.32.i
-  %scevgep11.i = getelementptr i8, ptr %a2, i64 %9
-  br label %B136.endif.i
+B206.endif.lr.ph.split.i:                         ; preds = %B206.endif.lr.ph.i
+  %.346190.i = add nuw nsw i64 %spec.select.i, %.23.i
+  %.346.i = shl nsw i64 %.23.i, 1
+  %.346190.mux.i = select i1 %.322.i, i64 %.346190.i, i64 %.346.i
+  %.347194209.i = add nsw i64 %.346190.mux.i, -1
+  %2 = or i64 %.347194209.i, %spec.select.mux.i
+  %3 = icmp ult i64 %2, 4294967296
+  br i1 %3, label %4, label %11
 
-B136.endif.us.preheader.i:                        ; preds = %B136.endif.lr.ph.i
-  %.33.i = mul i64 %.32.i, %a4
-  %xtraiter.i = and i64 %..170.i, 3
-  %10 = mul i64 %.33.i, %.170.i
-  %11 = shl i64 %10, 3
-  %scevgep14.i = getelementptr i8, ptr %a2, i64 %11
-  %12 = shl i64 %.170.i, 3
-  %scevgep18.i = getelementptr i8, ptr %a1, i64 %11
-  %13 = sub i64 0, %10
-  %14 = icmp eq i64 %xtraiter.i, 0
-  %15 = icmp samesign ult i64 %.170.i, 4
-  %16 = and i64 %..170.i, 9223372036854775804
-  br label %B136.endif.us.i
+4:                                                ; preds = %B206.endif.lr.ph.split.i
+  %5 = trunc nuw i64 %spec.select.mux.i to i32
+  %6 = trunc nuw i64 %.347194209.i to i32
+  %7 = udiv i32 %6, %5
+  %8 = urem i32 %6, %5
+  %9 = zext i32 %7 to i64
+  %10 = zext i32 %8 to i64
+  br label %14
 
-B136.endif.us.i:                                  ; preds = %B198.B226_crit_edge.us.i, %B136.endif.us.preheader.i
-  %lsr.iv22.i = phi i64 [ %13, %B136.endif.us.preheader.i ], [ %lsr.iv.next23.i, %B198.B226_crit_edge.us.i ]
-  %lsr.iv19.i = phi ptr [ %scevgep18.i, %B136.endif.us.preheader.i ], [ %scevgep20.i, %B198.B226_crit_edge.us.i ]
-  %lsr.iv15.i = phi ptr [ %scevgep14.i, %B136.endif.us.preheader.i ], [ %scevgep16.i, %B198.B226_crit_edge.us.i ]
-  %.11899107.us.i = phi i64 [ %.74.i, %B136.endif.us.preheader.i ], [ %.128.us.i, %B198.B226_crit_edge.us.i ]
-  %.125100106.us.i = phi i64 [ %.33.i, %B136.endif.us.preheader.i ], [ %.132.us.i, %B198.B226_crit_edge.us.i ]
-  %.162.us.i = mul nsw i64 %.125100106.us.i, %.20.i
-  %.164.us.i = mul nsw i64 %.162.us.i, %.23.i
-  br i1 %14, label %B200.us.prol.loopexit.i, label %B200.us.prol.i
+11:                                               ; preds = %B206.endif.lr.ph.split.i
+  %12 = sdiv i64 %.347194209.i, %spec.select.mux.i
+  %13 = srem i64 %.347194209.i, %spec.select.mux.i
+  br label %14
 
-B200.us.prol.i:                                   ; preds = %B136.endif.us.i, %B200.us.prol.i
-  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B200.us.prol.i ], [ 0, %B136.endif.us.i ]
-  %17 = shl nuw nsw i64 %prol.iter.i, 3
-  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %17
-  %.293.us.prol.i = load double, ptr %scevgep21.i, align 8
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv15.i, i64 %17
-  store double %.293.us.prol.i, ptr %scevgep17.i, align 8
+14:                                               ; preds = %11, %4
+  %15 = phi i64 [ %9, %4 ], [ %12, %11 ]
+  %16 = phi i64 [ %10, %4 ], [ %13, %11 ]
+  %.369.i = xor i64 %16, %spec.select.mux.i
+  %.370.i = icmp slt i64 %.369.i, 0
+  %.371.i = icmp ne i64 %16, 0
+  %.372.i = and i1 %.371.i, %.370.i
+  %.377.i = sext i1 %.372.i to i64
+  %spec.select215.i = add i64 %15, %.377.i
+  %.509232.not.i = icmp slt i64 %spec.select215.i, 1
+  br i1 %.509232.not.i, label %B206.endif.lr.ph.split.split.us.i, label %B206.endif.preheader.i
+
+B206.endif.preheader.i:                           ; preds = %14
+  %.613.peel.i = sub i64 %.23.i, %spec.select.mux.i
+  %.13.i1.peel.i = tail call i64 @llvm.smax.i64(i64 %.613.peel.i, i64 0)
+  %.13.i.peel.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %spec.select.mux.i)
+  %xtraiter.i = and i64 %..188.i, 3
+  %..13.i1.peel.i = select i1 %.552.i, i64 0, i64 %.13.i1.peel.i
+  %.13.i.peel..23.i = select i1 %.552.i, i64 %.13.i.peel.i, i64 %.23.i
+  %.653.peel.i = sub nsw i64 %.13.i.peel..23.i, %..13.i1.peel.i
+  %invariant.gep.i = getelementptr double, ptr %a0, i64 %..13.i1.peel.i
+  %17 = mul i64 %.50.i, %.188.i
+  %18 = shl i64 %17, 3
+  %scevgep67.i = getelementptr i8, ptr %a3, i64 %18
+  %19 = shl i64 %.188.i, 3
+  %scevgep71.i = getelementptr i8, ptr %a1, i64 %18
+  %20 = sub i64 0, %17
+  %21 = shl i64 %spec.select.mux.i, 1
+  %22 = sub i64 %.23.i, %21
+  %23 = add nsw i64 %spec.select215.i, -1
+  %24 = icmp slt i64 %.188.i, 1
+  %25 = icmp eq i64 %spec.select215.i, 1
+  %26 = icmp eq i64 %xtraiter.i, 0
+  %27 = icmp samesign ult i64 %.188.i, 4
+  %sunkaddr107.i = getelementptr i8, ptr %a4, i64 72
+  %28 = and i64 %..188.i, 9223372036854775804
+  br label %B206.endif.i
+
+B206.endif.lr.ph.split.split.us.i:                ; preds = %14
+  %29 = icmp slt i64 %.188.i, 1
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us2.preheader.i
+
+B206.endif.us2.preheader.i:                       ; preds = %B206.endif.lr.ph.split.split.us.i
+  %xtraiter37.i = and i64 %..188.i, 3
+  %30 = mul i64 %.50.i, %.188.i
+  %31 = shl i64 %30, 3
+  %scevgep.i = getelementptr i8, ptr %a3, i64 %31
+  %32 = shl i64 %.188.i, 3
+  %scevgep44.i = getelementptr i8, ptr %a1, i64 %31
+  %33 = sub i64 0, %30
+  %34 = icmp eq i64 %xtraiter37.i, 0
+  %35 = icmp samesign ult i64 %.188.i, 4
+  %36 = and i64 %..188.i, 9223372036854775804
+  br label %B206.endif.us2.i
+
+B206.endif.us2.i:                                 ; preds = %B296.loopexit.us22.i, %B206.endif.us2.preheader.i
+  %lsr.iv48.i = phi i64 [ %33, %B206.endif.us2.preheader.i ], [ %lsr.iv.next.i, %B296.loopexit.us22.i ]
+  %lsr.iv45.i = phi ptr [ %scevgep44.i, %B206.endif.us2.preheader.i ], [ %scevgep46.i, %B296.loopexit.us22.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B206.endif.us2.preheader.i ], [ %scevgep42.i, %B296.loopexit.us22.i ]
+  %.136237254.us3.i = phi i64 [ %.91.i, %B206.endif.us2.preheader.i ], [ %.146.us5.i, %B296.loopexit.us22.i ]
+  %.143239253.us4.i = phi i64 [ %.50.i, %B206.endif.us2.preheader.i ], [ %.150.us6.i, %B296.loopexit.us22.i ]
+  %.180.us7.reass.i = mul i64 %.143239253.us4.i, %.188.i
+  br i1 %34, label %B270.us10.prol.loopexit.i, label %B270.us10.prol.i
+
+B270.us10.prol.i:                                 ; preds = %B206.endif.us2.i, %B270.us10.prol.i
+  %prol.iter39.i = phi i64 [ %prol.iter39.next.i, %B270.us10.prol.i ], [ 0, %B206.endif.us2.i ]
+  %37 = shl nuw nsw i64 %prol.iter39.i, 3
+  %scevgep47.i = getelementptr i8, ptr %lsr.iv45.i, i64 %37
+  %.311.us16.prol.i = load double, ptr %scevgep47.i, align 8
+  %scevgep43.i = getelementptr i8, ptr %lsr.iv.i, i64 %37
+  store double %.311.us16.prol.i, ptr %scevgep43.i, align 8
+  %prol.iter39.next.i = add nuw nsw i64 %prol.iter39.i, 1
+  %prol.iter39.cmp.not.i = icmp eq i64 %xtraiter37.i, %prol.iter39.next.i
+  br i1 %prol.iter39.cmp.not.i, label %B270.us10.prol.loopexit.loopexit.i, label %B270.us10.prol.i
+
+B270.us10.prol.loopexit.loopexit.i:               ; preds = %B270.us10.prol.i
+  %38 = sub i64 %xtraiter37.i, %lsr.iv48.i
+  br label %B270.us10.prol.loopexit.i
+
+B270.us10.prol.loopexit.i:                        ; preds = %B270.us10.prol.loopexit.loopexit.i, %B206.endif.us2.i
+  %.270222226.us11.unr.i = phi i64 [ %..188.i, %B206.endif.us2.i ], [ %36, %B270.us10.prol.loopexit.loopexit.i ]
+  %.277223225.us12.unr.i = phi i64 [ %.180.us7.reass.i, %B206.endif.us2.i ], [ %38, %B270.us10.prol.loopexit.loopexit.i ]
+  br i1 %35, label %B296.loopexit.us22.i, label %B270.us10.preheader.i
+
+B270.us10.preheader.i:                            ; preds = %B270.us10.prol.loopexit.i
+  %39 = add nuw i64 %.270222226.us11.unr.i, 4
+  %40 = shl i64 %.277223225.us12.unr.i, 3
+  %41 = add i64 %40, 24
+  br label %B270.us10.i
+
+B270.us10.i:                                      ; preds = %B270.us10.i, %B270.us10.preheader.i
+  %lsr.iv51.i = phi i64 [ %41, %B270.us10.preheader.i ], [ %lsr.iv.next52.i, %B270.us10.i ]
+  %lsr.iv49.i = phi i64 [ %39, %B270.us10.preheader.i ], [ %lsr.iv.next50.i, %B270.us10.i ]
+  %scevgep63.i = getelementptr i8, ptr %a1, i64 %lsr.iv51.i
+  %scevgep64.i = getelementptr i8, ptr %scevgep63.i, i64 -24
+  %.311.us16.i = load double, ptr %scevgep64.i, align 8
+  %scevgep56.i = getelementptr i8, ptr %a3, i64 %lsr.iv51.i
+  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -24
+  store double %.311.us16.i, ptr %scevgep57.i, align 8
+  %scevgep66.i = getelementptr i8, ptr %scevgep63.i, i64 -16
+  %.311.us16.1.i = load double, ptr %scevgep66.i, align 8
+  %scevgep59.i = getelementptr i8, ptr %scevgep56.i, i64 -16
+  store double %.311.us16.1.i, ptr %scevgep59.i, align 8
+  %scevgep62.i = getelementptr i8, ptr %scevgep63.i, i64 -8
+  %.311.us16.2.i = load double, ptr %scevgep62.i, align 8
+  %scevgep55.i = getelementptr i8, ptr %scevgep56.i, i64 -8
+  store double %.311.us16.2.i, ptr %scevgep55.i, align 8
+  %.311.us16.3.i = load double, ptr %scevgep63.i, align 8
+  store double %.311.us16.3.i, ptr %scevgep56.i, align 8
+  %lsr.iv.next50.i = add i64 %lsr.iv49.i, -4
+  %lsr.iv.next52.i = add i64 %lsr.iv51.i, 32
+  %.271.us18.3.i = icmp sgt i64 %lsr.iv.next50.i, 4
+  br i1 %.271.us18.3.i, label %B270.us10.i, label %B296.loopexit.us22.i
+
+B296.loopexit.us22.i:                             ; preds = %B270.us10.i, %B270.us10.prol.loopexit.i
+  %.146.us5.i = add nsw i64 %.136237254.us3.i, -1
+  %.150.us6.i = add i64 %.143239253.us4.i, 1
+  %scevgep42.i = getelementptr i8, ptr %lsr.iv.i, i64 %32
+  %scevgep46.i = getelementptr i8, ptr %lsr.iv45.i, i64 %32
+  %lsr.iv.next.i = sub i64 %lsr.iv48.i, %.188.i
+  %.137.us21.i = icmp sgt i64 %.136237254.us3.i, 1
+  br i1 %.137.us21.i, label %B206.endif.us2.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B204.loopexit.loopexit.i:                         ; preds = %B1144.i, %B296.i
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %19
+  %scevgep73.i = getelementptr i8, ptr %lsr.iv72.i, i64 %19
+  %lsr.iv.next76.i = sub i64 %lsr.iv75.i, %.188.i
+  %.137.i = icmp sgt i64 %.136237254.i, 1
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B270.i:                                           ; preds = %B270.preheader40.i, %B270.i
+  %lsr.iv79.i = phi i64 [ %48, %B270.preheader40.i ], [ %lsr.iv.next80.i, %B270.i ]
+  %lsr.iv77.i = phi i64 [ %46, %B270.preheader40.i ], [ %lsr.iv.next78.i, %B270.i ]
+  %scevgep91.i = getelementptr i8, ptr %a1, i64 %lsr.iv79.i
+  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 -24
+  %.311.i = load double, ptr %scevgep92.i, align 8
+  %scevgep84.i = getelementptr i8, ptr %a3, i64 %lsr.iv79.i
+  %scevgep85.i = getelementptr i8, ptr %scevgep84.i, i64 -24
+  store double %.311.i, ptr %scevgep85.i, align 8
+  %scevgep94.i = getelementptr i8, ptr %scevgep91.i, i64 -16
+  %.311.1.i = load double, ptr %scevgep94.i, align 8
+  %scevgep87.i = getelementptr i8, ptr %scevgep84.i, i64 -16
+  store double %.311.1.i, ptr %scevgep87.i, align 8
+  %scevgep90.i = getelementptr i8, ptr %scevgep91.i, i64 -8
+  %.311.2.i = load double, ptr %scevgep90.i, align 8
+  %scevgep83.i = getelementptr i8, ptr %scevgep84.i, i64 -8
+  store double %.311.2.i, ptr %scevgep83.i, align 8
+  %.311.3.i = load double, ptr %scevgep91.i, align 8
+  store double %.311.3.i, ptr %scevgep84.i, align 8
+  %lsr.iv.next78.i = add i64 %lsr.iv77.i, -4
+  %lsr.iv.next80.i = add i64 %lsr.iv79.i, 32
+  %.271.3.i = icmp sgt i64 %lsr.iv.next78.i, 4
+  br i1 %.271.3.i, label %B270.i, label %B296.i
+
+B296.i:                                           ; preds = %B270.i, %B270.prol.loopexit.i, %B206.endif.i
+  %.417.idx.i = shl i64 %.143239253.i, 4
+  %.417.i = getelementptr i8, ptr %a2, i64 %.417.idx.i
+  %.422.i = getelementptr i8, ptr %.417.i, i64 8
+  %.709.i = mul nsw i64 %.180.i, %.23.i
+  %42 = getelementptr double, ptr %a0, i64 %.709.i
+  store i64 %.653.peel.i, ptr %.417.i, align 8
+  store i64 0, ptr %.422.i, align 8
+  %.182219.peel.i = add i64 %.180.i, %..13.i1.peel.i
+  %.672.peel.i = mul i64 %.182219.peel.i, %.26.i
+  %.674.peel.i = getelementptr double, ptr %a3, i64 %.672.peel.i
+  %.800.peel.pre.i = load i64, ptr %a4, align 8
+  %.791.peel.i = mul i64 %.182219.peel.i, %.23.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.791.peel.i
+  %.850.peel.i = inttoptr i64 %.800.peel.pre.i to ptr
+  tail call void %.850.peel.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %gep.i, ptr nonnull %.22.i, ptr %.674.peel.i, ptr nonnull %.25.i)
+  br i1 %25, label %B204.loopexit.loopexit.i, label %B616.i
+
+B616.i:                                           ; preds = %B296.i, %B1144.i
+  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B1144.i ], [ %23, %B296.i ]
+  %lsr.iv101.i = phi i64 [ %lsr.iv.next102.i, %B1144.i ], [ %21, %B296.i ]
+  %lsr.iv99.i = phi i64 [ %lsr.iv.next100.i, %B1144.i ], [ %22, %B296.i ]
+  %lsr.iv97.i = phi i64 [ %lsr.iv.next98.i, %B1144.i ], [ %.613.peel.i, %B296.i ]
+  %lsr.iv95.i = phi i64 [ %lsr.iv.next96.i, %B1144.i ], [ %spec.select.mux.i, %B296.i ]
+  br i1 %.552.i, label %B630.i, label %B688.i
+
+B630.i:                                           ; preds = %B616.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %lsr.iv101.i)
+  br label %B848.i
+
+B688.i:                                           ; preds = %B616.i
+  %.13.i1.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv99.i, i64 0)
+  br label %B848.i
+
+B848.i:                                           ; preds = %B688.i, %B630.i
+  %start.2.2.i = phi i64 [ %lsr.iv95.i, %B630.i ], [ %.13.i1.i, %B688.i ]
+  %stop.2.2.i = phi i64 [ %.13.i.i, %B630.i ], [ %lsr.iv97.i, %B688.i ]
+  %first.2.2.i = phi i64 [ 0, %B630.i ], [ %lsr.iv97.i, %B688.i ]
+  %.653.i = sub nsw i64 %stop.2.2.i, %start.2.2.i
+  store i64 %.653.i, ptr %.417.i, align 8
+  store i64 %lsr.iv95.i, ptr %.422.i, align 8
+  %.182219.i = add i64 %start.2.2.i, %.180.i
+  %.672.i = mul i64 %.182219.i, %.26.i
+  %.674.i = getelementptr double, ptr %a3, i64 %.672.i
+  br i1 %1, label %B852.i, label %B868.i
+
+B852.i:                                           ; preds = %B848.i
+  %.687.i = mul nsw i64 %first.2.2.i, %.23.i
+  %.689.i = add nsw i64 %.687.i, %start.2.2.i
+  br label %B1144.i
+
+B868.i:                                           ; preds = %B848.i
+  %.696.i = mul nsw i64 %start.2.2.i, %.23.i
+  %.698.i = add nsw i64 %first.2.2.i, %.696.i
+  br label %B1144.i
+
+B1144.i:                                          ; preds = %B868.i, %B852.i
+  %"$phi882.2.2.3.i" = phi i64 [ %.689.i, %B852.i ], [ %.698.i, %B868.i ]
+  %.712.i = getelementptr double, ptr %42, i64 %"$phi882.2.2.3.i"
+  %.182220.i = add i64 %first.2.2.i, %.180.i
+  %.719.i = mul i64 %.182220.i, %.26.i
+  %.721.i = getelementptr double, ptr %a3, i64 %.719.i
+  %.730.i = load i64, ptr %sunkaddr107.i, align 8
+  %.778.i = inttoptr i64 %.730.i to ptr
+  tail call void %.778.i(ptr %.723.i, ptr nonnull %.38.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr nonnull %.422.i, ptr %.727.i, ptr %.721.i, ptr nonnull %.25.i, ptr %.712.i, ptr nonnull %.22.i, ptr %.404.i, ptr %.674.i, ptr nonnull %.25.i)
+  %.791.i = mul i64 %.182219.i, %.23.i
+  %43 = getelementptr double, ptr %a0, i64 %.791.i
+  %.797.i = getelementptr double, ptr %43, i64 %start.2.2.i
+  %.800.i = load i64, ptr %a4, align 8
+  %.850.i = inttoptr i64 %.800.i to ptr
+  tail call void %.850.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %.797.i, ptr nonnull %.22.i, ptr %.674.i, ptr nonnull %.25.i)
+  %lsr.iv.next96.i = add i64 %lsr.iv95.i, %spec.select.mux.i
+  %lsr.iv.next98.i = sub i64 %lsr.iv97.i, %spec.select.mux.i
+  %lsr.iv.next100.i = sub i64 %lsr.iv99.i, %spec.select.mux.i
+  %lsr.iv.next102.i = add i64 %lsr.iv101.i, %spec.select.mux.i
+  %lsr.iv.next104.i = add i64 %lsr.iv103.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next104.i, 0
+  br i1 %exitcond.not.i, label %B204.loopexit.loopexit.i, label %B616.i
+
+B206.endif.i:                                     ; preds = %B204.loopexit.loopexit.i, %B206.endif.preheader.i
+  %lsr.iv75.i = phi i64 [ %20, %B206.endif.preheader.i ], [ %lsr.iv.next76.i, %B204.loopexit.loopexit.i ]
+  %lsr.iv72.i = phi ptr [ %scevgep71.i, %B206.endif.preheader.i ], [ %scevgep73.i, %B204.loopexit.loopexit.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B206.endif.preheader.i ], [ %scevgep69.i, %B204.loopexit.loopexit.i ]
+  %.136237254.i = phi i64 [ %.91.i, %B206.endif.preheader.i ], [ %.146.i, %B204.loopexit.loopexit.i ]
+  %.143239253.i = phi i64 [ %.50.i, %B206.endif.preheader.i ], [ %.150.i, %B204.loopexit.loopexit.i ]
+  %.146.i = add nsw i64 %.136237254.i, -1
+  %.150.i = add i64 %.143239253.i, 1
+  %.180.i = mul nsw i64 %.143239253.i, %.23.i
+  br i1 %24, label %B296.i, label %B270.preheader.i
+
+B270.preheader.i:                                 ; preds = %B206.endif.i
+  %.182.i = mul nsw i64 %.180.i, %.26.i
+  br i1 %26, label %B270.prol.loopexit.i, label %B270.prol.i
+
+B270.prol.i:                                      ; preds = %B270.preheader.i, %B270.prol.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B270.prol.i ], [ 0, %B270.preheader.i ]
+  %44 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep74.i = getelementptr i8, ptr %lsr.iv72.i, i64 %44
+  %.311.prol.i = load double, ptr %scevgep74.i, align 8
+  %scevgep70.i = getelementptr i8, ptr %lsr.iv68.i, i64 %44
+  store double %.311.prol.i, ptr %scevgep70.i, align 8
   %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
   %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
-  br i1 %prol.iter.cmp.not.i, label %B200.us.prol.loopexit.loopexit.i, label %B200.us.prol.i
+  br i1 %prol.iter.cmp.not.i, label %B270.prol.loopexit.loopexit.i, label %B270.prol.i
 
-B200.us.prol.loopexit.loopexit.i:                 ; preds = %B200.us.prol.i
-  %18 = sub i64 %xtraiter.i, %lsr.iv22.i
-  br label %B200.us.prol.loopexit.i
+B270.prol.loopexit.loopexit.i:                    ; preds = %B270.prol.i
+  %45 = sub i64 %xtraiter.i, %lsr.iv75.i
+  br label %B270.prol.loopexit.i
 
-B200.us.prol.loopexit.i:                          ; preds = %B200.us.prol.loopexit.loopexit.i, %B136.endif.us.i
-  %.2529397.us.unr.i = phi i64 [ %..170.i, %B136.endif.us.i ], [ %16, %B200.us.prol.loopexit.loopexit.i ]
-  %.2599496.us.unr.i = phi i64 [ %.164.us.i, %B136.endif.us.i ], [ %18, %B200.us.prol.loopexit.loopexit.i ]
-  br i1 %15, label %B198.B226_crit_edge.us.i, label %B200.us.preheader.i
+B270.prol.loopexit.i:                             ; preds = %B270.prol.loopexit.loopexit.i, %B270.preheader.i
+  %.270222226.unr.i = phi i64 [ %..188.i, %B270.preheader.i ], [ %28, %B270.prol.loopexit.loopexit.i ]
+  %.277223225.unr.i = phi i64 [ %.182.i, %B270.preheader.i ], [ %45, %B270.prol.loopexit.loopexit.i ]
+  br i1 %27, label %B296.i, label %B270.preheader40.i
 
-B200.us.preheader.i:                              ; preds = %B200.us.prol.loopexit.i
-  %19 = add nuw i64 %.2529397.us.unr.i, 4
-  %20 = shl i64 %.2599496.us.unr.i, 3
-  %21 = add i64 %20, 24
-  br label %B200.us.i
+B270.preheader40.i:                               ; preds = %B270.prol.loopexit.i
+  %46 = add nuw i64 %.270222226.unr.i, 4
+  %47 = shl i64 %.277223225.unr.i, 3
+  %48 = add i64 %47, 24
+  br label %B270.i
 
-B200.us.i:                                        ; preds = %B200.us.i, %B200.us.preheader.i
-  %lsr.iv26.i = phi i64 [ %21, %B200.us.preheader.i ], [ %lsr.iv.next27.i, %B200.us.i ]
-  %lsr.iv24.i = phi i64 [ %19, %B200.us.preheader.i ], [ %lsr.iv.next25.i, %B200.us.i ]
-  %scevgep38.i = getelementptr i8, ptr %a1, i64 %lsr.iv26.i
-  %scevgep39.i = getelementptr i8, ptr %scevgep38.i, i64 -24
-  %.293.us.i = load double, ptr %scevgep39.i, align 8
-  %scevgep31.i = getelementptr i8, ptr %a2, i64 %lsr.iv26.i
-  %scevgep32.i = getelementptr i8, ptr %scevgep31.i, i64 -24
-  store double %.293.us.i, ptr %scevgep32.i, align 8
-  %scevgep41.i = getelementptr i8, ptr %scevgep38.i, i64 -16
-  %.293.us.1.i = load double, ptr %scevgep41.i, align 8
-  %scevgep34.i = getelementptr i8, ptr %scevgep31.i, i64 -16
-  store double %.293.us.1.i, ptr %scevgep34.i, align 8
-  %scevgep37.i = getelementptr i8, ptr %scevgep38.i, i64 -8
-  %.293.us.2.i = load double, ptr %scevgep37.i, align 8
-  %scevgep30.i = getelementptr i8, ptr %scevgep31.i, i64 -8
-  store double %.293.us.2.i, ptr %scevgep30.i, align 8
-  %.293.us.3.i = load double, ptr %scevgep38.i, align 8
-  store double %.293.us.3.i, ptr %scevgep31.i, align 8
-  %lsr.iv.next25.i = add i64 %lsr.iv24.i, -4
-  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 32
-  %.253.us.3.i = icmp sgt i64 %lsr.iv.next25.i, 4
-  br i1 %.253.us.3.i, label %B200.us.i, label %B198.B226_crit_edge.us.i
-
-B198.B226_crit_edge.us.i:                         ; preds = %B200.us.i, %B200.us.prol.loopexit.i
-  %.128.us.i = add nsw i64 %.11899107.us.i, -1
-  %.132.us.i = add i64 %.125100106.us.i, 1
-  %.352.us.i = mul nsw i64 %.162.us.i, %.20.i
-  %.354.us.i = getelementptr double, ptr %a0, i64 %.352.us.i
-  %.357.us.i = getelementptr double, ptr %a2, i64 %.164.us.i
-  %.362.us.i = load i64, ptr %a3, align 8
-  %.396.us.i = inttoptr i64 %.362.us.i to ptr
-  tail call void %.396.us.i(ptr %.307.i, ptr %.309.i, ptr %.311.i, ptr %.313.i, ptr nonnull %.22.i, ptr nonnull %.19.i, ptr %.315.i, ptr %.354.us.i, ptr nonnull %.19.i, ptr %.357.us.i, ptr nonnull %.22.i)
-  %scevgep16.i = getelementptr i8, ptr %lsr.iv15.i, i64 %12
-  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %12
-  %lsr.iv.next23.i = sub i64 %lsr.iv22.i, %.170.i
-  %.119.us.i = icmp sgt i64 %.11899107.us.i, 1
-  br i1 %.119.us.i, label %B136.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
-
-B136.endif.i:                                     ; preds = %B136.endif.i, %B136.endif.preheader.i
-  %lsr.iv12.i = phi ptr [ %scevgep11.i, %B136.endif.preheader.i ], [ %scevgep13.i, %B136.endif.i ]
-  %lsr.iv9.i = phi ptr [ %scevgep.i, %B136.endif.preheader.i ], [ %scevgep10.i, %B136.endif.i ]
-  %lsr.iv.i = phi i64 [ %1, %B136.endif.preheader.i ], [ %lsr.iv.next.i, %B136.endif.i ]
-  %.362.i = load i64, ptr %a3, align 8
-  %.396.i = inttoptr i64 %.362.i to ptr
-  tail call void %.396.i(ptr %.307.i, ptr %.309.i, ptr %.311.i, ptr %.313.i, ptr nonnull %.22.i, ptr nonnull %.19.i, ptr %.315.i, ptr %lsr.iv9.i, ptr nonnull %.19.i, ptr %lsr.iv12.i, ptr nonnull %.22.i)
-  %lsr.iv.next.i = add i64 %lsr.iv.i, -1
-  %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %6
-  %scevgep13.i = getelementptr i8, ptr %lsr.iv12.i, i64 %7
-  %.119.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.119.i, label %B136.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
-
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B226_crit_edge.us.i, %B136.endif.i, %0
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B204.loopexit.loopexit.i, %B296.loopexit.us22.i, %0, %B206.endif.lr.ph.i, %B206.endif.lr.ph.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19570,7 +19960,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -20037,7 +20427,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -20067,7 +20457,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -20105,11 +20495,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -20182,9 +20572,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20202,7 +20592,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -20668,7 +21058,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -20698,7 +21088,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -20736,11 +21126,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -20813,9 +21203,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -20957,7 +21347,7 @@ B136.i:                                           ; preds = %B288.i.i.i, %B192.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B278.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.13.i, 56
@@ -21029,7 +21419,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -22034,8 +22424,8 @@ B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B16
   %.881.i.i.i = tail call i64 %.880.i.i.i(i64 %.837.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2034.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i27.i.i = add nsw i64 %.21.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
@@ -22046,7 +22436,7 @@ B64.i.i.i:                                        ; preds = %B494.i.i
   %sunkaddr242.i.i = inttoptr i64 %.21.i to ptr
   %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
   store i64 0, ptr %sunkaddr243.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
   %.31.i30.i.i = add nsw i64 %.21.i, 88
@@ -22054,7 +22444,7 @@ B122.i.i.i:                                       ; preds = %B494.i.i
   %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -22124,7 +22514,7 @@ B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.lo
   %.15.i.i11.i = shl nsw i64 %.210.i10.i, 3
   %.17.i10.i.i = add nsw i64 %.15.i.i11.i, %.165.i.i
   %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
   %sunkaddr240.i = inttoptr i64 %.21.i to ptr
@@ -22219,7 +22609,7 @@ B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B
   store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
   %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
   %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
@@ -22243,12 +22633,12 @@ B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
   %70 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
-_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
+_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
   %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
   %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
   br label %B494.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B136.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -22397,7 +22787,7 @@ B194.i:                                           ; preds = %B288.i.i.i, %B192.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B336.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.28.i, 3
@@ -22470,7 +22860,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -23489,8 +23879,8 @@ B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B16
   %.882.i.i.i = tail call i64 %.881.i.i.i(i64 %.838.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2034.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i27.i.i = add nsw i64 %.19.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
@@ -23501,7 +23891,7 @@ B64.i.i.i:                                        ; preds = %B494.i.i
   %sunkaddr242.i.i = inttoptr i64 %.19.i to ptr
   %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
   store i64 0, ptr %sunkaddr243.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
   %.31.i30.i.i = add nsw i64 %.19.i, 88
@@ -23509,7 +23899,7 @@ B122.i.i.i:                                       ; preds = %B494.i.i
   %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23578,7 +23968,7 @@ B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.lo
   %.15.i.i12.i = shl nsw i64 %.210.i11.i, 3
   %.17.i10.i.i = add nsw i64 %.15.i.i12.i, %.165.i.i
   %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
   %sunkaddr246.i = inttoptr i64 %.19.i to ptr
@@ -23673,7 +24063,7 @@ B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B
   store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
   %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
   %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
@@ -23697,12 +24087,12 @@ B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
   %75 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
-_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
+_ZN6nbgrad7runtime6native4packB4v616B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
   %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
   %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
   br label %B494.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B194.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23723,7 +24113,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -23744,7 +24134,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -23813,7 +24203,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -23863,9 +24253,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -23932,7 +24322,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -23942,14 +24332,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -23994,9 +24384,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -24014,7 +24404,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -24097,7 +24487,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -24136,7 +24526,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -24239,7 +24629,7 @@ B240.i:                                           ; preds = %B0.endif.i, %B292.i
   %.94.i = load i64, ptr %.93.i, align 8
   %.95.i = inttoptr i64 %.94.i to ptr
   %.96.i = tail call i64 %.95.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B576.i:                                           ; preds = %B2238.i.i, %B2174.i.i
   %sunkaddr367.i = getelementptr i8, ptr %.20.i, i64 16
@@ -25678,7 +26068,7 @@ B1454.i:                                          ; preds = %B1410.endif.i
   %.895.i = load i64, ptr %.894.i, align 8
   %.898.i = inttoptr i64 %.895.i to ptr
   %.899.i = tail call i64 %.898.i(i64 %.888.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -26383,9 +26773,9 @@ B1272.endif.i:                                    ; preds = %B1274.i, %B1242.end
   br label %B1410.i
 
 B1410.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
+_ZN6nbgrad7runtime7tensors13entry_tensorsB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
   %result.3.0.sink.i = phi i64 [ %.96.i, %B240.i ], [ %.899.i, %B1454.i ], [ %result.3.0.i, %B1410.endif.i ]
   ret i64 %result.3.0.sink.i
 }

@@ -37,6 +37,8 @@ def workspace_bytes(kernel: Special) -> int:
             return node.shape[0] * (node.shape[2] // 2 + 2) * 8
         case "cholesky":
             return node.shape[0] * 8
+        case "triangular_solve":
+            return node.shape[0] * 16
         case _:
             return 0
 
@@ -112,8 +114,9 @@ def _matrix_sizes(kernel: Special) -> list[int]:
     if node.name == "triangular_solve":
         lower, transposed, unit = node.params
         letters = ["R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"]
-        one = np.ones(1, node.dtype).view(f"int{8 * node.dtype.itemsize}")
-        return [*sizes, node.shape[2], *map(ord, letters), int(one[0])]
+        one, minus = np.array([1, -1], node.dtype).view(f"int{8 * node.dtype.itemsize}").tolist()
+        gemm = library_address("gemm", node.dtype.name)
+        return [*sizes, node.shape[2], *map(ord, letters), one, gemm, minus, ord("N")]
     return sizes
 
 
