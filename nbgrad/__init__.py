@@ -8,18 +8,19 @@
     plan           what runs together; buffers: lifetimes, one arena              runtime/stages.py, plan.py
     run            guards, pointers, threads, call                                runtime/program.py, native.py
 
-This file lists every public name. Importing it imports neither Numba nor SciPy and compiles nothing.
+This file lists every public name. Importing it imports neither Numba nor SciPy and compiles nothing; what scripts
+seldom need is imported when it is first used.
 """
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from . import dtype as dtype
 from . import errors as errors
 from . import nn as nn
 from . import numpy as numpy
 from . import ops as ops
-from .check import check_grads as check_grads
-from .checkpoint import load_checkpoint as load_checkpoint
-from .checkpoint import load_param_into_net as load_param_into_net
-from .checkpoint import save_checkpoint as save_checkpoint
 from .compiler.cache import counters as counters
 from .context import GRAPH_MODE as GRAPH_MODE
 from .context import PYNATIVE_MODE as PYNATIVE_MODE
@@ -51,15 +52,6 @@ from .dtype import uint16 as uint16
 from .dtype import uint32 as uint32
 from .dtype import uint64 as uint64
 from .explain import explain as explain
-from .functional import hessian as hessian
-from .functional import hvp as hvp
-from .functional import jacfwd as jacfwd
-from .functional import jacrev as jacrev
-from .functional import jvp as jvp
-from .functional import vjp as vjp
-from .generator import Generator as Generator
-from .generator import get_seed as get_seed
-from .generator import set_seed as set_seed
 from .grad import GradOperation as GradOperation
 from .grad import get_grad as get_grad
 from .grad import grad as grad
@@ -71,12 +63,50 @@ from .parameter import Parameter as Parameter
 from .parameter import ParameterTuple as ParameterTuple
 from .runtime.threads import get_num_threads as get_num_threads
 from .runtime.threads import set_num_threads as set_num_threads
-from .source import differentiable_source as differentiable_source
-from .sparse import sparse_hessian as sparse_hessian
-from .sparse import sparse_jacobian as sparse_jacobian
 from .tensor import Tensor as Tensor
 from .tensor import from_numpy as from_numpy
 from .tensor import tensor as tensor
 from .vmap import vmap as vmap
 
+if _TYPE_CHECKING:
+    from .check import check_grads as check_grads
+    from .checkpoint import load_checkpoint as load_checkpoint
+    from .checkpoint import load_param_into_net as load_param_into_net
+    from .checkpoint import save_checkpoint as save_checkpoint
+    from .functional import hessian as hessian
+    from .functional import hvp as hvp
+    from .functional import jacfwd as jacfwd
+    from .functional import jacrev as jacrev
+    from .functional import jvp as jvp
+    from .functional import vjp as vjp
+    from .generator import Generator as Generator
+    from .generator import get_seed as get_seed
+    from .generator import set_seed as set_seed
+    from .source import differentiable_source as differentiable_source
+    from .sparse import sparse_hessian as sparse_hessian
+    from .sparse import sparse_jacobian as sparse_jacobian
+
+_LATER = {
+    "check": "check_grads",
+    "checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
+    "functional": "hessian hvp jacfwd jacrev jvp vjp",
+    "generator": "Generator get_seed set_seed",
+    "source": "differentiable_source",
+    "sparse": "sparse_hessian sparse_jacobian",
+}
+"""What is imported when it is first used: module -> names."""
+_module_of = {name: module for module, names in _LATER.items() for name in names.split()}
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _module_of:
+        message = f"nbgrad has no {name!r}"
+        raise AttributeError(message)
+    value = globals()[name] = getattr(_import_module(f".{_module_of[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_module_of])
