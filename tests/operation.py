@@ -365,9 +365,13 @@ def check_narrow(row: Operation, dtype: str) -> None:
                 close(one.astype(other.dtype), other, tolerance, f"{narrow.where}: {mode}")
 
 
-def check_compiled(row: Operation) -> None:
-    """One compiled program gives what the interpreter gives: value, derivatives in both modes, second order."""
-    point = Point(row, 0)
+def check_compiled(row: Operation, dtype: Any = np.float64) -> None:
+    """One compiled program gives what the interpreter gives: value, derivatives in both modes, second order.
+
+    It is called three times, with other numbers each time: the first call records, the second one makes the native
+    entry, and nothing of the first numbers may be left in the program.
+    """
+    point = Point(row, 0, dtype)
 
     def everything(*x: Any) -> Any:
         parts = [row.function(*point.filled(x))]
@@ -377,13 +381,38 @@ def check_compiled(row: Operation) -> None:
             parts.append(point.curved(*x))
         return parts
 
+    compiled = nb.jit(everything)
+    for step in (0.0, 1e-3, 2e-3):
+        at = [np.asarray(a + step * d, a.dtype) for a, d in zip(point.at, point.d, strict=True)]
+        with interpreted():
+            want = results(everything(*at))
+        with interpreted(on=False):
+            got = results(compiled(*at))
+        for one, other in zip(got, want, strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype), point.where
+            close(one, other, 1e-9, f"{point.where}: compiled, moved by {step}")
+
+
+def check_batched(row: Operation, dtype: Any = np.float64) -> None:
+    """`vmap` gives each point's value and cotangents; Jacobians by both modes are the same."""
+    point = Point(row, 0, dtype)
+    there = [np.asarray(a + 1e-2 * d, a.dtype) for a, d in zip(point.at, point.d, strict=True)]
+    both = [np.stack(pair) for pair in zip(point.at, there, strict=True)]
+
+    def everything(*x: Any) -> Any:
+        return (point.call(*x), point.cotangent(*x)) if row.order else point.call(*x)
+
     with interpreted():
-        want = results(everything(*point.at))
-    with interpreted(on=False):
-        got = results(nb.jit(everything)(*point.at))
-    for one, other in zip(got, want, strict=True):
-        assert (one.shape, one.dtype) == (other.shape, other.dtype), point.where
-        close(one, other, 1e-10, f"{point.where}: compiled")
+        if point.outputs:
+            one, two = results(everything(*point.at)), results(everything(*there))
+            for k, got in enumerate(results(nb.vmap(everything)(*both))):
+                close(got, np.stack([one[k], two[k]]), 1e-9, f"{point.where}: vmap")
+        if row.order and np.dtype(dtype).kind == "f" and all(v.dtype.kind == "f" for v in point.outputs):
+            positions = tuple(range(len(point.at)))
+            forward = results(nb.jacfwd(point.call, positions)(*point.at))
+            reverse = results(nb.jacrev(point.call, positions)(*point.at))
+            for got, want in zip(forward, reverse, strict=True):
+                close(got, want, max(1e-8, row.tolerance), f"{point.where}: Jacobians")
 
 
 def check_layouts(row: Operation) -> None:

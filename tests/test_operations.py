@@ -19,6 +19,7 @@ from . import (
 )
 from .operation import (
     Operation,
+    check_batched,
     check_compiled,
     check_first,
     check_layouts,
@@ -70,9 +71,15 @@ def test_complex_arguments(name: str) -> None:
             check_second(row, sample, "complex128")
     if "float32" in row.dtypes:
         check_narrow(row, "complex64")
+    check_batched(row, "complex128")
 
 
 COMPILED = [row.name for row in OPERATIONS.values() if row.compiled and any(a.smooth for a in row.samples[0])]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_batches_and_jacobians(name: str) -> None:
+    check_batched(OPERATIONS[name])
 
 
 @pytest.mark.parametrize("name", COMPILED)
