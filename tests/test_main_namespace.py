@@ -343,6 +343,26 @@ def test_piecewise_calls_functions_with_their_piece():
     agree(np.piecewise, I8, [I8 > 0, I8 < -1], [lambda v: v * 1.5, -7])
 
 
+# ----- Windows -----
+
+
+def test_sliding_windows():
+    view = np.lib.stride_tricks.sliding_window_view
+    agree(view, Y, 3)
+    agree(view, X, (2, 3))
+    agree(view, X, 2, axis=0)
+    agree(view, X, (2, 2), axis=(1, 1))
+    agree(view, rng.normal(size=50), 40)
+    agree(view, rng.normal(size=(2, 50, 3)), (40, 2), (1, 2))
+    agree(view, Y, 0)
+    agree(view, Y, 7)
+    agree(view, Y, 9)
+    agree(view, X, 3)
+    agree(view, X, -1, axis=0)
+    check_derivative(lambda x: view(x, (2, 3)) ** 2, X)
+    check_derivative(lambda x: np.mean(view(x, 3), axis=-1), Y)
+
+
 # ----- Infinite and complex elements -----
 
 

@@ -1,4 +1,4 @@
-"""Joining and splitting: concatenate, stack, split, tile, repeat, append, resize.
+"""Joining and splitting: concatenate, stack, split, tile, repeat, append, resize, sliding windows.
 
 In: array-likes and lists of them. Out: Tensors. Called by users and by `lifting.as_node`, for which `stack` turns
 nested lists that hold Tensors into one Tensor. All is movement; only repeats without a pattern are gathered.
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..graph.ir import Node, broadcast
+from ..graph.ir import INT64, Node, broadcast, constant
 from ..graph.primitives import concatenate as join_nodes
-from ..graph.primitives import reshape
+from ..graph.primitives import reshape, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import as_node, wrap
@@ -24,6 +24,7 @@ from .operands import (
     axis_of,
     cut,
     deliver,
+    gather_axis,
     integer,
     integers,
     nodes_of,
@@ -312,7 +313,59 @@ def resize(a: Any, new_shape: Any) -> Tensor:
     return wrap(reshape(cut(flat, 0, 0, size), shape))
 
 
+# ----- Windows -----
+
+_FEW = 32
+"""Up to this extent, windows are slices that are joined; beyond, a gather."""
+
+
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Tensor:
+    """All windows of an array along axes; their elements lie along new axes at the end.
+
+    Parameters
+    ----------
+    x : array-like
+    window_shape : int or tuple of int
+    axis : int or tuple of int, optional
+        The axis of each extent of the window; all axes, if None.
+    subok, writeable : bool
+        Accepted as in NumPy; the result is no view, so it may be written to.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> sliding_window_view([1.0, 2.0, 3.0, 4.0], 3).tolist()
+    [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
+    """
+    node = as_node(x)
+    extents = integers(window_shape, "window_shape")
+    axes = tuple(range(node.ndim)) if axis is None else tuple([axis_of(k, node.ndim) for k in integers(axis, "axis")])
+    if len(axes) != len(extents) or any(width < 0 for width in extents):
+        message = f"sliding_window_view needs an extent for each of the axes {axes}, but got {extents}."
+        raise ShapeError(message)
+    for at, width in zip(axes, extents, strict=True):
+        count = node.shape[at] - width + 1
+        if count < 0:
+            message = f"A window of extent {width} does not fit into axis {at} of shape {node.shape}."
+            raise ShapeError(message)
+        if 0 < width <= _FEW:
+            node = stack_nodes([cut(node, at, k, count) for k in range(width)], node.ndim)
+        else:
+            place = np.arange(count)[:, None] + np.arange(width)
+            picked = gather_axis(node, at, constant(place.ravel().astype(INT64)))
+            picked = reshape(picked, (*node.shape[:at], count, width, *node.shape[at + 1 :]))
+            order = [k for k in range(picked.ndim) if k != at + 1]
+            node = transpose(picked, (*order, at + 1))
+    return wrap(node)
+
+
 NUMPY = {
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
     np.stack: stack,
     np.concatenate: concatenate,
     np.concat: concatenate,
