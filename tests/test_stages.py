@@ -149,6 +149,23 @@ def test_a_kernel_overwrites_what_it_reads_for_the_last_time() -> None:
     assert planned.arena_bytes < 2.5 * 64 * 64 * 8
 
 
+def test_what_another_result_of_the_kernel_needs_is_not_overwritten() -> None:
+    # A linear recursion written into an array: y[n] = p s[n] - y[n - 1] / 2. Masks of its gradient were overwritten.
+    s = np.array([1.0, 2.0, 4.0, 8.0])
+
+    def function(p: Any) -> Any:
+        y = nb.numpy.zeros(4)
+        y[0] = p[0] * s[0]
+        for n in range(1, 4):
+            y[n] = p[0] * s[n]
+            y[n] += s[n - 1] * p[1] - 0.5 * y[n - 1]
+        return y @ y
+
+    weights = np.array([[1.0, 0.0], [1.5, 1.0], [3.25, 1.5], [6.375, 3.25]])  # y is linear in p
+    p = np.array([0.4, 0.3])
+    np.testing.assert_allclose(nb.grad(function)(p), 2 * weights.T @ (weights @ p), rtol=1e-14)
+
+
 def test_what_is_read_again_is_not_overwritten() -> None:
     # The sum and the product need the same elements: the array that is written must not take their place.
     def function(x: Any) -> Any:

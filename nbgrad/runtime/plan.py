@@ -218,8 +218,9 @@ def _example(kind: str, dtype: np.dtype[Any], many: bool) -> Loop:
 def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
     """Whether a loop writes each element of an array after it has read the same element of another, and never again.
 
-    What it writes must be made of what it reads: the order of the two is then certain, although the code was compiled
-    for arrays that do not overlap.
+    What it writes must be made of what it reads, and nothing else may be: the order of the two is then certain,
+    although the code was compiled for arrays that do not overlap. (If something else needed the element, LLVM could
+    find that what is written does not depend on it after all, and write first.)
     """
     if not isinstance(loop, Loop):
         return False
@@ -241,7 +242,9 @@ def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
     for k, value in enumerate(loop.values):
         if not made.isdisjoint(value.operands):
             made.add(k)
-    return stores[0].value in made
+    elsewhere = [store.value for store in loop.stores if store is not stores[0]]
+    elsewhere += [reduction.value for reduction in loop.reductions]
+    return stores[0].value in made and made.isdisjoint(elsewhere)
 
 
 class _Planner:
