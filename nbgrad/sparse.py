@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DtypeError, ShapeError, TracedValueError
+from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .grad import check_flag, check_positions, split_aux
 from .graph.batch import batch
 from .graph.differentiate import jvp, vjp
@@ -31,6 +31,8 @@ from .tensor import Tensor
 
 MOST_ELEMENTS = 1 << 31
 """Products with more elements than this, together, are refused."""
+MOST_RECORDINGS = 16
+"""So many recordings for one signature are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,10 @@ class SparseMatrixOf:
         matrix = scipy.sparse.csr_array(parts, shape=pattern.shape)
         return (matrix, aux) if self._has_aux else matrix
 
+    def __reduce__(self) -> Any:
+        """A copy, also in another process, records for itself."""
+        return SparseMatrixOf, (self._fn, self._positions, self._has_aux, self._symmetric)
+
     def pattern(self, *args: Any, **kwargs: Any) -> Any:
         """Which entries the matrix can have, for arguments like these: a csr_array of bool with sorted indices."""
         return self._run(args, kwargs)[1].pattern.copy()
@@ -95,11 +101,14 @@ class SparseMatrixOf:
     def _record(self, *args: Any, **kwargs: Any) -> tuple[Tensor, _Layout, Any]:
         """The entries, recorded for `jit`; the layout belongs to the recording."""
         fn = self._fn
+        for paths in self._entries._paths.values():
+            # Where positions come from values, old recordings hardly ever fit again.
+            del paths[MOST_RECORDINGS:]
         call = prepare(fn, args, kwargs, self._positions)
         if any(node.dtype.kind == "c" for node in call.nodes):
             message = (
-                f"{name_of(fn)}() is to be differentiated by a complex array, for which there is no sparse matrix. Pass "
-                "its real and imaginary part as two arguments, and differentiate by both."
+                f"{name_of(fn)}() is to be differentiated by a complex array, for which there is no sparse matrix. "
+                "Pass its real and imaginary part as two arguments, and differentiate by both."
             )
             raise DtypeError(message)
         with recording(call.nodes):
@@ -119,7 +128,7 @@ class SparseMatrixOf:
                 # The pattern may have more than there is, but its mirror image may not.
                 pattern = (pattern * pattern.T).tocsr()
                 pattern.sort_indices()
-            shapes = [nodes[0].shape if len(nodes) == 1 else None for nodes in (outputs, call.nodes)]
+            shapes = [_joint_shape(nodes) for nodes in (outputs, call.nodes)]
             if self._symmetric:
                 found = symmetric_plan(pattern, shapes[1])
             else:
@@ -141,6 +150,12 @@ def _gradient(fn: Callable[..., Any], outputs: Sequence[Node], wrt: Sequence[Nod
         raise ShapeError(message)
     one = zeros(outputs[0].shape, outputs[0].dtype) + 1.0
     return with_zeros(vjp(outputs, [one], wrt), wrt)
+
+
+def _joint_shape(nodes: Sequence[Node]) -> tuple[int, ...] | None:
+    """The shape of an array that holds the elements of all nodes in their order; None if they differ in shape."""
+    shapes = {node.shape for node in nodes}
+    return (len(nodes), *shapes.pop()) if len(shapes) == 1 else None
 
 
 class _Linear:
@@ -185,7 +200,7 @@ def _entries(
             f"The matrix of derivatives of {name_of(fn)}(), of shape {layout.pattern.shape}, takes "
             f"{found.forward + found.reverse} products: that is not sparse. Use jvp, vjp or hvp for products with it."
         )
-        raise ShapeError(message)
+        raise ArgumentError(message)
     parts: list[Node] = []
     if found.forward:
         parts.append(tangents.products(found.columns, found.forward, dtype))

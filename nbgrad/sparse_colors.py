@@ -60,9 +60,7 @@ class Plan:
 # ----- Any matrix -----
 
 
-def plan(
-    pattern: Any, outputs: Shape | None = None, inputs: Shape | None = None, only_columns: bool = False
-) -> Plan:
+def plan(pattern: Any, outputs: Shape | None = None, inputs: Shape | None = None, only_columns: bool = False) -> Plan:
     """The products for a matrix, by columns, by rows, or a few rows apart and the others by columns.
 
     `outputs` and `inputs` are the shapes of the arrays whose elements rows and columns are, if each is one array.
@@ -207,64 +205,46 @@ def symmetric_plan(pattern: Any, shape: Shape | None = None) -> Plan:
 def _star_colors(pattern: Any) -> np.ndarray:
     """Colors of the nodes of a graph such that neighbours differ and each path of four nodes has three colors.
 
-    Then the nodes of any two colors form stars. The algorithm keeps the hub of the star of each edge: Gebremedhin,
-    Tarafdar, Manne and Pothen, "New acyclic and star coloring algorithms with application to computing Hessians", 2007.
+    Then the nodes of any two colors form stars: a hub and its leaves. The algorithm of Gebremedhin, Tarafdar, Manne and
+    Pothen, "New acyclic and star coloring algorithms with application to computing Hessians", 2007, keeps the hub of
+    each edge; here each node knows what it needs as sets of colors, which are bits, so that a hub with many leaves
+    costs no more than its edges.
     """
     n = pattern.shape[0]
     near = [[w for w in row if w != v] for v, row in enumerate(_lists(pattern))]
     colors = [-1] * n
-    hub: dict[tuple[int, int], int] = {}
-    """Of the star with these two nodes, lower first; -1 where either may become it."""
-    order = np.argsort(-np.diff(pattern.indptr), kind="stable").tolist()
-    for v in order:
-        colors[v] = _star_color(v, near, colors, hub)
-        _join_stars(v, near, colors, hub)
+    around = [0] * n
+    """Per node, the colors of its neighbours."""
+    hubs = [0] * n
+    """Per node, the colors of the hubs of which it is a leaf, in stars of two edges and more."""
+    first: list[dict[int, int]] = [{} for _ in range(n)]
+    """Per node and color, a neighbour of that color."""
+    for v in np.argsort(-np.diff(pattern.indptr), kind="stable").tolist():
+        banned = around[v]
+        seen: dict[int, int] = {}
+        for w in near[v]:
+            color = colors[w]
+            if color < 0:
+                continue
+            other = seen.setdefault(color, w)
+            if other != w:
+                # v joins two nodes of one color: what is behind them must not have v's color.
+                banned |= around[other] | around[w]
+            # v must not lengthen a star of which w is a leaf.
+            banned |= hubs[w]
+        bit = ~banned & (banned + 1)
+        colors[v] = own = bit.bit_length() - 1
+        for w in near[v]:
+            if colors[w] >= 0:
+                if seen[colors[w]] != w:
+                    hubs[w] |= bit
+                    hubs[seen[colors[w]]] |= bit
+                same = first[w].get(own)
+                if same is not None:
+                    hubs[v] |= 1 << colors[w]
+                    hubs[same] |= 1 << colors[w]
+            around[w] |= bit
+            first[w].setdefault(own, v)
     found = np.array(colors)
     found[np.diff(pattern.indptr) == 0] = -1
     return found
-
-
-def _star_color(v: int, near: list[list[int]], colors: list[int], hub: dict[tuple[int, int], int]) -> int:
-    """The lowest color that makes no path of four nodes with two colors."""
-    banned = 0
-    first: dict[int, int] = {}
-    treated: set[int] = set()
-    for w in near[v]:
-        if colors[w] < 0:
-            continue
-        banned |= 1 << colors[w]
-        other = first.setdefault(colors[w], w)
-        if other != w:
-            # v is the hub of a star: none of the neighbours of its leaves may have v's color.
-            for leaf in (other, w):
-                if leaf not in treated:
-                    treated.add(leaf)
-                    for x in near[leaf]:
-                        if colors[x] >= 0:
-                            banned |= 1 << colors[x]
-            continue
-        for x in near[w]:
-            if colors[x] >= 0 and x != v and hub[min(w, x), max(w, x)] == x:
-                # w is a leaf of x's star, which v would lengthen.
-                banned |= 1 << colors[x]
-    return (~banned & (banned + 1)).bit_length() - 1
-
-
-def _join_stars(v: int, near: list[list[int]], colors: list[int], hub: dict[tuple[int, int], int]) -> None:
-    """Put the edges between a node and its colored neighbours into stars."""
-    by_color: dict[int, list[int]] = {}
-    for w in near[v]:
-        if colors[w] >= 0:
-            by_color.setdefault(colors[w], []).append(w)
-    for same in by_color.values():
-        if len(same) > 1:
-            for w in same:
-                hub[min(v, w), max(v, w)] = v
-            continue
-        (w,) = same
-        edge = min(v, w), max(v, w)
-        hub[edge] = -1
-        for x in near[w]:
-            if x != v and colors[x] == colors[v]:
-                # w has two neighbours of this color, so it is their hub.
-                hub[edge] = hub[min(w, x), max(w, x)] = w

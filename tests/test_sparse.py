@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -22,7 +24,7 @@ from nbgrad.graph.ir import Node, constant, placeholder, show
 from nbgrad.graph.simplify import simplify
 from nbgrad.graph.trace import recording
 from nbgrad.lifting import with_zeros
-from nbgrad.sparse_colors import plan, symmetric_plan
+from nbgrad.sparse_colors import _star_colors, plan, symmetric_plan
 from nbgrad.sparse_pattern import dependencies
 
 from .test_random_graphs import LONG, QUICK, graphs, inputs_of
@@ -376,6 +378,32 @@ def test_random_symmetric_patterns(density: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
+def test_star_colorings_have_three_colors_on_paths_of_four(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 25))
+    half = rng.random((n, n)) < rng.uniform(0.02, 0.6)
+    graph = half | half.T | np.eye(n, dtype=bool)
+    colors = _star_colors(scipy.sparse.csr_array(graph))
+    assert np.all(colors >= 0)
+    near = [np.flatnonzero(row & (np.arange(n) != v)) for v, row in enumerate(graph)]
+    for a in range(n):
+        for b in near[a]:
+            assert colors[a] != colors[b]
+            for c in near[b]:
+                for d in near[c]:
+                    if a not in (c, d) and b != d:
+                        assert len({colors[a], colors[b], colors[c], colors[d]}) > 2, (a, b, c, d)
+
+
+def test_hubs_cost_no_more_than_their_edges() -> None:
+    """An arrow of 50 000 rows; by pairs of leaves it would take minutes."""
+    n = 50_000
+    hessian = nb.sparse_hessian(lambda x: x[0] * np.sum(x**2))
+    x = np.linspace(0, 1, n)
+    assert hessian.products(x) == 2 and hessian(x).nnz == 3 * n - 2
+
+
+@pytest.mark.parametrize("seed", range(30))
 def test_plans_find_each_entry(seed: int) -> None:
     """Products of a matrix of distinct numbers, read where the plan says, are the matrix."""
     rng = np.random.default_rng(seed)
@@ -501,6 +529,41 @@ def test_branches_and_positions_from_values_are_checked() -> None:
         found = looking(x, np.array(index))
         np.testing.assert_allclose(found.toarray(), expected, atol=1e-8)
         assert found.nnz == 2
+
+
+def test_positions_that_always_differ_do_not_pile_up() -> None:
+    jacobian = nb.sparse_jacobian(lambda x: np.sort(x) ** 2)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        x = rng.standard_normal(6)
+        order = np.argsort(x)
+        expected = np.zeros((6, 6))
+        expected[np.arange(6), order] = 2 * x[order]
+        np.testing.assert_allclose(jacobian(x).toarray(), expected)
+    assert len(jacobian._entries.paths()) <= 17
+
+
+def test_copies_and_pickles() -> None:
+    jacobian = nb.sparse_jacobian(np.square, 0)
+    jacobian(np.ones(2))
+    for other in (copy.copy(jacobian), copy.deepcopy(jacobian), pickle.loads(pickle.dumps(jacobian))):
+        assert other(np.array([1.0, 3.0])).diagonal().tolist() == [2.0, 6.0]
+
+
+def test_fields_on_one_grid_share_colors() -> None:
+    """Two substances that react and diffuse: each equation has six unknowns, and six products are enough."""
+
+    def fn(u: Any, v: Any) -> Any:
+        return five_points(u) + v, five_points(v) * u
+
+    u = np.random.default_rng(0).standard_normal((12, 15))
+    jacobian = nb.sparse_jacobian(fn, (0, 1))
+    np.testing.assert_allclose(
+        jacobian(u, 2 * u) @ np.ones(360),
+        np.concatenate([part.ravel() for part in nb.jvp(fn, (u, 2 * u), (np.ones_like(u), np.ones_like(u)))[1]]),
+        rtol=1e-12,
+    )
+    assert jacobian.products(u, u) == 6
 
 
 def test_parameters_are_read_anew() -> None:
