@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from .sparse_pattern import distinct
+
 MOST_DENSE_ROWS = 64
 """So many rows at most are found apart from the others."""
 FEWEST_FOR_STAR = 4
@@ -108,7 +110,7 @@ def _column_colors(pattern: Any, shape: Shape | None) -> np.ndarray:
     columns = pattern.shape[1]
     lengths = np.diff(pattern.indptr)
     bound = int(lengths.max(initial=0))
-    if bound == np.unique(pattern.indices).size:
+    if bound == np.count_nonzero(np.bincount(pattern.indices, minlength=columns)):
         # One row has all columns.
         full = pattern.indices[np.repeat(lengths == bound, lengths)][:bound]
         colors = np.full(columns, -1)
@@ -141,9 +143,9 @@ def _linear_colors(pattern: Any, shape: Shape, most: int) -> np.ndarray | None:
             return None
         for factors in itertools.product(range(count), repeat=len(shape) - 1):
             weights = np.array([*factors, 1])
-            if np.unique(weights @ stencil % count).size == lengths[densest]:
+            if distinct(weights @ stencil % count).size == lengths[densest]:
                 colors = weights @ index % count
-                if np.unique(row * count + colors[pattern.indices]).size == row.size:
+                if distinct(row * count + colors[pattern.indices]).size == row.size:
                     colors[np.bincount(pattern.indices, minlength=colors.size) == 0] = -1
                     return colors
     return None

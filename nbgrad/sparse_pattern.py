@@ -106,7 +106,7 @@ class _Sets:
         out = np.zeros(count, np.int32)
         out[rows[ids == ALL]] = ALL
         wanted = (ids > ALL) & (out[rows] != ALL)
-        key = np.unique(rows[wanted].astype(np.int64) * self.number + ids[wanted])
+        key = distinct(rows[wanted].astype(np.int64) * self.number + ids[wanted])
         rows, ids = key // self.number, (key % self.number).astype(np.int32)
         many = np.bincount(rows, minlength=count)[rows] > 1
         out[rows[~many]] = ids[~many]
@@ -116,8 +116,9 @@ class _Sets:
         entries = int(self.lengths(ids).sum())
         if entries > MOST_ENTRIES:
             _refuse(entries)
-        places, position = np.unique(rows, return_inverse=True)
-        starts = np.searchsorted(position, np.arange(places.size + 1)).astype(np.int32)
+        begins = np.flatnonzero(np.diff(rows, prepend=-1))
+        places = rows[begins]
+        starts = np.append(begins, rows.size).astype(np.int32)
         members = (np.ones(ids.size, np.bool_), ids, starts)
         union = scipy.sparse.csr_array(members, shape=(places.size, self.number)) @ self._rows()
         out[places] = self._add(union)
@@ -156,6 +157,12 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
     larger = np.empty(max(size, 2 * array.size), array.dtype)
     larger[: array.size] = array
     return larger
+
+
+def distinct(keys: np.ndarray) -> np.ndarray:
+    """The different integers of an array, sorted; `np.unique` takes very long for some that are not random."""
+    keys = np.sort(keys, axis=None)
+    return keys[np.diff(keys, prepend=keys[:1] - 1) != 0]
 
 
 _INDEX_MAPS = frozenset("reshape transpose broadcast slice pad unfold".split())
@@ -358,7 +365,7 @@ class _Walk:
 
     def _everything(self, node: Node, operands: Sequence[Ids | None]) -> Ids:
         """Each element depends on all that any element of any operand depends on."""
-        ids = np.unique(np.concatenate([ids.ravel() for ids in operands if ids is not None]))
+        ids = distinct(np.concatenate([ids.ravel() for ids in operands if ids is not None]))
         whole = self.sets.joined(np.zeros(ids.size, np.int64), ids, 1)
         return np.broadcast_to(whole.reshape((1,) * node.ndim), node.shape)
 
