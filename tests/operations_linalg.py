@@ -160,6 +160,12 @@ def eigh_parts(a: Any) -> Any:
     return w, v[..., :, :1] @ adjoint(v[..., :, :1])
 
 
+def eigh_squares(a: Any) -> Any:
+    """Of real matrices: the eigenvectors without their signs."""
+    w, v = np.linalg.eigh(hermitian(a))
+    return w, v * v
+
+
 def svd_parts(a: Any) -> Any:
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     return s, u[..., :, :1] @ vh[..., :1, :], (u * s[..., None, :]) @ vh
@@ -289,7 +295,7 @@ LINALG = [
         peers="torch:linalg.svdvals jax:svd",
     ),
     matrix("eigh", eigh_parts, peers="jax:eigh torch:linalg.eigh jax:_normalizing_eigh"),
-    matrix("eigh of real matrices", lambda a: tuple(np.linalg.eigh(hermitian(a))), peers="jax:eigh", complexes=False),
+    matrix("eigh of real matrices", eigh_squares, peers="jax:eigh", complexes=False),
     matrix(
         "eigvalsh",
         lambda a: (np.linalg.eigvalsh(hermitian(a)), np.linalg.eigvalsh(hermitian(a), UPLO="U")),

@@ -291,8 +291,8 @@ def test_tensors() -> None:
         z.astype(np.float32)
     with pytest.raises(DtypeError, match="floor"):
         np.floor(z)
-    with pytest.raises(DtypeError, match="max is not defined"):
-        np.max(z)
+    with pytest.raises(DtypeError, match="arctan2"):
+        np.arctan2(z, z)
     with pytest.raises(TracedValueError, match="item"):
         nb.grad(lambda z: np.abs(z.item()))(1j)
 
@@ -389,3 +389,22 @@ def test_no_overflow_on_the_way(dtype: Any) -> None:
     z = (np.array([1 + 1j, -1 + 1j, -1 - 0.5j, 0.3 - 1j]) * largest).astype(dtype)
     for f in (np.sqrt, np.log):
         np.testing.assert_allclose(nb.jit(f)(z), f(z), rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(
+    "z",
+    [
+        np.array([1 + 2j, 5 - 1j, 5 + 3j, 2]),
+        np.array([1 + 2j, complex(np.nan, 1), 5]),
+        np.array([complex(1, np.nan), 5]),
+        np.array([[1, 2j], [3, 3 + 1j], [3, -1j]]),
+    ],
+    ids=range(4),
+)
+def test_extrema_follow_the_order_of_numpy(z: np.ndarray) -> None:
+    """By the real parts, then by the imaginary ones; NaN wins."""
+    for name in "max min ptp argmax argmin sort argsort".split():
+        want = getattr(np, name)(z)
+        np.testing.assert_array_equal(getattr(np, name)(Tensor(z)).asnumpy(), want, err_msg=name)
+    for ufunc in (np.maximum, np.minimum):
+        np.testing.assert_array_equal(ufunc.accumulate(Tensor(z)).asnumpy(), ufunc.accumulate(z))

@@ -108,7 +108,7 @@ def add_cotangents(a: Node, b: Node) -> Node:
 
 
 def _each(name: str, *data: int) -> Expansion:
-    """A primitive that is linear in its operands at the positions `data` and acts on both parts alike."""
+    """A primitive that acts alike on both parts of its operands at the positions `data`, and leaves zero as it is."""
 
     def expansion(inputs: tuple[Node, ...], params: Params) -> Node:
         split = {k: parts(inputs[k]) for k in data or range(len(inputs))}
@@ -221,27 +221,32 @@ def _extremum(name: str) -> Expansion:
 # ----- Scans and reductions -----
 
 
-def _prod(inputs: tuple[Node, ...], params: Params) -> Node:
-    """Halves are multiplied with each other until one element is left."""
-    (z,) = inputs
-    (axes,) = params
-    kept = tuple([axis for axis in range(z.ndim) if axis not in axes])
-    shape = tuple([z.shape[axis] for axis in kept])
-    count = int(np.prod([z.shape[axis] for axis in axes], dtype=np.int64))
-    rest = make("reshape", (make("transpose", (z,), (kept + tuple(axes),)),), ((*shape, count),))
-    lead = [(0, n, 1) for n in shape]
-    if count == 0:
-        return ir.filled(1, z.dtype, shape)
-    while count > 1:
-        half = count // 2
-        left = make("slice", (rest,), ((*lead, (0, half, 1)),))
-        right = make("slice", (rest,), ((*lead, (half, half, 1)),))
-        product = left * right
-        if count % 2:
-            last = make("slice", (rest,), ((*lead, (count - 1, 1, 1)),))
-            product = make("concatenate", (product, last), (len(shape),))
-        rest, count = product, half + count % 2
-    return make("reshape", (rest,), (shape,))
+def _halved(name: str) -> Expansion:
+    """A reduction: halves are combined with each other by an elementwise primitive until one element is left."""
+
+    def expansion(inputs: tuple[Node, ...], params: Params) -> Node:
+        (z,) = inputs
+        (axes,) = params
+        kept = tuple([axis for axis in range(z.ndim) if axis not in axes])
+        shape = tuple([z.shape[axis] for axis in kept])
+        count = int(np.prod([z.shape[axis] for axis in axes], dtype=np.int64))
+        rest = make("reshape", (make("transpose", (z,), (kept + tuple(axes),)),), ((*shape, count),))
+        lead = [(0, n, 1) for n in shape]
+        if count == 0:
+            assert name == "multiply", name
+            return ir.filled(1, z.dtype, shape)
+        while count > 1:
+            half = count // 2
+            left = make("slice", (rest,), ((*lead, (0, half, 1)),))
+            right = make("slice", (rest,), ((*lead, (half, half, 1)),))
+            joined = elementwise(name, left, right)
+            if count % 2:
+                last = make("slice", (rest,), ((*lead, (count - 1, 1, 1)),))
+                joined = make("concatenate", (joined, last), (len(shape),))
+            rest, count = joined, half + count % 2
+        return make("reshape", (rest,), (shape,))
+
+    return expansion
 
 
 def _recurrence(inputs: tuple[Node, ...], params: Params) -> Node:
@@ -290,7 +295,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "imag": lambda inputs, params: parts(inputs[0])[1],
     "cast": _cast,
     **{name: _each(name) for name in "reshape transpose broadcast slice pad concatenate sum unfold fold".split()},
-    **{name: _each(name) for name in "add subtract stop_gradient".split()},
+    **{name: _each(name) for name in "add subtract stop_gradient rint".split()},
     "gather": _each("gather", 0),
     "scatter_add": _each("scatter_add", 1),
     "select": _each("select", 1, 2),
@@ -307,7 +312,9 @@ EXPANSIONS: dict[str, Expansion] = {
     "isnan": _any_part("isnan", "logical_or"),
     "isinf": _any_part("isinf", "logical_or"),
     "isfinite": _any_part("isfinite", "logical_and"),
-    "prod": _prod,
+    "prod": _halved("multiply"),
+    "max": _halved("maximum"),
+    "min": _halved("minimum"),
     "recurrence": _recurrence,
 }
 """What a primitive is on complex operands."""

@@ -140,6 +140,8 @@ def _limit(dtype: Dtype, side: str) -> Any:
     """The least or the greatest value of a dtype."""
     if dtype.kind == "f":
         return -np.inf if side == "min" else np.inf
+    if dtype.kind == "c":
+        return complex(-np.inf, -np.inf) if side == "min" else complex(np.inf, np.inf)
     if dtype == BOOL:
         return side == "max"
     return int(getattr(np.iinfo(dtype), side))
@@ -159,7 +161,7 @@ def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
         raise ShapeError(message)
     best = reshape(reduce(name, node, (at,)), keep(node.shape, (at,)))
     hit = elementwise("equal", node, best)
-    if node.dtype.kind == "f":
+    if node.dtype.kind in "fc":
         hit = elementwise("logical_or", hit, elementwise("isnan", node))
     place = elementwise("select", hit, positions(node.shape, at), broadcast(extent(n, INT64), node.shape))
     result = reduce("min", place, (at,))

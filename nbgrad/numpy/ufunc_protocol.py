@@ -150,7 +150,7 @@ def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...],
     only("dtype", dtype, None)
     node = as_node(inputs[0])
     at = axis_of(axis, node.ndim)
-    if ufunc.__name__ not in _RUNNING:
+    if ufunc.__name__ not in _RUNNING or node.dtype.kind == "c":
         return deliver(ufunc_methods.accumulate_ufunc(ufunc, node, at), outs[0])
     return deliver(from_last(accumulate(ufunc.__name__, to_last(node, at)), at), outs[0])
 
