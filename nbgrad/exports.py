@@ -40,6 +40,10 @@ def _scipy_function() -> str:
     return caller.f_code.co_name if caller.f_globals.get("__name__", "").startswith("scipy.sparse.") else ""
 
 
+def _buffer_of(value: np.ndarray) -> memoryview:
+    return memoryview(value)  # pyright: ignore[reportArgumentType] - NumPy declares it for Python 3.12 only
+
+
 class Exports:
     """The protocols by which a Tensor is read from outside."""
 
@@ -103,7 +107,7 @@ class Exports:
             value.flags.writeable = False
         # Made by hand, because NumPy makes its own slowly, and reads this one for each np.asarray.
         shape, dtype = value.shape, value.dtype.str
-        return {"version": 3, "shape": shape, "typestr": dtype, "data": memoryview(value), "strides": None}
+        return {"version": 3, "shape": shape, "typestr": dtype, "data": _buffer_of(value), "strides": None}
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """The value as a buffer that cannot be written to (Python 3.12 and newer)."""
@@ -113,7 +117,7 @@ class Exports:
         if flags & 1:
             message = "The buffer of a Tensor cannot be written to. Write to the Tensor, or to x.asnumpy()."
             raise BufferError(message)
-        return memoryview(value)
+        return _buffer_of(value)
 
     # ----- Devices -----
 
