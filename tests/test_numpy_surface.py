@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,33 @@ def test_every_function_that_asks_tensors_is_known_to_work():
             if found is None or isinstance(function, np.ufunc) or not hasattr(function, "_implementation"):
                 continue
             assert (find(function) is not None) == (found[1].kind in working), f"{namespace}.{name}"
+
+
+def test_no_argument_is_missing():
+    """Our functions take the arguments of NumPy's, under their names and in their order."""
+    for namespace, (module, _) in NAMESPACES.items():
+        for name in public_names(module):
+            function = named(module, name)
+            ours = None if isinstance(function, np.ufunc) else find(function)
+            if ours is None:
+                continue
+            try:
+                theirs, mine = (inspect.signature(f).parameters for f in (function, ours))
+            except ValueError:
+                continue  # older versions of NumPy do not tell the arguments of all functions
+            kinds = {p.kind for p in mine.values()}
+            if kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}:
+                continue
+            usable = [n for n, p in theirs.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+            # What older versions of NumPy take without effect.
+            missing = set(usable) - mine.keys() - ({"bias", "ddof"} if name == "corrcoef" else set())
+            assert not missing, f"{namespace}.{name} lacks {missing}"
+            if name in ("clip", "corrcoef"):
+                continue  # two names for each bound; arguments without effect in the middle
+            given = [p for p in theirs.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            for expected, found in zip(given, list(mine), strict=False):
+                same = expected.name == found or expected.kind == expected.POSITIONAL_ONLY
+                assert same, f"{namespace}.{name} has its arguments in another order"
 
 
 # ----- Values -----

@@ -127,10 +127,10 @@ def ones_like(
 
 
 def empty_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Tensor:
     """Any values (zeros) of the shape and dtype of another array."""
-    return _like(a, 0, dtype, order, shape, device)
+    return _like(prototype, 0, dtype, order, shape, device)
 
 
 def full_like(
