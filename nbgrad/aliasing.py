@@ -88,6 +88,22 @@ def _is_in_place(base: Tensor, key: Moves) -> bool:
     return where is not None
 
 
+def is_in_order(tensor: Tensor) -> bool:
+    """Whether NumPy's array in place of a Tensor would have its elements side by side, in C order."""
+    array = _shared_data(tensor)
+    if array is not None:
+        return array.flags.c_contiguous
+    keys: list[Any] = []
+    base = tensor
+    while (source := getattr(base, "_base", None)) is not None:
+        base = source[0]
+        keys.append(source[1])
+    where: View | None = View.contiguous(base.shape)
+    for key in reversed(keys):
+        where = None if where is None else layout(where, key)
+    return where is None or where._replace(offset=0).is_contiguous
+
+
 def _noted(base: Tensor, result: Tensor) -> Tensor:
     """A new view, which its base knows from now on."""
     views = getattr(base, "_views", None)

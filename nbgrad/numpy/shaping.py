@@ -19,7 +19,7 @@ from ..graph.primitives import transpose as permute
 from ..tensor import Tensor
 from .lifting import as_node, wrap
 from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, shape_of, take_runs
-from .viewing import viewing, viewing_each
+from .viewing import is_in_order, viewing, viewing_each
 
 # ----- On nodes -----
 
@@ -112,7 +112,6 @@ def with_axes(node: Node, ndim: int) -> Node:
 # ----- Reshape -----
 
 
-@viewing
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """The same elements in another shape.
 
@@ -124,15 +123,40 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     order : {"C", "F", "A"}
         Which index changes fastest: the last ("C", "A") or the first ("F").
     copy : bool, optional
-        Has no effect: Tensors are values.
+        True gives a copy in any case, False an error where NumPy needs one.
+
+    Raises
+    ------
+    ShapeError
+        If the array does not have as many elements.
+    ArgumentError
+        If copy is False and a copy is needed, or order is "A" and the array is a view that is not in C order.
     """
-    return wrap(reshape_node(as_node(a), shape, order))
+    _demand_order(a, order, "A")
+    result = _reshaped(a, shape, order)
+    if copy is False and isinstance(a, Tensor) and not hasattr(result, "_base"):
+        message = f"An array of shape {a.shape} cannot be reshaped to {result.shape} without a copy, but copy is False."
+        raise ArgumentError(message)
+    return result.copy() if copy else result
 
 
 @viewing
+def _reshaped(a: Any, shape: Any, order: str) -> Tensor:
+    return wrap(reshape_node(as_node(a), shape, order))
+
+
+def _demand_order(a: Any, order: str, *by_memory: str) -> None:
+    """Raise for an order that depends on how NumPy's array would lie in memory, where that is not in C order."""
+    if order in by_memory and not is_in_order(a):
+        message = f"order={order!r} depends on the layout of a view, which Tensors do not have. Use 'C' or 'F'."
+        raise ArgumentError(message)
+
+
 def ravel(a: Any, order: str = "C") -> Tensor:
-    """The elements in one axis."""
-    return wrap(reshape_node(as_node(a), (-1,), "C" if order == "K" else order))
+    """The elements in one axis; a copy, unless they are side by side in that order."""
+    _demand_order(a, order, "A", "K")
+    result = _reshaped(a, (-1,), "C" if order == "K" else order)
+    return result if is_in_order(result) else result.copy()
 
 
 @viewing

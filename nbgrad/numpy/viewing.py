@@ -49,6 +49,15 @@ def _aliasing() -> Any:
     return import_module("nbgrad.aliasing")
 
 
+def is_in_order(array: Any) -> bool:
+    """Whether NumPy's array would have its elements side by side, in C order; Tensors that are no views have."""
+    return (
+        not isinstance(array, Tensor)
+        or (not hasattr(array, "_base") and array.__class__ is Tensor)
+        or _aliasing().is_in_order(array)
+    )
+
+
 def _views(function: Callable[..., Any], base: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     aliasing = _aliasing()
     result = function(base, *args, **kwargs)
