@@ -18,8 +18,8 @@ from . import interpret
 from .complex_numbers import EXPANSIONS, conjugate, pair, parts
 from .derivatives import triangle
 from .host import HOST, HostFunction, host
-from .ir import INT64, Node, Params, Shape, extent, make, placeholder
-from .primitives import PRIMITIVES, argsort, gather, iota, matmul, reshape, transpose, triangular_solve
+from .ir import INT64, Node, Params, Shape, elementwise, extent, make, placeholder
+from .primitives import PRIMITIVES, argsort, cast, gather, iota, matmul, reshape, transpose, triangular_solve
 
 
 def _adjoint(a: Node) -> Node:
@@ -119,10 +119,15 @@ def _cholesky(inputs: tuple[Node, ...], params: Params) -> Node:
 
 
 def _argsort(inputs: tuple[Node, ...], params: Params) -> Node:
-    """By the real parts, and by the imaginary parts where those are equal: a stable sort after another."""
+    """By the real parts, and by the imaginary parts where those are equal: a stable sort after another.
+
+    Numbers with a NaN come last, those with a NaN as real part behind those with one as imaginary part.
+    """
     re, im = parts(inputs[0])
-    first = argsort(im)
-    return _take(first, argsort(_take(re, first)))
+    order = argsort(im)
+    order = _take(order, argsort(_take(re, order)))
+    lost = [cast(elementwise("isnan", part), re.dtype) for part in (re, im)]
+    return _take(order, argsort(_take(lost[0] * 2 + lost[1], order)))
 
 
 def _take(x: Node, index: Node) -> Node:
