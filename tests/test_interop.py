@@ -9,10 +9,12 @@ import array
 import ctypes
 import datetime
 import decimal
+import doctest
 import fractions
 import operator
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -576,3 +578,12 @@ def test_a_compiled_function_is_not_called_with_a_mask() -> None:
     with pytest.raises(DtypeError, match="arithmetic of its own"):
         f(X.view(Metres))
     assert f(X.view(np.memmap)) == 14.0
+
+
+def test_the_page_on_interoperation() -> None:
+    """Its examples run."""
+    pytest.importorskip("pandas")
+    pytest.importorskip("xarray")
+    page = Path(__file__).resolve().parents[1] / "docs" / "interoperation.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert tried >= 10 and not failed
