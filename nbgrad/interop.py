@@ -197,6 +197,8 @@ def advice(value: Any) -> str | None:
     -------
     str or None
     """
+    if type(value).__module__.startswith("scipy.sparse."):
+        return "a dense array, or let the function read the sparse one from outside: lambda x: f(A, x)"
     library = type(value).__module__.partition(".")[0]
     known = _ADVICE.get(library)
     if known is not None:

@@ -147,3 +147,23 @@ def test_what_would_be_sparse_is_refused(call: Callable[..., Any], error: type[E
     matrix = scipy.sparse.csr_array(DENSE)
     with pytest.raises(error, match=said):
         nb.grad(lambda x: np.sum(call(matrix, x)))(np.ones(4))
+
+
+def test_sparse_arguments_are_refused_with_advice() -> None:
+    matrix, x = scipy.sparse.csr_array(DENSE), np.ones(4)
+    for transform in (nb.jit, lambda f: nb.sparse_jacobian(f, 1), lambda f: nb.grad(f, 0)):
+        with pytest.raises(DtypeError, match=r"lambda x: f\(A, x\)"):
+            transform(lambda A, x: np.sum(A @ x))(matrix, x)
+    np.testing.assert_allclose(nb.grad(lambda A, x: np.sum(A @ x), 1)(matrix, x), DENSE.sum(axis=0))
+
+
+def test_complex_products() -> None:
+    dense = DENSE * (1 + 2j)
+    z = np.array([1 + 1j, 2 - 1j, 0.5j, 3.0])
+    for matrix, reference in ((scipy.sparse.csr_array(dense), dense), (scipy.sparse.csr_array(DENSE), DENSE)):
+        np.testing.assert_allclose(nb.jit(lambda z, A=matrix: A @ z)(z), reference @ z, rtol=1e-14)
+        for jacobian in (nb.jacfwd, nb.jacrev):
+            found = jacobian(lambda z, A=matrix: A @ z, holomorphic=True)(z)
+            np.testing.assert_allclose(found, reference, rtol=1e-14)
+        gradient = nb.grad(lambda z, A=matrix: np.sum(np.abs(A @ z) ** 2))(z)
+        np.testing.assert_allclose(gradient, 2 * reference.conj().T @ reference @ z, rtol=1e-13)
