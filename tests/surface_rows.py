@@ -17,7 +17,7 @@ amax: f(X, axis=0) | as max
 amin: f(X, axis=0) | as min
 angle: f(C); f(C, deg=True) | of real numbers 0 or pi, with derivative 0
 append: f(X, V); f(X, Q, axis=0)
-apply_along_axis: f(lambda v: v[0] * np.cumsum(v), 1, X); f(lambda v: v[0] if v[0] > 0 else np.sum(v * v), 0, X)
+apply_along_axis: f(lambda v: v[0] * np.cumsum(v), 1, X); f(lambda v: v[0] if v[0] > 0 else np.sum(v * v), 0, X) | for branches in the function, jit records guards
 apply_over_axes: f(np.mean, X, (0, 1))
 arccos: f(U); f(C)
 arccosh: f(P + 1.0); f(C)
@@ -151,7 +151,7 @@ piecewise: f(X, [X < -1.0, X > 1.0], [lambda v: v ** 2, lambda v: np.exp(v), 0.5
 poly: f(Y); f(M)
 polyadd: f(Y, V)
 polyder: f(V, 2)
-polydiv: f(V, Y)
+polydiv: f(V, Y) | a zero at the remainder's front is left out, for which jit records a guard
 polyfit: f(G, V, 2); f(G, V, 1, w=W); f(G, V, 1, cov=True)[1] | no warning of a small rank
 polyint: f(V, 2, k=Y[:2])
 polymul: f(Y, V)
@@ -174,7 +174,7 @@ reshape: f(X, (2, -1)); f(X, (4, 3), order="F")
 resize: f(X, (3, 7))
 roll: f(X, 5); f(X, (1, 2), axis=(0, 1))
 rollaxis: f(A, 2)
-roots: f(V) | always complex; where roots are simple
+roots: f(V) | complex; where roots are simple; jit records a guard of zeros at the ends
 rot90: f(X, 1); f(X, 3)
 select: f([X < -1.0, X > 1.0], [X ** 2, Q], 0.5)
 sin: f(X); f(C)
@@ -442,7 +442,7 @@ ifftshift: f(X, axes=1)
 ihfft: f(X); f(X, 6, axis=0)
 irfft: f(C); f(C, 5)
 irfft2: f(C)
-irfftn: f(C, (3, 5))
+irfftn: f(C, (3, 5), axes=(0, 1))
 rfft: f(X); f(X, 6, norm="ortho")
 rfft2: f(X)
 rfftn: f(A)

@@ -213,6 +213,24 @@ def test_compiled_value(namespace, name, call):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+@cases("derivative", "zero", "integers")
+def test_batched_value(namespace, name, call):
+    """`nb.vmap` gives for each of two samples what NumPy gives."""
+    remark = TABLES[namespace][name].remark
+    if "depends on values" in remark or "guard" in remark:
+        pytest.skip("it needs values, which differ from sample to sample")
+    function, arrays = function_of(call, numpy_function(namespace, name)), arrays_of(call)
+    if not arrays:
+        return
+    others = [a + 0.01 if a.dtype.kind in "fc" else a for a in arrays]
+    with quiet():
+        want = [[np.asarray(v) for v in flat(function(*given))] for given in (arrays, others)]
+    mapped = nb.vmap(lambda *given: [v for v in flat(function(*given)) if isinstance(v, Tensor)])
+    got = mapped(*[np.stack(pair) for pair in zip(arrays, others, strict=True)])
+    for one, *pair in zip(got, *want, strict=True):
+        np.testing.assert_allclose(one, np.stack(pair), rtol=1e-9, atol=1e-9)
+
+
 # ----- Derivatives -----
 
 
