@@ -237,6 +237,11 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "round trip": lambda z: (z.real + 1j * z.imag) * z,
     "max of sizes": lambda z: np.max(np.abs(z), axis=1),
     "clip of angle": lambda z: np.clip(np.angle(z), -1, 1),
+    "largest": lambda z: np.max(z, axis=1),
+    "smallest of all": np.min,
+    "largest where": lambda z: np.max(z, axis=0, where=np.arange(4) % 2 == 0, initial=0),
+    "position of the largest": lambda z: np.argmax(z, axis=1) * 1.0,
+    "rounded": lambda z: z - np.rint(z) + np.round(z, 1),
     "polynomial": lambda z: np.polyval([1, 2j, 3], z),
 }
 
@@ -295,6 +300,34 @@ def test_tensors() -> None:
         np.arctan2(z, z)
     with pytest.raises(TracedValueError, match="item"):
         nb.grad(lambda z: np.abs(z.item()))(1j)
+
+
+def test_questions() -> None:
+    a, b = np.array([1 + 1e-9j, np.inf, 2j]), np.array([1, np.inf, 2.1j])
+    assert np.isclose(Tensor(a), b).tolist() == np.isclose(a, b).tolist() == [True, True, False]
+    with pytest.raises(DtypeError, match="isposinf"):
+        np.isposinf(Tensor(a))
+
+
+INFINITE = np.array([complex(x, y) for x, y in itertools.product([np.inf, -np.inf, 0.0, 1.0, -2.0], repeat=2)])
+
+
+@pytest.mark.parametrize(
+    "f", [f for f in HOLOMORPHIC if f not in (np.exp2, np.reciprocal, np.square)], ids=lambda f: f.__name__
+)
+def test_infinite_parts(f: Callable[..., Any]) -> None:
+    """No wrong numbers: what is a number here is the number that NumPy has."""
+    expected, found = value(f, INFINITE), nb.jit(f)(INFINITE)
+    for side in ("real", "imag"):
+        ours, theirs = getattr(found, side), getattr(expected, side)
+        known = ~np.isnan(ours) & ~np.isnan(theirs)
+        np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-14, atol=1e-15)
+        # NaN stands where NumPy's is, and nowhere that both parts of the argument are finite.
+        finite = np.isfinite(INFINITE)
+        np.testing.assert_array_equal(np.isnan(ours[finite]), np.isnan(theirs[finite]))
+    inverse = f.__name__.startswith("arc") or f in (np.sqrt, np.log, np.log10, np.log1p, np.log2)
+    if inverse:
+        assert not np.isnan(found).any()
 
 
 def test_parts_are_written_in_place() -> None:

@@ -124,10 +124,11 @@ def _argsort(inputs: tuple[Node, ...], params: Params) -> Node:
     Numbers with a NaN come last, those with a NaN as real part behind those with one as imaginary part.
     """
     re, im = parts(inputs[0])
+    missing = [make("cast", (elementwise("isnan", part),), (INT64,)) for part in (re, im)]
     order = argsort(im)
-    order = _take(order, argsort(_take(re, order)))
-    lost = [cast(elementwise("isnan", part), re.dtype) for part in (re, im)]
-    return _take(order, argsort(_take(lost[0] * 2 + lost[1], order)))
+    for key in (re, missing[0] * 2 + missing[1]):
+        order = _take(order, argsort(_take(key, order)))
+    return order
 
 
 def _take(x: Node, index: Node) -> Node:

@@ -155,7 +155,7 @@ def _sin(z: Node) -> Node:
 def _cos(z: Node) -> Node:
     x, y = parts(z)
     rest = _finite_product(f("sin", x), f("sinh", y), y)
-    return pair(f("cos", x) * f("cosh", y), -choose(f("equal", x, 0), x * y, rest, x))
+    return pair(f("cos", x) * f("cosh", y), -choose(f("equal", x, 0), x * f("copysign", 1.0, y), rest, x))
 
 
 def _sinh(z: Node) -> Node:
@@ -166,7 +166,7 @@ def _sinh(z: Node) -> Node:
 def _cosh(z: Node) -> Node:
     x, y = parts(z)
     rest = _finite_product(f("sin", y), f("sinh", x), x)
-    return pair(f("cos", y) * f("cosh", x), choose(f("equal", y, 0), x * y, rest, x))
+    return pair(f("cos", y) * f("cosh", x), choose(f("equal", y, 0), y * f("copysign", 1.0, x), rest, x))
 
 
 def _finite_product(bounded: Node, large: Node, odd: Node) -> Node:
@@ -208,29 +208,48 @@ def _roots(z: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
     return parts(_sqrt(pair(1.0 - x, -y))), parts(_sqrt(pair(x + 1.0, y)))
 
 
+def _far(x: Node, y: Node) -> tuple[Node, Node, Node]:
+    """Whether 1 is nothing beside |x + i y|; log |2 (x + i y)|; and the larger of the absolute values of both."""
+    size = f("maximum", f("absolute", x), f("absolute", y))
+    far = f("greater", size, 2 / math.sqrt(float(np.finfo(x.dtype).eps)))
+    return far, _log_size(x, y) + math.log(2), size
+
+
 def _arcsin(z: Node) -> Node:
     (a, b), (c, d) = _roots(z)
-    return pair(f("arctan2", parts(z)[0], a * c - b * d), f("arcsinh", a * d - b * c))
+    x, y = parts(z)
+    far, size, _ = _far(x, y)
+    re = choose(far, f("arctan2", x, f("absolute", y)), f("arctan2", x, a * c - b * d), x)
+    return pair(re, choose(far, f("copysign", size, y), f("arcsinh", a * d - b * c), x))
 
 
 def _arccos(z: Node) -> Node:
     (a, b), (c, d) = _roots(z)
-    return pair(f("arctan2", a, c) * 2.0, f("arcsinh", c * b - d * a))
+    x, y = parts(z)
+    far, size, _ = _far(x, y)
+    re = choose(far, f("arctan2", f("absolute", y), x), f("arctan2", a, c) * 2.0, x)
+    return pair(re, choose(far, -f("copysign", size, y), f("arcsinh", c * b - d * a), x))
 
 
 def _arccosh(z: Node) -> Node:
     x, y = parts(z)
     (a, b), (c, d) = parts(_sqrt(pair(x - 1.0, y))), parts(_sqrt(pair(x + 1.0, y)))
-    return pair(f("arcsinh", a * c + b * d), f("arctan2", b, c) * 2.0)
+    far, size, _ = _far(x, y)
+    im = choose(far, f("arctan2", y, x), f("arctan2", b, c) * 2.0, x)
+    return pair(choose(far, size, f("arcsinh", a * c + b * d), x), im)
 
 
 def _arctanh(z: Node) -> Node:
     x, y = parts(z)
     size = f("absolute", x)
     apart = 1.0 - size
-    re = f("log1p", size * 4.0 / (apart * apart + y * y)) * 0.25
+    far, _, largest = _far(x, y)
+    # 1 / z, of which the imaginary part is only needed for its sign.
+    distance = f("hypot", x, y)
+    inverse = choose(f("isinf", largest), 0.0, size / distance / distance, x)
+    re = choose(far, inverse, f("log1p", size * 4.0 / (apart * apart + y * y)) * 0.25, x)
     im = f("arctan2", y * 2.0, apart * (size + 1.0) - y * y) * 0.5
-    return pair(f("copysign", re, x), im)
+    return pair(f("copysign", re, x), choose(far, f("copysign", math.pi / 2, y), im, x))
 
 
 def _divide(z: Node, w: Node) -> Node:

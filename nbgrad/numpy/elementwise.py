@@ -220,7 +220,7 @@ def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Node:
 
 def _numbers(*nodes: Node) -> list[Node]:
     """Booleans and integers as floats, so that differences do not wrap around."""
-    return [node if node.dtype.kind == "f" else cast(node, FLOAT64) for node in nodes]
+    return [node if node.dtype.kind in "fc" else cast(node, FLOAT64) for node in nodes]
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -262,12 +262,20 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 
 def isposinf(x: Any, out: Any = None) -> Any:
     """Whether elements are plus infinity."""
-    return deliver(_node(apply_ufunc(np.equal, x, math.inf)), out)
+    return deliver(_equal_to("isposinf", x, math.inf), out)
 
 
 def isneginf(x: Any, out: Any = None) -> Any:
     """Whether elements are minus infinity."""
-    return deliver(_node(apply_ufunc(np.equal, x, -math.inf)), out)
+    return deliver(_equal_to("isneginf", x, -math.inf), out)
+
+
+def _equal_to(name: str, x: Any, limit: float) -> Node:
+    node = as_node(x)
+    if is_complex(node):
+        message = f"{name} is not defined for complex numbers. Apply it to x.real or x.imag."
+        raise DtypeError(message)
+    return _node(apply_ufunc(np.equal, node, limit))
 
 
 NUMPY = {

@@ -140,14 +140,16 @@ def inexact(node: Node) -> Node:
     return cast(node, float_of(node))
 
 
-def scalar(value: float, dtype: Dtype) -> Node:
+def scalar(value: complex, dtype: Dtype) -> Node:
     """A number of a given dtype. Sizes and users' floats are run-time inputs: programs do not depend on them."""
+    if isinstance(value, complex):
+        return cast(as_node(value), dtype)
     if not -16 <= value <= 16 or not float(4 * value).is_integer():
         return constant(np.array(value).astype(dtype)) if np.isfinite(value) else literal(value, dtype)
     return literal(value, dtype)
 
 
-def filled(shape: Shape, value: float, dtype: Dtype) -> Node:
+def filled(shape: Shape, value: complex, dtype: Dtype) -> Node:
     """One number everywhere; takes no memory."""
     return broadcast(scalar(value, dtype), shape)
 

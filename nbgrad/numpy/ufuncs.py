@@ -34,6 +34,7 @@ from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
 from ..interop import computes_itself
 from ..runtime.evaluate import LONGEST_CHAIN, require
 from ..tensor import Tensor
+from ..zero_dimensional import ZeroDimensional
 from .integer_ufuncs import INTEGER_UFUNC_RULES
 from .lifting import as_node, number, wrap
 from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes, number_like
@@ -203,8 +204,8 @@ _NUMBERS: dict[tuple[type, float], Node] = {}
 """Python numbers that are baked into programs, and their nodes. A memo."""
 _COMPLEX_NAMES = (
     "add subtract multiply divide negative absolute sign exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan arcsin "
-    "arccos arctan sinh cosh tanh arcsinh arccosh arctanh maximum minimum fmax fmin isnan isinf isfinite logical_and "
-    "logical_or logical_xor logical_not"
+    "arccos arctan sinh cosh tanh arcsinh arccosh arctanh rint maximum minimum fmax fmin isnan isinf isfinite "
+    "logical_and logical_or logical_xor logical_not"
 ).split()
 COMPLEX_RULES: dict[str, Rule] = {
     **{name: partial(elementwise, name) for name in _COMPLEX_NAMES},
@@ -464,7 +465,7 @@ def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
     as MindSpore does it, and so are 0-d Tensors, like NumPy's scalars."""
     if not _usable(other):
         return NotImplemented
-    if target.ndim == 0 or target._node.tensor:
+    if (target.ndim == 0 and target.__class__ is not ZeroDimensional) or target._node.tensor:
         return call(ufunc, target, other)
     result = apply_ufunc(ufunc, target, other)
     assert isinstance(result, Node)
