@@ -19,7 +19,7 @@ from .complex_numbers import EXPANSIONS, conjugate, pair, parts
 from .derivatives import triangle
 from .host import HOST, HostFunction, host
 from .ir import INT64, Node, Params, Shape, elementwise, extent, make, placeholder
-from .primitives import PRIMITIVES, argsort, cast, gather, iota, matmul, reshape, transpose, triangular_solve
+from .primitives import PRIMITIVES, argsort, gather, iota, matmul, reshape, transpose, triangular_solve
 
 
 def _adjoint(a: Node) -> Node:
