@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import ArgumentError, TracedValueError
-from .interop import called_by_pandas, check_device
+from .interop import VERSIONED, called_by_pandas, check_device
 from .runtime.evaluate import concrete
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 CPU = (1, 0)
 """DLPack's name of the memory that the processor uses."""
-VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-"""Whether NumPy makes DLPack's versioned capsules, which tell what cannot be written to."""
 
 
 @cache

@@ -22,6 +22,8 @@ import numpy as np
 
 from .errors import ArgumentError, DtypeError
 
+VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""Whether NumPy knows DLPack's versioned capsules, which tell what cannot be written to."""
 _XARRAY = ("DataArray", "Variable", "Dataset", "DataTree")
 _ADVICE = {
     "pandas": "its values, x.to_numpy(), and put labels on the result afterwards",
@@ -81,7 +83,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         message = f"from_dlpack takes an array with a __dlpack__ method, but got {full_name(x)}. Try nb.Tensor(x)."
         raise DtypeError(message)
     try:
-        array = np.from_dlpack(x)
+        # What NumPy 2.0 takes cannot be written to.
+        array = x.view() if type(x) is np.ndarray and not VERSIONED else np.from_dlpack(x)
     except (BufferError, RuntimeError) as error:
         message = f"from_dlpack cannot share the memory of this {full_name(x)}: {str(error).rstrip('.')}."
         raise ArgumentError(message) from error

@@ -217,7 +217,8 @@ def both(name: str, seed: int = 0, shape: tuple[int, ...] = (3, 4)) -> tuple[Any
 
 @pytest.mark.parametrize("name", UNARY)
 def test_unary(name: str) -> None:
-    for dtype in KINDS[UNARY[name]]:
+    rounding = name in ("ceil", "floor", "trunc") and np.lib.NumpyVersion(np.__version__) < "2.1.0"
+    for dtype in FLOATS if rounding else KINDS[UNARY[name]]:  # NumPy 2.0 makes floats of integers
         ours, theirs = both(dtype)
         if name == "acosh" and dtype in FLOATS:
             ours, theirs = ours + 1, theirs + 1

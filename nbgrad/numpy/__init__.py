@@ -36,8 +36,8 @@ NAMES: dict[str, str] = {
         "arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh asin acos atan atan2 asinh acosh atanh hypot "
         "logaddexp logaddexp2 floor ceil rint trunc maximum minimum fmax fmin copysign signbit nextafter equal "
         "not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and "
-        "bitwise_or bitwise_xor invert left_shift right_shift isnan isinf isfinite deg2rad rad2deg degrees radians "
-        "float_power heaviside"
+        "bitwise_or bitwise_xor invert bitwise_not bitwise_invert left_shift bitwise_left_shift right_shift "
+        "bitwise_right_shift isnan isinf isfinite deg2rad rad2deg degrees radians conj conjugate float_power heaviside"
     ),
     "elementwise": "where clip nan_to_num sinc round fix isclose allclose array_equal",
     "special": ("erf erfc gammaln digamma expit sigmoid logit xlogy softplus relu logsumexp softmax log_softmax"),
