@@ -35,14 +35,18 @@ from .matrices import (
     computed,
     diagonal,
     diagonal_matrices,
+    differentiated,
     filled_like,
     joint_results,
     library,
     like_operand,
+    lower_product,
+    mirrored,
     on_diagonal,
     only_read,
     packed,
     product,
+    pulled_back,
     real_dtype_of,
     real_part,
     reciprocal_gaps,
@@ -72,8 +76,31 @@ class EigResult(NamedTuple):
 # ----- The library functions -----
 
 
+LARGE = 32
+
+
 def _eigh(a: np.ndarray, triangle: Any) -> np.ndarray:
-    return packed(*np.linalg.eigh(a, triangle), axes=(1, 2))
+    """Eigenvalues, then the eigenvectors: in rows for real matrices, in columns for complex ones."""
+    if np.iscomplexobj(a):
+        return packed(*np.linalg.eigh(a, triangle), axes=(1, 2))
+    n = a.shape[-1]
+    if a.dtype != np.float64 or n < LARGE:
+        values, vectors = np.linalg.eigh(a, triangle)
+        return packed(values, np.swapaxes(vectors, -1, -2), axes=(1, 2))
+    from scipy.linalg import get_lapack_funcs
+
+    (syevd,) = get_lapack_funcs(("syevd",), (a,))
+
+    found = np.empty((*a.shape[:-2], n + n * n))
+    for position in np.ndindex(a.shape[:-2]):
+        # LAPACK reads columns, so that it sees the other triangle, and its vectors are rows for us: nothing is copied.
+        values, vectors, failure = syevd(a[position].T, lower=triangle == "U")
+        if failure:
+            message = "Eigenvalues did not converge."
+            raise np.linalg.LinAlgError(message)
+        found[position][:n] = values
+        found[position][n:] = vectors.T.reshape(-1)
+    return found
 
 
 def _eig(a: np.ndarray) -> np.ndarray:
@@ -126,6 +153,9 @@ def _hermitian_formula(triangle: str) -> Formula:
     def formula(given: Sequence[Node | None], results: Sequence[Node], operands: Sequence[Node]) -> list[Node | None]:
         g_values, g_vectors = given
         values, vectors = results
+        if not is_complex(vectors):
+            vectors = mirrored(vectors)
+            g_vectors = None if g_vectors is None else mirrored(g_vectors)
         turned = adjoint(vectors)
         inner: Node | None = None
         if g_vectors is not None:
@@ -141,7 +171,9 @@ def _hermitian_formula(triangle: str) -> Formula:
             half = scaled_columns(vectors, g_values)
         else:
             return [None]
-        return [only_read(product(half, turned), triangle)]
+        if triangle == "U":
+            return [only_read(product(half, turned), triangle)]
+        return [only_read(lower_product(half, turned), triangle)]
 
     return formula
 
@@ -154,16 +186,17 @@ def eigh_nodes(a: Node, triangle: str = "L") -> tuple[Node, Node]:
     n = a.shape[-1]
     found = host("eigh", (a,), triangle)
     values, vectors = joint_results(found, [(n,), (n, n)], _HERMITIAN[triangle], a, real=(0,))
-    return values, vectors
+    return values, vectors if is_complex(a) else mirrored(vectors)
 
 
 def _values_formula(g: Node, node: Node, a: Node, triangle: str) -> list[Node | None]:
-    _, vectors = eigh_nodes(a, triangle)
-    return [only_read(product(scaled_columns(vectors, g), adjoint(vectors)), triangle)]
+    return [pulled_back(lambda matrix: eigh_nodes(matrix, triangle)[0], g, a)[0]]
 
 
 def eigvalsh_node(a: Node, triangle: str = "L") -> Node:
     """Eigenvalues (B, n) of Hermitian matrices; vectors are only found for the derivative."""
+    if differentiated(a):
+        return eigh_nodes(a, triangle)[0]
     return with_rule(host("eigvalsh", (a,), triangle), _values_formula, a, static=(triangle,))
 
 

@@ -32,6 +32,7 @@ from .matrices import (
     diagonal_matrices,
     identity,
     library,
+    lower_product_of_lower,
     only_read,
     product,
     real_part,
@@ -307,7 +308,8 @@ def solve_triangular(
 
 def cholesky_node(a: Node) -> Node:
     """The lower triangular factors of Hermitian matrices, whose lower triangle is read; NaN if there are none."""
-    return with_rule(host("cholesky", (a,)), _cholesky_formula, a) if is_complex(a) else primitives.cholesky(a)
+    found = host("cholesky", (a,)) if is_complex(a) else primitives.cholesky(make("stop_gradient", (a,)))
+    return with_rule(found, _cholesky_formula, a)
 
 
 def _cholesky_formula(g: Node, factor: Node, a: Node) -> list[Node | None]:
@@ -315,7 +317,7 @@ def _cholesky_formula(g: Node, factor: Node, a: Node) -> list[Node | None]:
 
     Source: Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
     """
-    turned = product(adjoint(factor), g)
+    turned = lower_product_of_lower(factor, g)
     lower = triangle(turned, lower=True, strict=True)
     both = 0.5 * (lower + adjoint(lower) + diagonal_matrices(cast(real_part(diagonal(turned)), a.dtype)))
     half = triangular_node(factor, both, lower=True, adjoint_system=True)

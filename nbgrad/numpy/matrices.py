@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from ..graph.complex_numbers import conjugate, is_complex, is_zero, pair, parts
 from ..graph.differentiate import vjp
 from ..graph.host import HOST, HostFunction
 from ..graph.ir import INT64, PART_OF, Node, Shape, broadcast, elementwise, extent, make, zeros
-from ..graph.primitives import cast, gather, iota, matmul, reduce, reshape, slice_axes, transpose
+from ..graph.primitives import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
+from ..graph.trace import current_trace
 from ..runtime.evaluate import concrete, require
 from .operands import FLOAT16, FLOAT32, array_node, filled, inexact
 
@@ -104,6 +106,40 @@ def product(*factors: Node) -> Node:
     for factor in factors[1:]:
         result = matmul(result, factor)
     return result
+
+
+STRIPS = 4
+"""A triangle of a large product is found in so many strips of rows, each only as wide as the triangle is there."""
+LARGE = 200
+
+
+def lower_product(a: Node, b: Node) -> Node:
+    """The lower triangles of a @ b; elements above them are of no use. For (B, n, k) and (B, k, n)."""
+    inner = a.shape[2]
+    return _in_strips(
+        a.shape[1], lambda start, stop: product(part(a, start, stop, 0, inner), part(b, 0, inner, 0, stop))
+    )
+
+
+def lower_product_of_lower(a: Node, b: Node) -> Node:
+    """As `lower_product`, of adjoint(a) and b, where a is lower triangular."""
+    n = a.shape[1]
+    return _in_strips(
+        n, lambda start, stop: product(adjoint(part(a, start, n, start, stop)), part(b, start, n, 0, stop))
+    )
+
+
+def _in_strips(n: int, rows: Callable[[int, int], Node]) -> Node:
+    if n < LARGE:
+        return rows(0, n)
+    bounds = [n * k // STRIPS for k in range(STRIPS + 1)]
+    strips = [pad(rows(start, stop), [(0, 0), (0, 0), (0, n - stop)]) for start, stop in pairwise(bounds)]
+    return concatenate(strips, 1)
+
+
+def part(a: Node, top: int, bottom: int, left: int, right: int) -> Node:
+    """Some rows and columns of each matrix."""
+    return slice_axes(a, [(0, a.shape[0], 1), (top, bottom - top, 1), (left, right - left, 1)])
 
 
 def diagonal(a: Node) -> Node:
@@ -228,6 +264,21 @@ def computed(node: Node) -> Node:
     if not node.traced:
         concrete(node, "array")
     return node
+
+
+def differentiated(node: Node) -> bool:
+    """Whether a transform that differentiates is recording what a node belongs to.
+
+    Values alone are found faster than values and vectors, but the derivative needs both.
+    """
+    trace = current_trace()
+    while trace is not None:
+        own_guards = trace.parent is None or trace.guards is not trace.parent.guards
+        compiles = trace.guards is not None and own_guards
+        if not compiles and trace.mapping is None and trace.owns(node):
+            return True
+        trace = trace.parent
+    return False
 
 
 # ----- Library functions with several results -----

@@ -30,6 +30,7 @@ from .matrices import (
     batched,
     diagonal,
     diagonal_matrices,
+    differentiated,
     filled_like,
     first_columns,
     first_rows,
@@ -186,6 +187,8 @@ def _values_formula(g: Node, node: Node, a: Node) -> list[Node | None]:
 
 def svdvals_node(a: Node) -> Node:
     """Singular values (B, k) in descending order; vectors are only found for the derivative."""
+    if differentiated(a):
+        return svd_nodes(a)[1]
     return with_rule(host("svdvals", (a,)), _values_formula, a)
 
 
