@@ -181,6 +181,10 @@ def test_polynomial_arithmetic(name):
         agree(function, *pair)
     agree(function, np.array([1, 2]), np.array([3, 1, 4]))
     agree(function, X, Q)
+    agree(function, np.array([0.0, 0.0, 1.0, 2.0]), np.array([3.0, 0.0]))
+    if name != "polydiv":
+        agree(function, np.array([1.0, 2.0]), np.array([0.0, 3.0]))
+        agree(function, EMPTY, np.array([0.0, 3.0]))
     check_derivative(lambda p, q: function(p, q), P, Q)
     whole = function(np.poly1d(P), lift(Q))
     assert all(isinstance(part, np.poly1d) for part in (whole if isinstance(whole, tuple) else (whole,)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..tensor import Tensor
 from .lifting import as_node, wrap
 from .operands import integer
@@ -60,8 +60,22 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 
 def polymul(a1: Any, a2: Any) -> Any:
-    """The coefficients of the product of two polynomials: the convolution of theirs."""
-    return _like(np.convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul")), a1, a2)
+    """The coefficients of the product of two polynomials: the convolution of theirs.
+
+    As in NumPy, leading zeros are left out first. Under `vmap` they stay, because all samples have one shape.
+    """
+    first, second = (_without_leading_zeros(_coefficients(p, "polymul")) for p in (a1, a2))
+    return _like(np.convolve(first, second), a1, a2)
+
+
+def _without_leading_zeros(line: Any) -> Any:
+    """The coefficients from the first one on that is not zero; the last one stays."""
+    try:
+        while line.size > 1 and not bool(line[0] != 0):
+            line = line[1:]
+    except TracedValueError:
+        return line
+    return line if line.size else np.zeros_like(line, shape=(1,))
 
 
 def polydiv(u: Any, v: Any) -> tuple[Any, Any]:

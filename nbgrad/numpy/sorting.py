@@ -134,6 +134,8 @@ def _reversed(node: Node, axis: Any) -> Node:
 
 def _kth(kth: Any, node: Node, axis: Any) -> None:
     n = node.size if axis is None else node.shape[axis_of(axis, node.ndim)]
+    if node.size == 0:
+        return
     for k in integers(kth, "kth"):
         if not -n <= k < n:
             message = f"kth={k} is out of bounds for an axis of extent {n}."
