@@ -269,6 +269,28 @@ def test_in_place(namespace, name, call):
     check_derivative(real_parts(function), *arrays)
 
 
+@cases("in place")
+def test_writing_into_an_ndarray(namespace, name, call):
+    """It works where nothing is recorded, and is an error where a gradient would be lost."""
+    names, arrays = variables(call), arrays_of(call)
+    function = function_of(call, numpy_function(namespace, name))
+    want, got = dict(zip(names, arrays, strict=True)), dict(zip(names, arrays_of(call), strict=True))
+    function(*want.values())
+    target = got["X"]
+    function(*[target if key == "X" else lift(value) for key, value in got.items()])
+    np.testing.assert_array_equal(target, want["X"])
+
+    def lossy(value: Any) -> Any:
+        fresh = dict(zip(names, arrays_of(call), strict=True))
+        source = next(key for key in names if key not in "XB" and fresh[key].dtype.kind == "f")
+        fresh[source] = fresh[source] * value
+        function(*fresh.values())
+        return value
+
+    with pytest.raises(TracedValueError):
+        nb.grad(lossy)(2.0)
+
+
 # ----- What NumPy does not ask Tensors about -----
 
 
