@@ -22,6 +22,7 @@ from .moves import Moves, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
 from .runtime.evaluate import concrete
 from .tensor import Tensor
+from .zero_dimensional import ZeroDimensional
 
 MOST_DEAD = 256
 """Views are forgotten when they are gone; so many may lie around before that is looked for."""
@@ -44,6 +45,8 @@ def view(base: Tensor, key: Any) -> Tensor:
     if array is None:
         result = wrap(read(base._node, key))
         result._base = (base, key)
+        if not result._node.shape and (key is Ellipsis or (key.__class__ is tuple and any(k is Ellipsis for k in key))):
+            result.__class__ = ZeroDimensional
     else:
         # Its node only says shape and dtype: a part of the data is read when it is used.
         result = Tensor._of(read(_raw(base), key))
@@ -61,6 +64,8 @@ def moved(base: Tensor, result: Tensor) -> Tensor:
         return result
     if result._node is base._node:
         result = Tensor._of(base._node)
+    if not result._node.shape:
+        result.__class__ = ZeroDimensional
     result._base = (base, key)
     return _noted(base, result)
 
@@ -118,7 +123,7 @@ def _noted(base: Tensor, result: Tensor) -> Tensor:
 def is_own_view(base: Tensor, key: Any, value: Any) -> bool:
     """Whether `base[key] = value` changes nothing, because value is that view: the second half of `x[i] += y`."""
     source = getattr(value, "_base", None)
-    return source is not None and source[0] is base and source[1] == key
+    return source is not None and source[0] is base and is_basic(key) and source[1] == key
 
 
 def written(tensor: Tensor) -> None:

@@ -53,9 +53,7 @@ class Exports:
     """The same for pandas: `series * tensor` is computed by the Tensor."""
 
     if TYPE_CHECKING:
-
-        @property
-        def _node(self) -> Node: ...
+        _node: Node
 
         def _leaving(self, how: str, instead: str) -> None: ...
 

@@ -23,6 +23,7 @@ from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .exports import Exports
 from .graph.ir import PRIMITIVES, Node, constant, make
 from .graph.trace import CELLS, current_trace, is_being_recorded
+from .in_place import InPlace
 from .interop import computes_itself
 from .runtime.evaluate import concrete
 from .tensor_methods import add_methods
@@ -63,7 +64,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-class Tensor(Exports):
+class Tensor(Exports, InPlace):
     """An array that records what is done with it.
 
     Parameters
@@ -124,6 +125,10 @@ class Tensor(Exports):
     def shape(self) -> tuple[int, ...]:
         """The extents of the axes."""
         return self._node.shape
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        self._reshape_in_place(value)
 
     @property
     def dtype(self) -> Any:
@@ -465,14 +470,6 @@ class Tensor(Exports):
         """The slices along an axis (the elements, for None) where a 1-d condition is true."""
         return _numpy("numpy_table").find(np.compress)(condition, self, axis, out)
 
-    def fill(self, value: Any) -> None:
-        """Write one number to every element."""
-        self[...] = value
-
-    def sort(self, axis: int = -1, **options: Any) -> None:
-        """Sort this Tensor, as `ndarray.sort` does; `np.sort(x)` leaves x alone."""
-        self._replace(_numpy("numpy_table").find(np.sort)(self, axis, **options)._node)
-
     def float(self) -> Tensor:
         """The elements as float32."""
         return self.astype(np.float32)
@@ -498,8 +495,8 @@ class Tensor(Exports):
         return self.astype(np.bool_)
 
     def view(self, *shape: Any) -> Tensor:
-        """As `reshape`."""
-        return self.reshape(*shape)
+        """As `reshape`; without arguments, this Tensor's memory in another Tensor."""
+        return self.reshape(*shape) if shape else self[...]
 
     def contiguous(self) -> Tensor:
         """The Tensor itself: Tensors are in C order."""

@@ -21,21 +21,12 @@ from ..graph.ir import Node, Shape, constant
 from ..graph.primitives import cast, concatenate, reshape
 from ..tensor import Tensor
 from . import creation
-from .lifting import supported, wrap
+from .lifting import supported
 from .operands import array_node, at_least, promote, python_numbers
 from .promotion import common_dtype
 
 SEQUENCES = (list, tuple, deque, UserList)
 """What NumPy takes apart."""
-
-
-class ZeroDimensional(Tensor):
-    """A 0-d array, which `x[0]` and sums are not: NumPy gives scalars there (scalar_types.py tells them apart)."""
-
-    __slots__ = ()
-
-
-ZeroDimensional.__name__ = ZeroDimensional.__qualname__ = "Tensor"
 
 
 # ----- Lists that hold Tensors -----
@@ -107,14 +98,6 @@ def assembled(value: Any) -> Node:
 
 
 # ----- array and asarray -----
-
-
-def _tensor(node: Node) -> Tensor:
-    """The Tensor of a new array."""
-    tensor = wrap(node)
-    if not node.shape:
-        tensor.__class__ = ZeroDimensional
-    return tensor
 
 
 def array(
@@ -190,7 +173,7 @@ def array(
         if node.dtype != wanted and copy is False:
             _needs_copy()
         node = cast(node, wanted)
-    return _tensor(at_least(node, ndmin))
+    return creation.array_of(at_least(node, ndmin))
 
 
 def _without_copy(value: Any, dtype: Any) -> Tensor | None:
@@ -308,7 +291,7 @@ def _filled(make: Callable[..., Tensor], numpys: Callable[..., Any]) -> Callable
         result = make(*args, **options)
         if not result.shape:
             # A number from outside would stay weak: the array of it is not.
-            result = _tensor(array_node(result))
+            result = creation.array_of(array_node(result))
         return result
 
     function.__name__ = function.__qualname__ = make.__name__

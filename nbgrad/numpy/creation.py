@@ -18,6 +18,7 @@ from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from ..zero_dimensional import ZeroDimensional
 from .joining import stack_nodes
 from .lifting import FLOAT64, as_node, wrap
 from .operands import (
@@ -101,7 +102,15 @@ def full(
     value = as_node(fill_value)
     if dtype is not None:
         value = convert(value, real_dtype(dtype))
-    return wrap(broadcast_node(value, shape_of(shape)))
+    return array_of(broadcast_node(value, shape_of(shape)))
+
+
+def array_of(node: Node) -> Tensor:
+    """The Tensor of a new array, which is an array also without axes."""
+    tensor = wrap(node)
+    if not node.shape:
+        tensor.__class__ = ZeroDimensional
+    return tensor
 
 
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any) -> Tensor:
@@ -173,6 +182,7 @@ def identity(n: int, dtype: Any = None, *, like: Any = None) -> Tensor:
     return eye(n, dtype=float if dtype is None else dtype)
 
 
+@viewing
 def diag(v: Any, k: int = 0) -> Tensor:
     """The k-th diagonal of a matrix, or the matrix with a 1-d array on its k-th diagonal."""
     node = as_node(v)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
-from .construction import ZeroDimensional, array, asarray, empty, holds_tensors
+from ..zero_dimensional import ZeroDimensional
+from .construction import array, asarray, empty, holds_tensors
 from .lifting import supported
 
 

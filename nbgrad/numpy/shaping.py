@@ -365,8 +365,10 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """The array in another dtype."""
+    """The array in another dtype; with copy=False the array itself, if it has that dtype."""
     only("device", device, None, "cpu")
+    if not copy and isinstance(x, Tensor) and x.dtype == np.dtype(dtype):
+        return x
     return wrap(cast(as_node(x), real_dtype(dtype)))
 
 
