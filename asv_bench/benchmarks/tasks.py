@@ -71,6 +71,16 @@ def option_inputs(rng, n=1_000_000):
     return tuple([rng.uniform(low, high, n) for low, high in ranges])
 
 
+def response(xp, frequency, damping, delay):
+    """Power that passes a filter of second order and a delay, at complex frequencies."""
+    s = damping + 1j * frequency
+    return xp.sum(xp.abs(xp.exp(-delay * s) / (1.0 + s * (0.7 + s))) ** 2)
+
+
+def response_inputs(rng, n=1_000_000):
+    return tuple([rng.uniform(low, high, n) for low, high in [(0.1, 3.0), (0.0, 0.3), (0.1, 2.0)]])
+
+
 COEFFICIENTS = [(-1.0) ** k / (1.0 + 0.7 * k) for k in range(48)]
 
 
@@ -347,6 +357,7 @@ TASKS = {
     "rosenbrock": Task("Rosenbrock, 10 float64", rosenbrock, lambda rng: (rng.uniform(-1.5, 1.5, 10),)),
     "fused": Task("sum(log(exp(x*y) + sin(x)**2 + 1)), 1e6", fused, lambda rng: pair(1_000_000), (0, 1)),
     "options": Task("Black-Scholes, 5 greeks, 1e6", option_values, option_inputs, (0, 1, 2, 3, 4), "grad"),
+    "response": Task("complex frequency response, 1e6", response, response_inputs, (0, 1, 2)),
     "density": Task("equation of state, 48 terms, 1e6", density, density_inputs, (0, 1), "grad"),
     "logistic": Task("logistic regression, 20000x50", logistic, logistic_inputs),
     "hvp": Task("its Hessian times a vector", logistic, _with_vector, (0,), "hvp"),
