@@ -32,7 +32,6 @@ KINDS = {
     "integers": "none: integers or truth values",
     "plain": "none: a fact, a text or a file",
     "in place": "yes: it writes into a Tensor",
-    "no arrays": "takes no arrays",
     "by name": "yes, as `nbgrad.numpy.{name}`",
     "refused": "**refused**: {remark}",
     "NumPy's own": "not for Tensors: {remark}",
@@ -109,9 +108,8 @@ def rows(table: dict[str, str]) -> dict[str, Row]:
 
 def _block(kind: str, text: str) -> Iterator[tuple[str, Row]]:
     if kind == "no arrays":
-        names, _, remark = text.partition(": |")
-        for name in names.split():
-            yield name, Row(kind, (), remark.strip())
+        for name in text.split():
+            yield name, Row(kind, (), "")
         return
     for line in text.strip().splitlines():
         names, _, rest = line.partition(": ")
@@ -206,6 +204,8 @@ def page() -> str:
         parts.append(f"## `{namespace}`\n\n| function | derivative | remarks | checked as |\n|---|---|---|---|\n")
         lines: dict[str, str] = {}
         for name, row in table.items():
+            if row.kind == "no arrays":
+                continue
             value = named(module, name)
             others = [n for n in public if n not in table and named(module, n) is value]
             names = ", ".join(f"`{n}`" for n in sorted([name, *others], key=str.lower))
@@ -214,7 +214,8 @@ def page() -> str:
             calls = "; ".join(f"`{call}`" for call in row.calls).replace("|", "\\|")
             lines[name.lower()] = f"| {names} | {state} | {remark} | {calls} |\n"
         parts.extend(lines[key] for key in sorted(lines))
-        parts.append("\n")
+        without = ", ".join(f"`{name}`" for name, row in sorted(table.items()) if row.kind == "no arrays")
+        parts.append(f"\nTake no arrays, so that what they give is a constant of a computation: {without}.\n\n")
     return "".join(parts).rstrip() + "\n"
 
 

@@ -361,6 +361,4 @@ def tensors_of(value: Any) -> Any:
 frombuffer, fromstring, fromfile, loadtxt, genfromtxt = map(
     _wrapped, (np.frombuffer, np.fromstring, np.fromfile, np.loadtxt, np.genfromtxt)
 )
-bartlett, blackman, hamming, hanning, kaiser = map(
-    _wrapped, (np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser)
-)
+bartlett, blackman, hamming, hanning = map(_wrapped, (np.bartlett, np.blackman, np.hamming, np.hanning))

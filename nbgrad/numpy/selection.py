@@ -35,6 +35,7 @@ from .operands import (
     to_last,
     truth,
 )
+from .reductions import extremum_position
 from .shaping import common_shape
 from .sorting import searchsorted_node
 
@@ -345,13 +346,17 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
     for at in axes_of(axis, node.ndim):
         others = tuple([k for k in range(node.ndim) if k != at])
         full = reduce("max", truth(node), others) if node.size else filled((node.shape[at],), False, BOOL)
-        found = np.flatnonzero(concrete(full, "array"))
-        if not found.size:
+        # Asked for as integers, so that jit can record what they were.
+        counts = cast(full, INT64)
+        total = int(concrete(reduce("max", counts, (0,)), "int")) if full.size else 0
+        if not total:
             node = cut(node, at, 0, 0)
             continue
-        start = int(found[0]) if "f" in trim.lower() else 0
-        stop = int(found[-1]) + 1 if "b" in trim.lower() else node.shape[at]
-        node = cut(node, at, start, stop - start)
+        start = int(concrete(extremum_position(counts, 0, False, "max"), "int")) if "f" in trim.lower() else 0
+        behind = (
+            int(concrete(extremum_position(_reversed(counts), 0, False, "max"), "int")) if "b" in trim.lower() else 0
+        )
+        node = cut(node, at, start, node.shape[at] - behind - start)
     return wrap(node)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from ..errors import DtypeError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import Node, broadcast, elementwise, literal, make
+from ..graph.ir import Node, broadcast, constant, elementwise, literal, make
 from ..graph.primitives import cast, reduce, reshape
 from ..tensor import Tensor
-from .lifting import as_node, wrap
-from .operands import axes_of, keep
+from .lifting import FLOAT64, as_node, wrap
+from .operands import axes_of, integer, keep
 from .promotion import convert, float_of, loop_dtypes
 from .scipy_functions import apply as bessel
 from .ufuncs import RULES
@@ -109,6 +109,24 @@ def i0(x: Any) -> Tensor:
         message = "i0 works on real numbers, but got complex ones."
         raise DtypeError(message)
     return wrap(bessel("i0", cast(node, float_of(node))))
+
+
+def kaiser(M: Any, beta: Any) -> Tensor:
+    """Kaiser's window of M points: I0(beta sqrt(1 - t**2)) / I0(beta) for t from -1 to 1; differentiable in beta.
+
+    Examples
+    --------
+    >>> kaiser(3, 0.0).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    count, shape = integer(M, "M"), as_node(beta)
+    if shape.ndim:
+        message = f"The beta of a Kaiser window must be one number, but its shape is {shape.shape}."
+        raise ShapeError(message)
+    places = np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(max(count, 0))
+    scale = cast(shape, FLOAT64)
+    rising = bessel("i0", elementwise("multiply", constant(np.sqrt(1.0 - places**2)), scale))
+    return wrap(elementwise("divide", rising, bessel("i0", scale)))
 
 
 def _shifted(node: Node, axes: tuple[int, ...]) -> tuple[Node, Node]:
