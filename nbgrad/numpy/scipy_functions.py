@@ -290,7 +290,11 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
         lambda v, a, b, x: _unknown(v, a),
         lambda v, a, b, x: _unknown(v, b),
         lambda v, a, b, x: exp(
-            elementwise("xlogy", a - 1, x) + (b - 1) * log1p(-x) + gammaln(a + b) - gammaln(a) - gammaln(b)
+            elementwise("xlogy", a - 1, x)
+            + elementwise("xlogy", b - 1, 1 - x)
+            + gammaln(a + b)
+            - gammaln(a)
+            - gammaln(b)
         ),
     ),
     "zeta": (_unknown, lambda v, s, q: -cast(s, q.dtype) * apply("zeta", cast(s, q.dtype) + 1, q)),  # [25.11.17]
@@ -304,7 +308,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "erfcinv": (lambda v, x: exp(v * v) * (-_ROOT_PI / 2),),
     "dawsn": (lambda v, x: x * v * -2 + 1,),
     "ndtri": (lambda v, x: exp(v * v * 0.5) * math.sqrt(2 * math.pi),),
-    "log_ndtr": (lambda v, x: exp(x * x * -0.5 - v) * (1 / math.sqrt(2 * math.pi)),),
+    "log_ndtr": (lambda v, x: math.sqrt(2 / math.pi) / apply("erfcx", x * -math.sqrt(0.5)),),
     "owens_t": (
         lambda v, h, a: exp(h * h * -0.5) * erf(a * h * math.sqrt(0.5)) * (-0.5 / math.sqrt(2 * math.pi)),
         lambda v, h, a: exp(h * h * (a * a + 1) * -0.5) / ((a * a + 1) * (2 * math.pi)),

@@ -1,0 +1,114 @@
+"""Functions of `scipy.special` at their edges, and derivatives that SciPy does not have, against mpmath and paper."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import nbgrad as nb
+from nbgrad.errors import DtypeError, RangeError
+
+INF, NAN = math.inf, math.nan
+EDGES: list[tuple[str, Any, Any, Any]] = [
+    ("log_ndtr far down", sp.log_ndtr, -1e5, 1e5 + 1e-5),
+    ("log_ndtr far up", sp.log_ndtr, 60.0, 0.0),
+    ("exprel at 0", sp.exprel, 0.0, 0.5),
+    ("i0 at 0", sp.i0, 0.0, 0.0),
+    ("i1 at 0", sp.i1, 0.0, 0.5),
+    ("j1 at 0", sp.j1, 0.0, 0.5),
+    ("sine integral at 0", lambda x: sp.sici(x)[0], 0.0, 1.0),
+    ("dawsn at 0", sp.dawsn, 0.0, 1.0),
+    ("erfinv at 0", sp.erfinv, 0.0, math.sqrt(math.pi) / 2),
+    ("erfinv at 1", sp.erfinv, 1.0, INF),
+    ("ndtri at 1/2", sp.ndtri, 0.5, math.sqrt(2 * math.pi)),
+    ("spence at 1", sp.spence, 1.0, -1.0),
+    ("boxcox without power", lambda x: sp.boxcox(x, 0.0), 2.0, 0.5),
+    ("boxcox by a power of 0", lambda m: sp.boxcox(2.0, m), 0.0, math.log(2) ** 2 / 2),
+    ("betainc at 0", lambda x: sp.betainc(1.0, 2.0, x), 0.0, 2.0),
+    ("betainc at 1", lambda x: sp.betainc(2.0, 1.0, x), 1.0, 2.0),
+    ("gammainc at 0", lambda x: sp.gammainc(1.0, x), 0.0, 1.0),
+    ("gamma at 1", sp.gamma, 1.0, -np.euler_gamma),
+    ("erfcx far up", sp.erfcx, 1e8, -1 / (math.sqrt(math.pi) * 1e16)),
+    ("expn of order 0", lambda x: sp.expn(0.0, x), 1.0, -2 * math.exp(-1)),
+    ("expn of order 1", lambda x: sp.expn(1.0, x), 2.0, -math.exp(-2) / 2),
+    ("comb where there is none", lambda k: nb.ops.comb(3.0, k), 4.0, 0.0),
+    ("factorial below 0", nb.ops.factorial, -0.5, 0.0),
+    ("fresnel at 0", lambda x: sp.fresnel(x)[1], 0.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("function", "x", "want"), [e[1:] for e in EDGES], ids=[e[0] for e in EDGES])
+def test_slopes_at_edges(function: Any, x: float, want: float) -> None:
+    got = nb.grad(lambda v: np.sum(function(v)))(np.array([x]))[0]
+    np.testing.assert_allclose(got, want, rtol=2e-8 if abs(x) > 1e4 else 1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("a", [0.05, 0.7, 1.0, 5.5, 40.0])
+@pytest.mark.parametrize("x", [1e-3, 0.4, 3.0, 30.0, 90.0])
+def test_gammainc_by_its_parameter(a: float, x: float) -> None:
+    """Three derivatives, against differences in forty digits."""
+    function: Any = lambda v: np.sum(sp.gammainc(v, x))  # noqa: E731
+    with mpmath.workdps(60):
+        for order in (1, 2, 3):
+            function = nb.grad(function)
+            want = float(
+                mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, regularized=True), a, order, h=mpmath.mpf(10) ** -12)
+            )
+            np.testing.assert_allclose(function(np.array(a)), want, rtol=1e-11, atol=1e-13)
+
+
+def test_gammaincc_is_the_rest() -> None:
+    a, x = np.array([0.7, 5.5]), np.array([0.4, 9.0])
+    for which in (0, 1):
+        lower = nb.grad(lambda a, x: np.sum(sp.gammainc(a, x)), which)(a, x)
+        upper = nb.grad(lambda a, x: np.sum(sp.gammaincc(a, x)), which)(a, x)
+        np.testing.assert_allclose(upper, -lower, rtol=1e-13)
+
+
+@pytest.mark.parametrize("z", [0.3 + 0.2j, -2.5 + 0.1j, 4 - 7j, -20.3 + 3j, 100 + 1j])
+def test_polygamma_of_complex_numbers(z: complex) -> None:
+    """Derivatives of `psi`, which are conjugated in gradients of the real part."""
+    function: Any = lambda v: np.real(sp.psi(v))  # noqa: E731
+    want = complex(mpmath.psi(1, z))
+    np.testing.assert_allclose(nb.grad(function)(z), want.conjugate(), rtol=1e-13)
+    _, along = nb.jvp(lambda v: nb.jvp(sp.psi, (v,), (1 + 0j,))[1], (z,), (1 + 0j,))
+    np.testing.assert_allclose(along, complex(mpmath.psi(2, z)), rtol=1e-12)
+
+
+def test_derivatives_that_nobody_knows_are_nan() -> None:
+    assert np.isnan(nb.grad(lambda v: sp.jv(v, 1.5))(0.5))
+    assert np.isnan(nb.grad(lambda a: sp.betainc(a, 2.0, 0.5))(1.5))
+    by_x = nb.jit(nb.grad(lambda v, x: sp.jv(v, x), 1))(0.5, 1.5)
+    np.testing.assert_allclose(by_x, sp.jvp(0.5, 1.5), rtol=1e-13)
+
+
+def test_integer_orders_are_constants() -> None:
+    orders = np.array([0, 1, 2, 5])
+    for name, slope in (("jv", sp.jvp), ("yv", sp.yvp), ("iv", sp.ivp), ("kv", sp.kvp)):
+        got = nb.jacfwd(partial(getattr(sp, name), orders))(1.7)
+        np.testing.assert_allclose(got, slope(orders, 1.7), rtol=1e-13)
+
+
+def test_what_is_no_order_or_dimension() -> None:
+    with pytest.raises(RangeError, match="order of 0 or more"):
+        nb.ops.polygamma(-1, 1.0)
+    with pytest.raises(RangeError, match="dimension of 1 or more"):
+        nb.ops.multigammaln(3.0, 0)
+    with pytest.raises(DtypeError, match="integer"):
+        nb.ops.polygamma(1.5, 1.0)
+
+
+def test_values_are_those_of_scipy() -> None:
+    x = np.array([-1.5, -1.0, 0.0, 0.5, 3.0, np.inf, np.nan])
+    for name in ("gamma", "erfcx", "dawsn", "i0e", "j0", "exp1", "ndtri", "loggamma", "rgamma"):
+        want = getattr(sp, name)(x)
+        np.testing.assert_array_equal(nb.vjp(getattr(sp, name), x)[0], want, err_msg=name)
+    np.testing.assert_allclose(nb.ops.comb(x[:, None], x[:-2]).asnumpy(), sp.comb(x[:, None], x[:-2]), rtol=1e-15)
+    np.testing.assert_allclose(nb.ops.factorial(x).asnumpy(), sp.factorial(x), rtol=1e-15)
+    np.testing.assert_allclose(nb.ops.multigammaln(np.array([1.6, 7.0]), 4).asnumpy(), sp.multigammaln([1.6, 7.0], 4))
