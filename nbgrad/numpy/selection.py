@@ -180,12 +180,12 @@ def _convolve(signal: Node, kernel: Node, mode: str) -> Node:
         total: Node | None = None
         for k in range(m):
             # Tap k meets the signal from element k of the full result on.
-            first, last = max(k, start), min(k + n, start + length)
+            first, last = (k, k + n) if mode != "valid" else (start, start + length)
             term = elementwise("multiply", cut(signal, 0, first - k, last - first), reshape(cut(kernel, 0, k, 1), ()))
-            term = pad(term, [(first - start, start + length - last)])
+            term = pad(term, [(k, m - 1 - k)]) if mode != "valid" else term
             total = term if total is None else total + term
         assert total is not None
-        return total
+        return cut(total, 0, start, length) if mode == "same" else total
     place = elementwise("add", reshape(iota(length), (length, 1)), extent(start, INT64)) - iota(m)
     inside = elementwise("logical_and", elementwise("greater_equal", place, 0), elementwise("less", place, n))
     met = gather(signal, elementwise("minimum", elementwise("maximum", place, 0), n - 1))
