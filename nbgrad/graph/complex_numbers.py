@@ -15,6 +15,7 @@ that 2.0 * z scales both parts of z, as in C99, also where they are infinite.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
@@ -22,8 +23,8 @@ import numpy as np
 
 from ..errors import DtypeError
 from . import ir
-from .ir import BOOL, COMPLEX_OF, PART_OF, Node, Params, elementwise, literal_value, make, zeros
-from .primitives import PRIMITIVES
+from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, Node, Params, elementwise, extent, literal_value, make, zeros
+from .primitives import PRIMITIVES, argsort, gather, iota, reshape
 
 COMPLEX, REAL, IMAG, LITERAL, BROADCAST, SELECT = (
     PRIMITIVES[name] for name in "complex real imag literal broadcast select".split()
@@ -270,6 +271,31 @@ def _recurrence(inputs: tuple[Node, ...], params: Params) -> Node:
     return b
 
 
+# ----- Sorting -----
+
+
+def _argsort(inputs: tuple[Node, ...], params: Params) -> Node:
+    """By the real parts, and by the imaginary parts where those are equal: a stable sort after another.
+
+    Numbers with a NaN come last, those with a NaN as real part behind those with one as imaginary part.
+    """
+    re, im = parts(inputs[0])
+    missing = [make("cast", (elementwise("isnan", part),), (INT64,)) for part in (re, im)]
+    order = argsort(im)
+    for key in (re, missing[0] * 2 + missing[1]):
+        order = _take(order, argsort(_take(key, order)))
+    return order
+
+
+def _take(x: Node, index: Node) -> Node:
+    """Elements along the last axis."""
+    n = x.shape[-1]
+    rows = math.prod(x.shape[:-1])
+    start = reshape(iota(rows) * extent(n, INT64), (*x.shape[:-1], 1))
+    start = make("broadcast", (start,), (index.shape,)) if start.shape != index.shape else start
+    return gather(reshape(x, (x.size,)), index + start)
+
+
 # ----- Conversions -----
 
 
@@ -316,6 +342,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "max": _halved("maximum"),
     "min": _halved("minimum"),
     "recurrence": _recurrence,
+    "argsort": _argsort,
 }
 """What a primitive is on complex operands."""
 
@@ -333,8 +360,7 @@ def expand(name: str, inputs: Sequence[Node], params: Params) -> Node:
     """
     expansion = EXPANSIONS.get(name)
     if expansion is None:
-        for module in (".holomorphic", ".complex_matrices"):  # more rows of the table
-            import_module(module, __package__)
+        import_module(".holomorphic", __package__)  # more rows of the table
         expansion = EXPANSIONS.get(name)
     if expansion is None:
         message = f"{name} is not defined for complex numbers. Apply it to x.real, x.imag or np.abs(x)."
