@@ -321,6 +321,8 @@ def test_infinite_parts(f: Callable[..., Any]) -> None:
     for side in ("real", "imag"):
         ours, theirs = getattr(found, side), getattr(expected, side)
         known = ~np.isnan(ours) & ~np.isnan(theirs)
+        # Where the other part is no number, C99 leaves the sign open.
+        ours, theirs = (np.where(np.isnan(found), np.abs(part), part) for part in (ours, theirs))
         np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-14, atol=1e-15)
         # NaN stands where NumPy's is, and nowhere that both parts of the argument are finite.
         finite = np.isfinite(INFINITE)

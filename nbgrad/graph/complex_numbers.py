@@ -167,8 +167,9 @@ def _sign(inputs: tuple[Node, ...], params: Params) -> Node:
     size = elementwise("absolute", z)
     zero = elementwise("equal", size, 0)
     safe = elementwise("select", zero, elementwise("add", size, 1), size)
-    re, im = parts(z)
-    return pair(re / safe, im / safe)
+    nothing = zeros(z.shape, size.dtype)  # without the signs of zeros
+    re, im = (elementwise("select", zero, nothing, part / safe) for part in parts(z))
+    return pair(re, im)
 
 
 # ----- Comparisons -----

@@ -4,7 +4,8 @@ In: a primitive's name and complex nodes. Out: a `custom` node, whose value is a
 and whose derivative is the complex one: the formulas have branches and square roots of differences that are better not
 differentiated. Called through complex_numbers.py, which looks here for what is not linear.
 
-Branch cuts are those of C99 and NumPy, and the sign of a zero tells the side of a cut. Inverse functions follow
+Branch cuts are those of C99 and NumPy, and the sign of a zero tells the side of a cut. Infinite parts and NaN give what
+C99's Annex G says. Inverse functions follow
 W. Kahan, Branch cuts for complex elementary functions, in The State of the Art in Numerical Analysis (1987); quotients
 R. L. Smith, Algorithm 116, Comm. ACM 5 (1962).
 """
@@ -78,9 +79,15 @@ class Holomorphic:
 def _exp(z: Node) -> Node:
     x, y = parts(z)
     size = f("exp", x)
-    flat = f("equal", y, 0)
-    # exp(inf) * sin(0) is no number.
-    return pair(choose(flat, size, size * f("cos", y), x), choose(flat, y, size * f("sin", y), x))
+    flat, lost = f("equal", y, 0), _without_angle(x, y)
+    # exp(inf) * sin(0) is no number, and neither is exp(-inf) * cos(inf).
+    re = choose(f("logical_or", flat, lost), size, size * f("cos", y), x)
+    return pair(re, choose(flat, y, choose(lost, size - size, size * f("sin", y), x), x))
+
+
+def _without_angle(x: Node, y: Node) -> Node:
+    """Whether a number has no direction, but its size is zero or infinite all the same."""
+    return f("logical_and", f("isinf", x), f("logical_not", f("isfinite", y)))
 
 
 def _exp2(z: Node) -> Node:
@@ -91,9 +98,10 @@ def _exp2(z: Node) -> Node:
 
 def _expm1(z: Node) -> Node:
     x, y = parts(z)
-    half = f("sin", y * 0.5)
-    re = f("expm1", x) * f("cos", y) - half * half * 2.0
-    return pair(re, choose(f("equal", y, 0), y, f("exp", x) * f("sin", y), x))
+    half, size, more = f("sin", y * 0.5), f("exp", x), f("expm1", x)
+    lost = _without_angle(x, y)
+    re = choose(lost, more, more * f("cos", y) - half * half * 2.0, x)
+    return pair(re, choose(f("equal", y, 0), y, choose(lost, size - size, size * f("sin", y), x), x))
 
 
 def _log_size(x: Node, y: Node) -> Node:
@@ -148,30 +156,34 @@ def _sqrt(z: Node) -> Node:
 
 
 def _sin(z: Node) -> Node:
-    x, y = parts(z)
-    return pair(_finite_product(f("sin", x), f("cosh", y), x), _finite_product(f("cos", x), f("sinh", y), y))
+    return _turned_back(_sinh(_turned(z)))
 
 
 def _cos(z: Node) -> Node:
-    x, y = parts(z)
-    rest = _finite_product(f("sin", x), f("sinh", y), y)
-    return pair(f("cos", x) * f("cosh", y), -choose(f("equal", x, 0), x * f("copysign", 1.0, y), rest, x))
+    return _cosh(_turned(z))
 
 
 def _sinh(z: Node) -> Node:
     x, y = parts(z)
-    return pair(_finite_product(f("cos", y), f("sinh", x), x), _finite_product(f("sin", y), f("cosh", x), y))
+    wild = f("logical_not", f("isfinite", y))
+    held = f("logical_and", wild, f("logical_or", f("equal", x, 0), f("isinf", x)))
+    cosine = choose(held, 1.0, f("cos", y), x)
+    im = choose(f("equal", y, 0), y, f("sin", y) * f("cosh", x), x)
+    return pair(_finite_product(cosine, f("sinh", x), x), im)
 
 
 def _cosh(z: Node) -> Node:
     x, y = parts(z)
-    rest = _finite_product(f("sin", y), f("sinh", x), x)
-    return pair(f("cos", y) * f("cosh", x), choose(f("equal", y, 0), y * f("copysign", 1.0, x), rest, x))
+    wild = f("logical_not", f("isfinite", y))
+    cosine = choose(f("logical_and", wild, f("isinf", x)), 1.0, f("cos", y), x)
+    sine = choose(f("logical_and", wild, f("equal", x, 0)), 1.0, f("sin", y), x)
+    rest = _finite_product(sine, f("sinh", x), x)
+    return pair(cosine * f("cosh", x), choose(f("equal", y, 0), y * f("copysign", 1.0, x), rest, x))
 
 
 def _finite_product(bounded: Node, large: Node, odd: Node) -> Node:
     """A product that is zero, with its sign, where its odd factor is."""
-    return choose(f("equal", odd, 0), bounded * odd if bounded is not odd else odd, bounded * large, odd)
+    return choose(f("equal", odd, 0), bounded * odd, bounded * large, odd)
 
 
 def _tanh(z: Node) -> Node:
@@ -183,7 +195,12 @@ def _tanh(z: Node) -> Node:
     below = beta * rise * rise + 1.0
     re = beta * f("cosh", near) * rise / below
     tail = f("exp", f("absolute", x) * -2.0) * f("sin", y) * f("cos", y) * 4.0
-    return pair(choose(far, f("copysign", 1.0, x), re, x), choose(far, tail, slope / below, x))
+    limit, endless = f("copysign", 1.0, x), f("isinf", x)
+    unknown = choose(f("equal", x, 0), x, math.nan, x)
+    known = f("logical_or", endless, f("isfinite", y))
+    re = choose(known, choose(far, limit, re, x), unknown, x)
+    im = choose(f("equal", y, 0), y, choose(far, tail, slope / below, x), x)
+    return pair(re, choose(endless, f("copysign", 0.0, y), im, x))
 
 
 def _tan(z: Node) -> Node:
@@ -210,7 +227,7 @@ def _roots(z: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
 
 def _far(x: Node, y: Node) -> tuple[Node, Node, Node]:
     """Whether 1 is nothing beside |x + i y|; log |2 (x + i y)|; and the larger of the absolute values of both."""
-    size = f("maximum", f("absolute", x), f("absolute", y))
+    size = f("fmax", f("absolute", x), f("absolute", y))  # infinite also where the other part is unknown
     far = f("greater", size, 2 / math.sqrt(float(np.finfo(x.dtype).eps)))
     return far, _log_size(x, y) + math.log(2), size
 
@@ -220,7 +237,8 @@ def _arcsin(z: Node) -> Node:
     x, y = parts(z)
     far, size, _ = _far(x, y)
     re = choose(far, f("arctan2", x, f("absolute", y)), f("arctan2", x, a * c - b * d), x)
-    return pair(re, choose(far, f("copysign", size, y), f("arcsinh", a * d - b * c), x))
+    im = choose(far, f("copysign", size, y), f("arcsinh", a * d - b * c), x)
+    return pair(choose(f("equal", x, 0), x, re, x), im)
 
 
 def _arccos(z: Node) -> Node:
@@ -228,7 +246,8 @@ def _arccos(z: Node) -> Node:
     x, y = parts(z)
     far, size, _ = _far(x, y)
     re = choose(far, f("arctan2", f("absolute", y), x), f("arctan2", a, c) * 2.0, x)
-    return pair(re, choose(far, -f("copysign", size, y), f("arcsinh", c * b - d * a), x))
+    im = choose(far, -f("copysign", size, y), f("arcsinh", c * b - d * a), x)
+    return pair(choose(f("equal", x, 0), math.pi / 2, re, x), im)
 
 
 def _arccosh(z: Node) -> Node:
@@ -236,6 +255,7 @@ def _arccosh(z: Node) -> Node:
     (a, b), (c, d) = parts(_sqrt(pair(x - 1.0, y))), parts(_sqrt(pair(x + 1.0, y)))
     far, size, _ = _far(x, y)
     im = choose(far, f("arctan2", y, x), f("arctan2", b, c) * 2.0, x)
+    im = choose(f("equal", x, 0), f("copysign", math.pi / 2, y), im, x)
     return pair(choose(far, size, f("arcsinh", a * c + b * d), x), im)
 
 
@@ -249,7 +269,8 @@ def _arctanh(z: Node) -> Node:
     inverse = choose(f("isinf", largest), 0.0, size / distance / distance, x)
     re = choose(far, inverse, f("log1p", size * 4.0 / (apart * apart + y * y)) * 0.25, x)
     im = f("arctan2", y * 2.0, apart * (size + 1.0) - y * y) * 0.5
-    return pair(f("copysign", re, x), choose(far, f("copysign", math.pi / 2, y), im, x))
+    quarter = choose(f("isnan", y), math.nan, f("copysign", math.pi / 2, y), x)
+    return pair(choose(f("equal", x, 0), x, f("copysign", re, x), x), choose(far, quarter, im, x))
 
 
 def _divide(z: Node, w: Node) -> Node:
