@@ -23,8 +23,11 @@ from types import (
     CodeType,
     FunctionType,
     MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Any, TypeVar, overload
 
@@ -151,13 +154,14 @@ class _Source:
         """The converted function, class or object."""
         function = self.function
         converted = self.convert(function)
-        if converted is function and not isinstance(function, type | ModuleType):
-            inner = inspect.unwrap(function) if callable(function) else function
-            if isinstance(inner, BuiltinFunctionType) or not callable(function):
-                what = getattr(function, "__name__", type(function).__name__)
-                message = f"differentiable_source needs a function, method or class in Python, but got {what}."
-                raise DtypeError(message)
-        if not isinstance(converted, FunctionType):
+        no_code = isinstance(function, _DATA + _CONTAINERS) or (
+            converted is function and (isinstance(function, _COMPILED) or not callable(function))
+        )
+        if no_code and not isinstance(function, ModuleType):
+            what = getattr(function, "__name__", type(function).__name__)
+            message = f"differentiable_source needs a function, method or class in Python, but got {what}."
+            raise DtypeError(message)
+        if not isinstance(function, FunctionType) or not isinstance(converted, FunctionType):
             return converted
 
         @functools.wraps(converted)
@@ -357,6 +361,7 @@ class _Source:
 
 _DATA = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, Tensor, np.dtype)
 _CONTAINERS = (dict, list, tuple)
+_COMPILED = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 _WRAPPERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [
     (functools.partial, lambda p: [p.func, *p.args, *p.keywords.values()]),
     ((staticmethod, classmethod), lambda m: [m.__func__]),

@@ -1,0 +1,235 @@
+"""`differentiable_source`: what it finds in other people's modules, and that it leaves them alone."""
+
+from __future__ import annotations
+
+import cmath
+import inspect
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad import differentiable_source
+from nbgrad.errors import ArgumentError, DtypeError, TracedValueError
+
+from . import other_peoples_code as code
+from . import other_peoples_package as package
+
+X = np.array([0.7, 0.3])
+
+
+def slopes(function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
+    """The Jacobian by central differences."""
+    steps = 1e-6 * np.eye(x.size).reshape(-1, *x.shape)
+    return np.stack([(np.asarray(function(x + h)) - np.asarray(function(x - h))) / 2e-6 for h in steps], -1)
+
+
+def agrees(converted: Callable[[Any], Any], original: Callable[[Any], Any], x: np.ndarray = X) -> None:
+    """The converted function has the value of the original, and its derivative in both modes."""
+    expected = np.asarray(original(x))
+    np.testing.assert_allclose(np.asarray(converted(x)), expected, rtol=1e-13)
+    numeric = slopes(original, x)
+    for jacobian in (nb.jacrev, nb.jacfwd):
+        np.testing.assert_allclose(jacobian(converted)(x), numeric, rtol=1e-7, atol=1e-8)
+
+
+FUNCTIONS = """
+imported_names first through_containers default_function keyword_only closure imports_inside relative_import
+class_inside generator comprehension converts decorated uses_cache uses_compiled uses_classes data_classes tells_types
+uses_partial
+vectorized
+""".split()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_all_that_a_function_refers_to(name: str) -> None:
+    original = getattr(package, name)
+    agrees(differentiable_source(original), original)
+
+
+@pytest.mark.parametrize("name", ["other_module", "other_module_by_name"])
+def test_other_modules_are_named(name: str) -> None:
+    original = getattr(package, name)
+    with pytest.raises(TracedValueError, match=r"other_peoples_code\.py:\d+"):
+        nb.jacrev(differentiable_source(original))(X)
+    for modules in (code, code.__name__, [code], code.__name__.rpartition(".")[0] or code.__name__):
+        agrees(differentiable_source(original, modules=modules), original)
+
+
+def test_methods_objects_classes_and_modules() -> None:
+    box = package.Box(X, 2.0)
+    agrees(differentiable_source(box), box)
+    agrees(differentiable_source(box.__call__), box)
+    agrees(differentiable_source(package.Box.twice), package.Box.twice)
+    agrees(lambda x: differentiable_source(package.Box)(x, 2.0).areas(), lambda x: package.Box(x, 2.0).areas())
+    agrees(differentiable_source(package.SLOTTED.times), package.SLOTTED.times)
+    converted = differentiable_source(package)
+    agrees(converted.uses_classes, package.uses_classes)
+    assert converted.SCALE == 2.0
+    agrees(differentiable_source(package.compiled), package.compiled)
+
+
+def test_objects_and_functions_as_arguments() -> None:
+    original = package.takes_objects
+    converted = differentiable_source(original)
+    box = package.Box(X, 1.5)
+    agrees(lambda x: converted(x, box, package.first), lambda x: original(x, box, package.first))
+    agrees(lambda x: converted(x, function=package.first, box=box), lambda x: original(x, box, package.first))
+    agrees(lambda x: converted(x, box, np.sin), lambda x: original(x, box, np.sin))
+
+
+def test_an_object_shares_its_attributes_with_the_original() -> None:
+    box = package.Box(X, 2.0)
+    seen = differentiable_source(box)
+    seen.scale = 5.0
+    box.extra = 1
+    assert box.scale == 5.0 and seen.extra == 1 and isinstance(seen, type(seen))
+    assert isinstance(box, differentiable_source(package.Box))
+    assert issubclass(package.Box, differentiable_source(package.Shape))
+
+
+def test_the_original_stays_as_it_is() -> None:
+    before = dict(vars(package))
+    members = dict(vars(package.Box))
+    converted = differentiable_source(package.uses_classes)
+    nb.jacrev(converted)(X)
+    assert {k: v for k, v in vars(package).items() if before.get(k) is not v} == {}
+    assert {k: v for k, v in vars(package.Box).items() if k != "made"} == {
+        k: v for k, v in members.items() if k != "made"
+    }
+    assert type(package.imported_names(X)) is np.ndarray and package.np is np and math.sin is sys.modules["math"].sin
+    count = package.COUNT
+    counting = differentiable_source(package.counts_calls)
+    assert counting(X)[0] == pytest.approx(0.7 * (count + 1)) and counting(X)[0] == pytest.approx(0.7 * (count + 2))
+    assert count == package.COUNT
+
+
+def test_globals_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    converted = differentiable_source(package.imported_names)
+    monkeypatch.setattr(package, "SCALE", 10.0)
+    agrees(converted, package.imported_names)
+    monkeypatch.setattr(package, "pi", 3.0)
+    agrees(converted, package.imported_names)
+
+
+def test_variables_of_closures_are_shared() -> None:
+    counter = package.make_counter()
+    converted = differentiable_source(counter)
+    assert [float(f(X)[0]) for f in (counter, converted, counter)] == pytest.approx([0.7, 1.4, 2.1])
+
+
+def test_as_a_decorator() -> None:
+    @differentiable_source
+    def plain(x: Any) -> Any:
+        """What it does."""
+        return np.array([x[0], later(x)])
+
+    @differentiable_source(modules=code)
+    def with_modules(x: Any, scale: float = 2.0) -> Any:
+        return code.rotation_matrix(x[0])[0] * scale
+
+    agrees(plain, lambda x: np.array([x[0], later(x)]))
+    agrees(with_modules, lambda x: code.rotation_matrix(x[0])[0] * 2.0)
+    assert plain.__name__ == "plain" and plain.__doc__ == "What it does."
+    assert list(inspect.signature(with_modules).parameters) == ["x", "scale"]
+    again = differentiable_source(plain)
+    agrees(again, plain)
+
+
+def later(x: Any) -> Any:
+    """Defined after it is used."""
+    return np.sum(np.asarray([x[0] * x[1], 1.0]))
+
+
+def test_numpys_own_functions() -> None:
+    assert differentiable_source(np.array) is nb.numpy.array
+    assert differentiable_source(np.sin) is nb.numpy.sin
+    assert differentiable_source(np) is nb.numpy
+    agrees(lambda x: differentiable_source(math.sin)(x[0]), lambda x: math.sin(x[0]))
+
+
+def test_inside_every_transform() -> None:
+    f = differentiable_source(package.imported_names)
+    expected = package.imported_names(X)
+    np.testing.assert_allclose(nb.jit(f)(X), expected)
+    np.testing.assert_allclose(nb.vmap(f)(np.stack([X, X]))[1], expected)
+    np.testing.assert_allclose(nb.jit(nb.jacrev(f))(X), slopes(package.imported_names, X), rtol=1e-7)
+    hessian = nb.hessian(lambda x: np.sum(f(x)))(X)
+    numeric = slopes(nb.grad(lambda x: np.sum(f(x))), X)
+    np.testing.assert_allclose(hessian, numeric, rtol=1e-6, atol=1e-8)
+    converted = differentiable_source(lambda x: np.sum(np.array([x[0], x[1] ** 2])))
+    np.testing.assert_allclose(nb.grad(converted)(X.astype(np.float32)), [1, 0.6], rtol=1e-6)
+
+
+def test_what_is_no_function_is_an_error() -> None:
+    for value in (3, "text", len, None.__class__.__call__, np.zeros(2), [np.sin]):
+        with pytest.raises(DtypeError, match="in Python"):
+            differentiable_source(value)
+    with pytest.raises(ArgumentError, match="no imported module 'nowhere'"):
+        differentiable_source(package.first, modules="nowhere")
+
+
+# ----- math and cmath -----
+
+REAL: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys("sin cos tan asin acos atan sinh cosh tanh asinh atanh exp expm1 log1p fabs".split(), (0.3,)),
+    **dict.fromkeys("log log2 log10 sqrt acosh erf erfc gamma lgamma degrees radians".split(), (1.7,)),
+    **dict.fromkeys("cbrt exp2".split(), (1.7,)),
+    **dict.fromkeys("atan2 pow hypot copysign fmod remainder".split(), (1.7, -0.6)),
+    "ldexp": (1.7, 3),
+    "fma": (1.7, 0.3, 0.2),
+}
+EXTRA: list[Callable[[Any], Any]] = [
+    lambda v: math.log(v[0], v[1]),
+    lambda v: math.log(v[0], 3),
+    lambda v: math.hypot(v[0], 1.0, v[1]),
+    lambda v: math.hypot(v[0]),
+    lambda v: math.dist([v[0], 1.0], [0.0, v[1]]),
+    lambda v: math.dist(v, v * v),
+    lambda v: math.fsum([v[0], v[1], 2.0]),
+    lambda v: math.fsum(a * a for a in v),
+    lambda v: math.prod([v[0], v[1]], start=2),
+    lambda v: math.prod(v),
+    lambda v: math.modf(v[0])[0] + math.modf(v[0])[1],
+    lambda v: math.gamma(-v[0]) + math.gamma(-1 - v[1] / 2),
+    lambda v: v[0] * math.floor(v[0] * 3) + math.ceil(v[1]) * v[1] + math.trunc(v[0] * 5),
+    lambda v: v[0] if math.isfinite(v[0]) and not math.isnan(v[1]) and not math.isinf(v[0]) else 0.0,
+    lambda v: v[0] if math.isclose(v[0], v[0] + 1e-12) and not math.isclose(v[0], v[1]) else v[1],
+    lambda v: v[0] * math.comb(5, 2) + math.factorial(3) * math.gcd(4, 6) + math.pi,
+    lambda v: math.sin(np.sum(v)) + math.sin(1),
+    lambda v: abs(cmath.exp(1j * v[0]) + cmath.sqrt(v[1])) ** 2,
+    lambda v: cmath.phase(v[0] + 1j * v[1]) + cmath.polar(v[0] + 2j)[0],
+    lambda v: cmath.rect(v[0], v[1]).real * cmath.log(v[0] + 1j).imag,
+    lambda v: cmath.tanh(v[0] + 1j * v[1]).real,
+]
+
+
+@pytest.mark.parametrize("name", [name for name in REAL if hasattr(math, name)])
+def test_functions_of_math(name: str) -> None:
+    function = getattr(math, name)
+    point = np.array([float(v) for v in REAL[name]])
+    floats = [k for k, v in enumerate(REAL[name]) if isinstance(v, float)]
+
+    def original(v: Any) -> Any:
+        return function(*[v[k] if k in floats else REAL[name][k] for k in range(len(point))])
+
+    agrees(differentiable_source(original), original, point)
+    assert differentiable_source(original)(point) == pytest.approx(original(point))
+
+
+@pytest.mark.parametrize("function", EXTRA, ids=range(len(EXTRA)))
+def test_more_of_math(function: Callable[[Any], Any]) -> None:
+    agrees(differentiable_source(function), function, np.array([1.7, 0.6]))
+
+
+def test_math_knows_its_domain_of_single_numbers() -> None:
+    with pytest.raises(ArgumentError, match="single numbers"):
+        nb.grad(differentiable_source(lambda x: math.sin(x)))(X)
+    with pytest.raises(ValueError, match=r"math domain|nonnegative"):
+        differentiable_source(lambda x: math.sqrt(-1.0) * x[0])(X)
+    assert nb.grad(differentiable_source(lambda x: math.sin(x)))(0.0) == 1.0
+    assert nb.grad(differentiable_source(lambda x: float(x) ** 2))(3.0) == 6.0
