@@ -110,7 +110,9 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
 
 def _array_api(name: str, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool) -> Tensor:
     node = as_node(x)
-    if node.ndim == 0 or (axis is None and node.ndim != 1):
+    if node.ndim == 0 and axis in (0, -1, None):
+        node = reshape(node, (1,))
+    if axis is None and node.ndim != 1:
         message = f"axis is required where the array does not have one axis, but its shape is {node.shape}."
         raise ShapeError(message)
     at = 0 if axis is None else axis_of(axis, node.ndim)

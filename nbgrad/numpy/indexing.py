@@ -334,7 +334,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         Of shape `a.shape[:axis] + indices.shape + a.shape[axis + 1:]`.
     """
     node = as_node(a)
-    if axis is None:
+    if axis is None or (node.ndim == 0 and axis in (0, -1)):
         node, axis = reshape(node, (node.size,)), 0
     axis = axis_of(axis, node.ndim)
     positions = _positions(indices, node.shape[axis], axis, mode)

@@ -277,7 +277,7 @@ def tile(A: Any, reps: Any) -> Tensor:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
     """Each element repeated along an axis (of the flat array, if None); `repeats` may be one number per element."""
     node = as_node(a)
-    if axis is None:
+    if axis is None or (node.ndim == 0 and axis in (0, -1)):
         node, axis = reshape(node, (node.size,)), 0
     at = axis_of(axis, node.ndim)
     counts = as_node(repeats)

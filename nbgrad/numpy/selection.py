@@ -340,8 +340,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
     Along an axis, what is left out is zero everywhere on the other axes.
     """
     node = as_node(filt)
-    if node.ndim == 0 or set(trim.lower()) - set("fb"):
-        message = f"trim_zeros needs an axis and trim of 'f' and 'b', but got shape {node.shape} and {trim!r}."
+    if set(trim.lower()) - set("fb"):
+        message = f"trim_zeros needs trim to be made of 'f' and 'b', but got {trim!r}."
         raise ArgumentError(message)
     for at in axes_of(axis, node.ndim):
         others = tuple([k for k in range(node.ndim) if k != at])

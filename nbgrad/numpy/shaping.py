@@ -18,7 +18,7 @@ from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
 from ..tensor import Tensor
 from .lifting import as_node, wrap
-from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, shape_of, take_runs
+from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, reduced_axes, shape_of, take_runs
 from .viewing import is_in_order, viewing, viewing_each
 
 # ----- On nodes -----
@@ -163,7 +163,7 @@ def ravel(a: Any, order: str = "C") -> Tensor:
 def squeeze(a: Any, axis: Any = None) -> Tensor:
     """Axes of extent 1 removed: all of them, or those given."""
     node = as_node(a)
-    axes = [k for k, n in enumerate(node.shape) if n == 1] if axis is None else axes_of(axis, node.ndim)
+    axes = [k for k, n in enumerate(node.shape) if n == 1] if axis is None else reduced_axes(axis, node.ndim)
     for k in axes:
         if node.shape[k] != 1:
             message = f"Axis {k} of shape {node.shape} cannot be squeezed, because its extent is not 1."
@@ -382,6 +382,11 @@ def asarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
     return wrap(node if dtype is None else cast(node, real_dtype(dtype)))
 
 
+def ascontiguousarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """As `asarray`, with at least one axis."""
+    return wrap(at_least(asarray(a, dtype, **options)._node, 1))
+
+
 NUMPY = {
     np.reshape: reshape,
     np.ravel: ravel,
@@ -411,7 +416,7 @@ NUMPY = {
     np.astype: astype,
     np.asarray: asarray,
     np.asanyarray: asarray,
-    np.ascontiguousarray: asarray,
-    np.asfortranarray: asarray,
+    np.ascontiguousarray: ascontiguousarray,
+    np.asfortranarray: ascontiguousarray,
     np.array: asarray,
 }

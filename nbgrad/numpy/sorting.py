@@ -47,7 +47,9 @@ def _lined_up(node: Node, axis: Any) -> tuple[Node, int]:
 
 
 def argsort_node(node: Node, axis: Any = -1) -> Node:
-    """Positions that sort along an axis; stable, NaN last."""
+    """Positions that sort along an axis; stable, NaN last. A 0-d array counts as one element, as in NumPy."""
+    if node.ndim == 0 and axis in (0, -1, None):
+        node, axis = reshape(node, (1,)), 0
     rows, at = _lined_up(node, axis)
     return from_last(primitives.argsort(rows), at)
 
