@@ -101,9 +101,8 @@ def _from_end(chosen: Sequence[int], ndim: int) -> Axes:
 def _complex(name: str, a: Any, s: Any, axes: Any, norm: Any, forward: bool, out: Any) -> Tensor:
     node, scale = _operand(a), _norm(norm)
     counts, chosen = _extents(name, node, s, axes)
-    if not chosen:
-        zero = zeros(node.shape, node.dtype)
-        return deliver(node if is_complex(node) else pair(node, zero), out)
+    if not chosen:  # As in NumPy, nothing happens, not even to the dtype.
+        return deliver(node, out)
     if len(set(chosen)) == len(chosen):
         for axis, count in zip(chosen, counts, strict=True):
             node = _fitted(node, axis, count)

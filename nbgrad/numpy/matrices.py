@@ -296,6 +296,8 @@ def library(name: str, rule: Callable[..., tuple[Shape, Dtype]], run: Callable[.
     def guarded(*arguments: Any) -> np.ndarray:
         try:
             return run(*arguments)
+        except MatrixError:
+            raise
         except np.linalg.LinAlgError as error:
             raise MatrixError(str(error)) from None
 

@@ -45,11 +45,12 @@ from .shaping import common_shape
 
 
 def _of_each(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
-    """A function of matrices applied to each of a batch; the last array has the shape of the result."""
+    """A function of matrices applied to each of a batch, in double precision; the last array has the result's shape."""
     out = np.zeros_like(arrays[-1])
+    wide = [array.astype(np.result_type(array.dtype, np.float64), copy=False) for array in arrays]
     for position in np.ndindex(out.shape[:-2]):
         if out[position].size:
-            out[position] = function(*[array[position] for array in arrays])
+            out[position] = function(*[array[position] for array in wide])
     return out
 
 

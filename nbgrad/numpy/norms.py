@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..graph.complex_numbers import is_complex, parts
-from ..graph.ir import Node, Shape, broadcast, elementwise, zeros
+from ..graph.ir import Node, Shape, broadcast, elementwise, make, zeros
 from ..graph.primitives import cast, reduce, reshape, transpose
 from ..tensor import Tensor
 from .factorisations import lu_node, solve_node
@@ -75,9 +75,11 @@ def _spectral_norm(x: Node, order: Any, axes: tuple[int, int]) -> Node:
             raise ArgumentError(message)
         result = zeros((values.shape[0],), values.dtype)
     else:
-        # As every norm, these have derivative 0 where they, or what they are sums of, are 0.
-        positive = elementwise("greater", values, 0.0)
-        values = elementwise("select", positive, values, zeros(values.shape, values.dtype))
+        # As every norm, these have derivative 0 where they, or what they are sums of, are 0 up to rounding.
+        resolution = max(lined_up.shape[-2:]) * float(np.finfo(values.dtype).eps)
+        bound = broadcast(reshape(reduce("max", values, (1,)) * resolution, (values.shape[0], 1)), values.shape)
+        positive = elementwise("greater", values, make("stop_gradient", (bound,)))
+        values = elementwise("select", positive, values, make("stop_gradient", (values,)))
         result = reduce(_SPECTRAL[order], values, (1,))
     return reshape(unbatched(result, lined_up.shape[:-2], x), keep(x.shape, axes))
 
