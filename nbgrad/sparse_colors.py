@@ -30,7 +30,9 @@ FEWEST_FOR_STAR = 4
 
 
 MOST_LINEAR = 4096
-"""So many linear colorings are tried at most for each number of colors."""
+"""So many linear colorings are tried on a few rows at most."""
+MOST_TRIED = 16
+"""So many are tried on all rows at most."""
 
 Shape = tuple[int, ...]
 
@@ -134,21 +136,32 @@ def _column_colors(pattern: Any, shape: Shape | None) -> np.ndarray:
 def _linear_colors(pattern: Any, shape: Shape, most: int) -> np.ndarray | None:
     """At most `most` colors that are linear in the index, modulo their number; None if there are none."""
     lengths = np.diff(pattern.indptr)
-    densest = int(np.argmax(lengths))
     index = np.indices(shape).reshape(len(shape), -1)
-    stencil = index[:, pattern.indices[pattern.indptr[densest] : pattern.indptr[densest + 1]]]
-    row = np.repeat(np.arange(lengths.size), lengths)
-    for count in range(lengths[densest], most + 1):
-        if count ** (len(shape) - 1) > MOST_LINEAR:
-            return None
-        for factors in itertools.product(range(count), repeat=len(shape) - 1):
-            weights = np.array([*factors, 1])
-            if distinct(weights @ stencil % count).size == lengths[densest]:
-                colors = weights @ index % count
-                if distinct(row * count + colors[pattern.indices]).size == row.size:
-                    colors[np.bincount(pattern.indices, minlength=colors.size) == 0] = -1
-                    return colors
+    # A few rows tell quickly that most colorings will not do.
+    some = pattern[np.append(np.argmax(lengths), np.linspace(0, lengths.size - 1, 16).astype(int))]
+    trials = (
+        np.array([*factors, 1, count])
+        for count in range(int(lengths.max()), most + 1)
+        for factors in itertools.product(range(count), repeat=len(shape) - 1)
+    )
+    tried = 0
+    for trial in itertools.islice(trials, MOST_LINEAR):
+        weights, count = trial[:-1], trial[-1]
+        if _apart(some, weights @ index[:, some.indices] % count):
+            tried += 1
+            colors = weights @ index % count
+            if _apart(pattern, colors[pattern.indices]):
+                colors[np.bincount(pattern.indices, minlength=colors.size) == 0] = -1
+                return colors
+            if tried == MOST_TRIED:
+                break
     return None
+
+
+def _apart(pattern: Any, colors: np.ndarray) -> bool:
+    """Whether the entries of each row have different colors."""
+    row = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    return distinct(row * np.int64(colors.max(initial=0) + 1) + colors).size == colors.size
 
 
 def _lists(pattern: Any) -> list[list[int]]:
