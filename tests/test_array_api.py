@@ -374,6 +374,23 @@ def test_batches_of_no_matrices(name: str, shape: tuple[int, ...]) -> None:
         assert other.shape == np.shape(one) and other.dtype == np.asarray(one).dtype
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (0, 0), (3,), (2, 1), (0, 1)])
+def test_empty_masks(shape: tuple[int, ...]) -> None:
+    """An axis of extent 0 fits any."""
+    x, mask = np.arange(6.0).reshape(2, 3), np.zeros(shape, bool)
+    try:
+        expected = x[mask]
+    except IndexError:
+        with pytest.raises(IndexError, match="boolean index"):
+            xp.asarray(x)[mask]
+        return
+    for key in (mask, xp.asarray(mask)):
+        assert xp.asarray(x)[key].shape == expected.shape
+    written = xp.asarray(x, copy=True)
+    written[mask] = 1.0
+    same(written, x)
+
+
 FFT: dict[str, Callable[[Any, Any], Any]] = {
     "fft": lambda n, z: [n.fft.fft(z), n.fft.fft(z, n=3, axis=0, norm="ortho")],
     "ifft": lambda n, z: [n.fft.ifft(z), n.fft.ifft(z, n=6, norm="forward")],

@@ -13,7 +13,7 @@ import pytest
 
 import nbgrad as nb
 
-PARTS = [0.0, -0.0, 0.5, 1.0, -1.0, 2.5, -2.5, 30.0, -30.0, np.inf, -np.inf, np.nan]
+PARTS = [0.0, -0.0, 0.5, 1.0, -1.0, 2.5, -2.5, 30.0, -30.0, 1e19, -1e19, np.inf, -np.inf, np.nan]
 GRID = np.array([complex(x, y) for x, y in itertools.product(PARTS, PARTS)])
 FUNCTIONS = "exp expm1 log log1p sqrt sinh cosh tanh sin cos tan arcsin arccos arctan arcsinh arccosh arctanh".split()
 OPEN = {
@@ -42,7 +42,7 @@ def test_special_values(name: str, compiled: bool, dtype: type) -> None:
     with np.errstate(all="ignore"):
         expected = function(z)
         if name == "expm1":  # NumPy's is NaN in both parts
-            expected = np.where(np.isfinite(z.real), expected, np.exp(z) - 1).astype(dtype)
+            expected = np.where(abs(z.real) < 100, expected, np.exp(z) - 1).astype(dtype)
         found = nb.jit(function)(z) if compiled else function(nb.Tensor(z)).asnumpy()
     open_signs = unknown(name, z.real, z.imag)
     for part in ("real", "imag"):

@@ -269,7 +269,8 @@ def _arctanh(z: Node) -> Node:
     inverse = choose(f("isinf", largest), 0.0, size / distance / distance, x)
     re = choose(far, inverse, f("log1p", size * 4.0 / (apart * apart + y * y)) * 0.25, x)
     im = f("arctan2", y * 2.0, apart * (size + 1.0) - y * y) * 0.5
-    quarter = choose(f("isnan", y), math.nan, f("copysign", math.pi / 2, y), x)
+    unknown = f("logical_or", f("isnan", y), f("logical_and", f("isnan", x), f("isfinite", y)))
+    quarter = choose(unknown, math.nan, f("copysign", math.pi / 2, y), x)
     return pair(choose(f("equal", x, 0), x, f("copysign", re, x), x), choose(far, quarter, im, x))
 
 

@@ -112,7 +112,8 @@ def _axes_taken(part: Any) -> int:
 
 def _mask_positions(mask: np.ndarray, shape: Shape, axis: int) -> list[Entry]:
     expected = shape[axis : axis + mask.ndim]
-    if mask.shape != expected:
+    # As in NumPy, an axis of extent 0 fits any: nothing is chosen.
+    if mask.ndim != len(expected) or any(m not in (0, n) for m, n in zip(mask.shape, expected, strict=True)):
         message = (
             f"A boolean index of shape {mask.shape} does not match the indexed axes, whose extents are {expected}."
         )
