@@ -288,6 +288,23 @@ def test_hessian_of_a_hundred_thousand_unknowns() -> None:
     assert found.nnz == 3 * x.size - 2 and hessian.products(x) == 3
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hessian_by_several_arguments(dtype: Any) -> None:
+    """Of sum(a b^2) + sum(a[0] a): blocks follow one another, and mirrored entries agree."""
+
+    def fn(a: Any, b: Any) -> Any:
+        return np.sum(a * b**2) + np.sum(a[0] * a)
+
+    a, b = np.array([1.0, 2.0, 3.0], dtype), np.array([4.0, 5.0, 6.0], dtype)
+    hessian = nb.sparse_hessian(fn, (0, 1))
+    found = hessian(a, b)
+    corner = np.array([[2.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    expected = np.block([[corner, np.diag(2 * b)], [np.diag(2 * b), np.diag(2 * a)]])
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-6)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(nb.sparse_hessian(fn, 1)(a, b=b).toarray(), np.diag(2 * a), rtol=1e-6)
+
+
 def test_newton_finds_the_minimum_of_the_chained_function() -> None:
     x = np.full(1000, 0.9)
     hessian, gradient = nb.sparse_hessian(chained), nb.jit(nb.grad(chained))

@@ -56,6 +56,8 @@ class Derivatives:
     def track_products(self, task):
         return self.matrix.products(self.x)
 
+    track_products.unit = "products"
+
 
 class Dense:
     """The same Jacobian, sparse and dense, of few unknowns."""
