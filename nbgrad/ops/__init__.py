@@ -71,6 +71,11 @@ NAMES: dict[str, str] = {
         "det matrix_determinant slogdet log_matrix_determinant inverse cholesky cholesky_solve cholesky_inverse "
         "matrix_solve"
     ),
+    "decompositions": "svd qr eig eigvals pinv matrix_exp cond logdet orgqr ormqr block_diag toeplitz",
+    "spectra": (
+        "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft hfft2 ihfft2 hfftn ihfftn "
+        "fftshift ifftshift fftfreq rfftfreq"
+    ),
     "complex_numbers": (
         "real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"
     ),
@@ -98,6 +103,10 @@ ELSEWHERE: dict[str, str] = {
     "nbgrad.grad": "grad value_and_grad GradOperation get_grad",
     "nbgrad.functional": "vjp jvp jacrev jacfwd hessian",
     "nbgrad.vmap": "vmap",
+    "nbgrad.numpy.eigenvalues": "eigh eigvalsh",
+    "nbgrad.numpy.factorisations": "solve_triangular",
+    "nbgrad.numpy.matrix_functions": "expm logm sqrtm solve_sylvester",
+    "nbgrad.numpy.triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
     "nbgrad.numpy.special": "erf erfc gammaln lgamma digamma expit logit",
     "nbgrad.numpy.gamma_functions": "polygamma multigammaln factorial comb",
 }
