@@ -1,7 +1,7 @@
 """Ufuncs whose results are integers that NumPy itself computes at run time: gcd, lcm, bitwise_count, frexp.
 
-In: nodes in the dtypes of the ufunc's loop. Out: nodes. Called by ufuncs.py through its table of rules. Integers have no
-derivative; the fraction that `frexp` gives is its operand times a constant power of two, and differentiates as such.
+In: nodes in the dtypes of the ufunc's loop. Out: nodes. Called by ufuncs.py through its table of rules. Integers have
+no derivative; the fraction that `frexp` gives is its operand times a constant power of two, and differentiates as such.
 """
 
 from __future__ import annotations
