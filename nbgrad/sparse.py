@@ -288,6 +288,8 @@ def sparse_hessian(fn: Callable[..., Any], grad_position: Any = 0) -> SparseMatr
     The Jacobian of the gradient, of which one of two mirrored entries is enough: a star coloring of the graph of the
     matrix (Coleman and More 1984; Gebremedhin, Tarafdar, Manne and Pothen 2007). The result is symmetric up to
     rounding where both of them were computed.
+    Where a rule of your own (`custom_vjp`) is not the true gradient, the matrix need not be symmetric: then use
+    `sparse_jacobian(nb.grad(fn))`.
 
     Examples
     --------
