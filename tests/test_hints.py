@@ -121,3 +121,11 @@ def test_kernels_that_were_compiled_before_are_found_by_their_own_names() -> Non
 
         assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)(0.5) == pytest.approx(np.exp(0.5 + k), 1e-15)
     assert len(addresses) == 5
+
+
+def test_a_remainder_by_a_constant_leaves_nothing_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    """LLVM remarks on loops that it was told to vectorise and cannot."""
+    x = np.linspace(-3.0, 3.0, 50)
+    got = nb.jit(lambda x: chain(x * 1.01) + np.remainder(x, 1.0))(x)
+    np.testing.assert_allclose(got, chain(x * 1.01) + np.remainder(x, 1.0), rtol=1e-12)
+    assert capfd.readouterr().err == ""

@@ -33,12 +33,13 @@ def with_hints(text: str, features: str) -> tuple[str, bool]:
     if start < 0 or "+avx512vl" not in features or "+avx512dq" not in features:
         return text, False
     sizes = _sizes(text[:start])
+    blocking = _blocking(text[:start])
     lines = text[start:].split("\n")
     metadata: list[str] = []
     for first, last in _innermost(lines):
         body = lines[first:last]
         called = re.findall(r" call [^@]*@([\w.]+)\(", "\n".join(body))
-        if len(body) + sum(sizes.get(name, 0) for name in called) < LONG:
+        if len(body) + sum(sizes.get(name, 0) for name in called) < LONG or not blocking.isdisjoint(called):
             continue
         width = REGISTER // (64 if _has_words(body) else 32)
         number = 1000 + len(metadata)
@@ -61,6 +62,23 @@ def _sizes(definitions: str) -> dict[str, int]:
     functions = re.findall(r"^define [^@]*@([\w.]+)\(.*?^\}", definitions, re.MULTILINE | re.DOTALL)
     bodies = re.split(r"^define ", definitions, flags=re.MULTILINE)[1:]
     return {name: body.count("\n") for name, body in zip(functions, bodies, strict=True)}
+
+
+def _blocking(definitions: str) -> set[str]:
+    """The functions that call a library's with two arguments (fmod): where one is a constant, LLVM finds no variant of
+    it for vectors, and would say so on stderr if it had been told to make some."""
+    found = set(re.findall(r"^declare [^@]*@(?!llvm\.)([\w.]+)\([^,)]+,", definitions, re.MULTILINE))
+    if not found:
+        return found
+    callers = {
+        name: set(re.findall(r" call [^@]*@([\w.]+)\(", body))
+        for name, body in re.findall(r"^define [^@]*@([\w.]+)\((.*?)^\}", definitions, re.MULTILINE | re.DOTALL)
+    }
+    more = found
+    while more:
+        more = {name for name, called in callers.items() if name not in found and not called.isdisjoint(found)}
+        found |= more
+    return found
 
 
 def _innermost(lines: list[str]) -> list[tuple[int, int]]:
