@@ -192,10 +192,10 @@ what differs between the calls of a function that is compiled by `nb.jit`. Funct
 about have a counterpart in `nbgrad.numpy`, which `nb.differentiable_source` uses in code that cannot be changed. Names
 that mean the same function share a line.
 
-The last column has the calls that are tested: `f` is the function, a letter an array. X, Q, U (below 1) and P (positive)
-are real, of shape (3, 4); H has NaN; B holds booleans, J and K integers, C and D complex numbers of that shape. Y has
-shape (4,), R and T too, of complex numbers; V, W (positive) and G (rising) have shape (5,); M, N, S (symmetric) and E
-(complex) have shape (3, 3), A has (2, 3, 3).
+The last column has the calls that are tested: `f` is the function, a letter an array. X, Q, U (below 1) and P
+(positive) are real, of shape (3, 4); H has NaN; B holds booleans, J and K integers, C and D complex numbers of that
+shape. Y has shape (4,), R and T too, of complex numbers; V, W (positive) and G (rising) have shape (5,); M, N, S
+(symmetric) and E (complex) have shape (3, 3), A has (2, 3, 3).
 
 """
 
