@@ -106,6 +106,11 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     return _Source(function, modules).root()
 
 
+def converted(original: Any, modules: str) -> Any:
+    """A class or module of NumPy's own that is written in Python, as nbgrad.numpy/drop_in.py has it."""
+    return _Source(original, (modules,)).as_if_unknown(original)
+
+
 class _Globals(dict[str, Any]):
     """The global names of a module as converted code finds them: looked up when it runs, so that they are current."""
 
@@ -172,6 +177,13 @@ class _Source:
         run.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         return run
 
+    def as_if_unknown(self, value: Any) -> Any:
+        """What is converted although `nbgrad.numpy` has something in its place, namely this."""
+        new = self._converted(value)
+        self.known[id(value)] = value, new
+        self._fill_cells()
+        return new
+
     def argument(self, value: Any) -> Any:
         """An argument of the call: functions and objects of the modules are converted, containers are not."""
         return value if isinstance(value, _DATA) or type(value) in _CONTAINERS else self.convert(value)
@@ -205,10 +217,14 @@ class _Source:
             self.depth -= 1
         if type(value) not in _CONTAINERS:  # which may change
             self.known.setdefault(id(value), (value, converted))
-        while not self.depth and self.waiting:
+        if not self.depth:
+            self._fill_cells()
+        return converted
+
+    def _fill_cells(self) -> None:
+        while self.waiting:
             cell, content = self.waiting.pop()
             cell.cell_contents = self.convert(content)
-        return converted
 
     def _converted(self, value: Any) -> Any:
         kind = type(value)
@@ -219,7 +235,9 @@ class _Source:
         if kind in _CONTAINERS:
             return self._container(value)
         if isinstance(value, ModuleType):
-            return _View(self, value) if self.takes_part(value.__name__) else value
+            if self.takes_part(value.__name__):
+                return _View(self, value)
+            return _table().of_numpys_module(value) if value.__name__.startswith("numpy.") else value
         if isinstance(value, type):
             return self._class(value) if self._is_ours(value) else value
         for form, parts in _WRAPPERS:
@@ -317,8 +335,8 @@ class _Source:
         """Whether a class has code of the modules that has to be converted."""
         if type(cls) not in (type, abc.ABCMeta) or issubclass(cls, BaseException | enum.Enum | tuple):
             return False
-        return self.takes_part(cls.__module__) and any(
-            self._refers(function.__code__, function.__globals__) for function in _functions_of(cls)
+        return any(
+            self.takes_part(fn.__globals__) and self._refers(fn.__code__, fn.__globals__) for fn in _functions_of(cls)
         )
 
     def _refers(self, code: CodeType, module: dict[str, Any]) -> bool:

@@ -41,6 +41,26 @@ class Replaced(ModuleType):
         return dir(self._original)
 
 
+class _Internal(ModuleType):
+    """A module inside NumPy, whose functions that users know are replaced."""
+
+    def __init__(self, original: ModuleType) -> None:
+        super().__init__(original.__name__, original.__doc__)
+        self._original = original
+
+    def __getattr__(self, name: str) -> Any:
+        return replacement_of(getattr(self.__dict__["_original"], name))
+
+
+@cache
+def of_numpys_module(module: ModuleType) -> ModuleType:
+    """What stands for a module inside NumPy, as numpy.lib or numpy._core.numeric."""
+    for name in ("polynomial", "emath"):
+        if module is getattr(np, name):
+            return getattr(ours, name)
+    return _Internal(module)
+
+
 @cache
 def _objects() -> dict[int, tuple[Any, Any]]:
     """By identity: an object, and what stands for it, or the name under which `nbgrad.numpy` has that."""

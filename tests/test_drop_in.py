@@ -41,7 +41,7 @@ def test_a_name_that_numpy_lacks_is_an_attribute_error() -> None:
     assert not hasattr(ours, "__wrapped__")
 
 
-SAME = "pi e inf nan newaxis euler_gamma dtype errstate testing polynomial ma char iinfo ufunc printoptions"
+SAME = "pi e inf nan newaxis euler_gamma dtype errstate testing ma char iinfo ufunc printoptions"
 
 
 @pytest.mark.parametrize("name", SAME.split())
@@ -321,6 +321,22 @@ RECORDED: list[Callable[[Any, Any], Any]] = [
     lambda np, x: functools.reduce(np.dot, [np.array([[x[0, 0], 1], [0, 1]])] * 3),
     lambda np, x: copy.deepcopy(np.array([x[0, 0], 1.0])) + copy.copy(x[0, :2]),
     lambda np, x: np.array([x[0, 0], x[0, 1]]).astype(np.float64).reshape(1, -1),
+    lambda np, x: np.polynomial.Polynomial([x[0, 0], x[0, 1], 1.0])(np.array([0.5, 2.0])),
+    lambda np, x: (np.polynomial.Polynomial(x[0]) * np.polynomial.Polynomial([1.0, 2.0])).coef,
+    lambda np, x: (np.polynomial.Chebyshev(x[1]) ** 2).deriv().integ()(0.3),
+    lambda np, x: np.polynomial.polynomial.polyvander(x[0], 2),
+    lambda np, x: np.polynomial.legendre.legval(x[0], [1, 2, 3]),
+    lambda np, x: np.polynomial.hermite_e.hermeval(0.2, [x[0, 0], 1.0, x[1, 1]]),
+    lambda np, x: np.polynomial.Polynomial.fit([0.0, 1.0, 2.0, 3.0], [x[0, 0], x[0, 1], x[1, 0], 1.0], 2)(0.3),
+    lambda np, x: np.poly1d([x[0, 0], x[0, 1], 2.0])(x[1]),
+    lambda np, x: (np.poly1d(x[0]) * np.poly1d([1.0, x[1, 1]])).deriv().coeffs,
+    lambda np, x: np.emath.sqrt([x[0, 0], x[1, 1]]),
+    lambda np, x: np.abs(np.emath.sqrt(x)),
+    lambda np, x: np.real(np.emath.log(x)),
+    lambda np, x: np.arange(x[0, 0], 3.0, 0.7) ** 2,
+    lambda np, x: np.arange(0.0, 2.0, x[0, 0]),
+    lambda np, x: np.arange(x[0, 1], x[1, 0] - 0.1, x[0, 2]) * 3,
+    lambda np, x: np.interp(0.25, [0.0, 1.0], [x[0, 0], x[0, 1]]),
 ]
 
 

@@ -146,6 +146,7 @@ def array(
     >>> nb.grad(lambda x: np.sum(np.array([x[0], 2.0, x[0] * x[1]]) ** 2))(np.array([1.0, 3.0]))
     Tensor(shape=[2], dtype=Float64, value= [ 2.00000000e+01,  6.00000000e+00])
     """
+    copy = _COPY_MODES.get(getattr(copy, "name", ""), copy)
     if not copy and (shared := _without_copy(object, dtype)) is not None:
         return shared if shared.ndim >= ndmin else shared.reshape((1,) * (ndmin - shared.ndim) + shared.shape)
     if isinstance(object, Tensor):
@@ -174,6 +175,10 @@ def array(
             _needs_copy()
         node = cast(node, wanted)
     return creation.array_of(at_least(node, ndmin))
+
+
+_COPY_MODES = {"ALWAYS": True, "IF_NEEDED": None, "NEVER": False}
+"""What the names of NumPy's `_CopyMode` mean."""
 
 
 def _without_copy(value: Any, dtype: Any) -> Tensor | None:

@@ -242,9 +242,9 @@ def triu(m: Any, k: int = 0) -> Tensor:
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, like: Any = None
 ) -> Tensor:
-    """Numbers from start up to, but not including, stop. The number of elements must be known, so these are values.
+    """Numbers from start up to, but not including, stop, differentiable in start and step.
 
-    With one argument, the numbers from 0 up to it.
+    The number of elements must be known when the function is recorded. With one argument, the numbers from 0 up to it.
     """
     only("device", device, None, "cpu")
     start, stop = (0, start) if stop is None else (start, stop)
@@ -258,9 +258,12 @@ def arange(
     length = max(0, length)
     wanted = np.result_type(INT64, *[n.dtype for n in nodes]) if dtype is None else real_dtype(dtype)
     work = INT64 if all(isinstance(n, int) for n in numbers) else FLOAT64
-    # The step that NumPy takes is the difference of the first two elements, after rounding.
-    delta = first + width - first
     place = cast(iota(length), work)
+    # The step that NumPy takes is the difference of the first two elements, after rounding.
+    if any(n.traced and n.dtype.kind == "f" for n in (nodes[0], nodes[2])):
+        origin, gap = (reshape(cast(n, work), ()) for n in (nodes[0], nodes[2]))
+        return wrap(cast(elementwise("add", elementwise("multiply", place, origin + gap - origin), origin), wanted))
+    delta = first + width - first
     if delta != 1:
         place = place * scalar(delta, work)
     if first != 0:

@@ -19,7 +19,8 @@ from .scalar_types import stand_in
 
 SUBMODULES = ("linalg", "fft", "random")
 """Those that have a file here."""
-_SPECIAL = ("__version__", "__array_api_version__", "__array_namespace_info__")
+IN_PYTHON = {"polynomial": "numpy.polynomial", "emath": "numpy.lib", "poly1d": "numpy.lib"}
+"""Parts of NumPy that are written in Python, by its functions, and so run with ours; the packages of their code."""
 _classes: dict[type, Any] = {}
 _modules: dict[str, ModuleType] = {}
 
@@ -32,11 +33,13 @@ def counterpart(name: str) -> Any:
     AttributeError
         If NumPy has no such name either.
     """
-    if name.startswith("_") and name not in _SPECIAL:
+    if name.startswith("__") and name != "__version__":
         raise AttributeError(name)
     original = getattr(np, name)
     if name in SUBMODULES:
         return submodule(name)
+    if name in IN_PYTHON:
+        return import_module("nbgrad.source").converted(original, IN_PYTHON[name])
     return equivalent(original)
 
 

@@ -120,8 +120,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     period : number, optional
         The points repeat with this period, in any order; `left` and `right` are not used then.
     """
-    at, grid, values = (as_node(v) for v in (x, xp, fp))
-    at, grid = cast(at, FLOAT64), cast(grid, FLOAT64)
+    given, grid, values = (as_node(v) for v in (x, xp, fp))
+    at, grid = cast(reshape(given, given.shape or (1,)), FLOAT64), cast(grid, FLOAT64)
     wide = np.dtype(np.complex128) if values.dtype.kind == "c" else FLOAT64
     values = cast(values, wide)
     n = grid.size
@@ -146,7 +146,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     before = first if left is None else cast(as_node(left), wide)
     after = last if right is None else cast(as_node(right), wide)
     result = elementwise("select", elementwise("less", at, low), broadcast(before, at.shape), result)
-    return wrap(elementwise("select", elementwise("greater", at, high), broadcast(after, at.shape), result))
+    result = elementwise("select", elementwise("greater", at, high), broadcast(after, at.shape), result)
+    return wrap(reshape(result, given.shape))
 
 
 def _one_period(at: Node, grid: Node, values: Node, period: Node) -> tuple[Node, Node, Node]:
