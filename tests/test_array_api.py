@@ -174,6 +174,23 @@ def test_python_numbers_do_not_widen(name: str) -> None:
         assert xp.isdtype(x.dtype, kind) is strict.isdtype(getattr(strict, name), kind)
 
 
+def test_large_python_integers() -> None:
+    """Those that only uint64 holds are numbers like others."""
+    large = 2**63 + 5
+    x, f, i = xp.asarray([large, 1], dtype=xp.uint64), xp.ones(2, dtype=xp.float32), xp.asarray([-1, 2])
+    same(x - large, np.array([large, 1], np.uint64) - large)
+    same(large - x, large - np.array([large, 1], np.uint64))
+    same(f * large, np.ones(2, np.float32) * large)
+    for compare in (xp.less, xp.equal, xp.greater_equal):
+        for values in (x, f, i):
+            same(compare(values, large), getattr(np, compare.__name__)(values.asnumpy(), large))
+    assert xp.searchsorted(x[::-1], large) == 1 and xp.asarray(large).dtype == np.uint64
+    with pytest.raises(ArgumentError, match="out of bounds for int64"):
+        i + large
+    with pytest.raises(nb.errors.DtypeError, match="does not fit"):
+        x + 2**64
+
+
 # ----- Results -----
 
 Table = dict[str, tuple[list[str], Callable[..., Any]]]

@@ -18,6 +18,7 @@ from ..runtime.evaluate import LONGEST_CHAIN, settle
 from ..tensor import Tensor
 
 FLOAT64 = np.dtype(np.float64)
+UINT64 = np.dtype(np.uint64)
 _BAKED = frozenset([*range(-16, 17), 0.5, -0.5, 0.25, 1.5, 100])
 
 
@@ -30,10 +31,10 @@ def number(value: complex) -> Node:
     if isinstance(value, bool):
         return literal(value, BOOL, weak=True)
     if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
+        if not -(2**63) <= value < 2**64:
             message = f"The integer {value} does not fit in 64 bits. Use a float."
             raise DtypeError(message)
-        return literal(value, INT64, weak=True)
+        return literal(value, INT64 if value < 2**63 else UINT64, weak=True)
     if value in _BAKED:
         return literal(value, FLOAT64, weak=True)
     return constant(np.array(value, FLOAT64), weak=True)

@@ -40,7 +40,7 @@ def kind_of(node: Node) -> Kind:
     if node.weak:
         if node.dtype.kind == "f":
             return float
-        if node.dtype.kind == "i":
+        if node.dtype.kind in "iu":
             return int
         if node.dtype.kind == "c":
             return complex
@@ -104,12 +104,12 @@ def _resolve_tensors(ufunc: np.ufunc, kinds: Sequence[Kind], casting: str) -> tu
 
 
 def _widen_large_numbers(nodes: Sequence[Node], kinds: list[Kind]) -> None:
-    """Comparing with a Python integer that does not fit the dtype is done in int64 instead of being an error."""
+    """Comparing with a Python integer that does not fit the dtype is done in 64 bits instead of being an error."""
     for position, node in enumerate(nodes):
         if kinds[position] is int and node.name == "literal":
             others = [k for k in kinds if isinstance(k, np.dtype) and k.kind in "iu"]
             if others and not _fits(int(literal_value(node)), others[0]):
-                kinds[position] = INT64
+                kinds[position] = node.dtype
 
 
 def _fits(value: int, dtype: Dtype) -> bool:
@@ -169,7 +169,7 @@ def convert(node: Node, dtype: Dtype) -> Node:
 
 def _converted_literal(node: Node, dtype: Dtype) -> Node:
     value = literal_value(node)
-    if node.weak and dtype.kind in "iu" and node.dtype.kind == "i" and not _fits(int(value), dtype):
+    if node.weak and dtype.kind in "iu" and node.dtype.kind in "iu" and not _fits(int(value), dtype):
         message = f"The Python integer {int(value)} is out of bounds for {dtype}."
         raise ArgumentError(message)
     return literal(value, dtype)
