@@ -43,6 +43,8 @@ def test_special_values(name: str, compiled: bool, dtype: type) -> None:
         expected = function(z)
         if name == "expm1":  # NumPy's is NaN in both parts
             expected = np.where(abs(z.real) < 100, expected, np.exp(z) - 1).astype(dtype)
+        if name == "arccosh":  # older libraries of C do not know the angle
+            expected[(z.real == 0) & np.isnan(z.imag)] = complex(np.nan, np.pi / 2)
         found = nb.jit(function)(z) if compiled else function(nb.Tensor(z)).asnumpy()
     open_signs = unknown(name, z.real, z.imag)
     for part in ("real", "imag"):
