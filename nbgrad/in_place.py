@@ -79,6 +79,11 @@ class InPlace:
         return hasattr(self, "_base") or any(reference() is not None for reference in views)
 
     @property
+    def flags(self) -> Flags:
+        """How the elements lie in memory, as far as that can be told."""
+        return Flags(self)  # type: ignore[arg-type]
+
+    @property
     def flat(self) -> Flat:
         """The elements in C order, to be iterated over, indexed and written to."""
         return Flat(self)  # type: ignore[arg-type]
@@ -86,6 +91,32 @@ class InPlace:
     @flat.setter
     def flat(self, value: Any) -> None:
         Flat(self)[...] = value  # type: ignore[arg-type]
+
+
+class Flags:
+    """What `x.flags` says of a Tensor: it is in C order, and can be written to."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, base: Tensor) -> None:
+        in_order = _numpy("viewing").is_in_order(base)
+        long_axes = sum(n > 1 for n in base.shape)
+        plain = {"c_contiguous": in_order, "f_contiguous": in_order and long_axes < 2, "owndata": in_order}
+        object.__setattr__(self, "_values", {**plain, "writeable": True, "aligned": True})
+
+    def __getattr__(self, name: str) -> bool:
+        try:
+            return self._values[name]
+        except KeyError:
+            message = f"The flags of a Tensor are {', '.join(self._values)}, not {name!r}."
+            raise AttributeError(message) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        message = f"The flag {name} of a Tensor cannot be set."
+        raise ArgumentError(message)
+
+    def __getitem__(self, name: str) -> bool:
+        return getattr(self, name.lower())
 
 
 class Flat:

@@ -69,8 +69,9 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     as `function`
         For which these names mean something else, in its module, in closures and in imports that it does itself:
         `numpy` and everything imported from it (see `nbgrad.numpy`); `math` and its functions, which keep the gradient
-        of Tensors; and `float`, `complex` and `type`, for which `x[0]` is a float64, as it is in NumPy. Functions and
-        classes of the module that it uses are run in the same way. Without `function`, a decorator with `modules`.
+        of Tensors; functions of `scipy.linalg`, `scipy.fft`, `scipy.special` and `scipy.stats.norm`; and `float`,
+        `complex` and `type`, for which `x[0]` is a float64, as it is in NumPy. Functions and classes of the module that
+        it uses are run in the same way. Without `function`, a decorator with `modules`.
 
     Raises
     ------
@@ -84,6 +85,9 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     The original, its module and its classes are not changed. Assignments to global variables (`global n; n = 1`) stay
     inside. Objects that were made by the original class are seen as ones of the new class, with the same attributes,
     where the function gets them as arguments or as global names.
+
+    With `modules="scipy"`, SciPy's own Python code runs in this way, too: `solve_ivp` is differentiated step by step.
+    What SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stays an error that names the line.
 
     Examples
     --------
@@ -237,7 +241,7 @@ class _Source:
         if isinstance(value, ModuleType):
             if self.takes_part(value.__name__):
                 return _View(self, value)
-            return _table().of_numpys_module(value) if value.__name__.startswith("numpy.") else value
+            return _table().of_library(value)
         if isinstance(value, type):
             return self._class(value) if self._is_ours(value) else value
         for form, parts in _WRAPPERS:

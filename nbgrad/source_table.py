@@ -21,6 +21,7 @@ from . import numpy as ours
 from .numpy.drop_in import equivalent
 from .numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from .scalar_functions import functions
+from .source_scipy import replacement_in_scipy
 from .tensor import Tensor
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
@@ -42,19 +43,25 @@ class Replaced(ModuleType):
 
 
 class _Internal(ModuleType):
-    """A module inside NumPy, whose functions that users know are replaced."""
+    """A module of SciPy, or inside NumPy, in which functions that users know are replaced."""
 
     def __init__(self, original: ModuleType) -> None:
         super().__init__(original.__name__, original.__doc__)
         self._original = original
 
     def __getattr__(self, name: str) -> Any:
-        return replacement_of(getattr(self.__dict__["_original"], name))
+        return replacement_of(of_library(getattr(self.__dict__["_original"], name)))
+
+
+def of_library(module: Any) -> Any:
+    """What stands for a module of SciPy, or inside NumPy, as numpy.lib; other objects as they are."""
+    if isinstance(module, ModuleType) and module.__name__.partition(".")[0] in ("numpy", "scipy"):
+        return module if replacement_of(module) is not module else _of_module(module)
+    return module
 
 
 @cache
-def of_numpys_module(module: ModuleType) -> ModuleType:
-    """What stands for a module inside NumPy, as numpy.lib or numpy._core.numeric."""
+def _of_module(module: ModuleType) -> ModuleType:
     for name in ("polynomial", "emath"):
         if module is getattr(np, name):
             return getattr(ours, name)
@@ -95,7 +102,8 @@ def replacement_of(value: Any) -> Any:
         return _modules().get(id(value), value)
     known = _objects().get(id(value))
     if known is None or known[0] is not value:
-        return value
+        library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
+        return replacement_in_scipy(value) if library == "scipy" else value
     replacement = known[1]
     if type(replacement) is tuple:
         module, name = replacement

@@ -336,3 +336,20 @@ def test_small_and_empty_arrays(shape: tuple[int, ...]) -> None:
         exec(program, {"x": ours})
         exec(program, {"x": theirs})
         numpy.testing.assert_array_equal(numpy.asarray(ours), theirs, err_msg=program)
+
+
+def test_flags_say_how_numpys_array_would_lie_in_memory() -> None:
+    theirs, ours = X.copy(), nb.numpy.array(X)
+    for make in (
+        lambda x: x,
+        lambda x: x.T,
+        lambda x: x[1],
+        lambda x: x[:, 1],
+        lambda x: x.reshape(4, 3),
+        lambda x: x[:1],
+    ):
+        expected, found = make(theirs).flags, make(ours).flags
+        assert found.c_contiguous == expected.c_contiguous == found["C_CONTIGUOUS"] and found.writeable
+    with pytest.raises(NbgradError, match="cannot be set"):
+        ours.flags.writeable = False
+    assert not hasattr(ours.flags, "updateifcopy")

@@ -11,6 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
+import scipy.fft
+import scipy.integrate
+import scipy.linalg
+import scipy.optimize
+from scipy import special
+from scipy.linalg import cho_factor, cho_solve
+from scipy.stats import norm
 
 import nbgrad as nb
 from nbgrad import differentiable_source
@@ -171,6 +179,59 @@ def test_what_is_no_function_is_an_error() -> None:
             differentiable_source(value)
     with pytest.raises(ArgumentError, match="no imported module 'nowhere'"):
         differentiable_source(package.first, modules="nowhere")
+
+
+# ----- SciPy -----
+
+
+def spd(x: Any) -> Any:
+    return np.array([[2 + x[0], x[1]], [x[1], 3.0]])
+
+
+SCIPY: list[Callable[[Any], Any]] = [
+    lambda x: scipy.linalg.expm([[x[0], 1.0], [0.0, x[1]]])[0],
+    lambda x: scipy.linalg.logm(spd(x))[0] + scipy.linalg.sqrtm(spd(x))[1],
+    lambda x: scipy.linalg.inv(spd(x))[0] * scipy.linalg.det(spd(x)) + scipy.linalg.norm(spd(x)),
+    lambda x: scipy.linalg.solve(spd(x), x, assume_a="pos", check_finite=False),
+    lambda x: cho_solve(cho_factor(spd(x)), [x[0], 1.0]),
+    lambda x: scipy.linalg.cholesky(spd(x))[0] + scipy.linalg.cholesky(spd(x), lower=True)[1],
+    lambda x: scipy.linalg.solve_triangular(spd(x), x, lower=True),
+    lambda x: scipy.linalg.lu_solve(scipy.linalg.lu_factor(spd(x)), x),
+    lambda x: scipy.linalg.eigh(spd(x))[0] + scipy.linalg.eigvalsh(spd(x)) * scipy.linalg.svdvals(spd(x)),
+    lambda x: np.abs(scipy.linalg.qr(spd(x), mode="economic")[1])[0] + scipy.linalg.svd(spd(x), compute_uv=False),
+    lambda x: special.logsumexp(x) + special.softmax(x) + special.log_softmax([x[0], 0.0]) + special.gammaln(x),
+    lambda x: norm.cdf(x, 0.1, 2.0) + norm.logpdf([x[0], x[1]], scale=x[1]) + norm.pdf(x) * norm.sf(x[0]),
+    lambda x: norm.logcdf(x[0]) * x + norm.ppf(0.3) + norm.cdf(0.2),
+    lambda x: scipy.integrate.trapezoid(x, dx=0.1) * x,
+    lambda x: np.abs(scipy.fft.fft(x, 4)) ** 2 + np.real(scipy.fft.ifft2(spd(x)))[0, 0],
+    lambda x: scipy.optimize.newton(lambda z: z**2 - x[0], 1.0) * x,
+]
+
+
+@pytest.mark.parametrize("function", SCIPY, ids=range(len(SCIPY)))
+def test_functions_of_scipy(function: Callable[[Any], Any]) -> None:
+    agrees(differentiable_source(function, modules="scipy.optimize"), function)
+
+
+def test_options_that_scipys_functions_do_not_take_for_tensors() -> None:
+    with pytest.raises(ArgumentError, match=r"scipy.linalg.eigh does not take b"):
+        nb.grad(differentiable_source(lambda x: scipy.linalg.eigh(spd(x), np.eye(2))[0][0]))(X)
+    with pytest.raises(ArgumentError, match=r"mode='raw'"):
+        nb.grad(differentiable_source(lambda x: scipy.linalg.qr(spd(x), mode="raw")[0][0]))(X)
+    assert differentiable_source(lambda: scipy.linalg.norm(scipy.linalg.expm(np.zeros((2, 2)))))() == 2**0.5
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(scipy.__version__) < "1.15.0", reason="SciPy's code was another one")
+def test_scipys_own_python_code() -> None:
+    def falling(x: Any) -> Any:
+        solution = scipy.integrate.solve_ivp(lambda t, y: np.array([y[1], -x[1] * y[0]]), (0, 1), [x[0], 1.0])
+        return solution.y[:, -1]
+
+    def curve(x: Any) -> Any:
+        return np.array([scipy.integrate.simpson([x[0], x[1], x[0] * x[1]], dx=0.1), scipy.optimize.rosen(x)])
+
+    agrees(differentiable_source(falling, modules="scipy"), falling)
+    agrees(differentiable_source(curve, modules="scipy"), curve)
 
 
 # ----- math and cmath -----
