@@ -525,3 +525,13 @@ def test_sort_is_argsort_and_gather() -> None:
     values = np.array([[3.0, np.nan, 1.0, -np.inf], [2.0, 2.0, -0.0, 0.0]])
     (got,) = compute([argsort(nodes_of([values])[0])])
     np.testing.assert_array_equal(np.take_along_axis(values, got, -1), np.sort(values, axis=-1))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_first_factor_of_a_recurrence_is_not_used(reverse: bool) -> None:
+    """It would multiply the zero before the first element, which an infinite one makes NaN."""
+    a, b = np.array([np.inf, 2.0, np.inf]), np.array([np.inf, 0.0, 1.0])
+    node = recurrence(constant(a), constant(b), reverse)
+    want = [np.inf, 2.0, 1.0] if reverse else [np.inf, np.inf, np.inf]
+    np.testing.assert_array_equal(interpret([node])[0], want)
+    np.testing.assert_array_equal(compute([node])[0], want)

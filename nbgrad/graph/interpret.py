@@ -105,9 +105,9 @@ def _slice(params: tuple[Any, ...], x: Array) -> Array:
 def _recurrence(params: tuple[Any, ...], a: Array, b: Array) -> Array:
     out = np.empty_like(b)
     steps = range(b.shape[-1])
-    state = np.zeros(b.shape[:-1], b.dtype)
+    state = None  # nothing to multiply with the first factor, which may be infinite
     for i in reversed(steps) if params[0] else steps:
-        state = a[..., i] * state + b[..., i]
+        state = b[..., i] if state is None else a[..., i] * state + b[..., i]
         out[..., i] = state
     return out
 
