@@ -5,7 +5,10 @@ One operation is one test; operation.py says what is checked and against what.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+import nbgrad as nb
 
 from . import (
     operations_arrays,
@@ -26,6 +29,7 @@ from .operation import (
     check_narrow,
     check_second,
     check_value,
+    interpreted,
 )
 
 FAMILIES = (
@@ -85,3 +89,11 @@ def test_batches_and_jacobians(name: str) -> None:
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name: str) -> None:
     check_compiled(OPERATIONS[name])
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@pytest.mark.parametrize("values", [[np.inf, np.inf], [1, np.inf, np.inf, 2], [np.inf, -np.inf], [0, 1, np.inf]])
+def test_medians_of_infinities(name: str, values: list[float]) -> None:
+    x, function = np.array(values, float), getattr(np, name)
+    with interpreted():
+        np.testing.assert_array_equal(nb.vjp(function, x)[0], function(x))

@@ -209,7 +209,7 @@ def _quantile(
 ) -> Node:
     """Quantiles on a node, one row per quantile in front of the axes that stay; `skip` leaves out NaN.
 
-    Complex numbers have the order of `sort` only where `any_order` allows it.
+    Complex numbers have the order of `sort` only where `any_order` allows it, which is for medians.
     """
     if method not in _METHODS:
         message = f"A quantile knows the methods {', '.join(repr(m) for m in _METHODS[1:])}, but got {method!r}."
@@ -255,7 +255,11 @@ def _quantile(
     else:
         first, second, share = _place(method, last + 1.0, wide)
         result = read(first)
-        if share is not None:
+        if share is not None and any_order:
+            # A median is a mean, also of infinite elements.
+            one = broadcast(elementwise("equal", share, 0.0), result.shape)
+            result = elementwise("select", one, result, (result + read(second)) * 0.5)
+        elif share is not None:
             # From the nearer one, so that between an infinite and a finite element it is not always NaN.
             high = read(second)
             step = high - result
