@@ -77,9 +77,9 @@ def cholesky(a, work, out, sizes, begin, end):
 def triangular_solve(a, b, work, out, sizes, begin, end):
     """The solution x of a @ x = b (trsm).
 
-    `sizes` goes on with the columns of b, four letters, the bits of 1, the address of gemm, the bits of -1, and the
-    letter N.  Large systems are solved a block of rows after the other, with products in between, which are faster than
-    trsm.
+    `sizes` goes on with the columns of b, four letters, the bits of 1, the address of gemm, the bits of -1, the letters
+    N and T, the address of trsv, and 1.  One column is done by trsv.  Large systems are solved one block of rows after
+    the other, with products in between, which are faster than trsm.
     """
     n, columns = sizes[N], sizes[3]
     lower, transposed = sizes[5] == UPPER, sizes[6] == TRANSPOSED
@@ -87,6 +87,14 @@ def triangular_solve(a, b, work, out, sizes, begin, end):
         base = matrix * n * columns
         for k in range(base, base + n * columns):
             out[k] = b[k]
+        if columns == 1:
+            other = at(sizes, 11) if transposed else at(sizes, 12)
+            matrix_at, vector = at(a, matrix * n * n), at(out, base)
+            call(
+                sizes[13],
+                (at(sizes, 5), other, at(sizes, 7), at(sizes, N), matrix_at, at(sizes, N), vector, at(sizes, 14)),
+            )
+            continue
         block = BLOCK if n > 2 * BLOCK and columns >= BLOCK else n
         steps = (n + block - 1) // block if n else 0
         width, size, one = at(sizes, 3), at(sizes, N), at(sizes, 8)

@@ -303,7 +303,7 @@ def matmul_ir(dtype: str) -> str:
 @cache
 def library_address(routine: str, dtype: str) -> int:
     """The address of a routine of BLAS or LAPACK, from the pointers that SciPy exports for compiled code."""
-    capsules = _exported("cython_blas" if routine in ("gemm", "trsm") else "cython_lapack").__pyx_capi__
+    capsules = _exported("cython_blas" if routine in ("gemm", "trsm", "trsv") else "cython_lapack").__pyx_capi__
     capsule = capsules[{"float64": "d", "float32": "s"}[dtype] + routine]
     name = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]

@@ -1,30 +1,30 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic a100bfd3eb009f7fced4a4692293c697
-; digest nbgrad.kernels.comparison 56dcd8e78d12551cd09959690a0e4e02
-; digest nbgrad.kernels.error_function a0eb88b5510636efbc9917e84bd590e6
-; digest nbgrad.kernels.exponential 8630f718e3ad217b91073c78495263e7
-; digest nbgrad.kernels.gamma d425df608f7ba2aec8025a2980293f1e
-; digest nbgrad.kernels.hyperbolic 9654259e7dcf5a48d43c09f8e81e3c79
-; digest nbgrad.kernels.inverse_trigonometric 80f9f9756b551314adbd7c263ac22010
-; digest nbgrad.kernels.linalg 9d2e8ba58af2ce8ef7b4edc0ba2ea6e3
-; digest nbgrad.kernels.logarithm d5f490f18f0c55c42531a921f257e3f8
-; digest nbgrad.kernels.polygamma 1f040b3e82b691685b719bc8e26fb879
-; digest nbgrad.kernels.power c416219abf04c3af7c786b0538b36e3b
-; digest nbgrad.kernels.random a6e36edf9cbe14f9591c19fd59881572
-; digest nbgrad.kernels.reciprocal_root 221bf365e9c2909be65d3416d47d3438
-; digest nbgrad.kernels.rounding 312913cd4af53f12a189a1bf5de7d0f6
-; digest nbgrad.kernels.scan f1d8abf140eb0ba207856f4c527f34ed
-; digest nbgrad.kernels.scatter 8cddcd7badbfe34564f7434be2930226
-; digest nbgrad.kernels.sinc 43593d662595e822915574c2e0e614d4
-; digest nbgrad.kernels.single a92971874554aed690dfe87fa8c70cb4
-; digest nbgrad.kernels.sort e3a7af2f47351c82ade31a08a06a2fff
-; digest nbgrad.kernels.trigonometric e23afaa3d584d7b2c64f63898dd09e0a
-; digest nbgrad.kernels.widened 243780675dbc11ac0abdfdec5e8a0934
-; digest nbgrad.kernels.windows 6c942fb3a70559fc83df4d3011d13aaf
-; digest nbgrad.runtime.blocks 921617c685ce4db4d0db924505dd8ec2
-; digest nbgrad.runtime.native 1821cbadd47c271defbbde14f08aaeca
-; digest nbgrad.runtime.tensors ac59952a6e64f7ba6ccdc01a0c537257
+; digest nbgrad.kernels.arithmetic 0e04b856005636be783c99a701fcd05a
+; digest nbgrad.kernels.comparison dc3aa5f3ad72fd58fbd091fe96b10a71
+; digest nbgrad.kernels.error_function 599a372cf41984a00d9565c475afc8eb
+; digest nbgrad.kernels.exponential f80aa4d9d92c7edf847325349c8e2df1
+; digest nbgrad.kernels.gamma a7833f18e934d5d51687529a813b6ff9
+; digest nbgrad.kernels.hyperbolic 145f9e0b88a31eb5193e282274c34b23
+; digest nbgrad.kernels.inverse_trigonometric c4b133537950712972dd174d1391b39c
+; digest nbgrad.kernels.linalg 21009a118ace4efbcd4428cd0f74af54
+; digest nbgrad.kernels.logarithm 1754833ead28c6115eb44fa53730614b
+; digest nbgrad.kernels.polygamma 861d79dbb0c79cb2b5986548200b3565
+; digest nbgrad.kernels.power f2141ba25f3b591201f96041c7688446
+; digest nbgrad.kernels.random 3257715941c0f5f302f1c7211229738f
+; digest nbgrad.kernels.reciprocal_root 11a59dbfa4d5c49fe598dd68a37062fe
+; digest nbgrad.kernels.rounding 594ef47cbb7dc41e53b6a540882362c6
+; digest nbgrad.kernels.scan 840572e43ec21ab068c924f7d4b0822c
+; digest nbgrad.kernels.scatter 0727de7be3e9406c10bde3261f6d00bf
+; digest nbgrad.kernels.sinc 138d6e5978998ec0891f8e9998715a11
+; digest nbgrad.kernels.single 1eb443c141a68d8aa65e875c63e6f1be
+; digest nbgrad.kernels.sort 46549802d66818f959778845d8ca0010
+; digest nbgrad.kernels.trigonometric 8882a5e87b7baeeaa2b800f243813ab2
+; digest nbgrad.kernels.widened 38538c8d62a943c05aafc2c07737f5e0
+; digest nbgrad.kernels.windows 5c26f3f49ecba6b26185ab6d0cd8c71e
+; digest nbgrad.runtime.blocks f94d14e9acfa4fcc8ffe54069c49c337
+; digest nbgrad.runtime.native d0f3676ea32e55016a96d2cb4f2660cb
+; digest nbgrad.runtime.tensors 72724e93772e1acb8498998217308164
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -19279,297 +19279,423 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.38.i = getelementptr i8, ptr %a4, i64 48
   %.48.i = getelementptr i8, ptr %a4, i64 16
   %.49.i = load i64, ptr %.48.i, align 8
-  %.54216.i = sub i64 %a6, %a5
-  %.91.i = mul i64 %.49.i, %.54216.i
-  %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  %.50.i = mul i64 %.49.i, %a5
+  %.54223.i = sub i64 %a6, %a5
+  %.91.i = mul i64 %.49.i, %.54223.i
+  %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
+  %.137261.not.i = icmp slt i64 %.91.i, 1
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
   %1 = icmp eq i64 %.39.i, 84
   %.35.i = load i64, ptr %.34.i, align 8
-  %.50.i = mul i64 %.49.i, %a5
   %.36.i = icmp eq i64 %.35.i, 85
   %.188.i = mul i64 %.26.i, %.23.i
   %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
-  %.322.i = icmp sgt i64 %.23.i, 128
-  %.342.not.not.i = icmp eq i64 %.23.i, 0
-  %.325.inv.i = icmp slt i64 %.26.i, 64
-  %spec.select.i = select i1 %.325.inv.i, i64 %.23.i, i64 64
-  %.404.i = getelementptr i8, ptr %a4, i64 64
-  %.552.i = xor i1 %1, %.36.i
-  %.723.i = getelementptr i8, ptr %a4, i64 88
-  %.727.i = getelementptr i8, ptr %a4, i64 80
-  %.802.i = getelementptr i8, ptr %a4, i64 32
-  %.808.i = getelementptr i8, ptr %a4, i64 56
-  %spec.select.mux.i = select i1 %.322.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.342.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.split.i
+  %.321.i = icmp eq i64 %.26.i, 1
+  %.477.i = getelementptr i8, ptr %a4, i64 64
+  %.625.i = xor i1 %1, %.36.i
+  %.796.i = getelementptr i8, ptr %a4, i64 88
+  %.800.i = getelementptr i8, ptr %a4, i64 80
+  %.875.i = getelementptr i8, ptr %a4, i64 32
+  %.881.i = getelementptr i8, ptr %a4, i64 56
+  %"$phi374.1.2.1.v.i" = select i1 %1, i64 88, i64 96
+  %"$phi374.1.2.1.i" = getelementptr i8, ptr %a4, i64 %"$phi374.1.2.1.v.i"
+  %.365.i = getelementptr i8, ptr %a4, i64 112
+  br i1 %.321.i, label %B206.endif.lr.ph.split.us.i, label %B206.endif.preheader.i
 
-B206.endif.lr.ph.split.i:                         ; preds = %B206.endif.lr.ph.i
-  %.346190.i = add nuw nsw i64 %spec.select.i, %.23.i
-  %.346.i = shl nsw i64 %.23.i, 1
-  %.346190.mux.i = select i1 %.322.i, i64 %.346190.i, i64 %.346.i
-  %.347194209.i = add nsw i64 %.346190.mux.i, -1
-  %2 = or i64 %.347194209.i, %spec.select.mux.i
+B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
+  %.415.not.not.i = icmp eq i64 %.23.i, 0
+  %.398.inv.i = icmp slt i64 %.26.i, 64
+  %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
+  %.395.i = icmp sgt i64 %.23.i, 128
+  %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+
+B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
+  %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
+  %.419.i = shl nsw i64 %.23.i, 1
+  %.419197.mux.i = select i1 %.395.i, i64 %.419197.i, i64 %.419.i
+  %.420201216.i = add nsw i64 %.419197.mux.i, -1
+  %2 = or i64 %.420201216.i, %spec.select.mux.i
   %3 = icmp ult i64 %2, 4294967296
   br i1 %3, label %4, label %11
 
-4:                                                ; preds = %B206.endif.lr.ph.split.i
+4:                                                ; preds = %B206.endif.preheader.split.i
   %5 = trunc nuw i64 %spec.select.mux.i to i32
-  %6 = trunc nuw i64 %.347194209.i to i32
+  %6 = trunc nuw i64 %.420201216.i to i32
   %7 = udiv i32 %6, %5
   %8 = urem i32 %6, %5
   %9 = zext i32 %7 to i64
   %10 = zext i32 %8 to i64
   br label %14
 
-11:                                               ; preds = %B206.endif.lr.ph.split.i
-  %12 = sdiv i64 %.347194209.i, %spec.select.mux.i
-  %13 = srem i64 %.347194209.i, %spec.select.mux.i
+11:                                               ; preds = %B206.endif.preheader.split.i
+  %12 = sdiv i64 %.420201216.i, %spec.select.mux.i
+  %13 = srem i64 %.420201216.i, %spec.select.mux.i
   br label %14
 
 14:                                               ; preds = %11, %4
   %15 = phi i64 [ %9, %4 ], [ %12, %11 ]
   %16 = phi i64 [ %10, %4 ], [ %13, %11 ]
-  %.369.i = xor i64 %16, %spec.select.mux.i
-  %.370.i = icmp slt i64 %.369.i, 0
-  %.371.i = icmp ne i64 %16, 0
-  %.372.i = and i1 %.371.i, %.370.i
-  %.377.i = sext i1 %.372.i to i64
-  %spec.select215.i = add i64 %15, %.377.i
-  %.509232.not.i = icmp slt i64 %spec.select215.i, 1
-  br i1 %.509232.not.i, label %B206.endif.lr.ph.split.split.us.i, label %B206.endif.preheader.i
+  %.442.i = xor i64 %16, %spec.select.mux.i
+  %.443.i = icmp slt i64 %.442.i, 0
+  %.444.i = icmp ne i64 %16, 0
+  %.445.i = and i1 %.444.i, %.443.i
+  %.450.i = sext i1 %.445.i to i64
+  %spec.select222.i = add i64 %15, %.450.i
+  %.582239.not.i = icmp slt i64 %spec.select222.i, 1
+  br i1 %.582239.not.i, label %B206.endif.preheader.split.split.us.i, label %B206.endif.preheader40.i
 
-B206.endif.preheader.i:                           ; preds = %14
-  %.613.peel.i = sub i64 %.23.i, %spec.select.mux.i
-  %.13.i1.peel.i = tail call i64 @llvm.smax.i64(i64 %.613.peel.i, i64 0)
+B206.endif.preheader40.i:                         ; preds = %14
+  %.686.peel.i = sub i64 %.23.i, %spec.select.mux.i
+  %.13.i3.peel.i = tail call i64 @llvm.smax.i64(i64 %.686.peel.i, i64 0)
   %.13.i.peel.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %spec.select.mux.i)
   %xtraiter.i = and i64 %..188.i, 3
-  %..13.i1.peel.i = select i1 %.552.i, i64 0, i64 %.13.i1.peel.i
-  %.13.i.peel..23.i = select i1 %.552.i, i64 %.13.i.peel.i, i64 %.23.i
-  %.653.peel.i = sub nsw i64 %.13.i.peel..23.i, %..13.i1.peel.i
-  %invariant.gep.i = getelementptr float, ptr %a0, i64 %..13.i1.peel.i
+  %..13.i3.peel.i = select i1 %.625.i, i64 0, i64 %.13.i3.peel.i
+  %.13.i.peel..23.i = select i1 %.625.i, i64 %.13.i.peel.i, i64 %.23.i
+  %.726.peel.i = sub nsw i64 %.13.i.peel..23.i, %..13.i3.peel.i
+  %invariant.gep.i = getelementptr float, ptr %a0, i64 %..13.i3.peel.i
   %17 = mul i64 %.50.i, %.188.i
   %18 = shl i64 %17, 2
-  %scevgep67.i = getelementptr i8, ptr %a3, i64 %18
+  %scevgep129.i = getelementptr i8, ptr %a3, i64 %18
   %19 = shl i64 %.188.i, 2
-  %scevgep71.i = getelementptr i8, ptr %a1, i64 %18
+  %scevgep133.i = getelementptr i8, ptr %a1, i64 %18
   %20 = sub i64 0, %17
   %21 = shl i64 %spec.select.mux.i, 1
   %22 = sub i64 %.23.i, %21
-  %23 = add nsw i64 %spec.select215.i, -1
+  %23 = add nsw i64 %spec.select222.i, -1
   %24 = icmp slt i64 %.188.i, 1
-  %25 = icmp eq i64 %spec.select215.i, 1
+  %25 = icmp eq i64 %spec.select222.i, 1
   %26 = icmp eq i64 %xtraiter.i, 0
   %27 = icmp samesign ult i64 %.188.i, 4
-  %sunkaddr107.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr171.i = getelementptr i8, ptr %a4, i64 72
   %28 = and i64 %..188.i, 9223372036854775804
   br label %B206.endif.i
 
-B206.endif.lr.ph.split.split.us.i:                ; preds = %14
+B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us2.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
-B206.endif.us2.preheader.i:                       ; preds = %B206.endif.lr.ph.split.split.us.i
-  %xtraiter37.i = and i64 %..188.i, 3
+B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
+  %xtraiter58.i = and i64 %..188.i, 3
   %30 = mul i64 %.50.i, %.188.i
   %31 = shl i64 %30, 2
-  %scevgep.i = getelementptr i8, ptr %a3, i64 %31
+  %scevgep101.i = getelementptr i8, ptr %a3, i64 %31
   %32 = shl i64 %.188.i, 2
-  %scevgep44.i = getelementptr i8, ptr %a1, i64 %31
+  %scevgep105.i = getelementptr i8, ptr %a1, i64 %31
   %33 = sub i64 0, %30
-  %34 = icmp eq i64 %xtraiter37.i, 0
+  %34 = icmp eq i64 %xtraiter58.i, 0
   %35 = icmp samesign ult i64 %.188.i, 4
   %36 = and i64 %..188.i, 9223372036854775804
-  br label %B206.endif.us2.i
+  br label %B206.endif.us13.i
 
-B206.endif.us2.i:                                 ; preds = %B296.loopexit.us22.i, %B206.endif.us2.preheader.i
-  %lsr.iv48.i = phi i64 [ %33, %B206.endif.us2.preheader.i ], [ %lsr.iv.next.i, %B296.loopexit.us22.i ]
-  %lsr.iv45.i = phi ptr [ %scevgep44.i, %B206.endif.us2.preheader.i ], [ %scevgep46.i, %B296.loopexit.us22.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B206.endif.us2.preheader.i ], [ %scevgep42.i, %B296.loopexit.us22.i ]
-  %.136237254.us3.i = phi i64 [ %.91.i, %B206.endif.us2.preheader.i ], [ %.146.us5.i, %B296.loopexit.us22.i ]
-  %.143239253.us4.i = phi i64 [ %.50.i, %B206.endif.us2.preheader.i ], [ %.150.us6.i, %B296.loopexit.us22.i ]
-  %.180.us7.reass.i = mul i64 %.143239253.us4.i, %.188.i
-  br i1 %34, label %B270.us10.prol.loopexit.i, label %B270.us10.prol.i
+B206.endif.us13.i:                                ; preds = %B296.loopexit.us33.i, %B206.endif.us13.preheader.i
+  %lsr.iv109.i = phi i64 [ %33, %B206.endif.us13.preheader.i ], [ %lsr.iv.next110.i, %B296.loopexit.us33.i ]
+  %lsr.iv106.i = phi ptr [ %scevgep105.i, %B206.endif.us13.preheader.i ], [ %scevgep107.i, %B296.loopexit.us33.i ]
+  %lsr.iv102.i = phi ptr [ %scevgep101.i, %B206.endif.us13.preheader.i ], [ %scevgep103.i, %B296.loopexit.us33.i ]
+  %.136244265.us14.i = phi i64 [ %..91.i, %B206.endif.us13.preheader.i ], [ %.146.us16.i, %B296.loopexit.us33.i ]
+  %.143246264.us15.i = phi i64 [ %.50.i, %B206.endif.us13.preheader.i ], [ %.150.us17.i, %B296.loopexit.us33.i ]
+  %.180.us18.reass.i = mul i64 %.143246264.us15.i, %.188.i
+  br i1 %34, label %B270.us21.prol.loopexit.i, label %B270.us21.prol.i
 
-B270.us10.prol.i:                                 ; preds = %B206.endif.us2.i, %B270.us10.prol.i
-  %prol.iter39.i = phi i64 [ %prol.iter39.next.i, %B270.us10.prol.i ], [ 0, %B206.endif.us2.i ]
-  %37 = shl nuw nsw i64 %prol.iter39.i, 2
-  %scevgep47.i = getelementptr i8, ptr %lsr.iv45.i, i64 %37
-  %.311.us16.prol.i = load float, ptr %scevgep47.i, align 4
-  %scevgep43.i = getelementptr i8, ptr %lsr.iv.i, i64 %37
-  store float %.311.us16.prol.i, ptr %scevgep43.i, align 4
-  %prol.iter39.next.i = add nuw nsw i64 %prol.iter39.i, 1
-  %prol.iter39.cmp.not.i = icmp eq i64 %xtraiter37.i, %prol.iter39.next.i
-  br i1 %prol.iter39.cmp.not.i, label %B270.us10.prol.loopexit.loopexit.i, label %B270.us10.prol.i
+B270.us21.prol.i:                                 ; preds = %B206.endif.us13.i, %B270.us21.prol.i
+  %prol.iter60.i = phi i64 [ %prol.iter60.next.i, %B270.us21.prol.i ], [ 0, %B206.endif.us13.i ]
+  %37 = shl nuw nsw i64 %prol.iter60.i, 2
+  %scevgep108.i = getelementptr i8, ptr %lsr.iv106.i, i64 %37
+  %.311.us27.prol.i = load float, ptr %scevgep108.i, align 4
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv102.i, i64 %37
+  store float %.311.us27.prol.i, ptr %scevgep104.i, align 4
+  %prol.iter60.next.i = add nuw nsw i64 %prol.iter60.i, 1
+  %prol.iter60.cmp.not.i = icmp eq i64 %xtraiter58.i, %prol.iter60.next.i
+  br i1 %prol.iter60.cmp.not.i, label %B270.us21.prol.loopexit.loopexit.i, label %B270.us21.prol.i
 
-B270.us10.prol.loopexit.loopexit.i:               ; preds = %B270.us10.prol.i
-  %38 = sub i64 %xtraiter37.i, %lsr.iv48.i
-  br label %B270.us10.prol.loopexit.i
+B270.us21.prol.loopexit.loopexit.i:               ; preds = %B270.us21.prol.i
+  %38 = sub i64 %xtraiter58.i, %lsr.iv109.i
+  br label %B270.us21.prol.loopexit.i
 
-B270.us10.prol.loopexit.i:                        ; preds = %B270.us10.prol.loopexit.loopexit.i, %B206.endif.us2.i
-  %.270222226.us11.unr.i = phi i64 [ %..188.i, %B206.endif.us2.i ], [ %36, %B270.us10.prol.loopexit.loopexit.i ]
-  %.277223225.us12.unr.i = phi i64 [ %.180.us7.reass.i, %B206.endif.us2.i ], [ %38, %B270.us10.prol.loopexit.loopexit.i ]
-  br i1 %35, label %B296.loopexit.us22.i, label %B270.us10.preheader.i
+B270.us21.prol.loopexit.i:                        ; preds = %B270.us21.prol.loopexit.loopexit.i, %B206.endif.us13.i
+  %.270229233.us22.unr.i = phi i64 [ %..188.i, %B206.endif.us13.i ], [ %36, %B270.us21.prol.loopexit.loopexit.i ]
+  %.277230232.us23.unr.i = phi i64 [ %.180.us18.reass.i, %B206.endif.us13.i ], [ %38, %B270.us21.prol.loopexit.loopexit.i ]
+  br i1 %35, label %B296.loopexit.us33.i, label %B270.us21.preheader.i
 
-B270.us10.preheader.i:                            ; preds = %B270.us10.prol.loopexit.i
-  %39 = add nuw i64 %.270222226.us11.unr.i, 4
-  %40 = shl i64 %.277223225.us12.unr.i, 2
+B270.us21.preheader.i:                            ; preds = %B270.us21.prol.loopexit.i
+  %39 = add nuw i64 %.270229233.us22.unr.i, 4
+  %40 = shl i64 %.277230232.us23.unr.i, 2
   %41 = add i64 %40, 12
-  br label %B270.us10.i
+  br label %B270.us21.i
 
-B270.us10.i:                                      ; preds = %B270.us10.i, %B270.us10.preheader.i
-  %lsr.iv51.i = phi i64 [ %41, %B270.us10.preheader.i ], [ %lsr.iv.next52.i, %B270.us10.i ]
-  %lsr.iv49.i = phi i64 [ %39, %B270.us10.preheader.i ], [ %lsr.iv.next50.i, %B270.us10.i ]
-  %scevgep63.i = getelementptr i8, ptr %a1, i64 %lsr.iv51.i
-  %scevgep64.i = getelementptr i8, ptr %scevgep63.i, i64 -12
-  %.311.us16.i = load float, ptr %scevgep64.i, align 4
-  %scevgep56.i = getelementptr i8, ptr %a3, i64 %lsr.iv51.i
-  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -12
-  store float %.311.us16.i, ptr %scevgep57.i, align 4
-  %scevgep66.i = getelementptr i8, ptr %scevgep63.i, i64 -8
-  %.311.us16.1.i = load float, ptr %scevgep66.i, align 4
-  %scevgep59.i = getelementptr i8, ptr %scevgep56.i, i64 -8
-  store float %.311.us16.1.i, ptr %scevgep59.i, align 4
-  %scevgep62.i = getelementptr i8, ptr %scevgep63.i, i64 -4
-  %.311.us16.2.i = load float, ptr %scevgep62.i, align 4
-  %scevgep55.i = getelementptr i8, ptr %scevgep56.i, i64 -4
-  store float %.311.us16.2.i, ptr %scevgep55.i, align 4
-  %.311.us16.3.i = load float, ptr %scevgep63.i, align 4
-  store float %.311.us16.3.i, ptr %scevgep56.i, align 4
-  %lsr.iv.next50.i = add i64 %lsr.iv49.i, -4
-  %lsr.iv.next52.i = add i64 %lsr.iv51.i, 16
-  %.271.us18.3.i = icmp sgt i64 %lsr.iv.next50.i, 4
-  br i1 %.271.us18.3.i, label %B270.us10.i, label %B296.loopexit.us22.i
+B270.us21.i:                                      ; preds = %B270.us21.i, %B270.us21.preheader.i
+  %lsr.iv113.i = phi i64 [ %41, %B270.us21.preheader.i ], [ %lsr.iv.next114.i, %B270.us21.i ]
+  %lsr.iv111.i = phi i64 [ %39, %B270.us21.preheader.i ], [ %lsr.iv.next112.i, %B270.us21.i ]
+  %scevgep125.i = getelementptr i8, ptr %a1, i64 %lsr.iv113.i
+  %scevgep126.i = getelementptr i8, ptr %scevgep125.i, i64 -12
+  %.311.us27.i = load float, ptr %scevgep126.i, align 4
+  %scevgep118.i = getelementptr i8, ptr %a3, i64 %lsr.iv113.i
+  %scevgep119.i = getelementptr i8, ptr %scevgep118.i, i64 -12
+  store float %.311.us27.i, ptr %scevgep119.i, align 4
+  %scevgep128.i = getelementptr i8, ptr %scevgep125.i, i64 -8
+  %.311.us27.1.i = load float, ptr %scevgep128.i, align 4
+  %scevgep121.i = getelementptr i8, ptr %scevgep118.i, i64 -8
+  store float %.311.us27.1.i, ptr %scevgep121.i, align 4
+  %scevgep124.i = getelementptr i8, ptr %scevgep125.i, i64 -4
+  %.311.us27.2.i = load float, ptr %scevgep124.i, align 4
+  %scevgep117.i = getelementptr i8, ptr %scevgep118.i, i64 -4
+  store float %.311.us27.2.i, ptr %scevgep117.i, align 4
+  %.311.us27.3.i = load float, ptr %scevgep125.i, align 4
+  store float %.311.us27.3.i, ptr %scevgep118.i, align 4
+  %lsr.iv.next112.i = add i64 %lsr.iv111.i, -4
+  %lsr.iv.next114.i = add i64 %lsr.iv113.i, 16
+  %.271.us29.3.i = icmp sgt i64 %lsr.iv.next112.i, 4
+  br i1 %.271.us29.3.i, label %B270.us21.i, label %B296.loopexit.us33.i
 
-B296.loopexit.us22.i:                             ; preds = %B270.us10.i, %B270.us10.prol.loopexit.i
-  %.146.us5.i = add nsw i64 %.136237254.us3.i, -1
-  %.150.us6.i = add i64 %.143239253.us4.i, 1
-  %scevgep42.i = getelementptr i8, ptr %lsr.iv.i, i64 %32
-  %scevgep46.i = getelementptr i8, ptr %lsr.iv45.i, i64 %32
-  %lsr.iv.next.i = sub i64 %lsr.iv48.i, %.188.i
-  %.137.us21.i = icmp sgt i64 %.136237254.us3.i, 1
-  br i1 %.137.us21.i, label %B206.endif.us2.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.us21.prol.loopexit.i
+  %.146.us16.i = add nsw i64 %.136244265.us14.i, -1
+  %.150.us17.i = add i64 %.143246264.us15.i, 1
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv102.i, i64 %32
+  %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
+  %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
+  %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-B204.loopexit.loopexit.i:                         ; preds = %B1144.i, %B296.i
-  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %19
-  %scevgep73.i = getelementptr i8, ptr %lsr.iv72.i, i64 %19
-  %lsr.iv.next76.i = sub i64 %lsr.iv75.i, %.188.i
-  %.137.i = icmp sgt i64 %.136237254.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
+  %42 = icmp slt i64 %.188.i, 1
+  %43 = shl i64 %.23.i, 2
+  br i1 %42, label %B206.endif.us.preheader.i, label %B206.endif.us.us.preheader.i
 
-B270.i:                                           ; preds = %B270.preheader40.i, %B270.i
-  %lsr.iv79.i = phi i64 [ %48, %B270.preheader40.i ], [ %lsr.iv.next80.i, %B270.i ]
-  %lsr.iv77.i = phi i64 [ %46, %B270.preheader40.i ], [ %lsr.iv.next78.i, %B270.i ]
-  %scevgep91.i = getelementptr i8, ptr %a1, i64 %lsr.iv79.i
-  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 -12
-  %.311.i = load float, ptr %scevgep92.i, align 4
-  %scevgep84.i = getelementptr i8, ptr %a3, i64 %lsr.iv79.i
-  %scevgep85.i = getelementptr i8, ptr %scevgep84.i, i64 -12
-  store float %.311.i, ptr %scevgep85.i, align 4
-  %scevgep94.i = getelementptr i8, ptr %scevgep91.i, i64 -8
-  %.311.1.i = load float, ptr %scevgep94.i, align 4
-  %scevgep87.i = getelementptr i8, ptr %scevgep84.i, i64 -8
-  store float %.311.1.i, ptr %scevgep87.i, align 4
-  %scevgep90.i = getelementptr i8, ptr %scevgep91.i, i64 -4
-  %.311.2.i = load float, ptr %scevgep90.i, align 4
-  %scevgep83.i = getelementptr i8, ptr %scevgep84.i, i64 -4
-  store float %.311.2.i, ptr %scevgep83.i, align 4
-  %.311.3.i = load float, ptr %scevgep91.i, align 4
-  store float %.311.3.i, ptr %scevgep84.i, align 4
-  %lsr.iv.next78.i = add i64 %lsr.iv77.i, -4
-  %lsr.iv.next80.i = add i64 %lsr.iv79.i, 16
-  %.271.3.i = icmp sgt i64 %lsr.iv.next78.i, 4
+B206.endif.us.preheader.i:                        ; preds = %B206.endif.lr.ph.split.us.i
+  %44 = add nuw i64 %..91.i, 1
+  %45 = mul i64 %43, %.50.i
+  %scevgep.i = getelementptr i8, ptr %a3, i64 %45
+  %46 = mul i64 %.23.i, %.23.i
+  %47 = shl i64 %a5, 2
+  %48 = mul i64 %47, %46
+  %49 = mul i64 %48, %.49.i
+  %scevgep70.i = getelementptr i8, ptr %a0, i64 %49
+  %50 = shl i64 %46, 2
+  %sunkaddr169.i = getelementptr i8, ptr %a4, i64 104
+  br label %B206.endif.us.i
+
+B206.endif.us.us.preheader.i:                     ; preds = %B206.endif.lr.ph.split.us.i
+  %xtraiter61.i = and i64 %..188.i, 3
+  %51 = mul i64 %.50.i, %.23.i
+  %52 = shl i64 %51, 2
+  %scevgep73.i = getelementptr i8, ptr %a3, i64 %52
+  %scevgep77.i = getelementptr i8, ptr %a1, i64 %52
+  %53 = sub i64 0, %51
+  %54 = icmp eq i64 %xtraiter61.i, 0
+  %55 = icmp samesign ult i64 %.188.i, 4
+  %sunkaddr168.i = getelementptr i8, ptr %a4, i64 104
+  %56 = and i64 %..188.i, 9223372036854775804
+  br label %B206.endif.us.us.i
+
+B206.endif.us.us.i:                               ; preds = %B268.B296_crit_edge.us.us.i, %B206.endif.us.us.preheader.i
+  %lsr.iv81.i = phi i64 [ %53, %B206.endif.us.us.preheader.i ], [ %lsr.iv.next82.i, %B268.B296_crit_edge.us.us.i ]
+  %lsr.iv78.i = phi ptr [ %scevgep77.i, %B206.endif.us.us.preheader.i ], [ %scevgep79.i, %B268.B296_crit_edge.us.us.i ]
+  %lsr.iv74.i = phi ptr [ %scevgep73.i, %B206.endif.us.us.preheader.i ], [ %scevgep75.i, %B268.B296_crit_edge.us.us.i ]
+  %.136244265.us.us.i = phi i64 [ %..91.i, %B206.endif.us.us.preheader.i ], [ %.146.us.us.i, %B268.B296_crit_edge.us.us.i ]
+  %.143246264.us.us.i = phi i64 [ %.50.i, %B206.endif.us.us.preheader.i ], [ %.150.us.us.i, %B268.B296_crit_edge.us.us.i ]
+  %.180.us.us.i = mul nsw i64 %.143246264.us.us.i, %.23.i
+  br i1 %54, label %B270.us.us.prol.loopexit.i, label %B270.us.us.prol.i
+
+B270.us.us.prol.i:                                ; preds = %B206.endif.us.us.i, %B270.us.us.prol.i
+  %prol.iter63.i = phi i64 [ %prol.iter63.next.i, %B270.us.us.prol.i ], [ 0, %B206.endif.us.us.i ]
+  %57 = shl nuw nsw i64 %prol.iter63.i, 2
+  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %57
+  %.311.us.us.prol.i = load float, ptr %scevgep80.i, align 4
+  %scevgep76.i = getelementptr i8, ptr %lsr.iv74.i, i64 %57
+  store float %.311.us.us.prol.i, ptr %scevgep76.i, align 4
+  %prol.iter63.next.i = add nuw nsw i64 %prol.iter63.i, 1
+  %prol.iter63.cmp.not.i = icmp eq i64 %xtraiter61.i, %prol.iter63.next.i
+  br i1 %prol.iter63.cmp.not.i, label %B270.us.us.prol.loopexit.loopexit.i, label %B270.us.us.prol.i
+
+B270.us.us.prol.loopexit.loopexit.i:              ; preds = %B270.us.us.prol.i
+  %58 = sub i64 %xtraiter61.i, %lsr.iv81.i
+  br label %B270.us.us.prol.loopexit.i
+
+B270.us.us.prol.loopexit.i:                       ; preds = %B270.us.us.prol.loopexit.loopexit.i, %B206.endif.us.us.i
+  %.270229233.us.us.unr.i = phi i64 [ %..188.i, %B206.endif.us.us.i ], [ %56, %B270.us.us.prol.loopexit.loopexit.i ]
+  %.277230232.us.us.unr.i = phi i64 [ %.180.us.us.i, %B206.endif.us.us.i ], [ %58, %B270.us.us.prol.loopexit.loopexit.i ]
+  br i1 %55, label %B268.B296_crit_edge.us.us.i, label %B270.us.us.preheader.i
+
+B270.us.us.preheader.i:                           ; preds = %B270.us.us.prol.loopexit.i
+  %59 = add nuw i64 %.270229233.us.us.unr.i, 4
+  %60 = shl i64 %.277230232.us.us.unr.i, 2
+  %61 = add i64 %60, 12
+  br label %B270.us.us.i
+
+B270.us.us.i:                                     ; preds = %B270.us.us.i, %B270.us.us.preheader.i
+  %lsr.iv85.i = phi i64 [ %61, %B270.us.us.preheader.i ], [ %lsr.iv.next86.i, %B270.us.us.i ]
+  %lsr.iv83.i = phi i64 [ %59, %B270.us.us.preheader.i ], [ %lsr.iv.next84.i, %B270.us.us.i ]
+  %scevgep97.i = getelementptr i8, ptr %a1, i64 %lsr.iv85.i
+  %scevgep98.i = getelementptr i8, ptr %scevgep97.i, i64 -12
+  %.311.us.us.i = load float, ptr %scevgep98.i, align 4
+  %scevgep90.i = getelementptr i8, ptr %a3, i64 %lsr.iv85.i
+  %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -12
+  store float %.311.us.us.i, ptr %scevgep91.i, align 4
+  %scevgep100.i = getelementptr i8, ptr %scevgep97.i, i64 -8
+  %.311.us.us.1.i = load float, ptr %scevgep100.i, align 4
+  %scevgep93.i = getelementptr i8, ptr %scevgep90.i, i64 -8
+  store float %.311.us.us.1.i, ptr %scevgep93.i, align 4
+  %scevgep96.i = getelementptr i8, ptr %scevgep97.i, i64 -4
+  %.311.us.us.2.i = load float, ptr %scevgep96.i, align 4
+  %scevgep89.i = getelementptr i8, ptr %scevgep90.i, i64 -4
+  store float %.311.us.us.2.i, ptr %scevgep89.i, align 4
+  %.311.us.us.3.i = load float, ptr %scevgep97.i, align 4
+  store float %.311.us.us.3.i, ptr %scevgep90.i, align 4
+  %lsr.iv.next84.i = add i64 %lsr.iv83.i, -4
+  %lsr.iv.next86.i = add i64 %lsr.iv85.i, 16
+  %.271.us.us.3.i = icmp sgt i64 %lsr.iv.next84.i, 4
+  br i1 %.271.us.us.3.i, label %B270.us.us.i, label %B268.B296_crit_edge.us.us.i
+
+B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270.us.us.prol.loopexit.i
+  %.146.us.us.i = add nsw i64 %.136244265.us.us.i, -1
+  %.150.us.us.i = add i64 %.143246264.us.us.i, 1
+  %.345.us.us.i = mul nsw i64 %.180.us.us.i, %.23.i
+  %.347.us.us.i = getelementptr float, ptr %a0, i64 %.345.us.us.i
+  %.350.us.us.i = getelementptr float, ptr %a3, i64 %.180.us.us.i
+  %.355.us.us.i = load i64, ptr %sunkaddr168.i, align 8
+  %.390.us.us.i = inttoptr i64 %.355.us.us.i to ptr
+  tail call void %.390.us.us.i(ptr nonnull %.34.i, ptr %"$phi374.1.2.1.i", ptr %.881.i, ptr nonnull %.22.i, ptr %.347.us.us.i, ptr nonnull %.22.i, ptr %.350.us.us.i, ptr %.365.i)
+  %scevgep75.i = getelementptr i8, ptr %lsr.iv74.i, i64 %43
+  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
+  %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
+  %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
+  %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep.i, %B206.endif.us.preheader.i ], [ %scevgep69.i, %B206.endif.us.i ]
+  %lsr.iv.i = phi i64 [ %44, %B206.endif.us.preheader.i ], [ %lsr.iv.next.i, %B206.endif.us.i ]
+  %.355.us.i = load i64, ptr %sunkaddr169.i, align 8
+  %.390.us.i = inttoptr i64 %.355.us.i to ptr
+  tail call void %.390.us.i(ptr nonnull %.34.i, ptr %"$phi374.1.2.1.i", ptr %.881.i, ptr nonnull %.22.i, ptr %lsr.iv71.i, ptr nonnull %.22.i, ptr %lsr.iv68.i, ptr %.365.i)
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -1
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
+  %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
+  %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
+  %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
+  %lsr.iv139.i = phi i64 [ %66, %B270.preheader66.i ], [ %lsr.iv.next140.i, %B270.i ]
+  %scevgep153.i = getelementptr i8, ptr %a1, i64 %lsr.iv141.i
+  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 -12
+  %.311.i = load float, ptr %scevgep154.i, align 4
+  %scevgep146.i = getelementptr i8, ptr %a3, i64 %lsr.iv141.i
+  %scevgep147.i = getelementptr i8, ptr %scevgep146.i, i64 -12
+  store float %.311.i, ptr %scevgep147.i, align 4
+  %scevgep156.i = getelementptr i8, ptr %scevgep153.i, i64 -8
+  %.311.1.i = load float, ptr %scevgep156.i, align 4
+  %scevgep149.i = getelementptr i8, ptr %scevgep146.i, i64 -8
+  store float %.311.1.i, ptr %scevgep149.i, align 4
+  %scevgep152.i = getelementptr i8, ptr %scevgep153.i, i64 -4
+  %.311.2.i = load float, ptr %scevgep152.i, align 4
+  %scevgep145.i = getelementptr i8, ptr %scevgep146.i, i64 -4
+  store float %.311.2.i, ptr %scevgep145.i, align 4
+  %.311.3.i = load float, ptr %scevgep153.i, align 4
+  store float %.311.3.i, ptr %scevgep146.i, align 4
+  %lsr.iv.next140.i = add i64 %lsr.iv139.i, -4
+  %lsr.iv.next142.i = add i64 %lsr.iv141.i, 16
+  %.271.3.i = icmp sgt i64 %lsr.iv.next140.i, 4
   br i1 %.271.3.i, label %B270.i, label %B296.i
 
 B296.i:                                           ; preds = %B270.i, %B270.prol.loopexit.i, %B206.endif.i
-  %.417.idx.i = shl i64 %.143239253.i, 4
-  %.417.i = getelementptr i8, ptr %a2, i64 %.417.idx.i
-  %.422.i = getelementptr i8, ptr %.417.i, i64 8
-  %.709.i = mul nsw i64 %.180.i, %.23.i
-  %42 = getelementptr float, ptr %a0, i64 %.709.i
-  store i64 %.653.peel.i, ptr %.417.i, align 8
-  store i64 0, ptr %.422.i, align 8
-  %.182219.peel.i = add i64 %.180.i, %..13.i1.peel.i
-  %.672.peel.i = mul i64 %.182219.peel.i, %.26.i
-  %.674.peel.i = getelementptr float, ptr %a3, i64 %.672.peel.i
-  %.800.peel.pre.i = load i64, ptr %a4, align 8
-  %.791.peel.i = mul i64 %.182219.peel.i, %.23.i
-  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.791.peel.i
-  %.850.peel.i = inttoptr i64 %.800.peel.pre.i to ptr
-  tail call void %.850.peel.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %gep.i, ptr nonnull %.22.i, ptr %.674.peel.i, ptr nonnull %.25.i)
-  br i1 %25, label %B204.loopexit.loopexit.i, label %B616.i
+  %.490.idx.i = shl i64 %.143246264.i, 4
+  %.490.i = getelementptr i8, ptr %a2, i64 %.490.idx.i
+  %.495.i = getelementptr i8, ptr %.490.i, i64 8
+  %.782.i = mul nsw i64 %.180.i, %.23.i
+  %62 = getelementptr float, ptr %a0, i64 %.782.i
+  store i64 %.726.peel.i, ptr %.490.i, align 8
+  store i64 0, ptr %.495.i, align 8
+  %.182226.peel.i = add i64 %.180.i, %..13.i3.peel.i
+  %.745.peel.i = mul i64 %.182226.peel.i, %.26.i
+  %.747.peel.i = getelementptr float, ptr %a3, i64 %.745.peel.i
+  %.873.peel.pre.i = load i64, ptr %a4, align 8
+  %.864.peel.i = mul i64 %.182226.peel.i, %.23.i
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.864.peel.i
+  %.923.peel.i = inttoptr i64 %.873.peel.pre.i to ptr
+  tail call void %.923.peel.i(ptr %.875.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.881.i, ptr nonnull %.25.i, ptr nonnull %.490.i, ptr %.477.i, ptr %gep.i, ptr nonnull %.22.i, ptr %.747.peel.i, ptr nonnull %.25.i)
+  br i1 %25, label %B1771.loopexit.loopexit.i, label %B994.i
 
-B616.i:                                           ; preds = %B296.i, %B1144.i
-  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B1144.i ], [ %23, %B296.i ]
-  %lsr.iv101.i = phi i64 [ %lsr.iv.next102.i, %B1144.i ], [ %21, %B296.i ]
-  %lsr.iv99.i = phi i64 [ %lsr.iv.next100.i, %B1144.i ], [ %22, %B296.i ]
-  %lsr.iv97.i = phi i64 [ %lsr.iv.next98.i, %B1144.i ], [ %.613.peel.i, %B296.i ]
-  %lsr.iv95.i = phi i64 [ %lsr.iv.next96.i, %B1144.i ], [ %spec.select.mux.i, %B296.i ]
-  br i1 %.552.i, label %B630.i, label %B688.i
+B994.i:                                           ; preds = %B296.i, %B1522.i
+  %lsr.iv165.i = phi i64 [ %lsr.iv.next166.i, %B1522.i ], [ %23, %B296.i ]
+  %lsr.iv163.i = phi i64 [ %lsr.iv.next164.i, %B1522.i ], [ %21, %B296.i ]
+  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B1522.i ], [ %22, %B296.i ]
+  %lsr.iv159.i = phi i64 [ %lsr.iv.next160.i, %B1522.i ], [ %.686.peel.i, %B296.i ]
+  %lsr.iv157.i = phi i64 [ %lsr.iv.next158.i, %B1522.i ], [ %spec.select.mux.i, %B296.i ]
+  br i1 %.625.i, label %B1008.i, label %B1066.i
 
-B630.i:                                           ; preds = %B616.i
-  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %lsr.iv101.i)
-  br label %B848.i
+B1008.i:                                          ; preds = %B994.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %lsr.iv163.i)
+  br label %B1226.i
 
-B688.i:                                           ; preds = %B616.i
-  %.13.i1.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv99.i, i64 0)
-  br label %B848.i
+B1066.i:                                          ; preds = %B994.i
+  %.13.i3.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv161.i, i64 0)
+  br label %B1226.i
 
-B848.i:                                           ; preds = %B688.i, %B630.i
-  %start.2.2.i = phi i64 [ %lsr.iv95.i, %B630.i ], [ %.13.i1.i, %B688.i ]
-  %stop.2.2.i = phi i64 [ %.13.i.i, %B630.i ], [ %lsr.iv97.i, %B688.i ]
-  %first.2.2.i = phi i64 [ 0, %B630.i ], [ %lsr.iv97.i, %B688.i ]
-  %.653.i = sub nsw i64 %stop.2.2.i, %start.2.2.i
-  store i64 %.653.i, ptr %.417.i, align 8
-  store i64 %lsr.iv95.i, ptr %.422.i, align 8
-  %.182219.i = add i64 %start.2.2.i, %.180.i
-  %.672.i = mul i64 %.182219.i, %.26.i
-  %.674.i = getelementptr float, ptr %a3, i64 %.672.i
-  br i1 %1, label %B852.i, label %B868.i
+B1226.i:                                          ; preds = %B1066.i, %B1008.i
+  %start.2.3.i = phi i64 [ %lsr.iv157.i, %B1008.i ], [ %.13.i3.i, %B1066.i ]
+  %stop.2.3.i = phi i64 [ %.13.i.i, %B1008.i ], [ %lsr.iv159.i, %B1066.i ]
+  %first.2.3.i = phi i64 [ 0, %B1008.i ], [ %lsr.iv159.i, %B1066.i ]
+  %.726.i = sub nsw i64 %stop.2.3.i, %start.2.3.i
+  store i64 %.726.i, ptr %.490.i, align 8
+  store i64 %lsr.iv157.i, ptr %.495.i, align 8
+  %.182226.i = add i64 %start.2.3.i, %.180.i
+  %.745.i = mul i64 %.182226.i, %.26.i
+  %.747.i = getelementptr float, ptr %a3, i64 %.745.i
+  br i1 %1, label %B1230.i, label %B1246.i
 
-B852.i:                                           ; preds = %B848.i
-  %.687.i = mul nsw i64 %first.2.2.i, %.23.i
-  %.689.i = add nsw i64 %.687.i, %start.2.2.i
-  br label %B1144.i
+B1230.i:                                          ; preds = %B1226.i
+  %.760.i = mul nsw i64 %first.2.3.i, %.23.i
+  %.762.i = add nsw i64 %.760.i, %start.2.3.i
+  br label %B1522.i
 
-B868.i:                                           ; preds = %B848.i
-  %.696.i = mul nsw i64 %start.2.2.i, %.23.i
-  %.698.i = add nsw i64 %first.2.2.i, %.696.i
-  br label %B1144.i
+B1246.i:                                          ; preds = %B1226.i
+  %.769.i = mul nsw i64 %start.2.3.i, %.23.i
+  %.771.i = add nsw i64 %first.2.3.i, %.769.i
+  br label %B1522.i
 
-B1144.i:                                          ; preds = %B868.i, %B852.i
-  %"$phi882.2.2.3.i" = phi i64 [ %.689.i, %B852.i ], [ %.698.i, %B868.i ]
-  %.712.i = getelementptr float, ptr %42, i64 %"$phi882.2.2.3.i"
-  %.182220.i = add i64 %first.2.2.i, %.180.i
-  %.719.i = mul i64 %.182220.i, %.26.i
-  %.721.i = getelementptr float, ptr %a3, i64 %.719.i
-  %.730.i = load i64, ptr %sunkaddr107.i, align 8
-  %.778.i = inttoptr i64 %.730.i to ptr
-  tail call void %.778.i(ptr %.723.i, ptr nonnull %.38.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr nonnull %.422.i, ptr %.727.i, ptr %.721.i, ptr nonnull %.25.i, ptr %.712.i, ptr nonnull %.22.i, ptr %.404.i, ptr %.674.i, ptr nonnull %.25.i)
-  %.791.i = mul i64 %.182219.i, %.23.i
-  %43 = getelementptr float, ptr %a0, i64 %.791.i
-  %.797.i = getelementptr float, ptr %43, i64 %start.2.2.i
-  %.800.i = load i64, ptr %a4, align 8
-  %.850.i = inttoptr i64 %.800.i to ptr
-  tail call void %.850.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %.797.i, ptr nonnull %.22.i, ptr %.674.i, ptr nonnull %.25.i)
-  %lsr.iv.next96.i = add i64 %lsr.iv95.i, %spec.select.mux.i
-  %lsr.iv.next98.i = sub i64 %lsr.iv97.i, %spec.select.mux.i
-  %lsr.iv.next100.i = sub i64 %lsr.iv99.i, %spec.select.mux.i
-  %lsr.iv.next102.i = add i64 %lsr.iv101.i, %spec.select.mux.i
-  %lsr.iv.next104.i = add i64 %lsr.iv103.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next104.i, 0
-  br i1 %exitcond.not.i, label %B204.loopexit.loopexit.i, label %B616.i
+B1522.i:                                          ; preds = %B1246.i, %B1230.i
+  %"$phi1260.2.2.4.i" = phi i64 [ %.762.i, %B1230.i ], [ %.771.i, %B1246.i ]
+  %.785.i = getelementptr float, ptr %62, i64 %"$phi1260.2.2.4.i"
+  %.182227.i = add i64 %first.2.3.i, %.180.i
+  %.792.i = mul i64 %.182227.i, %.26.i
+  %.794.i = getelementptr float, ptr %a3, i64 %.792.i
+  %.803.i = load i64, ptr %sunkaddr171.i, align 8
+  %.851.i = inttoptr i64 %.803.i to ptr
+  tail call void %.851.i(ptr %.796.i, ptr nonnull %.38.i, ptr nonnull %.25.i, ptr nonnull %.490.i, ptr nonnull %.495.i, ptr %.800.i, ptr %.794.i, ptr nonnull %.25.i, ptr %.785.i, ptr nonnull %.22.i, ptr %.477.i, ptr %.747.i, ptr nonnull %.25.i)
+  %.864.i = mul i64 %.182226.i, %.23.i
+  %63 = getelementptr float, ptr %a0, i64 %.864.i
+  %.870.i = getelementptr float, ptr %63, i64 %start.2.3.i
+  %.873.i = load i64, ptr %a4, align 8
+  %.923.i = inttoptr i64 %.873.i to ptr
+  tail call void %.923.i(ptr %.875.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.881.i, ptr nonnull %.25.i, ptr nonnull %.490.i, ptr %.477.i, ptr %.870.i, ptr nonnull %.22.i, ptr %.747.i, ptr nonnull %.25.i)
+  %lsr.iv.next158.i = add i64 %lsr.iv157.i, %spec.select.mux.i
+  %lsr.iv.next160.i = sub i64 %lsr.iv159.i, %spec.select.mux.i
+  %lsr.iv.next162.i = sub i64 %lsr.iv161.i, %spec.select.mux.i
+  %lsr.iv.next164.i = add i64 %lsr.iv163.i, %spec.select.mux.i
+  %lsr.iv.next166.i = add i64 %lsr.iv165.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next166.i, 0
+  br i1 %exitcond.not.i, label %B1771.loopexit.loopexit.i, label %B994.i
 
-B206.endif.i:                                     ; preds = %B204.loopexit.loopexit.i, %B206.endif.preheader.i
-  %lsr.iv75.i = phi i64 [ %20, %B206.endif.preheader.i ], [ %lsr.iv.next76.i, %B204.loopexit.loopexit.i ]
-  %lsr.iv72.i = phi ptr [ %scevgep71.i, %B206.endif.preheader.i ], [ %scevgep73.i, %B204.loopexit.loopexit.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B206.endif.preheader.i ], [ %scevgep69.i, %B204.loopexit.loopexit.i ]
-  %.136237254.i = phi i64 [ %.91.i, %B206.endif.preheader.i ], [ %.146.i, %B204.loopexit.loopexit.i ]
-  %.143239253.i = phi i64 [ %.50.i, %B206.endif.preheader.i ], [ %.150.i, %B204.loopexit.loopexit.i ]
-  %.146.i = add nsw i64 %.136237254.i, -1
-  %.150.i = add i64 %.143239253.i, 1
-  %.180.i = mul nsw i64 %.143239253.i, %.23.i
+B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %19
+  %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
+  %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
+  %.137.i = icmp sgt i64 %.136244265.i, 1
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
+  %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
+  %lsr.iv134.i = phi ptr [ %scevgep133.i, %B206.endif.preheader40.i ], [ %scevgep135.i, %B1771.loopexit.loopexit.i ]
+  %lsr.iv130.i = phi ptr [ %scevgep129.i, %B206.endif.preheader40.i ], [ %scevgep131.i, %B1771.loopexit.loopexit.i ]
+  %.136244265.i = phi i64 [ %..91.i, %B206.endif.preheader40.i ], [ %.146.i, %B1771.loopexit.loopexit.i ]
+  %.143246264.i = phi i64 [ %.50.i, %B206.endif.preheader40.i ], [ %.150.i, %B1771.loopexit.loopexit.i ]
+  %.146.i = add nsw i64 %.136244265.i, -1
+  %.150.i = add i64 %.143246264.i, 1
+  %.180.i = mul nsw i64 %.143246264.i, %.23.i
   br i1 %24, label %B296.i, label %B270.preheader.i
 
 B270.preheader.i:                                 ; preds = %B206.endif.i
@@ -19578,31 +19704,31 @@ B270.preheader.i:                                 ; preds = %B206.endif.i
 
 B270.prol.i:                                      ; preds = %B270.preheader.i, %B270.prol.i
   %prol.iter.i = phi i64 [ %prol.iter.next.i, %B270.prol.i ], [ 0, %B270.preheader.i ]
-  %44 = shl nuw nsw i64 %prol.iter.i, 2
-  %scevgep74.i = getelementptr i8, ptr %lsr.iv72.i, i64 %44
-  %.311.prol.i = load float, ptr %scevgep74.i, align 4
-  %scevgep70.i = getelementptr i8, ptr %lsr.iv68.i, i64 %44
-  store float %.311.prol.i, ptr %scevgep70.i, align 4
+  %64 = shl nuw nsw i64 %prol.iter.i, 2
+  %scevgep136.i = getelementptr i8, ptr %lsr.iv134.i, i64 %64
+  %.311.prol.i = load float, ptr %scevgep136.i, align 4
+  %scevgep132.i = getelementptr i8, ptr %lsr.iv130.i, i64 %64
+  store float %.311.prol.i, ptr %scevgep132.i, align 4
   %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
   %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
   br i1 %prol.iter.cmp.not.i, label %B270.prol.loopexit.loopexit.i, label %B270.prol.i
 
 B270.prol.loopexit.loopexit.i:                    ; preds = %B270.prol.i
-  %45 = sub i64 %xtraiter.i, %lsr.iv75.i
+  %65 = sub i64 %xtraiter.i, %lsr.iv137.i
   br label %B270.prol.loopexit.i
 
 B270.prol.loopexit.i:                             ; preds = %B270.prol.loopexit.loopexit.i, %B270.preheader.i
-  %.270222226.unr.i = phi i64 [ %..188.i, %B270.preheader.i ], [ %28, %B270.prol.loopexit.loopexit.i ]
-  %.277223225.unr.i = phi i64 [ %.182.i, %B270.preheader.i ], [ %45, %B270.prol.loopexit.loopexit.i ]
-  br i1 %27, label %B296.i, label %B270.preheader40.i
+  %.270229233.unr.i = phi i64 [ %..188.i, %B270.preheader.i ], [ %28, %B270.prol.loopexit.loopexit.i ]
+  %.277230232.unr.i = phi i64 [ %.182.i, %B270.preheader.i ], [ %65, %B270.prol.loopexit.loopexit.i ]
+  br i1 %27, label %B296.i, label %B270.preheader66.i
 
-B270.preheader40.i:                               ; preds = %B270.prol.loopexit.i
-  %46 = add nuw i64 %.270222226.unr.i, 4
-  %47 = shl i64 %.277223225.unr.i, 2
-  %48 = add i64 %47, 12
+B270.preheader66.i:                               ; preds = %B270.prol.loopexit.i
+  %66 = add nuw i64 %.270229233.unr.i, 4
+  %67 = shl i64 %.277230232.unr.i, 2
+  %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B204.loopexit.loopexit.i, %B296.loopexit.us22.i, %0, %B206.endif.lr.ph.i, %B206.endif.lr.ph.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19619,297 +19745,423 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.38.i = getelementptr i8, ptr %a4, i64 48
   %.48.i = getelementptr i8, ptr %a4, i64 16
   %.49.i = load i64, ptr %.48.i, align 8
-  %.54216.i = sub i64 %a6, %a5
-  %.91.i = mul i64 %.49.i, %.54216.i
-  %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  %.50.i = mul i64 %.49.i, %a5
+  %.54223.i = sub i64 %a6, %a5
+  %.91.i = mul i64 %.49.i, %.54223.i
+  %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
+  %.137261.not.i = icmp slt i64 %.91.i, 1
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
   %1 = icmp eq i64 %.39.i, 84
   %.35.i = load i64, ptr %.34.i, align 8
-  %.50.i = mul i64 %.49.i, %a5
   %.36.i = icmp eq i64 %.35.i, 85
   %.188.i = mul i64 %.26.i, %.23.i
   %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
-  %.322.i = icmp sgt i64 %.23.i, 128
-  %.342.not.not.i = icmp eq i64 %.23.i, 0
-  %.325.inv.i = icmp slt i64 %.26.i, 64
-  %spec.select.i = select i1 %.325.inv.i, i64 %.23.i, i64 64
-  %.404.i = getelementptr i8, ptr %a4, i64 64
-  %.552.i = xor i1 %1, %.36.i
-  %.723.i = getelementptr i8, ptr %a4, i64 88
-  %.727.i = getelementptr i8, ptr %a4, i64 80
-  %.802.i = getelementptr i8, ptr %a4, i64 32
-  %.808.i = getelementptr i8, ptr %a4, i64 56
-  %spec.select.mux.i = select i1 %.322.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.342.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.split.i
+  %.321.i = icmp eq i64 %.26.i, 1
+  %.477.i = getelementptr i8, ptr %a4, i64 64
+  %.625.i = xor i1 %1, %.36.i
+  %.796.i = getelementptr i8, ptr %a4, i64 88
+  %.800.i = getelementptr i8, ptr %a4, i64 80
+  %.875.i = getelementptr i8, ptr %a4, i64 32
+  %.881.i = getelementptr i8, ptr %a4, i64 56
+  %"$phi374.1.2.1.v.i" = select i1 %1, i64 88, i64 96
+  %"$phi374.1.2.1.i" = getelementptr i8, ptr %a4, i64 %"$phi374.1.2.1.v.i"
+  %.365.i = getelementptr i8, ptr %a4, i64 112
+  br i1 %.321.i, label %B206.endif.lr.ph.split.us.i, label %B206.endif.preheader.i
 
-B206.endif.lr.ph.split.i:                         ; preds = %B206.endif.lr.ph.i
-  %.346190.i = add nuw nsw i64 %spec.select.i, %.23.i
-  %.346.i = shl nsw i64 %.23.i, 1
-  %.346190.mux.i = select i1 %.322.i, i64 %.346190.i, i64 %.346.i
-  %.347194209.i = add nsw i64 %.346190.mux.i, -1
-  %2 = or i64 %.347194209.i, %spec.select.mux.i
+B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
+  %.415.not.not.i = icmp eq i64 %.23.i, 0
+  %.398.inv.i = icmp slt i64 %.26.i, 64
+  %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
+  %.395.i = icmp sgt i64 %.23.i, 128
+  %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+
+B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
+  %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
+  %.419.i = shl nsw i64 %.23.i, 1
+  %.419197.mux.i = select i1 %.395.i, i64 %.419197.i, i64 %.419.i
+  %.420201216.i = add nsw i64 %.419197.mux.i, -1
+  %2 = or i64 %.420201216.i, %spec.select.mux.i
   %3 = icmp ult i64 %2, 4294967296
   br i1 %3, label %4, label %11
 
-4:                                                ; preds = %B206.endif.lr.ph.split.i
+4:                                                ; preds = %B206.endif.preheader.split.i
   %5 = trunc nuw i64 %spec.select.mux.i to i32
-  %6 = trunc nuw i64 %.347194209.i to i32
+  %6 = trunc nuw i64 %.420201216.i to i32
   %7 = udiv i32 %6, %5
   %8 = urem i32 %6, %5
   %9 = zext i32 %7 to i64
   %10 = zext i32 %8 to i64
   br label %14
 
-11:                                               ; preds = %B206.endif.lr.ph.split.i
-  %12 = sdiv i64 %.347194209.i, %spec.select.mux.i
-  %13 = srem i64 %.347194209.i, %spec.select.mux.i
+11:                                               ; preds = %B206.endif.preheader.split.i
+  %12 = sdiv i64 %.420201216.i, %spec.select.mux.i
+  %13 = srem i64 %.420201216.i, %spec.select.mux.i
   br label %14
 
 14:                                               ; preds = %11, %4
   %15 = phi i64 [ %9, %4 ], [ %12, %11 ]
   %16 = phi i64 [ %10, %4 ], [ %13, %11 ]
-  %.369.i = xor i64 %16, %spec.select.mux.i
-  %.370.i = icmp slt i64 %.369.i, 0
-  %.371.i = icmp ne i64 %16, 0
-  %.372.i = and i1 %.371.i, %.370.i
-  %.377.i = sext i1 %.372.i to i64
-  %spec.select215.i = add i64 %15, %.377.i
-  %.509232.not.i = icmp slt i64 %spec.select215.i, 1
-  br i1 %.509232.not.i, label %B206.endif.lr.ph.split.split.us.i, label %B206.endif.preheader.i
+  %.442.i = xor i64 %16, %spec.select.mux.i
+  %.443.i = icmp slt i64 %.442.i, 0
+  %.444.i = icmp ne i64 %16, 0
+  %.445.i = and i1 %.444.i, %.443.i
+  %.450.i = sext i1 %.445.i to i64
+  %spec.select222.i = add i64 %15, %.450.i
+  %.582239.not.i = icmp slt i64 %spec.select222.i, 1
+  br i1 %.582239.not.i, label %B206.endif.preheader.split.split.us.i, label %B206.endif.preheader40.i
 
-B206.endif.preheader.i:                           ; preds = %14
-  %.613.peel.i = sub i64 %.23.i, %spec.select.mux.i
-  %.13.i1.peel.i = tail call i64 @llvm.smax.i64(i64 %.613.peel.i, i64 0)
+B206.endif.preheader40.i:                         ; preds = %14
+  %.686.peel.i = sub i64 %.23.i, %spec.select.mux.i
+  %.13.i3.peel.i = tail call i64 @llvm.smax.i64(i64 %.686.peel.i, i64 0)
   %.13.i.peel.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %spec.select.mux.i)
   %xtraiter.i = and i64 %..188.i, 3
-  %..13.i1.peel.i = select i1 %.552.i, i64 0, i64 %.13.i1.peel.i
-  %.13.i.peel..23.i = select i1 %.552.i, i64 %.13.i.peel.i, i64 %.23.i
-  %.653.peel.i = sub nsw i64 %.13.i.peel..23.i, %..13.i1.peel.i
-  %invariant.gep.i = getelementptr double, ptr %a0, i64 %..13.i1.peel.i
+  %..13.i3.peel.i = select i1 %.625.i, i64 0, i64 %.13.i3.peel.i
+  %.13.i.peel..23.i = select i1 %.625.i, i64 %.13.i.peel.i, i64 %.23.i
+  %.726.peel.i = sub nsw i64 %.13.i.peel..23.i, %..13.i3.peel.i
+  %invariant.gep.i = getelementptr double, ptr %a0, i64 %..13.i3.peel.i
   %17 = mul i64 %.50.i, %.188.i
   %18 = shl i64 %17, 3
-  %scevgep67.i = getelementptr i8, ptr %a3, i64 %18
+  %scevgep129.i = getelementptr i8, ptr %a3, i64 %18
   %19 = shl i64 %.188.i, 3
-  %scevgep71.i = getelementptr i8, ptr %a1, i64 %18
+  %scevgep133.i = getelementptr i8, ptr %a1, i64 %18
   %20 = sub i64 0, %17
   %21 = shl i64 %spec.select.mux.i, 1
   %22 = sub i64 %.23.i, %21
-  %23 = add nsw i64 %spec.select215.i, -1
+  %23 = add nsw i64 %spec.select222.i, -1
   %24 = icmp slt i64 %.188.i, 1
-  %25 = icmp eq i64 %spec.select215.i, 1
+  %25 = icmp eq i64 %spec.select222.i, 1
   %26 = icmp eq i64 %xtraiter.i, 0
   %27 = icmp samesign ult i64 %.188.i, 4
-  %sunkaddr107.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr171.i = getelementptr i8, ptr %a4, i64 72
   %28 = and i64 %..188.i, 9223372036854775804
   br label %B206.endif.i
 
-B206.endif.lr.ph.split.split.us.i:                ; preds = %14
+B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us2.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
-B206.endif.us2.preheader.i:                       ; preds = %B206.endif.lr.ph.split.split.us.i
-  %xtraiter37.i = and i64 %..188.i, 3
+B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
+  %xtraiter58.i = and i64 %..188.i, 3
   %30 = mul i64 %.50.i, %.188.i
   %31 = shl i64 %30, 3
-  %scevgep.i = getelementptr i8, ptr %a3, i64 %31
+  %scevgep101.i = getelementptr i8, ptr %a3, i64 %31
   %32 = shl i64 %.188.i, 3
-  %scevgep44.i = getelementptr i8, ptr %a1, i64 %31
+  %scevgep105.i = getelementptr i8, ptr %a1, i64 %31
   %33 = sub i64 0, %30
-  %34 = icmp eq i64 %xtraiter37.i, 0
+  %34 = icmp eq i64 %xtraiter58.i, 0
   %35 = icmp samesign ult i64 %.188.i, 4
   %36 = and i64 %..188.i, 9223372036854775804
-  br label %B206.endif.us2.i
+  br label %B206.endif.us13.i
 
-B206.endif.us2.i:                                 ; preds = %B296.loopexit.us22.i, %B206.endif.us2.preheader.i
-  %lsr.iv48.i = phi i64 [ %33, %B206.endif.us2.preheader.i ], [ %lsr.iv.next.i, %B296.loopexit.us22.i ]
-  %lsr.iv45.i = phi ptr [ %scevgep44.i, %B206.endif.us2.preheader.i ], [ %scevgep46.i, %B296.loopexit.us22.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B206.endif.us2.preheader.i ], [ %scevgep42.i, %B296.loopexit.us22.i ]
-  %.136237254.us3.i = phi i64 [ %.91.i, %B206.endif.us2.preheader.i ], [ %.146.us5.i, %B296.loopexit.us22.i ]
-  %.143239253.us4.i = phi i64 [ %.50.i, %B206.endif.us2.preheader.i ], [ %.150.us6.i, %B296.loopexit.us22.i ]
-  %.180.us7.reass.i = mul i64 %.143239253.us4.i, %.188.i
-  br i1 %34, label %B270.us10.prol.loopexit.i, label %B270.us10.prol.i
+B206.endif.us13.i:                                ; preds = %B296.loopexit.us33.i, %B206.endif.us13.preheader.i
+  %lsr.iv109.i = phi i64 [ %33, %B206.endif.us13.preheader.i ], [ %lsr.iv.next110.i, %B296.loopexit.us33.i ]
+  %lsr.iv106.i = phi ptr [ %scevgep105.i, %B206.endif.us13.preheader.i ], [ %scevgep107.i, %B296.loopexit.us33.i ]
+  %lsr.iv102.i = phi ptr [ %scevgep101.i, %B206.endif.us13.preheader.i ], [ %scevgep103.i, %B296.loopexit.us33.i ]
+  %.136244265.us14.i = phi i64 [ %..91.i, %B206.endif.us13.preheader.i ], [ %.146.us16.i, %B296.loopexit.us33.i ]
+  %.143246264.us15.i = phi i64 [ %.50.i, %B206.endif.us13.preheader.i ], [ %.150.us17.i, %B296.loopexit.us33.i ]
+  %.180.us18.reass.i = mul i64 %.143246264.us15.i, %.188.i
+  br i1 %34, label %B270.us21.prol.loopexit.i, label %B270.us21.prol.i
 
-B270.us10.prol.i:                                 ; preds = %B206.endif.us2.i, %B270.us10.prol.i
-  %prol.iter39.i = phi i64 [ %prol.iter39.next.i, %B270.us10.prol.i ], [ 0, %B206.endif.us2.i ]
-  %37 = shl nuw nsw i64 %prol.iter39.i, 3
-  %scevgep47.i = getelementptr i8, ptr %lsr.iv45.i, i64 %37
-  %.311.us16.prol.i = load double, ptr %scevgep47.i, align 8
-  %scevgep43.i = getelementptr i8, ptr %lsr.iv.i, i64 %37
-  store double %.311.us16.prol.i, ptr %scevgep43.i, align 8
-  %prol.iter39.next.i = add nuw nsw i64 %prol.iter39.i, 1
-  %prol.iter39.cmp.not.i = icmp eq i64 %xtraiter37.i, %prol.iter39.next.i
-  br i1 %prol.iter39.cmp.not.i, label %B270.us10.prol.loopexit.loopexit.i, label %B270.us10.prol.i
+B270.us21.prol.i:                                 ; preds = %B206.endif.us13.i, %B270.us21.prol.i
+  %prol.iter60.i = phi i64 [ %prol.iter60.next.i, %B270.us21.prol.i ], [ 0, %B206.endif.us13.i ]
+  %37 = shl nuw nsw i64 %prol.iter60.i, 3
+  %scevgep108.i = getelementptr i8, ptr %lsr.iv106.i, i64 %37
+  %.311.us27.prol.i = load double, ptr %scevgep108.i, align 8
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv102.i, i64 %37
+  store double %.311.us27.prol.i, ptr %scevgep104.i, align 8
+  %prol.iter60.next.i = add nuw nsw i64 %prol.iter60.i, 1
+  %prol.iter60.cmp.not.i = icmp eq i64 %xtraiter58.i, %prol.iter60.next.i
+  br i1 %prol.iter60.cmp.not.i, label %B270.us21.prol.loopexit.loopexit.i, label %B270.us21.prol.i
 
-B270.us10.prol.loopexit.loopexit.i:               ; preds = %B270.us10.prol.i
-  %38 = sub i64 %xtraiter37.i, %lsr.iv48.i
-  br label %B270.us10.prol.loopexit.i
+B270.us21.prol.loopexit.loopexit.i:               ; preds = %B270.us21.prol.i
+  %38 = sub i64 %xtraiter58.i, %lsr.iv109.i
+  br label %B270.us21.prol.loopexit.i
 
-B270.us10.prol.loopexit.i:                        ; preds = %B270.us10.prol.loopexit.loopexit.i, %B206.endif.us2.i
-  %.270222226.us11.unr.i = phi i64 [ %..188.i, %B206.endif.us2.i ], [ %36, %B270.us10.prol.loopexit.loopexit.i ]
-  %.277223225.us12.unr.i = phi i64 [ %.180.us7.reass.i, %B206.endif.us2.i ], [ %38, %B270.us10.prol.loopexit.loopexit.i ]
-  br i1 %35, label %B296.loopexit.us22.i, label %B270.us10.preheader.i
+B270.us21.prol.loopexit.i:                        ; preds = %B270.us21.prol.loopexit.loopexit.i, %B206.endif.us13.i
+  %.270229233.us22.unr.i = phi i64 [ %..188.i, %B206.endif.us13.i ], [ %36, %B270.us21.prol.loopexit.loopexit.i ]
+  %.277230232.us23.unr.i = phi i64 [ %.180.us18.reass.i, %B206.endif.us13.i ], [ %38, %B270.us21.prol.loopexit.loopexit.i ]
+  br i1 %35, label %B296.loopexit.us33.i, label %B270.us21.preheader.i
 
-B270.us10.preheader.i:                            ; preds = %B270.us10.prol.loopexit.i
-  %39 = add nuw i64 %.270222226.us11.unr.i, 4
-  %40 = shl i64 %.277223225.us12.unr.i, 3
+B270.us21.preheader.i:                            ; preds = %B270.us21.prol.loopexit.i
+  %39 = add nuw i64 %.270229233.us22.unr.i, 4
+  %40 = shl i64 %.277230232.us23.unr.i, 3
   %41 = add i64 %40, 24
-  br label %B270.us10.i
+  br label %B270.us21.i
 
-B270.us10.i:                                      ; preds = %B270.us10.i, %B270.us10.preheader.i
-  %lsr.iv51.i = phi i64 [ %41, %B270.us10.preheader.i ], [ %lsr.iv.next52.i, %B270.us10.i ]
-  %lsr.iv49.i = phi i64 [ %39, %B270.us10.preheader.i ], [ %lsr.iv.next50.i, %B270.us10.i ]
-  %scevgep63.i = getelementptr i8, ptr %a1, i64 %lsr.iv51.i
-  %scevgep64.i = getelementptr i8, ptr %scevgep63.i, i64 -24
-  %.311.us16.i = load double, ptr %scevgep64.i, align 8
-  %scevgep56.i = getelementptr i8, ptr %a3, i64 %lsr.iv51.i
-  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -24
-  store double %.311.us16.i, ptr %scevgep57.i, align 8
-  %scevgep66.i = getelementptr i8, ptr %scevgep63.i, i64 -16
-  %.311.us16.1.i = load double, ptr %scevgep66.i, align 8
-  %scevgep59.i = getelementptr i8, ptr %scevgep56.i, i64 -16
-  store double %.311.us16.1.i, ptr %scevgep59.i, align 8
-  %scevgep62.i = getelementptr i8, ptr %scevgep63.i, i64 -8
-  %.311.us16.2.i = load double, ptr %scevgep62.i, align 8
-  %scevgep55.i = getelementptr i8, ptr %scevgep56.i, i64 -8
-  store double %.311.us16.2.i, ptr %scevgep55.i, align 8
-  %.311.us16.3.i = load double, ptr %scevgep63.i, align 8
-  store double %.311.us16.3.i, ptr %scevgep56.i, align 8
-  %lsr.iv.next50.i = add i64 %lsr.iv49.i, -4
-  %lsr.iv.next52.i = add i64 %lsr.iv51.i, 32
-  %.271.us18.3.i = icmp sgt i64 %lsr.iv.next50.i, 4
-  br i1 %.271.us18.3.i, label %B270.us10.i, label %B296.loopexit.us22.i
+B270.us21.i:                                      ; preds = %B270.us21.i, %B270.us21.preheader.i
+  %lsr.iv113.i = phi i64 [ %41, %B270.us21.preheader.i ], [ %lsr.iv.next114.i, %B270.us21.i ]
+  %lsr.iv111.i = phi i64 [ %39, %B270.us21.preheader.i ], [ %lsr.iv.next112.i, %B270.us21.i ]
+  %scevgep125.i = getelementptr i8, ptr %a1, i64 %lsr.iv113.i
+  %scevgep126.i = getelementptr i8, ptr %scevgep125.i, i64 -24
+  %.311.us27.i = load double, ptr %scevgep126.i, align 8
+  %scevgep118.i = getelementptr i8, ptr %a3, i64 %lsr.iv113.i
+  %scevgep119.i = getelementptr i8, ptr %scevgep118.i, i64 -24
+  store double %.311.us27.i, ptr %scevgep119.i, align 8
+  %scevgep128.i = getelementptr i8, ptr %scevgep125.i, i64 -16
+  %.311.us27.1.i = load double, ptr %scevgep128.i, align 8
+  %scevgep121.i = getelementptr i8, ptr %scevgep118.i, i64 -16
+  store double %.311.us27.1.i, ptr %scevgep121.i, align 8
+  %scevgep124.i = getelementptr i8, ptr %scevgep125.i, i64 -8
+  %.311.us27.2.i = load double, ptr %scevgep124.i, align 8
+  %scevgep117.i = getelementptr i8, ptr %scevgep118.i, i64 -8
+  store double %.311.us27.2.i, ptr %scevgep117.i, align 8
+  %.311.us27.3.i = load double, ptr %scevgep125.i, align 8
+  store double %.311.us27.3.i, ptr %scevgep118.i, align 8
+  %lsr.iv.next112.i = add i64 %lsr.iv111.i, -4
+  %lsr.iv.next114.i = add i64 %lsr.iv113.i, 32
+  %.271.us29.3.i = icmp sgt i64 %lsr.iv.next112.i, 4
+  br i1 %.271.us29.3.i, label %B270.us21.i, label %B296.loopexit.us33.i
 
-B296.loopexit.us22.i:                             ; preds = %B270.us10.i, %B270.us10.prol.loopexit.i
-  %.146.us5.i = add nsw i64 %.136237254.us3.i, -1
-  %.150.us6.i = add i64 %.143239253.us4.i, 1
-  %scevgep42.i = getelementptr i8, ptr %lsr.iv.i, i64 %32
-  %scevgep46.i = getelementptr i8, ptr %lsr.iv45.i, i64 %32
-  %lsr.iv.next.i = sub i64 %lsr.iv48.i, %.188.i
-  %.137.us21.i = icmp sgt i64 %.136237254.us3.i, 1
-  br i1 %.137.us21.i, label %B206.endif.us2.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.us21.prol.loopexit.i
+  %.146.us16.i = add nsw i64 %.136244265.us14.i, -1
+  %.150.us17.i = add i64 %.143246264.us15.i, 1
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv102.i, i64 %32
+  %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
+  %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
+  %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-B204.loopexit.loopexit.i:                         ; preds = %B1144.i, %B296.i
-  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %19
-  %scevgep73.i = getelementptr i8, ptr %lsr.iv72.i, i64 %19
-  %lsr.iv.next76.i = sub i64 %lsr.iv75.i, %.188.i
-  %.137.i = icmp sgt i64 %.136237254.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
+  %42 = icmp slt i64 %.188.i, 1
+  %43 = shl i64 %.23.i, 3
+  br i1 %42, label %B206.endif.us.preheader.i, label %B206.endif.us.us.preheader.i
 
-B270.i:                                           ; preds = %B270.preheader40.i, %B270.i
-  %lsr.iv79.i = phi i64 [ %48, %B270.preheader40.i ], [ %lsr.iv.next80.i, %B270.i ]
-  %lsr.iv77.i = phi i64 [ %46, %B270.preheader40.i ], [ %lsr.iv.next78.i, %B270.i ]
-  %scevgep91.i = getelementptr i8, ptr %a1, i64 %lsr.iv79.i
-  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 -24
-  %.311.i = load double, ptr %scevgep92.i, align 8
-  %scevgep84.i = getelementptr i8, ptr %a3, i64 %lsr.iv79.i
-  %scevgep85.i = getelementptr i8, ptr %scevgep84.i, i64 -24
-  store double %.311.i, ptr %scevgep85.i, align 8
-  %scevgep94.i = getelementptr i8, ptr %scevgep91.i, i64 -16
-  %.311.1.i = load double, ptr %scevgep94.i, align 8
-  %scevgep87.i = getelementptr i8, ptr %scevgep84.i, i64 -16
-  store double %.311.1.i, ptr %scevgep87.i, align 8
-  %scevgep90.i = getelementptr i8, ptr %scevgep91.i, i64 -8
-  %.311.2.i = load double, ptr %scevgep90.i, align 8
-  %scevgep83.i = getelementptr i8, ptr %scevgep84.i, i64 -8
-  store double %.311.2.i, ptr %scevgep83.i, align 8
-  %.311.3.i = load double, ptr %scevgep91.i, align 8
-  store double %.311.3.i, ptr %scevgep84.i, align 8
-  %lsr.iv.next78.i = add i64 %lsr.iv77.i, -4
-  %lsr.iv.next80.i = add i64 %lsr.iv79.i, 32
-  %.271.3.i = icmp sgt i64 %lsr.iv.next78.i, 4
+B206.endif.us.preheader.i:                        ; preds = %B206.endif.lr.ph.split.us.i
+  %44 = add nuw i64 %..91.i, 1
+  %45 = mul i64 %43, %.50.i
+  %scevgep.i = getelementptr i8, ptr %a3, i64 %45
+  %46 = mul i64 %.23.i, %.23.i
+  %47 = shl i64 %a5, 3
+  %48 = mul i64 %47, %46
+  %49 = mul i64 %48, %.49.i
+  %scevgep70.i = getelementptr i8, ptr %a0, i64 %49
+  %50 = shl i64 %46, 3
+  %sunkaddr169.i = getelementptr i8, ptr %a4, i64 104
+  br label %B206.endif.us.i
+
+B206.endif.us.us.preheader.i:                     ; preds = %B206.endif.lr.ph.split.us.i
+  %xtraiter61.i = and i64 %..188.i, 3
+  %51 = mul i64 %.50.i, %.23.i
+  %52 = shl i64 %51, 3
+  %scevgep73.i = getelementptr i8, ptr %a3, i64 %52
+  %scevgep77.i = getelementptr i8, ptr %a1, i64 %52
+  %53 = sub i64 0, %51
+  %54 = icmp eq i64 %xtraiter61.i, 0
+  %55 = icmp samesign ult i64 %.188.i, 4
+  %sunkaddr168.i = getelementptr i8, ptr %a4, i64 104
+  %56 = and i64 %..188.i, 9223372036854775804
+  br label %B206.endif.us.us.i
+
+B206.endif.us.us.i:                               ; preds = %B268.B296_crit_edge.us.us.i, %B206.endif.us.us.preheader.i
+  %lsr.iv81.i = phi i64 [ %53, %B206.endif.us.us.preheader.i ], [ %lsr.iv.next82.i, %B268.B296_crit_edge.us.us.i ]
+  %lsr.iv78.i = phi ptr [ %scevgep77.i, %B206.endif.us.us.preheader.i ], [ %scevgep79.i, %B268.B296_crit_edge.us.us.i ]
+  %lsr.iv74.i = phi ptr [ %scevgep73.i, %B206.endif.us.us.preheader.i ], [ %scevgep75.i, %B268.B296_crit_edge.us.us.i ]
+  %.136244265.us.us.i = phi i64 [ %..91.i, %B206.endif.us.us.preheader.i ], [ %.146.us.us.i, %B268.B296_crit_edge.us.us.i ]
+  %.143246264.us.us.i = phi i64 [ %.50.i, %B206.endif.us.us.preheader.i ], [ %.150.us.us.i, %B268.B296_crit_edge.us.us.i ]
+  %.180.us.us.i = mul nsw i64 %.143246264.us.us.i, %.23.i
+  br i1 %54, label %B270.us.us.prol.loopexit.i, label %B270.us.us.prol.i
+
+B270.us.us.prol.i:                                ; preds = %B206.endif.us.us.i, %B270.us.us.prol.i
+  %prol.iter63.i = phi i64 [ %prol.iter63.next.i, %B270.us.us.prol.i ], [ 0, %B206.endif.us.us.i ]
+  %57 = shl nuw nsw i64 %prol.iter63.i, 3
+  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %57
+  %.311.us.us.prol.i = load double, ptr %scevgep80.i, align 8
+  %scevgep76.i = getelementptr i8, ptr %lsr.iv74.i, i64 %57
+  store double %.311.us.us.prol.i, ptr %scevgep76.i, align 8
+  %prol.iter63.next.i = add nuw nsw i64 %prol.iter63.i, 1
+  %prol.iter63.cmp.not.i = icmp eq i64 %xtraiter61.i, %prol.iter63.next.i
+  br i1 %prol.iter63.cmp.not.i, label %B270.us.us.prol.loopexit.loopexit.i, label %B270.us.us.prol.i
+
+B270.us.us.prol.loopexit.loopexit.i:              ; preds = %B270.us.us.prol.i
+  %58 = sub i64 %xtraiter61.i, %lsr.iv81.i
+  br label %B270.us.us.prol.loopexit.i
+
+B270.us.us.prol.loopexit.i:                       ; preds = %B270.us.us.prol.loopexit.loopexit.i, %B206.endif.us.us.i
+  %.270229233.us.us.unr.i = phi i64 [ %..188.i, %B206.endif.us.us.i ], [ %56, %B270.us.us.prol.loopexit.loopexit.i ]
+  %.277230232.us.us.unr.i = phi i64 [ %.180.us.us.i, %B206.endif.us.us.i ], [ %58, %B270.us.us.prol.loopexit.loopexit.i ]
+  br i1 %55, label %B268.B296_crit_edge.us.us.i, label %B270.us.us.preheader.i
+
+B270.us.us.preheader.i:                           ; preds = %B270.us.us.prol.loopexit.i
+  %59 = add nuw i64 %.270229233.us.us.unr.i, 4
+  %60 = shl i64 %.277230232.us.us.unr.i, 3
+  %61 = add i64 %60, 24
+  br label %B270.us.us.i
+
+B270.us.us.i:                                     ; preds = %B270.us.us.i, %B270.us.us.preheader.i
+  %lsr.iv85.i = phi i64 [ %61, %B270.us.us.preheader.i ], [ %lsr.iv.next86.i, %B270.us.us.i ]
+  %lsr.iv83.i = phi i64 [ %59, %B270.us.us.preheader.i ], [ %lsr.iv.next84.i, %B270.us.us.i ]
+  %scevgep97.i = getelementptr i8, ptr %a1, i64 %lsr.iv85.i
+  %scevgep98.i = getelementptr i8, ptr %scevgep97.i, i64 -24
+  %.311.us.us.i = load double, ptr %scevgep98.i, align 8
+  %scevgep90.i = getelementptr i8, ptr %a3, i64 %lsr.iv85.i
+  %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -24
+  store double %.311.us.us.i, ptr %scevgep91.i, align 8
+  %scevgep100.i = getelementptr i8, ptr %scevgep97.i, i64 -16
+  %.311.us.us.1.i = load double, ptr %scevgep100.i, align 8
+  %scevgep93.i = getelementptr i8, ptr %scevgep90.i, i64 -16
+  store double %.311.us.us.1.i, ptr %scevgep93.i, align 8
+  %scevgep96.i = getelementptr i8, ptr %scevgep97.i, i64 -8
+  %.311.us.us.2.i = load double, ptr %scevgep96.i, align 8
+  %scevgep89.i = getelementptr i8, ptr %scevgep90.i, i64 -8
+  store double %.311.us.us.2.i, ptr %scevgep89.i, align 8
+  %.311.us.us.3.i = load double, ptr %scevgep97.i, align 8
+  store double %.311.us.us.3.i, ptr %scevgep90.i, align 8
+  %lsr.iv.next84.i = add i64 %lsr.iv83.i, -4
+  %lsr.iv.next86.i = add i64 %lsr.iv85.i, 32
+  %.271.us.us.3.i = icmp sgt i64 %lsr.iv.next84.i, 4
+  br i1 %.271.us.us.3.i, label %B270.us.us.i, label %B268.B296_crit_edge.us.us.i
+
+B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270.us.us.prol.loopexit.i
+  %.146.us.us.i = add nsw i64 %.136244265.us.us.i, -1
+  %.150.us.us.i = add i64 %.143246264.us.us.i, 1
+  %.345.us.us.i = mul nsw i64 %.180.us.us.i, %.23.i
+  %.347.us.us.i = getelementptr double, ptr %a0, i64 %.345.us.us.i
+  %.350.us.us.i = getelementptr double, ptr %a3, i64 %.180.us.us.i
+  %.355.us.us.i = load i64, ptr %sunkaddr168.i, align 8
+  %.390.us.us.i = inttoptr i64 %.355.us.us.i to ptr
+  tail call void %.390.us.us.i(ptr nonnull %.34.i, ptr %"$phi374.1.2.1.i", ptr %.881.i, ptr nonnull %.22.i, ptr %.347.us.us.i, ptr nonnull %.22.i, ptr %.350.us.us.i, ptr %.365.i)
+  %scevgep75.i = getelementptr i8, ptr %lsr.iv74.i, i64 %43
+  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
+  %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
+  %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
+  %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep.i, %B206.endif.us.preheader.i ], [ %scevgep69.i, %B206.endif.us.i ]
+  %lsr.iv.i = phi i64 [ %44, %B206.endif.us.preheader.i ], [ %lsr.iv.next.i, %B206.endif.us.i ]
+  %.355.us.i = load i64, ptr %sunkaddr169.i, align 8
+  %.390.us.i = inttoptr i64 %.355.us.i to ptr
+  tail call void %.390.us.i(ptr nonnull %.34.i, ptr %"$phi374.1.2.1.i", ptr %.881.i, ptr nonnull %.22.i, ptr %lsr.iv71.i, ptr nonnull %.22.i, ptr %lsr.iv68.i, ptr %.365.i)
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -1
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
+  %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
+  %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
+  %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
+  %lsr.iv139.i = phi i64 [ %66, %B270.preheader66.i ], [ %lsr.iv.next140.i, %B270.i ]
+  %scevgep153.i = getelementptr i8, ptr %a1, i64 %lsr.iv141.i
+  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 -24
+  %.311.i = load double, ptr %scevgep154.i, align 8
+  %scevgep146.i = getelementptr i8, ptr %a3, i64 %lsr.iv141.i
+  %scevgep147.i = getelementptr i8, ptr %scevgep146.i, i64 -24
+  store double %.311.i, ptr %scevgep147.i, align 8
+  %scevgep156.i = getelementptr i8, ptr %scevgep153.i, i64 -16
+  %.311.1.i = load double, ptr %scevgep156.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %scevgep146.i, i64 -16
+  store double %.311.1.i, ptr %scevgep149.i, align 8
+  %scevgep152.i = getelementptr i8, ptr %scevgep153.i, i64 -8
+  %.311.2.i = load double, ptr %scevgep152.i, align 8
+  %scevgep145.i = getelementptr i8, ptr %scevgep146.i, i64 -8
+  store double %.311.2.i, ptr %scevgep145.i, align 8
+  %.311.3.i = load double, ptr %scevgep153.i, align 8
+  store double %.311.3.i, ptr %scevgep146.i, align 8
+  %lsr.iv.next140.i = add i64 %lsr.iv139.i, -4
+  %lsr.iv.next142.i = add i64 %lsr.iv141.i, 32
+  %.271.3.i = icmp sgt i64 %lsr.iv.next140.i, 4
   br i1 %.271.3.i, label %B270.i, label %B296.i
 
 B296.i:                                           ; preds = %B270.i, %B270.prol.loopexit.i, %B206.endif.i
-  %.417.idx.i = shl i64 %.143239253.i, 4
-  %.417.i = getelementptr i8, ptr %a2, i64 %.417.idx.i
-  %.422.i = getelementptr i8, ptr %.417.i, i64 8
-  %.709.i = mul nsw i64 %.180.i, %.23.i
-  %42 = getelementptr double, ptr %a0, i64 %.709.i
-  store i64 %.653.peel.i, ptr %.417.i, align 8
-  store i64 0, ptr %.422.i, align 8
-  %.182219.peel.i = add i64 %.180.i, %..13.i1.peel.i
-  %.672.peel.i = mul i64 %.182219.peel.i, %.26.i
-  %.674.peel.i = getelementptr double, ptr %a3, i64 %.672.peel.i
-  %.800.peel.pre.i = load i64, ptr %a4, align 8
-  %.791.peel.i = mul i64 %.182219.peel.i, %.23.i
-  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.791.peel.i
-  %.850.peel.i = inttoptr i64 %.800.peel.pre.i to ptr
-  tail call void %.850.peel.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %gep.i, ptr nonnull %.22.i, ptr %.674.peel.i, ptr nonnull %.25.i)
-  br i1 %25, label %B204.loopexit.loopexit.i, label %B616.i
+  %.490.idx.i = shl i64 %.143246264.i, 4
+  %.490.i = getelementptr i8, ptr %a2, i64 %.490.idx.i
+  %.495.i = getelementptr i8, ptr %.490.i, i64 8
+  %.782.i = mul nsw i64 %.180.i, %.23.i
+  %62 = getelementptr double, ptr %a0, i64 %.782.i
+  store i64 %.726.peel.i, ptr %.490.i, align 8
+  store i64 0, ptr %.495.i, align 8
+  %.182226.peel.i = add i64 %.180.i, %..13.i3.peel.i
+  %.745.peel.i = mul i64 %.182226.peel.i, %.26.i
+  %.747.peel.i = getelementptr double, ptr %a3, i64 %.745.peel.i
+  %.873.peel.pre.i = load i64, ptr %a4, align 8
+  %.864.peel.i = mul i64 %.182226.peel.i, %.23.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.864.peel.i
+  %.923.peel.i = inttoptr i64 %.873.peel.pre.i to ptr
+  tail call void %.923.peel.i(ptr %.875.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.881.i, ptr nonnull %.25.i, ptr nonnull %.490.i, ptr %.477.i, ptr %gep.i, ptr nonnull %.22.i, ptr %.747.peel.i, ptr nonnull %.25.i)
+  br i1 %25, label %B1771.loopexit.loopexit.i, label %B994.i
 
-B616.i:                                           ; preds = %B296.i, %B1144.i
-  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B1144.i ], [ %23, %B296.i ]
-  %lsr.iv101.i = phi i64 [ %lsr.iv.next102.i, %B1144.i ], [ %21, %B296.i ]
-  %lsr.iv99.i = phi i64 [ %lsr.iv.next100.i, %B1144.i ], [ %22, %B296.i ]
-  %lsr.iv97.i = phi i64 [ %lsr.iv.next98.i, %B1144.i ], [ %.613.peel.i, %B296.i ]
-  %lsr.iv95.i = phi i64 [ %lsr.iv.next96.i, %B1144.i ], [ %spec.select.mux.i, %B296.i ]
-  br i1 %.552.i, label %B630.i, label %B688.i
+B994.i:                                           ; preds = %B296.i, %B1522.i
+  %lsr.iv165.i = phi i64 [ %lsr.iv.next166.i, %B1522.i ], [ %23, %B296.i ]
+  %lsr.iv163.i = phi i64 [ %lsr.iv.next164.i, %B1522.i ], [ %21, %B296.i ]
+  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B1522.i ], [ %22, %B296.i ]
+  %lsr.iv159.i = phi i64 [ %lsr.iv.next160.i, %B1522.i ], [ %.686.peel.i, %B296.i ]
+  %lsr.iv157.i = phi i64 [ %lsr.iv.next158.i, %B1522.i ], [ %spec.select.mux.i, %B296.i ]
+  br i1 %.625.i, label %B1008.i, label %B1066.i
 
-B630.i:                                           ; preds = %B616.i
-  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %lsr.iv101.i)
-  br label %B848.i
+B1008.i:                                          ; preds = %B994.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %lsr.iv163.i)
+  br label %B1226.i
 
-B688.i:                                           ; preds = %B616.i
-  %.13.i1.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv99.i, i64 0)
-  br label %B848.i
+B1066.i:                                          ; preds = %B994.i
+  %.13.i3.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv161.i, i64 0)
+  br label %B1226.i
 
-B848.i:                                           ; preds = %B688.i, %B630.i
-  %start.2.2.i = phi i64 [ %lsr.iv95.i, %B630.i ], [ %.13.i1.i, %B688.i ]
-  %stop.2.2.i = phi i64 [ %.13.i.i, %B630.i ], [ %lsr.iv97.i, %B688.i ]
-  %first.2.2.i = phi i64 [ 0, %B630.i ], [ %lsr.iv97.i, %B688.i ]
-  %.653.i = sub nsw i64 %stop.2.2.i, %start.2.2.i
-  store i64 %.653.i, ptr %.417.i, align 8
-  store i64 %lsr.iv95.i, ptr %.422.i, align 8
-  %.182219.i = add i64 %start.2.2.i, %.180.i
-  %.672.i = mul i64 %.182219.i, %.26.i
-  %.674.i = getelementptr double, ptr %a3, i64 %.672.i
-  br i1 %1, label %B852.i, label %B868.i
+B1226.i:                                          ; preds = %B1066.i, %B1008.i
+  %start.2.3.i = phi i64 [ %lsr.iv157.i, %B1008.i ], [ %.13.i3.i, %B1066.i ]
+  %stop.2.3.i = phi i64 [ %.13.i.i, %B1008.i ], [ %lsr.iv159.i, %B1066.i ]
+  %first.2.3.i = phi i64 [ 0, %B1008.i ], [ %lsr.iv159.i, %B1066.i ]
+  %.726.i = sub nsw i64 %stop.2.3.i, %start.2.3.i
+  store i64 %.726.i, ptr %.490.i, align 8
+  store i64 %lsr.iv157.i, ptr %.495.i, align 8
+  %.182226.i = add i64 %start.2.3.i, %.180.i
+  %.745.i = mul i64 %.182226.i, %.26.i
+  %.747.i = getelementptr double, ptr %a3, i64 %.745.i
+  br i1 %1, label %B1230.i, label %B1246.i
 
-B852.i:                                           ; preds = %B848.i
-  %.687.i = mul nsw i64 %first.2.2.i, %.23.i
-  %.689.i = add nsw i64 %.687.i, %start.2.2.i
-  br label %B1144.i
+B1230.i:                                          ; preds = %B1226.i
+  %.760.i = mul nsw i64 %first.2.3.i, %.23.i
+  %.762.i = add nsw i64 %.760.i, %start.2.3.i
+  br label %B1522.i
 
-B868.i:                                           ; preds = %B848.i
-  %.696.i = mul nsw i64 %start.2.2.i, %.23.i
-  %.698.i = add nsw i64 %first.2.2.i, %.696.i
-  br label %B1144.i
+B1246.i:                                          ; preds = %B1226.i
+  %.769.i = mul nsw i64 %start.2.3.i, %.23.i
+  %.771.i = add nsw i64 %first.2.3.i, %.769.i
+  br label %B1522.i
 
-B1144.i:                                          ; preds = %B868.i, %B852.i
-  %"$phi882.2.2.3.i" = phi i64 [ %.689.i, %B852.i ], [ %.698.i, %B868.i ]
-  %.712.i = getelementptr double, ptr %42, i64 %"$phi882.2.2.3.i"
-  %.182220.i = add i64 %first.2.2.i, %.180.i
-  %.719.i = mul i64 %.182220.i, %.26.i
-  %.721.i = getelementptr double, ptr %a3, i64 %.719.i
-  %.730.i = load i64, ptr %sunkaddr107.i, align 8
-  %.778.i = inttoptr i64 %.730.i to ptr
-  tail call void %.778.i(ptr %.723.i, ptr nonnull %.38.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr nonnull %.422.i, ptr %.727.i, ptr %.721.i, ptr nonnull %.25.i, ptr %.712.i, ptr nonnull %.22.i, ptr %.404.i, ptr %.674.i, ptr nonnull %.25.i)
-  %.791.i = mul i64 %.182219.i, %.23.i
-  %43 = getelementptr double, ptr %a0, i64 %.791.i
-  %.797.i = getelementptr double, ptr %43, i64 %start.2.2.i
-  %.800.i = load i64, ptr %a4, align 8
-  %.850.i = inttoptr i64 %.800.i to ptr
-  tail call void %.850.i(ptr %.802.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.808.i, ptr nonnull %.25.i, ptr nonnull %.417.i, ptr %.404.i, ptr %.797.i, ptr nonnull %.22.i, ptr %.674.i, ptr nonnull %.25.i)
-  %lsr.iv.next96.i = add i64 %lsr.iv95.i, %spec.select.mux.i
-  %lsr.iv.next98.i = sub i64 %lsr.iv97.i, %spec.select.mux.i
-  %lsr.iv.next100.i = sub i64 %lsr.iv99.i, %spec.select.mux.i
-  %lsr.iv.next102.i = add i64 %lsr.iv101.i, %spec.select.mux.i
-  %lsr.iv.next104.i = add i64 %lsr.iv103.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next104.i, 0
-  br i1 %exitcond.not.i, label %B204.loopexit.loopexit.i, label %B616.i
+B1522.i:                                          ; preds = %B1246.i, %B1230.i
+  %"$phi1260.2.2.4.i" = phi i64 [ %.762.i, %B1230.i ], [ %.771.i, %B1246.i ]
+  %.785.i = getelementptr double, ptr %62, i64 %"$phi1260.2.2.4.i"
+  %.182227.i = add i64 %first.2.3.i, %.180.i
+  %.792.i = mul i64 %.182227.i, %.26.i
+  %.794.i = getelementptr double, ptr %a3, i64 %.792.i
+  %.803.i = load i64, ptr %sunkaddr171.i, align 8
+  %.851.i = inttoptr i64 %.803.i to ptr
+  tail call void %.851.i(ptr %.796.i, ptr nonnull %.38.i, ptr nonnull %.25.i, ptr nonnull %.490.i, ptr nonnull %.495.i, ptr %.800.i, ptr %.794.i, ptr nonnull %.25.i, ptr %.785.i, ptr nonnull %.22.i, ptr %.477.i, ptr %.747.i, ptr nonnull %.25.i)
+  %.864.i = mul i64 %.182226.i, %.23.i
+  %63 = getelementptr double, ptr %a0, i64 %.864.i
+  %.870.i = getelementptr double, ptr %63, i64 %start.2.3.i
+  %.873.i = load i64, ptr %a4, align 8
+  %.923.i = inttoptr i64 %.873.i to ptr
+  tail call void %.923.i(ptr %.875.i, ptr nonnull %.34.i, ptr nonnull %.38.i, ptr %.881.i, ptr nonnull %.25.i, ptr nonnull %.490.i, ptr %.477.i, ptr %.870.i, ptr nonnull %.22.i, ptr %.747.i, ptr nonnull %.25.i)
+  %lsr.iv.next158.i = add i64 %lsr.iv157.i, %spec.select.mux.i
+  %lsr.iv.next160.i = sub i64 %lsr.iv159.i, %spec.select.mux.i
+  %lsr.iv.next162.i = sub i64 %lsr.iv161.i, %spec.select.mux.i
+  %lsr.iv.next164.i = add i64 %lsr.iv163.i, %spec.select.mux.i
+  %lsr.iv.next166.i = add i64 %lsr.iv165.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next166.i, 0
+  br i1 %exitcond.not.i, label %B1771.loopexit.loopexit.i, label %B994.i
 
-B206.endif.i:                                     ; preds = %B204.loopexit.loopexit.i, %B206.endif.preheader.i
-  %lsr.iv75.i = phi i64 [ %20, %B206.endif.preheader.i ], [ %lsr.iv.next76.i, %B204.loopexit.loopexit.i ]
-  %lsr.iv72.i = phi ptr [ %scevgep71.i, %B206.endif.preheader.i ], [ %scevgep73.i, %B204.loopexit.loopexit.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B206.endif.preheader.i ], [ %scevgep69.i, %B204.loopexit.loopexit.i ]
-  %.136237254.i = phi i64 [ %.91.i, %B206.endif.preheader.i ], [ %.146.i, %B204.loopexit.loopexit.i ]
-  %.143239253.i = phi i64 [ %.50.i, %B206.endif.preheader.i ], [ %.150.i, %B204.loopexit.loopexit.i ]
-  %.146.i = add nsw i64 %.136237254.i, -1
-  %.150.i = add i64 %.143239253.i, 1
-  %.180.i = mul nsw i64 %.143239253.i, %.23.i
+B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %19
+  %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
+  %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
+  %.137.i = icmp sgt i64 %.136244265.i, 1
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
+  %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
+  %lsr.iv134.i = phi ptr [ %scevgep133.i, %B206.endif.preheader40.i ], [ %scevgep135.i, %B1771.loopexit.loopexit.i ]
+  %lsr.iv130.i = phi ptr [ %scevgep129.i, %B206.endif.preheader40.i ], [ %scevgep131.i, %B1771.loopexit.loopexit.i ]
+  %.136244265.i = phi i64 [ %..91.i, %B206.endif.preheader40.i ], [ %.146.i, %B1771.loopexit.loopexit.i ]
+  %.143246264.i = phi i64 [ %.50.i, %B206.endif.preheader40.i ], [ %.150.i, %B1771.loopexit.loopexit.i ]
+  %.146.i = add nsw i64 %.136244265.i, -1
+  %.150.i = add i64 %.143246264.i, 1
+  %.180.i = mul nsw i64 %.143246264.i, %.23.i
   br i1 %24, label %B296.i, label %B270.preheader.i
 
 B270.preheader.i:                                 ; preds = %B206.endif.i
@@ -19918,31 +20170,31 @@ B270.preheader.i:                                 ; preds = %B206.endif.i
 
 B270.prol.i:                                      ; preds = %B270.preheader.i, %B270.prol.i
   %prol.iter.i = phi i64 [ %prol.iter.next.i, %B270.prol.i ], [ 0, %B270.preheader.i ]
-  %44 = shl nuw nsw i64 %prol.iter.i, 3
-  %scevgep74.i = getelementptr i8, ptr %lsr.iv72.i, i64 %44
-  %.311.prol.i = load double, ptr %scevgep74.i, align 8
-  %scevgep70.i = getelementptr i8, ptr %lsr.iv68.i, i64 %44
-  store double %.311.prol.i, ptr %scevgep70.i, align 8
+  %64 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep136.i = getelementptr i8, ptr %lsr.iv134.i, i64 %64
+  %.311.prol.i = load double, ptr %scevgep136.i, align 8
+  %scevgep132.i = getelementptr i8, ptr %lsr.iv130.i, i64 %64
+  store double %.311.prol.i, ptr %scevgep132.i, align 8
   %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
   %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
   br i1 %prol.iter.cmp.not.i, label %B270.prol.loopexit.loopexit.i, label %B270.prol.i
 
 B270.prol.loopexit.loopexit.i:                    ; preds = %B270.prol.i
-  %45 = sub i64 %xtraiter.i, %lsr.iv75.i
+  %65 = sub i64 %xtraiter.i, %lsr.iv137.i
   br label %B270.prol.loopexit.i
 
 B270.prol.loopexit.i:                             ; preds = %B270.prol.loopexit.loopexit.i, %B270.preheader.i
-  %.270222226.unr.i = phi i64 [ %..188.i, %B270.preheader.i ], [ %28, %B270.prol.loopexit.loopexit.i ]
-  %.277223225.unr.i = phi i64 [ %.182.i, %B270.preheader.i ], [ %45, %B270.prol.loopexit.loopexit.i ]
-  br i1 %27, label %B296.i, label %B270.preheader40.i
+  %.270229233.unr.i = phi i64 [ %..188.i, %B270.preheader.i ], [ %28, %B270.prol.loopexit.loopexit.i ]
+  %.277230232.unr.i = phi i64 [ %.182.i, %B270.preheader.i ], [ %65, %B270.prol.loopexit.loopexit.i ]
+  br i1 %27, label %B296.i, label %B270.preheader66.i
 
-B270.preheader40.i:                               ; preds = %B270.prol.loopexit.i
-  %46 = add nuw i64 %.270222226.unr.i, 4
-  %47 = shl i64 %.277223225.unr.i, 3
-  %48 = add i64 %47, 24
+B270.preheader66.i:                               ; preds = %B270.prol.loopexit.i
+  %66 = add nuw i64 %.270229233.unr.i, 4
+  %67 = shl i64 %.277230232.unr.i, 3
+  %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B204.loopexit.loopexit.i, %B296.loopexit.us22.i, %0, %B206.endif.lr.ph.i, %B206.endif.lr.ph.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -

@@ -115,8 +115,8 @@ def _matrix_sizes(kernel: Special) -> list[int]:
         lower, transposed, unit = node.params
         letters = ["R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"]
         one, minus = np.array([1, -1], node.dtype).view(f"int{8 * node.dtype.itemsize}").tolist()
-        gemm = library_address("gemm", node.dtype.name)
-        return [*sizes, node.shape[2], *map(ord, letters), one, gemm, minus, ord("N")]
+        gemm, trsv = (library_address(name, node.dtype.name) for name in ("gemm", "trsv"))
+        return [*sizes, node.shape[2], *map(ord, letters), one, gemm, minus, ord("N"), ord("T"), trsv, 1]
     return sizes
 
 
