@@ -31,6 +31,11 @@ class DType:
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
 
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """NumPy's class, so that `isinstance(x.dtype, np.dtype)` holds, which others' code asks."""
+        return np.dtype
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

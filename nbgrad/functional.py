@@ -25,6 +25,7 @@ from .graph.ir import Node, placeholder
 from .graph.primitives import cast, reshape, transpose
 from .graph.products import unit_vectors
 from .graph.trace import recording
+from .interop import described
 from .lifting import Results, flatten, kind_of, name_of, node_of, output_nodes, prepare, with_zeros
 from .tensor import Tensor
 
@@ -46,7 +47,7 @@ def _vector(value: Any, like: Node, what: str) -> Node:
         If it is no real array or has another shape.
     """
     if kind_of(value) == "other":
-        message = f"{what} must be an array or a number, but got {type(value).__name__}."
+        message = f"{what} must be an array or a number, but got {described(value)}."
         raise DtypeError(message)
     node = node_of(value)
     if like.shape and not isinstance(value, np.ndarray | Tensor):

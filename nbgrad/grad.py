@@ -21,6 +21,7 @@ from .graph.differentiate import vjp as node_vjp
 from .graph.ir import Node, broadcast, literal, make, topological, zeros
 from .graph.primitives import cast
 from .graph.trace import recording
+from .interop import described
 from .lifting import (
     Results,
     Wanted,
@@ -539,7 +540,7 @@ def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -
         kind = kind_of(value)
         number = isinstance(value, int | float | complex)
         if kind == "other":
-            message = f"{what} must be an array, but got {type(value).__name__}."
+            message = f"{what} must be an array, but got {described(value)}."
             raise DtypeError(message)
         node = node_of(value)
         fits = node.dtype.kind in "fc" and (node.dtype.kind == "f" or output.dtype.kind == "c")

@@ -42,7 +42,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Parameters
     ----------
     x : object with `__dlpack__`
-        An array of NumPy, PyTorch (on the CPU), JAX, CuPy, ... of booleans, integers or floats of at most 64 bits.
+        An array of NumPy, PyTorch (on the CPU), JAX, ... of booleans, integers, floats of at most 64 bits, or complex
+        numbers of such parts.
     device : "cpu" or None
         Tensors are in the processor's memory.
     copy : bool, optional
@@ -133,7 +134,7 @@ def values_of(value: Any) -> np.ndarray:
         raise DtypeError(message) from error
     if array.dtype.kind not in "fiubc" and type(value) is not np.ndarray:
         what = f"This {full_name(value)} holds {_elements(array)}"
-        message = f"{what}: expected booleans, integers or real numbers. Convert it first, with x.astype(float) say."
+        message = f"{what}: expected booleans or numbers. Convert it first, with x.astype(float) say."
         raise DtypeError(message)
     return array.copy() if array.flags.writeable or array.base is not None else array
 
@@ -163,6 +164,12 @@ def refuse_subclass(value: np.ndarray) -> None:
                 "np.asarray(x) if only its values count."
             )
             raise DtypeError(message)
+
+
+def described(value: Any) -> str:
+    """A value that is no array of ours, and what to pass instead of it, for a message."""
+    instead = advice(value)
+    return f"a {full_name(value)}: pass {instead}" if instead else full_name(value)
 
 
 def called_by_pandas() -> bool:

@@ -17,6 +17,7 @@ from .graph.batch import batch
 from .graph.ir import Node, make, placeholder, topological
 from .graph.primitives import transpose
 from .graph.trace import recording
+from .interop import advice, described
 from .lifting import Results, flatten, kind_of, name_of, node_of
 from .tensor import Tensor
 
@@ -121,6 +122,9 @@ def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node],
     """A leaf as the function gets it; a mapped array becomes a placeholder for one of its values."""
     kind = kind_of(leaf)
     if kind == "other":
+        if axis is not None and advice(leaf):
+            message = f"vmap of {name_of(fn)}() maps ndarrays and Tensors, but array {position} is {described(leaf)}."
+            raise DtypeError(message)
         return leaf
     if axis is None:
         # An alias, which the function may write to: the ndarray stays.

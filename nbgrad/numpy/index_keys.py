@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import RangeError, ShapeError, TracedValueError
 from ..graph.ir import INT64, Node, Shape, elementwise, literal_value
 from ..graph.primitives import cast
+from ..interop import advice, values_of
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from .lifting import any_tensor, as_node
@@ -82,7 +83,7 @@ def _as_array(part: Any) -> Any:
         if node.dtype.kind not in "iu":
             _refuse(node.dtype)
         return node if node.traced else concrete(node, "array")
-    return part
+    return part if isinstance(part, np.ndarray) or not advice(part) else values_of(part)
 
 
 def mask_value(node: Node) -> np.ndarray:

@@ -15,7 +15,7 @@ from ..errors import ArgumentError
 from ..graph.ir import INT64, Node, elementwise, extent
 from ..graph.primitives import argsort as argsort_rows
 from ..graph.primitives import cast
-from ..numpy import sorting
+from ..numpy import sets, sorting
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import axis_of, cut, from_last, integer, take_last, to_last
 from ..tensor import Tensor
@@ -157,7 +157,7 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     ([1, 2, 5], [0, 1, 2, 1])
     """
     node = as_node(input)
-    values, first, positions = sorting.unique(Tensor._of(node), return_index=True, return_inverse=True)
+    values, first, positions = sets.unique(Tensor._of(node), return_index=True, return_inverse=True)
     order = sorting.argsort(first)
     rank = sorting.argsort(order)
     return values[order], Tensor(rank[positions.reshape(node.shape)], INT32)
