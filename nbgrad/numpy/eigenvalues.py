@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import ArgumentError, TracedValueError
 from ..graph.complex_numbers import conjugate, is_complex, pair
 from ..graph.derivatives import choose
+from ..graph.differentiate import pullback
 from ..graph.host import host
 from ..graph.ir import Node, broadcast, elementwise, make, zeros
 from ..graph.primitives import cast, iota, reduce, reshape
@@ -46,7 +47,6 @@ from .matrices import (
     only_read,
     packed,
     product,
-    pulled_back,
     real_dtype_of,
     real_part,
     reciprocal_gaps,
@@ -190,7 +190,7 @@ def eigh_nodes(a: Node, triangle: str = "L") -> tuple[Node, Node]:
 
 
 def _values_formula(g: Node, node: Node, a: Node, triangle: str) -> list[Node | None]:
-    return [pulled_back(lambda matrix: eigh_nodes(matrix, triangle)[0], g, a)[0]]
+    return pullback(lambda matrix: eigh_nodes(matrix, triangle)[0], [a], g)
 
 
 def eigvalsh_node(a: Node, triangle: str = "L") -> Node:

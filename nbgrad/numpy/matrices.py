@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 
 from ..errors import ArgumentError, NbgradError, ShapeError
 from ..graph.complex_numbers import conjugate, is_complex, is_zero, pair, parts
-from ..graph.differentiate import vjp
 from ..graph.host import HOST, HostFunction
 from ..graph.ir import INT64, PART_OF, Node, Shape, broadcast, elementwise, extent, make, zeros
 from ..graph.primitives import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
@@ -417,12 +417,17 @@ def _pair_or_none(re: Node | None, im: Node | None, shape: Shape) -> Node | None
     return pair(nothing if re is None else re, nothing if im is None else im)
 
 
+@dataclass(frozen=True)
 class Rule:
-    """The derivative of one result: `formula(g, result, *operands)` gives the operands' cotangents."""
+    """The derivative of one result: `formula(g, result, *operands, *static)` gives the operands' cotangents."""
 
-    def __init__(self, formula: Callable[..., list[Node | None]], *static: Any) -> None:
-        self.formula = formula
-        self.static = static
+    formula: Callable[..., list[Node | None]]
+    static: tuple[Any, ...]
+
+    @property
+    def pure(self) -> bool:
+        """Whether rules of one formula and equal static values are equal: functions made anew each time are not."""
+        return all(getattr(value, "__closure__", None) is None for value in (self.formula, *self.static))
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         """The cotangents of the operands."""
@@ -433,14 +438,7 @@ def with_rule(
     value: Node, formula: Callable[..., list[Node | None]], *operands: Node, static: Sequence[Any] = ()
 ) -> Node:
     """A value with a derivative; `formula(g, result, *operands, *static)` gives the operands' cotangents."""
-    return make("custom", (value, *operands), (Rule(formula, *static), 0))
-
-
-def pulled_back(composed: Callable[..., Node], g: Node, *operands: Node) -> list[Node | None]:
-    """The cotangents of the operands of a composed function."""
-    # Complex operands may be pairs, whose parts are read directly; an alias is one node to arrive at.
-    own = [make("alias", (operand,)) for operand in operands]
-    return vjp([composed(*own)], [g], own)
+    return make("custom", (value, *operands), (Rule(formula, tuple(static)), 0))
 
 
 def summed(*terms: Node | None) -> Node | None:
