@@ -330,6 +330,36 @@ def bundle_inputs(rng, cameras=50, points=2000, observations=10_000):
     )
 
 
+# ----- Linear algebra -----
+
+
+def symmetric(x):
+    """The symmetric part: some libraries read one triangle, others both."""
+    return 0.5 * (x + x.T)
+
+
+def cholesky(xp, x, weight):
+    """A weighted sum of a Cholesky factor."""
+    return xp.sum(weight * xp.linalg.cholesky(symmetric(x)))
+
+
+def system(xp, x, b):
+    """The squared length of the solution of a linear system."""
+    return xp.sum(xp.linalg.solve(x, b) ** 2)
+
+
+def spectrum(xp, x, weight):
+    """A function of all eigenvalues and eigenvectors that does not depend on the vectors' signs."""
+    values, vectors = xp.linalg.eigh(symmetric(x))
+    return xp.sum(values**2) + xp.sum(weight * vectors**2)
+
+
+def matrix_inputs(rng, n=500):
+    """A positive definite matrix with eigenvalues 1, 2, ..., n, and another matrix."""
+    q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return (q * np.arange(1.0, n + 1.0)) @ q.T, rng.standard_normal((n, n))
+
+
 # ----- What is compiled anew -----
 
 
@@ -369,6 +399,9 @@ TASKS = {
     "ode": Task("Runge-Kutta, 1000 steps", predators, predators_inputs, (0, 1), tolerance=1e-8),
     "lstm": Task("LSTM, 2 layers of 14, 50 steps", recurrent, recurrent_inputs, (0, 1)),
     "rows": Task("layer norm and GELU, 512x1024 float32", normalised, normalised_inputs, (0, 1, 2), tolerance=3e-4),
+    "cholesky": Task("Cholesky factor, 500x500", cholesky, matrix_inputs),
+    "solve": Task("linear system, 500x500", system, lambda rng: (matrix_inputs(rng)[0], np.ones(500)), (0, 1)),
+    "eigh": Task("eigenvalues and eigenvectors, 500x500", spectrum, matrix_inputs),
     "mlp": Task(
         "MLP 784-256-128-10, batch 128, float32",
         perceptron,
