@@ -443,3 +443,13 @@ def test_extrema_follow_the_order_of_numpy(z: np.ndarray) -> None:
         np.testing.assert_array_equal(getattr(np, name)(Tensor(z)).asnumpy(), want, err_msg=name)
     for ufunc in (np.maximum, np.minimum):
         np.testing.assert_array_equal(ufunc.accumulate(Tensor(z)).asnumpy(), ufunc.accumulate(z))
+
+
+def test_comparisons_with_nan_are_those_of_numpy() -> None:
+    parts = [-1.0, 0.0, 2.0, np.inf, np.nan]
+    z = np.array([complex(a, b) for a in parts for b in parts])
+    x, y = z[:, None], z[None, :]
+    for name in "equal not_equal less less_equal greater greater_equal maximum minimum fmax fmin".split():
+        with np.errstate(invalid="ignore"):
+            want = getattr(np, name)(x, y)
+        np.testing.assert_array_equal(getattr(np, name)(Tensor(x), Tensor(y)).asnumpy(), want, err_msg=name)

@@ -186,13 +186,17 @@ def _any_part(name: str, join: str) -> Expansion:
 
 
 def _ordered(name: str) -> Expansion:
-    """NumPy's order: by the real parts, and by the imaginary ones where those are equal."""
+    """NumPy's order: by the real parts, and by the imaginary ones where those are equal; nothing is in order with NaN."""
     strict = name.removesuffix("_equal")
 
     def expansion(inputs: tuple[Node, ...], params: Params) -> Node:
         (a, b), (c, d) = parts(inputs[0]), parts(inputs[1])
         tie = elementwise("logical_and", elementwise("equal", a, c), elementwise(name, b, d))
-        return elementwise("logical_or", elementwise(strict, a, c), tie)
+        apart = elementwise(strict, a, c)
+        for part in (b, d):
+            if not is_zero(part):
+                apart = elementwise("logical_and", apart, elementwise("equal", part, part))
+        return elementwise("logical_or", apart, tie)
 
     return expansion
 
