@@ -186,7 +186,7 @@ def _any_part(name: str, join: str) -> Expansion:
 
 
 def _ordered(name: str) -> Expansion:
-    """NumPy's order: by the real parts, and by the imaginary ones where those are equal; nothing is in order with NaN."""
+    """NumPy's order: by the real parts, by the imaginary ones where those are equal; nothing is in order with NaN."""
     strict = name.removesuffix("_equal")
 
     def expansion(inputs: tuple[Node, ...], params: Params) -> Node:
