@@ -107,12 +107,12 @@ def check_device(device: Any) -> None:
 # ----- Arrays that are not ours -----
 
 
-def computes_itself(value: Any) -> bool:
-    """Whether a value can hold Tensors and computes with them itself: xarray's objects."""
-    xarray = sys.modules.get("xarray")
-    if xarray is None:
+def computes_itself(*values: Any) -> bool:
+    """Whether one of some values can hold Tensors and computes with them itself: xarray's objects."""
+    if "xarray" not in sys.modules:
         return False
-    return isinstance(value, tuple([getattr(xarray, name) for name in _XARRAY if hasattr(xarray, name)]))
+    kinds = tuple([kind for name in _XARRAY if (kind := getattr(sys.modules["xarray"], name, None)) is not None])
+    return any(isinstance(value, kinds) for value in values)
 
 
 def values_of(value: Any) -> np.ndarray:

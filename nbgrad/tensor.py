@@ -291,7 +291,7 @@ class Tensor(Exports, InPlace):
                 found = Late.quick_binary(ufunc, inputs[0], inputs[1])
             if found is not None:
                 return found
-        if any(computes_itself(value) for value in inputs):
+        if computes_itself(*inputs):
             return NotImplemented
         return _numpy("ufunc_protocol").array_ufunc(ufunc, method, inputs, kwargs)
 
