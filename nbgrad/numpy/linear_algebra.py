@@ -47,7 +47,7 @@ def batched(a: Node, b: Node) -> Node:
     if a.dtype == FLOAT16:
         # As NumPy: products of float16 are added in float32.
         return cast(batched(cast(a, FLOAT32), cast(b, FLOAT32)), FLOAT16)
-    if a.dtype.kind == "f":
+    if a.dtype.kind in "fc":
         return primitives.matmul(a, b)
     (count, m, k), n = a.shape, b.shape[2]
     return contract(reshape(a, (count, m, 1, k)), reshape(swap(b, 1, 2), (count, 1, n, k)))
