@@ -40,19 +40,29 @@ def is_basic(key: Any) -> bool:
 
 
 def view(base: Tensor, key: Any) -> Tensor:
-    """What `base[key]` is for a basic key, or what `Moves` make of the base."""
-    array = _shared_data(base)
-    if array is None:
-        result = wrap(read(base._node, key))
-        result._base = (base, key)
-        if not result._node.shape and (key is Ellipsis or (key.__class__ is tuple and any(k is Ellipsis for k in key))):
-            result.__class__ = ZeroDimensional
-    else:
-        # Its node only says shape and dtype: a part of the data is read when it is used.
-        result = Tensor._of(read(_raw(base), key))
-        result._base = (base, key)
+    """What `base[key]` is for a basic key, or what `Moves` make of the base.
+
+    One element of what stands for an ndarray is a scalar, which NumPy copies, unless the key has an Ellipsis.
+    """
+    shared = _shared_data(base) is not None
+    # If the data are shared, the node only says shape and dtype: a part of them is read when it is used.
+    node = read(_raw(base) if shared else base._node, key)
+    if not node.shape and not node.tensor and not _gives_arrays(key):
+        return wrap(read(base._node, key) if shared else node)
+    result = wrap(node)
+    result._base = (base, key)
+    if shared:
         result.__class__ = _Shared
+    elif not node.shape and not node.tensor:
+        result.__class__ = ZeroDimensional
     return _noted(base, result)
+
+
+def _gives_arrays(key: Any) -> bool:
+    """Whether a key gives an array also where it names one element."""
+    if key.__class__ is tuple:
+        return any(part is Ellipsis for part in key)
+    return key is Ellipsis or isinstance(key, Moves)
 
 
 def moved(base: Tensor, result: Tensor) -> Tensor:

@@ -253,7 +253,7 @@ class _Source:
         if isinstance(inner, FunctionType) and not isinstance(value, type):
             # What Numba compiled, or lru_cache remembers.
             return self.convert(inner) if self.takes_part(inner.__globals__) else value
-        return self._object(value) if self._is_ours(kind) else value
+        return self._object(value) if self._is_ours(kind) else _table().generator(value)
 
     def _each(self, values: Iterable[Any]) -> list[Any] | None:
         """Values converted; None if all stay."""

@@ -76,7 +76,7 @@ def _objects() -> dict[int, tuple[Any, Any]]:
         original = getattr(np, name, None) if not name.startswith("_") else None
         if callable(original) or name in ("r_", "c_", "mgrid", "ogrid"):
             found[id(original)] = original, ("", name)
-    for module in _NUMPY_MODULES[:2]:
+    for module in _NUMPY_MODULES:
         for name in dir(getattr(np, module)):
             original = getattr(getattr(np, module), name)
             if not name.startswith("_") and callable(original):
@@ -109,6 +109,11 @@ def replacement_of(value: Any) -> Any:
         module, name = replacement
         return getattr(getattr(ours, module) if module else ours, name)
     return replacement
+
+
+def generator(value: Any) -> Any:
+    """What stands for a generator of random numbers; other objects as they are."""
+    return ours.random.of(value) if type(value).__module__.startswith("numpy.random") else value
 
 
 # ----- Builtins -----

@@ -194,6 +194,18 @@ def other_module_by_name(x):
     return other_peoples_code.rotation_matrix(x[0]) @ x
 
 
+GENERATOR = np.random.default_rng(5)
+
+
+def draws(x):
+    from numpy.random import RandomState, default_rng
+
+    w = default_rng(1).normal(size=2) + RandomState(2).rand(2)
+    w[0] *= x[0]
+    w += x[1] * GENERATOR.standard_normal(2) * 0
+    return w
+
+
 class Shape(abc.ABC):
     """A class with all that classes have."""
 

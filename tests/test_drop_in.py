@@ -449,8 +449,56 @@ def test_submodules() -> None:
 
     assert la is ours.linalg and random is ours.random
     assert issubclass(ours.linalg.LinAlgError, Exception)
-    assert type(ours.random.default_rng(0).normal(size=3)) is numpy.ndarray
     assert isinstance(ours.emath, ModuleType)
+
+
+@pytest.mark.parametrize("make", [lambda r: r.default_rng(3), lambda r: r.RandomState(3)], ids=["new", "old"])
+def test_random_numbers_are_numpys(make: Callable[[Any], Any]) -> None:
+    theirs, own = make(numpy.random), make(ours.random)
+    assert isinstance(theirs, type(own)) and isinstance(own, type(theirs))
+    draws: list[Callable[[Any], Any]] = [
+        lambda r: r.normal(size=(2, 3)),
+        lambda r: r.choice(5, 3),
+        lambda r: r.choice(numpy.arange(5.0), (2, 2), p=[0.1, 0.2, 0.3, 0.2, 0.2]),
+        lambda r: r.permutation(5),
+        lambda r: r.permutation(numpy.eye(3)),
+        lambda r: r.multivariate_normal([0, 0], numpy.eye(2)),
+    ]
+    for draw in draws:
+        expected, found = draw(theirs), draw(own)
+        assert isinstance(found, Tensor) and found.dtype == expected.dtype
+        numpy.testing.assert_array_equal(numpy.asarray(found), expected)
+    assert isinstance(own.normal(), float) and theirs.normal() and own.choice(["a", "b"]) in "ab"
+    theirs.choice(["a", "b"])
+    x = numpy.arange(12.0).reshape(4, 3)
+    t = ours.array(x)
+    theirs.shuffle(x)
+    own.shuffle(t)
+    for expected, found in ((x, t), (theirs.permutation(x), own.permutation(t))):
+        numpy.testing.assert_array_equal(numpy.asarray(found), expected)
+    numpy.testing.assert_array_equal(numpy.asarray(own.choice(t[:, 0], 5)), theirs.choice(x[:, 0], 5))
+    numbers, tensors = [1.0, 2.0, 3.0], [ours.array(k) for k in (1.0, 2.0, 3.0)]
+    theirs.shuffle(numbers)
+    own.shuffle(tensors)
+    assert [float(v) for v in tensors] == numbers
+    assert theirs.permutation(numbers).tolist() == own.permutation(tensors).tolist()
+
+
+def test_recorded_values_in_drawn_arrays() -> None:
+    def f(np: Any, x: Any) -> Any:
+        rng = np.random.default_rng(0)
+        w = rng.normal(size=3)
+        w[0] = x[0]
+        w *= x[1]
+        rng.shuffle(w)
+        np.random.seed(2)
+        return np.sum(w * np.arange(3.0)) + np.sum(rng.permutation(x) * np.random.rand(3))
+
+    x = X[0]
+    slopes = [(f(numpy, x + h) - f(numpy, x - h)) / 2e-6 for h in 1e-6 * numpy.eye(3)]
+    numpy.testing.assert_allclose(nb.grad(lambda x: f(ours, x))(x), slopes, rtol=1e-7)
+    with pytest.raises(TracedValueError):
+        nb.grad(lambda x: ours.sum(ours.random.default_rng(0).normal(x)))(x)
 
 
 def test_without_recording_tensors_are_as_good_as_arrays() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..graph.derivatives import unslice
-from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
+from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make
 from ..graph.primitives import cast, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -107,9 +107,11 @@ def full(
 
 def array_of(node: Node) -> Tensor:
     """The Tensor of a new array, which is an array also without axes."""
-    tensor = wrap(node)
-    if not node.shape:
-        tensor.__class__ = ZeroDimensional
+    if node.shape:
+        return wrap(node)
+    # A literal may be that of older arrays, but what is written to this one is not written to those.
+    tensor = wrap(make("alias", (node,)) if node.name == "literal" else node)
+    tensor.__class__ = ZeroDimensional
     return tensor
 
 
