@@ -175,7 +175,7 @@ def test_pad_constants():
 
 def test_pad_ramps():
     for widths in (2, ((1, 2), (3, 0)), 0):
-        for array in (X, X.astype(np.float32), np.arange(6).reshape(2, 3)):
+        for array in (X, X.astype(np.float32), np.arange(6).reshape(2, 3), np.array([[5.0]])):
             agree(np.pad, array, widths, "linear_ramp")
             agree(np.pad, array, widths, "linear_ramp", end_values=((5, -2), (3, 4)))
     check_derivative(lambda x: np.pad(x, 2, "linear_ramp") ** 2, X)

@@ -82,11 +82,12 @@ def with_ramps(node: Node, axis: int, widths: tuple[int, int], ends: Pair) -> No
     """Borders that go in equal steps from an end value to the element at the edge, which is not repeated."""
     n = node.shape[axis]
     borders: list[Node] = []
-    for place, width, end in ((0, widths[0], ends[0]), (n - 1, widths[1], ends[1])):
+    for side, place in enumerate((0, n - 1)):
+        width, end = widths[side], ends[side]
         edge = cut(node, axis, place, 1)
         edge = reshape(edge, edge.shape[:axis] + edge.shape[axis + 1 :])
         ramp = linspace(end, wrap(edge), width, endpoint=False, dtype=node.dtype, axis=axis)._node
-        borders.append(ramp if place == 0 else cut(ramp, axis, width - 1, width, -1) if width else ramp)
+        borders.append(cut(ramp, axis, width - 1, width, -1) if side and width else ramp)
     return _between(node, axis, widths, borders)
 
 
