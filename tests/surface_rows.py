@@ -390,9 +390,9 @@ cond: f(M); f(M, 1)
 cross: f(M, N)
 det: f(M); f(A); f(E)
 diagonal: f(A, offset=1)
-eig: np.sort(np.real(f(S)[0])) | complex always; where eigenvalues differ; vectors have length one
+eig: np.sort(np.real(f(S)[0])) | real where NumPy's are (complex under `vmap`); where eigenvalues differ; vectors have length one
 eigh: f(S)[0]; f(S)[1] ** 2 | vectors where eigenvalues differ
-eigvals: np.sort(np.real(f(S))) | complex always; where eigenvalues differ
+eigvals: np.sort(np.real(f(S))) | real where NumPy's are (complex under `vmap`); where eigenvalues differ
 eigvalsh: f(S); f(S, UPLO="U")
 inv: f(M); f(A); f(E)
 lstsq: f(X, M[0])[0]; f(X.T, Y)[:2]
