@@ -108,7 +108,7 @@ class Operation:
     SciPy, if `function` itself cannot run on arrays. `order` is that of the highest derivative to check; 0 for none.
     `dtypes` are narrow ones whose results must be those of float64 up to rounding, `complexes` says that complex
     arguments work as well, `compiled` that its shapes and branches do not depend on values. `peers` are the names under
-    which other libraries differentiate it.
+    which other libraries differentiate it, `needs` a function that older versions of NumPy do not have.
     """
 
     name: str
@@ -121,6 +121,7 @@ class Operation:
     complexes: bool = False
     tolerance: float = 1e-7
     compiled: bool = True
+    needs: str = ""
 
     @property
     def plain(self) -> Function:

@@ -169,7 +169,7 @@ JOINING = [
     movement("hsplit", lambda x: np.hsplit(x, [1, 2]), peers="torch:hsplit"),
     movement("vsplit", lambda x: np.vsplit(x, 2), peers="torch:vsplit"),
     movement("dsplit", lambda x: np.dsplit(x, 2), peers="torch:dsplit"),
-    movement("unstack", lambda x: np.unstack(x, axis=1), peers="torch:unbind torch:unbind_copy"),
+    movement("unstack", lambda x: np.unstack(x, axis=1), peers="torch:unbind torch:unbind_copy", needs="unstack"),
     movement("iteration", lambda x: [row * k for k, row in enumerate(x)], real(3, 4), peers="torch:unbind"),
     movement(
         "meshgrid",

@@ -69,6 +69,7 @@ PRODUCTS = [
         lambda a, x, y: (np.matvec(a, x), np.vecmat(y, a)),
         (real(2, 3, 4), real(4), real(2, 3)),
         peers="torch:mv",
+        needs="matvec",
     ),
     product("kron", np.kron, (real(2, 3), real(3, 2)), (real(2), real(2, 2)), peers="jax:kron torch:kron"),
     product("cross", np.cross, (real(4, 3), real(3)), peers="torch:cross torch:linalg.cross"),
@@ -344,7 +345,7 @@ LINALG = [
     ),
     matrix(
         "cond",
-        lambda a: [np.linalg.cond(a, p) for p in (None, "fro", 1, 2, -2, np.inf)],
+        lambda a: [np.real(np.linalg.cond(a, p)) for p in (None, "fro", 1, 2, -2, np.inf)],
         given([[2.0, 0.6, -0.7], [0.5, 3.1, 0.8], [-0.6, 0.9, 4.7]]),
         peers="jax:cond torch:linalg.cond",
     ),
@@ -394,7 +395,13 @@ OPS = [
         peers="jax:expm torch:matrix_exp torch:linalg.matrix_exp",
     ),
     matrix("logm", lambda a: nb.ops.logm(a), regular(3, 3), reference=scipy.linalg.logm),
-    matrix("sqrtm", lambda a: nb.ops.sqrtm(a), regular(3, 3), reference=scipy.linalg.sqrtm, peers="jax:sqrtm"),
+    matrix(
+        "sqrtm",
+        lambda a: nb.ops.sqrtm(a),
+        regular(3, 3),
+        reference=lambda a: scipy.linalg.sqrtm(a).astype(a.dtype),
+        peers="jax:sqrtm",
+    ),
     matrix(
         "cho_solve",
         lambda a, b: nb.ops.cho_solve((nb.ops.cholesky(a @ a.T + np.eye(3)), True), b),

@@ -207,8 +207,13 @@ RUNNING = [
         apart(3, 5),
         peers="torch:logcumsumexp jax:cumlogsumexp",
     ),
-    operation("cumulative_sum", lambda x: np.cumulative_sum(x, axis=0, include_initial=True), real(3, 4)),
-    operation("cumulative_prod", lambda x: np.cumulative_prod(x, axis=0), real(3, 4)),
+    operation(
+        "cumulative_sum",
+        lambda x: np.cumulative_sum(x, axis=0, include_initial=True),
+        real(3, 4),
+        needs="cumulative_sum",
+    ),
+    operation("cumulative_prod", lambda x: np.cumulative_prod(x, axis=0), real(3, 4), needs="cumulative_prod"),
     operation(
         "diff",
         lambda x: (np.diff(x), np.diff(x, n=2, axis=0), np.diff(x, prepend=0, append=1)),

@@ -139,7 +139,7 @@ WITH_PARAMETERS = [
         lambda x: sp.hyp1f1(1.5, 2.3, x),
         between(-1, 1, 3, 4),
         peers="jax:hyp1f1",
-        complexes=True,
+        complexes=False,  # imprecise in SciPy before 1.14
         dtypes=("float32",),
     ),
     operation(
