@@ -77,6 +77,7 @@ class EigResult(NamedTuple):
 
 
 LARGE = 32
+"""From this extent on, what NumPy does around LAPACK costs less than calling LAPACK here."""
 
 
 def _eigh(a: np.ndarray, triangle: Any) -> np.ndarray:
@@ -90,16 +91,18 @@ def _eigh(a: np.ndarray, triangle: Any) -> np.ndarray:
     from scipy.linalg import get_lapack_funcs
 
     (syevd,) = get_lapack_funcs(("syevd",), (a,))
-
     found = np.empty((*a.shape[:-2], n + n * n))
     for position in np.ndindex(a.shape[:-2]):
-        # LAPACK reads columns, so that it sees the other triangle, and its vectors are rows for us: nothing is copied.
-        values, vectors, failure = syevd(a[position].T, lower=triangle == "U")
+        # LAPACK reads columns, so that it sees the other triangle, and its vectors, which replace the matrix, are rows.
+        line = found[position]
+        matrix = line[n:].reshape(n, n)
+        matrix[...] = a[position]
+        line[:n], vectors, failure = syevd(matrix.T, lower=triangle == "U", overwrite_a=True)
         if failure:
             message = "Eigenvalues did not converge."
             raise np.linalg.LinAlgError(message)
-        found[position][:n] = values
-        found[position][n:] = vectors.T.reshape(-1)
+        if not np.may_share_memory(vectors, matrix):
+            matrix[...] = vectors.T
     return found
 
 
