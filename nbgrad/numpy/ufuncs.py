@@ -216,6 +216,8 @@ COMPLEX_RULES: dict[str, Rule] = {
 """What complex numbers have; complex_numbers.py expands the primitives."""
 _BY_KIND = {"b": BOOL_RULES, "i": INTEGER_RULES, "u": UNSIGNED_RULES, "f": {}}
 _PRODUCTS = frozenset(["matmul", "vecdot", "matvec", "vecmat"])
+_PRODUCT_FUNCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {}
+"""What stands for them, once they were called. A memo."""
 
 
 def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
@@ -285,7 +287,7 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
         plan = _PLANS.get(tuple(key))
         if plan is None:
             if ufunc.signature is not None:
-                return product(ufunc, operands)._node
+                return product(ufunc, tuple([Tensor._of(v) if isinstance(v, Node) else v for v in operands]))._node
             dtypes = loop_dtypes(ufunc, nodes)
             if len(_PLANS) > MOST_NUMBERS:
                 _PLANS.clear()
@@ -293,7 +295,7 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
         dtypes, rule = plan
     else:
         if ufunc.signature is not None:
-            return product(ufunc, operands)._node
+            return product(ufunc, tuple([Tensor._of(v) if isinstance(v, Node) else v for v in operands]))._node
         dtypes = loop_dtypes(ufunc, nodes, dtype, casting)
         rule = rule_of(ufunc, dtypes[0].kind)
     try:
@@ -313,13 +315,16 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
 
 def product(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tensor:
     """A ufunc that works on matrices or vectors: `matmul` and its relatives."""
-    from . import linear_algebra
-
-    function = getattr(linear_algebra, ufunc.__name__, None) if ufunc.__name__ in _PRODUCTS else None
+    function = _PRODUCT_FUNCTIONS.get(ufunc)
     if function is None:
-        message = f"The generalised ufunc {ufunc.__name__} does not work on Tensors."
-        raise DtypeError(message)
-    return function(*[Tensor._of(value) if isinstance(value, Node) else value for value in operands])
+        from . import linear_algebra
+
+        function = getattr(linear_algebra, ufunc.__name__, None) if ufunc.__name__ in _PRODUCTS else None
+        if function is None:
+            message = f"The generalised ufunc {ufunc.__name__} does not work on Tensors."
+            raise DtypeError(message)
+        _PRODUCT_FUNCTIONS[ufunc] = function
+    return function(*operands)
 
 
 def call(ufunc: np.ufunc, *operands: Any) -> Any:
