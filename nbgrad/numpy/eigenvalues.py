@@ -27,6 +27,7 @@ from ..graph.ir import Node, broadcast, elementwise, make, zeros
 from ..graph.primitives import cast, iota, reduce, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from .factorisations import lu_node, solve_node
 from .lifting import wrap
 from .matrices import (
     Formula,
@@ -149,8 +150,9 @@ def in_row(vectors: Node, row: int) -> Node:
 def _hermitian_formula(triangle: str) -> Formula:
     """The cotangent of A = V diag(w) V^H.
 
-    Source: Giles, "An extended collection of matrix derivative results", 2008, section 3.1, for complex matrices as in
-    Boeddeker et al., "On the computation of complex-valued gradients", 2017, section 4.5.
+    Source: Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
+    differentiation", 2008, section 3.1; with adjoints for complex matrices, as in Boeddeker et al., "On the computation
+    of complex-valued gradients with application to statistically optimum beamforming", 2017.
     """
 
     def formula(given: Sequence[Node | None], results: Sequence[Node], operands: Sequence[Node]) -> list[Node | None]:
@@ -265,10 +267,9 @@ def _general_formula(
 ) -> list[Node | None]:
     """The derivatives of eigenvalues and of eigenvectors of norm 1.
 
-    Source: Boeddeker et al., "On the computation of complex-valued gradients", 2017, sections 4.4 and 4.5.
+    Source: Boeddeker et al., "On the computation of complex-valued gradients with application to statistically optimum
+    beamforming", 2017.
     """
-    from .factorisations import lu_node, solve_node
-
     g_values, g_vectors = given
     values, vectors = results
     inner: Node | None = None

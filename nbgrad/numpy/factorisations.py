@@ -315,7 +315,7 @@ def cholesky_node(a: Node) -> Node:
 def _cholesky_formula(g: Node, factor: Node, a: Node) -> list[Node | None]:
     """With P the lower triangle of adjoint(L) @ g, its diagonal halved: inverse(L)^H (P + P^H) / 2 inverse(L).
 
-    Source: Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
+    Source: Murray, "Differentiation of the Cholesky decomposition", 2016.
     """
     turned = lower_product_of_lower(factor, g)
     lower = triangle(turned, lower=True, strict=True)

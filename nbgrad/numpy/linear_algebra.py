@@ -20,6 +20,7 @@ from ..graph.ir import BOOL, Node, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
 from ..tensor import Tensor
 from .creation import diagonal_node, eye
+from .factorisations import inv
 from .lifting import wrap
 from .operands import (
     FLOAT16,
@@ -341,8 +342,6 @@ def matrix_power(a: Any, n: int) -> Tensor:
         message = f"matrix_power needs square matrices, but the shape is {node.shape}."
         raise ShapeError(message)
     if power < 0:
-        from .factorisations import inv
-
         node, power = inv(a)._node, -power
     if power == 0:
         return wrap(broadcast(eye(node.shape[-1], dtype=node.dtype)._node, node.shape))
