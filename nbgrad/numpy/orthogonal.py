@@ -65,8 +65,8 @@ def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Se
     """The cotangent of A = Q R with at least as many rows as columns.
 
     Source: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
-    experimental design", 2010; with adjoints for complex matrices. More columns than rows as in Roberts and Roberts, "QR
-    and LQ decomposition matrix backpropagation algorithms for square, wide, and deep matrices and their software
+    experimental design", 2010; with adjoints for complex matrices. More columns than rows as in Roberts and Roberts,
+    "QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep matrices and their software
     implementation", 2020.
     """
     g_basis, g_r = given
