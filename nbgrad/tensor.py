@@ -267,6 +267,15 @@ class Tensor(Exports, InPlace):
     def __int__(self) -> int:
         return int(self._one("int"))
 
+    def __floor__(self) -> int:
+        return int(np.floor(self))
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
     def __bool__(self) -> bool:
         return bool(self._one("bool"))
 

@@ -129,6 +129,7 @@ ALLOWED: list[Function] = [
     lambda x: x[int(x[0] > 0.5)] * int(x[1] + 3),
     lambda x: np.sum(x) if x[0] > 0.5 else np.sum(x**2),
     lambda x: x[0] * round(x[1] * 10),
+    lambda x: x[0] * math.floor(x[1] * 10 + 0.5) + x[1] * math.ceil(x[0]) + x[0] * math.trunc(x[1] * 4),
     lambda x: np.sum(x) * len(x) * float(x.size),
     lambda x: np.sum(x * np.array([1.0, 2.0])),
     lambda x: np.sum(np.poly1d([1.0, 2.0])(x)),
