@@ -125,6 +125,8 @@ def values_of(value: Any) -> np.ndarray:
     """
     if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
         refuse_subclass(value)
+    elif type(value).__module__.partition(".")[0] == "pandas":
+        _refuse_labelled_kinds(value)
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -142,6 +144,20 @@ def values_of(value: Any) -> np.ndarray:
 def _elements(array: np.ndarray) -> str:
     kinds = {"O": "Python objects", "M": "dates", "m": "times", "V": "records", "U": "text", "S": "bytes"}
     return f"{kinds.get(array.dtype.kind, 'elements')} (dtype {array.dtype})"
+
+
+def _refuse_labelled_kinds(value: Any) -> None:
+    """Raise for pandas' categories, and where values are missing: arithmetic treats them otherwise than numbers."""
+    kinds = [kind for kind in (value.dtypes if value.ndim == 2 else [value.dtype]) if not isinstance(kind, np.dtype)]
+    if any(str(kind) == "category" for kind in kinds):
+        message = f"This {full_name(value)} holds categories, which are no numbers. Pass x.astype(float), or its codes."
+        raise DtypeError(message)
+    if any(not str(kind).startswith("Sparse") for kind in kinds) and np.asarray(value.isna()).any():
+        message = (
+            f"This {full_name(value)} has missing values, which would be lost here. Pass "
+            "x.to_numpy(float, na_value=np.nan), or x.dropna()."
+        )
+        raise DtypeError(message)
 
 
 def refuse_subclass(value: np.ndarray) -> None:

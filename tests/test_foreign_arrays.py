@@ -175,8 +175,25 @@ def test_pandas_that_are_no_numbers() -> None:
     np.testing.assert_array_equal(Tensor(mixed[["u"]]).asnumpy(), X[:, None])
     whole = pd.Series([1, 2, 3], dtype="Int64")
     np.testing.assert_array_equal((Tensor(W) * whole).asnumpy(), W * [1, 2, 3])
-    missing = pd.Series([1, None, 3], dtype="Int64")
-    np.testing.assert_array_equal((Tensor(W) * missing).asnumpy(), W * [1, np.nan, 3])  # pandas says NaN
+    known = (pd.array([1, 2, 3]), pd.array([1.0, 2.0, 3.0]), pd.arrays.SparseArray([1.0, 2.0, np.nan]))
+    for values in known:
+        for found in (values * Tensor(W), Tensor(W) * values):
+            np.testing.assert_array_equal(found.asnumpy(), np.asarray(values) * W)
+    missing = (
+        pd.Series([1, None, 3], dtype="Int64"),
+        pd.array([1.0, None, 3.0]),
+        pd.array([True, None, False]),
+        pd.DataFrame({"u": pd.array([1, 2, 3]), "v": pd.array([1, None, 3])}),
+    )
+    for values in missing:
+        with pytest.raises(DtypeError, match=r"missing values.*na_value"):
+            Tensor(W[:, None]) * values
+    for values in (pd.Categorical([1, 2, 3]), pd.Series([1, 2, 3], dtype="category")):
+        for one, other in ((values, Tensor(W)), (Tensor(W), values)):
+            with pytest.raises(DtypeError, match="categories"):
+                one * other
+    with pytest.raises(DtypeError, match="dates"):
+        Tensor(W) * pd.date_range("2020", periods=3)
 
 
 # ----- xarray: it computes, and keeps its labels -----
