@@ -6,10 +6,12 @@ pandas, xarray and NumPy say what is right. What would lose labels, a mask, a un
 from __future__ import annotations
 
 import array
+import copy
 import datetime
 import decimal
 import fractions
 import operator
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -398,3 +400,18 @@ def test_a_compiled_function_is_not_called_with_a_mask() -> None:
     with pytest.raises(DtypeError, match="arithmetic of its own"):
         f(X.view(Metres))
     assert f(X.view(np.memmap)) == 14.0
+
+
+# ----- Dtypes -----
+
+
+def test_dtypes_pass_for_numpys() -> None:
+    """Others' code asks `isinstance(x.dtype, np.dtype)`, and takes dtypes apart."""
+    for name in ("bool", "int8", "uint64", "float16", "float32", "float64", "complex128"):
+        dtype = Tensor(np.zeros(2, name)).dtype
+        assert isinstance(dtype, np.dtype) and isinstance(dtype, type(nb.float32))
+        assert pickle.loads(pickle.dumps(dtype)) is copy.copy(dtype) is copy.deepcopy(dtype) is dtype
+        assert np.zeros(2, dtype).dtype == np.empty(0).astype(dtype).dtype == np.promote_types(dtype, "bool") == name
+        assert (dtype.kind, dtype.itemsize, dtype.names) == (np.dtype(name).kind, np.dtype(name).itemsize, None)
+    pd = pytest.importorskip("pandas")
+    assert pd.Series([1.0], dtype=nb.float32).dtype == np.float32
