@@ -293,7 +293,7 @@ def test_vectorize_options():
 
     ours = nb.numpy.vectorize(function, otypes=[np.float32], excluded={1, "power"})
     got = ours(X, [2.0, 3.0], power=2)
-    assert got.dtype == np.float32 and len(calls) == 1
+    assert got.dtype == np.float32 and len(calls) == 2
     np.testing.assert_allclose(got, 2 * X**2, rtol=1e-6)
     assert ours(EMPTY, [2.0]).shape == (0,)
     with pytest.raises(ShapeError, match="otypes"):
@@ -311,6 +311,33 @@ def test_vectorize_options():
             nb.numpy.vectorize(_bend, signature=wrong)
     with pytest.raises(ShapeError, match="extents"):
         product(matrices, rng.normal(size=2))
+
+
+def test_vectorized_functions_may_draw_random_numbers():
+    """They are called for each element, as in NumPy, since they do not do the same in each call."""
+
+    def noisy(draws):
+        return lambda x: x * draws.normal() + draws.integers(3)
+
+    got = nb.grad(lambda x: np.sum(nb.numpy.vectorize(noisy(np.random.default_rng(1)))(x) * 2.0))(X)
+    assert len(np.unique(got)) == X.size
+    draws = np.random.default_rng(1)
+    # The two calls of the recording draw first.
+    for _ in range(2):
+        draws.normal(), draws.integers(3)
+    np.testing.assert_allclose(got.ravel()[0], 2 * draws.normal())
+
+    count = 0
+
+    def counted(v):
+        nonlocal count
+        count += 1
+        return v * count
+
+    got = np.apply_along_axis(counted, 1, lift(X)).asnumpy()
+    assert len(np.unique(np.round(got / X, 9))) == 3
+    same = np.apply_along_axis(lambda v: v * 0.12345 + np.array([1.0, np.nan, 3.0, 4.0]), 1, lift(X))
+    np.testing.assert_allclose(same, X * 0.12345 + np.array([1.0, np.nan, 3.0, 4.0]))
 
 
 def test_numpy_vectorize_says_what_to_do():

@@ -1,8 +1,9 @@
 """Python functions of elements and slices, applied to all of them: vectorize, apply_along_axis, piecewise.
 
 In: a function and array-likes. Out: Tensors. Called by users, through numpy_table.py, and by ufunc_protocol.py for what
-`np.frompyfunc` makes. The function is recorded once, for one element that stands for all of them; if it asks for
-values (to branch on them, say), it is called for each element instead, as NumPy does it.
+`np.frompyfunc` makes. The function is recorded for one element that stands for all of them, twice; if it asks for
+values (to branch on them, say), or does not do the same again (it draws random numbers, say), it is called for each
+element instead, as NumPy does it.
 """
 
 from __future__ import annotations
@@ -39,12 +40,23 @@ def _parts(result: Any) -> list[Any]:
 
 
 def _at_once(function: Function, rows: Sequence[Node], count: int) -> tuple[list[Node], bool]:
-    """The function recorded for one element that stands for all; TracedValueError if it asks for values."""
+    """The function recorded for one element that stands for all; TracedValueError if elements may differ in more than
+    their values: it asks for these, writes to what is outside, or does something else when it is called again."""
     mapping: dict[Node, Node] = {}
     for row in rows:
         one = placeholder(row.shape[1:], row.dtype)
         one.tensor = row.tensor
         mapping[one] = row
+    first, several = _recorded(function, mapping, count)
+    second, _ = _recorded(function, mapping, count)
+    if len(first) != len(second) or not all(same_graph(a, b) for a, b in zip(first, second, strict=True)):
+        message = "A function of one element does not compute the same in each call."
+        raise TracedValueError(message)
+    return [broadcast(node, (count, *node.shape[1:])) for node in batch(first, mapping, count)], several
+
+
+def _recorded(function: Function, mapping: dict[Node, Node], count: int) -> tuple[list[Node], bool]:
+    """The results for the element that stands for all, and whether they are a tuple."""
     with recording(mapping, mapping=mapping, size=count) as trace:
         try:
             result = function(*[wrap(one) for one in mapping])
@@ -54,7 +66,31 @@ def _at_once(function: Function, rows: Sequence[Node], count: int) -> tuple[list
     if written or trace.outside:
         message = "A function of one element writes to a Tensor from outside."
         raise TracedValueError(message)
-    return [broadcast(node, (count, *node.shape[1:])) for node in batch(nodes, mapping, count)], type(result) is tuple
+    return nodes, type(result) is tuple
+
+
+def same_graph(a: Node, b: Node) -> bool:
+    """Whether two nodes are computed in the same way from the same values; random numbers, say, differ."""
+    pairs, seen = [(a, b)], set[tuple[Node, Node]]()
+    for one, other in pairs:
+        if one is other or (one, other) in seen:
+            continue
+        seen.add((one, other))
+        alike = (
+            one.primitive is other.primitive
+            and (one.shape, one.dtype, len(one.inputs)) == (other.shape, other.dtype, len(other.inputs))
+            and (one.name == "custom" or one.params == other.params)
+        )
+        if not alike:
+            return False
+        if not one.inputs and one.name == "constant":
+            assert one.value is not None and other.value is not None
+            if not np.array_equal(one.value, other.value, equal_nan=one.dtype.kind in "fc"):
+                return False
+        elif one.name == "input":
+            return False
+        pairs.extend(zip(one.inputs, other.inputs, strict=True))
+    return True
 
 
 def _one_by_one(function: Function, rows: Sequence[Node], count: int) -> tuple[list[Node], bool]:
@@ -92,7 +128,7 @@ def apply_along_axis(func1d: Function, axis: Any, arr: Any, *args: Any, **kwargs
     ----------
     func1d : callable
         Takes a Tensor with one axis, then `args` and `kwargs`; its result takes the place of the axis. It is recorded
-        once for all slices if it asks for no values, else called for each slice.
+        for all slices at once if it asks for no values, else called for each slice.
     axis : int
     arr : array-like
 
@@ -156,13 +192,13 @@ class vectorize:  # noqa: N801 - NumPy's name
     excluded : set of int and str, optional
         Positions and names of arguments that are passed on as they are.
     cache : bool
-        Has no effect: the function is called no more often than needed anyway.
+        Has no effect.
     signature : str, optional
         The core axes of arguments and results, as `"(m,n),(n)->(m)"`.
 
     Notes
     -----
-    The function is recorded once for all elements if it asks for no values, else called for each of them.
+    The function is recorded for all elements at once if it asks for no values, else called for each of them.
 
     Examples
     --------
