@@ -251,6 +251,21 @@ def test_a_projection_on_a_space_of_equal_eigenvalues():
     assert np.sum(g * direction) == pytest.approx(np.sum(weight * (half + half.T)), abs=1e-12)
 
 
+def test_vectors_of_small_singular_values():
+    """Values of 2e-9 and 1e-9 beside 1: their vectors turn as those of the small block alone."""
+    u, v = L.qr(numbers("real", 3, 3))[0], L.qr(numbers("real", 3, 3, seed=5))[0]
+    block, direction = np.diag([2.0, 1.0]), numbers("real", 2, 2)
+    want_u, _, want_vh = nb.jvp(lambda x: tuple(L.svd(x)), (block,), (direction,))[1]
+    whole, moved = np.zeros((3, 3)), np.zeros((3, 3))
+    whole[0, 0], whole[1:, 1:], moved[1:, 1:] = 1.0, 1e-9 * block, 1e-9 * direction
+    a, along = u @ whole @ v.T, u @ moved @ v.T
+    vectors = L.svd(a)
+    found_u, _, found_vh = nb.jvp(lambda x: tuple(L.svd(x)), (a,), (along,))[1]
+    sign = np.sign((u.T @ vectors[0])[1:, 1:].diagonal()) * np.sign(L.svd(block)[0].diagonal())
+    np.testing.assert_allclose((u.T @ found_u)[1:, 1:] * sign, want_u, atol=1e-6)
+    np.testing.assert_allclose(((found_vh @ v)[1:, 1:].T * sign).T, want_vh, atol=1e-6)
+
+
 def test_second_derivatives_with_equal_eigenvalues():
     """The sum of squares of the eigenvalues is that of the elements, whatever the eigenvalues are."""
     hessian = nb.hessian(lambda x: np.sum(L.eigvalsh((x + x.T) / 2) ** 2))(np.eye(3))

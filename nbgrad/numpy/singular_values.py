@@ -115,7 +115,7 @@ def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Se
     u1, vh1 = first_columns(u, k), first_rows(vh, k)
     inverse = reciprocal_or_zero(s, elementwise("greater", s, 0.0))
     inner: Node | None = None if g_s is None else diagonal_matrices(cast(g_s, u.dtype))
-    gaps = cast(reciprocal_gaps(s * s), u.dtype)
+    gaps = cast(_reciprocal_gaps_of_squares(s), u.dtype)
     left: Node | None = None
     right: Node | None = None
     if g_u is not None:
@@ -150,6 +150,13 @@ def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Se
         whole = whole + left
     total = product(whole, vh1)
     return [total if right is None else total + product(u1, right)]
+
+
+def _reciprocal_gaps_of_squares(s: Node) -> Node:
+    """1 / (s[k]^2 - s[j]^2); small values that differ are not lost beside the largest one's rounding, squared."""
+    batch, k = s.shape
+    sums = reshape(s, (batch, 1, k)) + broadcast(reshape(s, (batch, k, 1)), (batch, k, k))
+    return reciprocal_gaps(s) * reciprocal_or_zero(sums, elementwise("greater", sums, 0.0))
 
 
 def _with_phase(g_u: Node | None, g_vh: Node | None, u: Node, vh: Node) -> tuple[Node | None, Node | None]:
