@@ -70,7 +70,8 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
         For which these names mean something else, in its module, in closures and in imports that it does itself:
         `numpy` and everything imported from it (see `nbgrad.numpy`); `math` and its functions, which keep the gradient
         of Tensors; functions of `scipy.linalg`, `scipy.fft`, `scipy.special` and `scipy.stats.norm`; and `float`,
-        `complex` and `type`, for which `x[0]` is a float64, as it is in NumPy. Functions and classes of the module that
+        `complex` and `type`, for which `x[0]` is a float64, as it is in NumPy. `x.item()` and `x.tolist()` keep the
+        gradient there. Functions and classes of the module that
         it uses are run in the same way. Without `function`, a decorator with `modules`.
 
     Raises
@@ -206,13 +207,14 @@ class _Source:
 
     def convert(self, value: Any) -> Any:
         """What stands for an object in converted code; the object itself, if nothing has to."""
-        if isinstance(value, _DATA):
-            return value
         known = self.known.get(id(value))
         if known is not None and known[0] is value:
             return known[1]
+        if isinstance(value, _DATA):
+            return value
         found = _table().replacement_of(value)
         if found is not value:
+            self.known[id(value)] = value, found
             return found
         self.depth += 1
         try:

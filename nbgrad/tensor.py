@@ -11,6 +11,7 @@ Tensors that users made, as in MindSpore; for those that stand for ndarrays it w
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from . import python_numbers
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .exports import Exports
@@ -248,15 +250,11 @@ class Tensor(Exports, InPlace):
 
     def item(self, *position: Any) -> Any:
         """The only element, or the one at a position, as a Python number."""
-        if position:
-            key = position if len(position) > 1 else next(iter(position))
-            return (self[key] if isinstance(key, tuple) else self.ravel()[key]).item()
-        return self._number("become a Python number by item()")
+        return python_numbers.item(self, position, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
 
     def tolist(self) -> Any:
         """The value as nested lists of Python numbers."""
-        self._leaving("become a list", "Say that it is a constant by x.asnumpy().tolist() or nb.stop_gradient(x).")
-        return concrete(self._node, "array").tolist()
+        return python_numbers.tolist(self, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
 
     def __float__(self) -> float:
         if self._node.dtype.kind == "c":

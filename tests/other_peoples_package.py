@@ -147,6 +147,13 @@ def converts(x):
     return np.array([float(x[0]) ** 2, complex(x[1], 0).real if isinstance(x[1], complex) else x[1]])
 
 
+def items(x):
+    total = x[0].item() * x[:1].item() + x.item(1) + x.reshape(1, 2).item(0, 1)
+    rows = np.array([[x[0], 1.0], [2.0, x[1]]]).tolist()
+    assert isinstance(x[0].item(), float) and isinstance(rows[0][0], float)
+    return np.array([total, math.sin(rows[0][0]) + rows[1][0] * rows[1][1], *x.tolist()])
+
+
 def checked(function):
     @functools.wraps(function)
     def wrapper(x):

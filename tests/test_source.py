@@ -49,7 +49,7 @@ FUNCTIONS = """
 imported_names first through_containers default_function keyword_only closure imports_inside relative_import
 class_inside generator comprehension converts decorated uses_cache uses_compiled uses_classes data_classes tells_types
 uses_partial
-vectorized draws
+vectorized draws items
 """.split()
 
 
