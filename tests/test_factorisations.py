@@ -20,6 +20,7 @@ from nbgrad.numpy.factorisations import MatrixError, solve_triangular
 from nbgrad.runtime.evaluate import compute
 
 from .agreement import agree, check_derivative
+from .plane import check
 
 rng = np.random.default_rng(3)
 
@@ -344,3 +345,53 @@ def test_functions_with_mindspore_names():
         np.testing.assert_allclose(np.asarray(other), one, rtol=1e-9, atol=1e-11, err_msg=name)
     with pytest.raises(ShapeError, match="matrices"):
         ops.cholesky_inverse(nb.Tensor([1.0]))
+
+
+# ----- Banded matrices -----
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("bands", [(1, 1), (0, 2), (2, 1), (0, 0)])
+def test_banded_systems(bands, kind, monkeypatch):
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+    draws = np.random.default_rng(8)
+    for shape in ((5,), (5, 2), (2, 1)):
+        n = shape[0]
+        diagonals, b = draws.normal(size=(sum(bands) + 1, n)), draws.normal(size=shape)
+        diagonals[bands[1]] += 4
+        if kind == "complex":
+            diagonals, b = diagonals + 0.5j * draws.normal(size=diagonals.shape), b + 1j * draws.normal(size=shape)
+        if max(bands) < n:
+            check(
+                lambda d, y: ops.solve_banded(bands, d, y),
+                diagonals,
+                b,
+                reference=lambda d, y: scipy.linalg.solve_banded(bands, d, y),
+            )
+
+
+def test_a_long_tridiagonal_system():
+    """Its derivative needs no full matrix; a batch of them is solved in one call."""
+    n = 20_000
+    diagonals = np.stack([np.full(n, -1.0), np.full(n, 3.0), np.full(n, -1.0)])
+    b = np.ones(n)
+    x = scipy.linalg.solve_banded((1, 1), diagonals, b)
+    found, g = nb.jit(nb.value_and_grad(lambda d: np.sum(ops.solve_banded((1, 1), d, b))))(diagonals)
+    assert found == pytest.approx(x.sum())
+    # The matrix is symmetric and b is 1: the cotangent of the matrix is -x x^T.
+    np.testing.assert_allclose(g[1], -x * x, rtol=1e-10)
+    np.testing.assert_allclose(g[0, 1:], -x[:-1] * x[1:], rtol=1e-10)
+    assert g[0, 0] == g[2, -1] == 0
+    many = nb.vmap(lambda d: ops.solve_banded((1, 1), d, b[:4]))(np.stack([diagonals[:, :4], 2 * diagonals[:, :4]]))
+    np.testing.assert_allclose(many[1], scipy.linalg.solve_banded((1, 1), 2 * diagonals[:, :4], b[:4]), rtol=1e-12)
+
+
+def test_banded_systems_that_do_not_fit():
+    with pytest.raises(MatrixError, match="regular"):
+        ops.solve_banded((0, 0), np.zeros((1, 2)), np.ones(2)).asnumpy()
+    with pytest.raises(ShapeError, match="3 diagonals"):
+        ops.solve_banded((1, 1), np.ones((2, 4)), np.ones(4))
+    with pytest.raises(ShapeError, match="4 rows"):
+        ops.solve_banded((1, 1), np.ones((3, 4)), np.ones(3))
+    with pytest.raises(ValueError, match="two numbers"):
+        ops.solve_banded((1, -1), np.ones((3, 4)), np.ones(4))

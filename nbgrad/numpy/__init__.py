@@ -79,6 +79,7 @@ NAMES: dict[str, str] = {
     "least_squares": "lstsq tensorsolve tensorinv",
     "matrix_functions": "expm logm sqrtm solve_sylvester",
     "triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
+    "banded": "solve_banded",
     "subscripts": "einsum",
     "indexing": "take take_along_axis put_along_axis put fill_diagonal",
     "sorting": "sort argsort argpartition partition lexsort searchsorted nonzero flatnonzero argwhere extract compress "

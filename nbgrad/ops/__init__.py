@@ -103,6 +103,7 @@ ELSEWHERE: dict[str, str] = {
     "nbgrad.grad": "grad value_and_grad GradOperation get_grad",
     "nbgrad.functional": "vjp jvp jacrev jacfwd hessian",
     "nbgrad.vmap": "vmap",
+    "nbgrad.numpy.banded": "solve_banded",
     "nbgrad.numpy.eigenvalues": "eigh eigvalsh",
     "nbgrad.numpy.factorisations": "solve_triangular",
     "nbgrad.numpy.matrix_functions": "expm logm sqrtm solve_sylvester",
