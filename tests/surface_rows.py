@@ -12,7 +12,7 @@ MAIN: dict[str, str] = {}
 
 MAIN["derivative"] = """
 absolute: f(X); f(C) | 0 at 0
-add: f(X, Y); f(X, C); f.reduce(X); f.accumulate(X, axis=1); f.outer(Y, V)
+add: f(X, Y); f(X, C); f.reduce(X); f.accumulate(X, axis=1); f.outer(Y, V); f.reduceat(V, [0, 3, 1])
 amax: f(X, axis=0) | as max
 amin: f(X, axis=0) | as min
 angle: f(C); f(C, deg=True) | of real numbers 0 or pi, with derivative 0
@@ -67,7 +67,7 @@ diag: f(Y); f(X, 1)
 diagflat: f(X, -1)
 diagonal: f(X, 1)
 diff: f(X, 2); f(X, prepend=0.0, axis=0)
-divide: f(X, P); f(C, D); f(X, C)
+divide: f(X, P); f(C, D); f(X, C); f.reduce(P)
 divmod: f(X, 0.7) | the quotient's is 0
 dot: f(X, Y); f(Y, X.T); f(C, D.T)
 dsplit: f(A, 3)
@@ -97,7 +97,7 @@ histogram_bin_edges: f(X, 4)
 histogramdd: f((V, G), 3, weights=W) | as histogram
 hsplit: f(X, 2)
 hstack: f((X, Q))
-hypot: f(X, Q) | 0 at (0, 0)
+hypot: f(X, Q); f.reduce(X) | 0 at (0, 0)
 i0: f(X)
 imag: f(C); f(X)
 inner: f(X, Q); f(Y, Y)
@@ -110,7 +110,7 @@ log: f(P); f(C)
 log10: f(P); f(C)
 log1p: f(P); f(C)
 log2: f(P); f(C)
-logaddexp: f(X, Q)
+logaddexp: f(X, Q); f.reduce(X, axis=1); f.accumulate(V)
 logaddexp2: f(X, Q)
 logspace: f(U, Y, 3); f(Y, 1.0, 4, base=2.0)
 matmul: f(X, Q.T); f(A, M); f(E, E)
@@ -125,7 +125,7 @@ min: f(X); f(X, axis=1) | shared equally between ties
 minimum: f(X, Q) | one half each for equal operands
 modf: f(X) | the whole part's is 0
 moveaxis: f(A, 0, -1)
-multiply: f(X, Y); f(C, D); f(X, C)
+multiply: f(X, Y); f(C, D); f(X, C); f.reduce(X, axis=1); f.reduceat(V, [1, 3])
 nan_to_num: f(H)
 nancumprod: f(H, axis=1)
 nancumsum: f(H, axis=1)
@@ -190,7 +190,7 @@ square: f(X); f(C)
 squeeze: f(X[:1])
 stack: f((X, Q), axis=2)
 std: f(X); f(X, axis=1, ddof=1); f(C) | 0 where all elements are equal
-subtract: f(X, Y); f(C, X)
+subtract: f(X, Y); f(C, X); f.accumulate(V); f.outer(Y, V)
 sum: f(X); f(X, axis=1, keepdims=True); f(X, where=B, initial=2.0); f(C, axis=0)
 swapaxes: f(A, 0, 2)
 take: f(X, [0, 2, 2], axis=1); f(X, [[11, 0]])
@@ -390,7 +390,7 @@ cond: f(M); f(M, 1)
 cross: f(M, N)
 det: f(M); f(A); f(E)
 diagonal: f(A, offset=1)
-eig: np.sort(np.real(f(S)[0])) | real where NumPy's are (complex under `vmap`); where eigenvalues differ; vectors have length one
+eig: np.sort(np.real(f(S)[0])) | real where NumPy's are (complex in `vmap`); where eigenvalues differ; of length one
 eigh: f(S)[0]; f(S)[1] ** 2 | vectors where eigenvalues differ
 eigvals: np.sort(np.real(f(S))) | real where NumPy's are (complex under `vmap`); where eigenvalues differ
 eigvalsh: f(S); f(S, UPLO="U")

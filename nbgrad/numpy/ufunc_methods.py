@@ -1,4 +1,4 @@
-"""`ufunc.accumulate`, `ufunc.reduceat` and `ufunc.at` for ufuncs that have no primitive for that.
+"""`ufunc.reduce`, `accumulate`, `reduceat` and `at` for ufuncs that have no primitive for that.
 
 In: the ufunc and the operands. Out: nodes; `at` writes to its first operand, as NumPy does. Called by
 ufunc_protocol.py. Everything is composed from the ufunc itself, so that it can be differentiated as often as that.
@@ -6,20 +6,21 @@ ufunc_protocol.py. Everything is composed from the ufunc itself, so that it can 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, RangeError
-from ..graph.ir import INT64, Node, broadcast, constant
-from ..graph.primitives import concatenate, gather, reshape, scatter_add
+from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
+from ..graph.ir import INT64, Node, broadcast, constant, elementwise, literal
+from ..graph.primitives import concatenate, gather, reshape, scatter_add, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .indexing import add_at, setitem
 from .lifting import as_node
-from .operands import cut, from_last, gather_axis, to_last
+from .operands import cut, from_last, gather_axis, keep, reduced_axes, to_last, truth
 from .promotion import convert, loop_dtypes
-from .reductions import reduce_ufunc
+from .reductions import mask_of, reduce_ufunc
 from .ufuncs import apply_ufunc
 
 ASSOCIATIVE = frozenset(
@@ -28,6 +29,8 @@ ASSOCIATIVE = frozenset(
         "logical_and logical_or logical_xor gcd lcm"
     ).split()
 )
+REORDERABLE = ASSOCIATIVE - {"lcm"}
+"""What `reduce` may group, and NumPy reduces over several axes; lcm overflows in another way then."""
 INVERSE = {"subtract": "add", "divide": "multiply"}
 """Ufuncs that take away what another one puts together."""
 MOST_SEGMENTS = 16
@@ -40,6 +43,88 @@ def _binary(name: str, x: Node, y: Node) -> Node:
     result = apply_ufunc(getattr(np, name), x, y)
     assert isinstance(result, Node)
     return result
+
+
+# ----- reduce -----
+
+_PRIMITIVES = frozenset("add multiply maximum minimum logical_and logical_or".split())
+
+
+def reduce_any(ufunc: np.ufunc, node: Node, axis: Any, keepdims: bool, initial: Any, where: Any, dtype: Any) -> Node:
+    """`ufunc.reduce` for any ufunc of two operands: by halves where they may be grouped, else from first to last.
+
+    Raises
+    ------
+    DtypeError
+        If the ufunc's results cannot be its operands again.
+    ShapeError, ArgumentError
+        If there is nothing to reduce and no value to start from; if the order of several axes would matter.
+    """
+    name = ufunc.__name__
+    if name in _PRIMITIVES:
+        return reduce_ufunc(name, node, axis, keepdims, initial, where, dtype)
+    if name == "logical_xor":
+        node = truth(node)
+    axes = tuple(range(node.ndim)) if axis is None else reduced_axes(axis, node.ndim)
+    dtypes = loop_dtypes(ufunc, [node, node], dtype) if ufunc.nin == 2 and ufunc.nout == 1 else None
+    if ufunc.signature is not None or dtypes is None or dtypes[0] != dtypes[1] or dtypes[0] != dtypes[2]:
+        message = f"numpy.{name}.reduce does not work: its results cannot be its operands again."
+        raise DtypeError(message)
+    if len(axes) > 1 and name not in REORDERABLE:
+        message = f"numpy.{name}.reduce takes one axis, because the order matters, but got {axis!r}."
+        raise ArgumentError(message)
+    node = convert(node, dtypes[0])
+    others = tuple([k for k in range(node.ndim) if k not in axes])
+    lead = tuple([node.shape[k] for k in others])
+    count = node.size // math.prod(lead) if math.prod(lead) else math.prod(node.shape[k] for k in axes)
+    mask = mask_of(where, node)
+
+    def lined(x: Node) -> Node:
+        return reshape(transpose(x, others + axes), (*lead, count))
+
+    rows, inside = lined(node), None if mask is None else lined(mask)
+    # All bits are one in what NumPy calls -1.
+    identity = None if ufunc.identity is None else constant(np.array(ufunc.identity).astype(node.dtype))
+    start = identity if initial is None else convert(as_node(initial), node.dtype)
+    if start is None and (inside is not None or (count == 0 and math.prod(lead))):
+        message = f"numpy.{name}.reduce has no value to start from: give initial."
+        raise ShapeError(message)
+    begin = None if start is None else broadcast(start, lead)
+    if inside is not None and identity is not None:
+        rows, inside = elementwise("select", inside, rows, broadcast(identity, rows.shape)), None
+    # NumPy starts from the identity, which shows where there is one element: hypot(0, -1) is 1.
+    needed = initial is not None or count < 2 or inside is not None
+    result = _folded(name, rows, inside, begin if needed else None)
+    return reshape(result, keep(node.shape, axes)) if keepdims else result
+
+
+def _folded(name: str, rows: Node, inside: Node | None, begin: Node | None) -> Node:
+    """The elements of the last axis put together, from `begin` on; those outside of a mask are left out."""
+    at, count = rows.ndim - 1, rows.shape[-1]
+
+    def element(x: Node, k: int) -> Node:
+        return reshape(cut(x, at, k, 1), x.shape[:-1])
+
+    if count == 0:
+        return begin if begin is not None else broadcast(literal(0, rows.dtype), rows.shape[:-1])
+    if inside is None and (name in REORDERABLE or name in INVERSE):
+        first = begin
+        if name in INVERSE and first is None:
+            first, rows = element(rows, 0), cut(rows, at, 1, count - 1)
+        while rows.shape[-1] > 1:
+            half, odd = divmod(rows.shape[-1], 2)
+            joined = _binary(INVERSE.get(name, name), cut(rows, at, 0, half), cut(rows, at, half, half))
+            rows = concatenate([joined, cut(rows, at, 2 * half, 1)], at) if odd else joined
+        if not rows.shape[-1]:
+            assert first is not None
+            return first
+        whole = element(rows, 0)
+        return whole if first is None else _binary(name, first, whole)
+    total = element(rows, 0) if begin is None else begin
+    for k in range(1 if begin is None else 0, count):
+        joined = _binary(name, total, element(rows, k))
+        total = joined if inside is None else elementwise("select", element(inside, k), joined, total)
+    return total
 
 
 # ----- accumulate -----
@@ -96,7 +181,7 @@ def reduce_at(ufunc: np.ufunc, node: Node, indices: Any, axis: int, dtype: Any) 
     if not starts.size:
         return reduce_ufunc(name, cut(node, axis, 0, 0), axis, True, 0, True, dtype) if name == "add" else node
     parts = [
-        reduce_ufunc(name, cut(node, axis, int(a), max(int(b - a), 1)), axis, True, None, True, dtype)
+        reduce_any(ufunc, cut(node, axis, int(a), max(int(b - a), 1)), axis, True, None, True, dtype)
         for a, b in zip(starts, ends, strict=True)
     ]
     return concatenate(parts, axis)

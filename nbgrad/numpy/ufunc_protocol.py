@@ -18,7 +18,6 @@ from . import ufunc_methods
 from .lifting import as_node, wrap
 from .operands import axis_of, deliver, from_last, only, to_last
 from .promotion import convert
-from .reductions import reduce_ufunc
 from .ufuncs import apply_ufunc, product, write
 
 _RUNNING = frozenset(["maximum", "minimum"])
@@ -107,14 +106,12 @@ def _deliver(ufunc: np.ufunc, result: Node, out: Any, mask: Any, casting: str) -
 
 
 def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    if ufunc.__name__ == "logaddexp":
-        return _reduce_logaddexp(inputs, outs, options)
     node = as_node(inputs[0])
     # NumPy hands the arguments over by position where the user did.
     names = ("axis", "dtype", "out", "keepdims", "initial", "where")
     options = {**dict(zip(names, inputs[1:], strict=False)), **options}
-    result = reduce_ufunc(
-        ufunc.__name__,
+    result = ufunc_methods.reduce_any(
+        ufunc,
         node,
         options.pop("axis", 0),
         options.pop("keepdims", False),
@@ -128,14 +125,6 @@ def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], opt
 
 def _given(initial: Any) -> Any:
     return None if initial is getattr(np, "_NoValue", None) else initial
-
-
-def _reduce_logaddexp(inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    from .special import logsumexp
-
-    axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
-    _no_more(np.logaddexp, options)
-    return deliver(logsumexp(inputs[0], axis, keepdims)._node, outs[0])
 
 
 def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -175,7 +164,8 @@ def _at(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options
     if len(inputs) != ufunc.nin + 1 or ufunc.nout != 1:
         message = f"numpy.{ufunc.__name__}.at takes an array, positions and {ufunc.nin - 1} operands."
         raise ArgumentError(message)
-    target, key, value = (*inputs, None)[:3]
+    given: list[Any] = [*inputs, None]
+    target, key, value = given[:3]
     if isinstance(target, Tensor):
         ufunc_methods.at(ufunc, target, key, value)
         return
