@@ -243,6 +243,9 @@ def test_bad_arguments_say_what_is_wrong() -> None:
         ours.asarray_chkfinite([1.0, numpy.inf])
     with pytest.raises(ArgumentError, match="gave 2 elements"):
         ours.fromiter([1, 2], float, 3)
+    with pytest.raises(DtypeError, match="ndindex"):
+        ours.nditer([t, t])
+    assert [int(v) for v in ours.nditer(numpy.arange(3))] == [0, 1, 2]
     with pytest.raises(ArgumentError, match="one to three integers"):
         _ = ours.r_["r", t]
 

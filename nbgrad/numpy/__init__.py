@@ -65,7 +65,7 @@ NAMES: dict[str, str] = {
         "full zeros_like ones_like empty_like full_like fromfunction fromiter frombuffer fromstring fromfile loadtxt "
         "genfromtxt bartlett blackman hamming hanning"
     ),
-    "concatenators": "r_ c_ mgrid ogrid broadcast",
+    "concatenators": "r_ c_ mgrid ogrid broadcast nditer",
     "scalar_types": "ndarray isscalar isdtype",
     "linear_algebra": (
         "matmul dot vdot inner outer tensordot vecdot matvec vecmat kron cross multi_dot matrix_power trace"
