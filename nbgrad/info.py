@@ -16,7 +16,7 @@ import numpy as np
 from .compiler import cache
 from .runtime import threads
 
-PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "optree")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "optree", "opt_einsum")
 CUDA_PACKAGES = ("cuda-bindings", "numba-cuda", "cupy", "cupy-cuda12x", "cupy-cuda13x")
 VECTOR_FEATURES = "sse4.2 avx avx2 fma f16c avx512f avx512vl avx512fp16 neon sve sve2".split()
 

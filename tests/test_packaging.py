@@ -64,7 +64,7 @@ def test_info_prints_a_line_for_every_fact(capsys: pytest.CaptureFixture[str]) -
     assert main(["info"]) == 0
     facts = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
     assert facts["nbgrad"] == version("nbgrad")
-    for package in ("numpy", "numba", "llvmlite", "scipy", "optree"):
+    for package in ("numpy", "numba", "llvmlite", "scipy", "optree", "opt_einsum"):
         assert facts[package] == version(package)
     assert {"python", "cpu", "threads", "blas", "cuda", "target", "cache"} <= set(facts)
     assert "nbgrad compiles for the CPU" in facts["cuda"]
