@@ -245,10 +245,14 @@ def _named(values: Any) -> list[tuple[str, Any]]:
 
 def _array(name: str, value: Any) -> np.ndarray:
     """A value as an array in C order."""
-    if isinstance(value, Tensor):
-        return np.array(value.asnumpy(), order="C")
-    if isinstance(value, np.ndarray | np.generic | bool | int | float):
-        array = np.array(value, order="C")
+    if isinstance(value, Tensor | np.ndarray | np.generic | bool | int | float | complex):
+        array = np.array(value.asnumpy() if isinstance(value, Tensor) else value, order="C")
+        if array.dtype == np.complex128:
+            message = (
+                f"{name} is complex128, which the safetensors format does not have. Save x.real and x.imag, or "
+                "x.astype(np.complex64)."
+            )
+            raise DtypeError(message)
         if supported(array.dtype):
             return array.astype(array.dtype.newbyteorder("="))
     message = f"{name} must be a Parameter, Tensor, ndarray or number, but got {type(value).__name__}."
