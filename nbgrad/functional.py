@@ -314,7 +314,7 @@ def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
         row: list[Node] = []
         for node, source, b in zip(wrt, found, batched, strict=True):
             if is_complex(output):
-                # The cotangent 1 gives the real part's derivative, or the conjugate of f'; i gives the imaginary part's.
+                # The cotangent 1 gives the real part's derivative, or the conjugate of f'; i the imaginary part's.
                 turned = None if is_complex(node) else batch([source], {stand_in: units * 1j}, output.size)[0]
                 b = conjugate(b) if turned is None else pair(b, turned)
             row.append(reshape(b, output.shape + node.shape))

@@ -29,7 +29,9 @@ def test_accumulate(name: str, axis: int) -> None:
     check_derivative(function, X)
 
 
-@pytest.mark.parametrize("name", "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor gcd lcm".split())
+@pytest.mark.parametrize(
+    "name", "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor gcd lcm".split()
+)
 def test_accumulate_of_integers(name: str) -> None:
     agree(getattr(np, name).accumulate, N)
     agree(getattr(np, name).accumulate, N[:, :1], axis=1)

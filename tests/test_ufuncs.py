@@ -213,7 +213,7 @@ def test_errors_say_what_and_where():
         _ = Tensor([1.0, 2.0]) + Tensor([1.0, 2.0, 3.0])
     with pytest.raises(DtypeError, match="boolean subtract"):
         _ = Tensor([True]) - Tensor([False])
-    with pytest.raises(DtypeError, match="floor.*complex"):
+    with pytest.raises(DtypeError, match=r"floor.*complex"):
         np.floor(Tensor([1.0]) * np.array([1j]))
     with pytest.raises(DtypeError, match="gcd"):
         np.gcd(Tensor([4.5]), Tensor([6]))
