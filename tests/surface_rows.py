@@ -385,30 +385,30 @@ LINALG: dict[str, str] = {}
 """The same for `numpy.linalg`."""
 
 LINALG["derivative"] = """
-cholesky: f(S); f(S, upper=True)
+cholesky: f(S); f(S, upper=True); f(E @ np.conj(E).T)
 cond: f(M); f(M, 1)
 cross: f(M, N)
 det: f(M); f(A); f(E)
 diagonal: f(A, offset=1)
 eig: np.sort(np.real(f(S)[0])) | real where NumPy's are (complex in `vmap`); where eigenvalues differ; of length one
-eigh: f(S)[0]; f(S)[1] ** 2 | vectors where eigenvalues differ
+eigh: f(S)[0]; f(S)[1] ** 2; f(E @ np.conj(E).T)[0] | vectors where eigenvalues differ
 eigvals: np.sort(np.real(f(S))) | real where NumPy's are (complex under `vmap`); where eigenvalues differ
 eigvalsh: f(S); f(S, UPLO="U")
 inv: f(M); f(A); f(E)
-lstsq: f(X, M[0])[0]; f(X.T, Y)[:2]
+lstsq: f(X, M[0])[0]; f(X.T, Y)[:2]; f(C.T, T)[0]
 matmul: f(A, M)
 matrix_norm: f(A); f(M, ord=2); f(M, ord=1)
-matrix_power: f(M, 3); f(M, -2)
+matrix_power: f(M, 3); f(M, -2); f(E, -1)
 matrix_transpose: f(A)
 multi_dot: f([M, X, Y])
 norm: f(X); f(X, axis=1); f(X, 1, axis=0); f(M, 2); f(M, "nuc"); f(Y, 3); f(C) | 0 at 0
 outer: f(Y, V)
-pinv: f(X); f(X.T)
+pinv: f(X); f(X.T); f(C)
 qr: f(M)[1]; f(X.T)[0]; f(X, mode="r")
-slogdet: f(M)[1]; f(A)[1]
+slogdet: f(M)[1]; f(A)[1]; f(E)
 solve: f(M, X); f(A, M[0][:, None]); f(E, E)
 svd: f(X, full_matrices=False)[1]; f(X, compute_uv=False) | vectors where singular values differ
-svdvals: f(X)
+svdvals: f(X); f(C)
 tensordot: f(A, M, axes=1)
 tensorinv: f(A.reshape(2, 3, 3)[0].reshape(3, 3), ind=1)
 tensorsolve: f(M, Y[:3])
