@@ -7,6 +7,7 @@ Each program is run with NumPy's arrays and with Tensors: eagerly, and recorded,
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy
@@ -254,7 +255,9 @@ REFUSED = {
 
 def run(program: str, np: Any, x: Any) -> Any:
     names = {"np": np, "x": x, "copy": copy, "nbnp": nb.numpy}
-    exec(program, names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5, for setting a shape
+        exec(program, names)
     return names.get("r", x)
 
 
