@@ -29,7 +29,7 @@ from .in_place import InPlace
 from .interop import computes_itself
 from .runtime.evaluate import concrete
 from .tensor_methods import add_methods
-from .tensor_operators import Late, binary, reflected, unary, updating
+from .tensor_operators import NOT_GIVEN, Late, binary, reflected, unary, updating
 
 FLOAT32 = np.dtype(np.float32)
 _CONSTANT = PRIMITIVES["constant"]
@@ -304,7 +304,11 @@ class Tensor(Exports, InPlace):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if len(types) == 1 and func in Late.implementations:
-            return Late.implementations[func](*args, **kwargs)
+            for value in kwargs.values():
+                if value is NOT_GIVEN:
+                    break
+            else:
+                return Late.implementations[func](*args, **kwargs)
         return _numpy("numpy_table").array_function(func, types, args, kwargs)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:

@@ -14,6 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+NOT_GIVEN = getattr(np, "_NoValue", object())
+"""What NumPy's functions pass on for arguments that they were not given."""
+
 
 @cache
 def _ufuncs() -> Any:

@@ -292,6 +292,15 @@ def test_writing_into_an_ndarray(namespace, name, call):
         nb.grad(lossy)(2.0)
 
 
+def test_arguments_that_were_not_given():
+    """Functions that wrap NumPy's pass on its mark for an argument that they were not given."""
+    x, missing = SAMPLES["X"], np._NoValue
+    agree(np.sum, x, axis=0, keepdims=missing, initial=missing, where=missing)
+    agree(np.max, x, keepdims=missing, initial=missing)
+    agree(np.mean, x, keepdims=missing, where=missing)
+    agree(np.std, x, mean=missing, correction=missing)
+
+
 # ----- What NumPy does not ask Tensors about -----
 
 

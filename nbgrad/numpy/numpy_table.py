@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import DtypeError
 from ..tensor import Tensor
-from ..tensor_operators import Late
+from ..tensor_operators import NOT_GIVEN, Late
 from . import home_of
 
 MODULES = [
@@ -78,7 +78,6 @@ def _load(module: str) -> None:
         _waiting.remove(module)
 
 
-_NOT_GIVEN = getattr(np, "_NoValue", None)
 REFUSED = {
     **dict.fromkeys(("busday_count", "busday_offset", "datetime_as_string", "is_busday", "isnat"), "dates"),
     **dict.fromkeys(("packbits", "unpackbits"), "bits in bytes"),
@@ -109,5 +108,5 @@ def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs
         refuse(func)
     if kwargs:
         # NumPy's own functions pass on what they were not given.
-        kwargs = {name: value for name, value in kwargs.items() if value is not _NOT_GIVEN}
+        kwargs = {name: value for name, value in kwargs.items() if value is not NOT_GIVEN}
     return implementation(*args, **kwargs)
