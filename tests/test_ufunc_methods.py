@@ -38,7 +38,7 @@ def test_accumulate_of_integers(name: str) -> None:
 
 
 def test_accumulate_that_cannot_be_grouped() -> None:
-    with pytest.raises(DtypeError, match="power.accumulate"):
+    with pytest.raises(DtypeError, match=r"power\.accumulate"):
         np.power.accumulate(lift(X))
 
 
