@@ -154,7 +154,7 @@ def test_what_is_allowed_is_right(function: Function) -> None:
 def test_the_error_names_the_users_line_and_the_library_between() -> None:
     import scipy.linalg
 
-    with pytest.raises(TracedValueError, match=r"\(at .*test_bad_input\.py:\d+, through .*_matfuncs\.py:\d+\)"):
+    with pytest.raises(TracedValueError, match=r"\(at .*test_bad_input\.py:\d+, through .*scipy.*\.py:\d+\)"):
         nb.grad(lambda x: np.sum(scipy.linalg.sqrtm(np.eye(2) * x[0])))(X)
 
 

@@ -103,10 +103,7 @@ _ABSTRACT = "generic number integer signedinteger unsignedinteger inexact floati
 
 def _held(original: Any) -> bool:
     """Whether Tensors can hold elements of a type."""
-    try:
-        return supported(np.dtype(original))
-    except TypeError:  # an abstract type
-        return False
+    return issubclass(original, np.number | np.bool_) and supported(np.dtype(original))
 
 
 def stand_in(original: Any) -> Any:
