@@ -276,6 +276,8 @@ def test_as_in_numpy(program: str) -> None:
         expected = run(program, numpy, X.copy())
     except Exception as error:
         numpy_raises = error
+        if "has no attribute" in str(error) or "unexpected keyword" in str(error):
+            pytest.skip("this NumPy has it not")
     for np in (numpy, nb.numpy):
 
         def recorded(x: Any, np: Any = np) -> Any:

@@ -147,7 +147,10 @@ class _NumberType(_StandIn):
 
 def _number_type(original: type, dtypes: tuple[type, ...]) -> Any:
     bases = (original,) if original in (float, complex) else ()
-    members = {"_original": original, "_dtypes": dtypes, "__module__": original.__module__, "__doc__": original.__doc__}
+    members: dict[str, Any] = {"_original": original, "_dtypes": dtypes}
+    members.update(__module__=original.__module__, __doc__=original.__doc__)
+    if bases:
+        members["dtype"] = np.dtype(original)  # what older NumPy asks to take the class as a dtype
     return _NumberType(original.__name__, bases, members)
 
 
