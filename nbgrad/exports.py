@@ -105,6 +105,14 @@ class Exports:
         shape, dtype = value.shape, value.dtype.str
         return {"version": 3, "shape": shape, "typestr": dtype, "data": _buffer_of(value), "strides": None}
 
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the value."""
+        return self._constant_value().tobytes(order)
+
+    def tofile(self, fid: Any, sep: str = "", format: str = "%s") -> None:
+        """Write the value to a file, as `ndarray.tofile`."""
+        self._constant_value().tofile(fid, sep, format)
+
     def __buffer__(self, flags: int, /) -> memoryview:
         """The value as a buffer that cannot be written to (Python 3.12 and newer)."""
         if _scipy_function():

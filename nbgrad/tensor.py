@@ -450,7 +450,8 @@ class Tensor(Exports, InPlace):
     cumsum, cumprod, clip, round = (_method(f) for f in (np.cumsum, np.cumprod, np.clip, np.round))
     ravel, swapaxes, squeeze, diagonal = (_method(f) for f in (np.ravel, np.swapaxes, np.squeeze, np.diagonal))
     argsort, searchsorted, nonzero = (_method(f) for f in (np.argsort, np.searchsorted, np.nonzero))
-    take, put, repeat = (_method(f) for f in (np.take, np.put, np.repeat))
+    take, put, repeat, choose = (_method(f) for f in (np.take, np.put, np.repeat, np.choose))
+    argpartition = _method(np.argpartition)
     conj = conjugate = unary(np.conjugate)
     abs = unary(np.abs)
 

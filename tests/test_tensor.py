@@ -503,3 +503,16 @@ def test_long_chains():
 
 def test_namespace():
     assert Tensor([1.0]).__array_namespace__().__name__ == "nbgrad.numpy"
+
+
+def test_bytes_positions_and_choices(tmp_path):
+    x = np.array([3.0, 1.0, 2.0])
+    t = Tensor(x)
+    assert t.tobytes() == x.tobytes()
+    t.tofile(tmp_path / "x")
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "x"), x)
+    assert t.argpartition(1).tolist() == x.argpartition(1).tolist()
+    k = np.array([0, 1, 0])
+    np.testing.assert_array_equal(Tensor(k).choose([x, -x]).asnumpy(), k.choose([x, -x]))
+    with pytest.raises(TracedValueError), recording():
+        traced([1.0]).tobytes()
