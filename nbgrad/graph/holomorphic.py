@@ -78,7 +78,11 @@ class Holomorphic:
 
 def _exp(z: Node) -> Node:
     x, y = parts(z)
-    size = f("exp", x)
+    return _turned_size(f("exp", x), x, y)
+
+
+def _turned_size(size: Node, x: Node, y: Node) -> Node:
+    """A number of a size, which is a power with exponent x, at an angle y."""
     flat, lost = f("equal", y, 0), _without_angle(x, y)
     # exp(inf) * sin(0) is no number, and neither is exp(-inf) * cos(inf).
     re = choose(f("logical_or", flat, lost), size, size * f("cos", y), x)
@@ -92,8 +96,7 @@ def _without_angle(x: Node, y: Node) -> Node:
 
 def _exp2(z: Node) -> Node:
     x, y = parts(z)
-    size, angle = f("exp2", x), y * math.log(2)
-    return pair(size * f("cos", angle), choose(f("equal", y, 0), y, size * f("sin", angle), x))
+    return _turned_size(f("exp2", x), x, y * math.log(2))
 
 
 def _expm1(z: Node) -> Node:
