@@ -24,9 +24,12 @@ from ..compiler.loops import Access, Loop, Reduction, Value, normalise
 from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
 from ..compiler.views import View, contiguous_strides
 from ..graph.ir import PRIMITIVES, Node, placeholder
+from ..graph.primitives import FLOAT_UNARY
 from .stages import Stage, make_stages, row_span
 
 LITERAL = PRIMITIVES["literal"]
+ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "negative", *FLOAT_UNARY])
+"""Operations on floats whose results depend on all operands, whatever LLVM knows of these."""
 ALIGNMENT = 64
 PARALLEL_WORK = 6_000_000
 """Units of work from which on a step is shared by threads: about 100 microseconds on one, measured on two cores of 2.5
@@ -218,9 +221,9 @@ def _example(kind: str, dtype: np.dtype[Any], many: bool) -> Loop:
 def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
     """Whether a loop writes each element of an array after it has read the same element of another, and never again.
 
-    What it writes must be made of what it reads, and nothing else may be: the order of the two is then certain,
-    although the code was compiled for arrays that do not overlap. (If something else needed the element, LLVM could
-    find that what is written does not depend on it after all, and write first.)
+    What it writes must be made of what it reads, and nothing else may be, or it must be so by arithmetic on floats: the
+    order of the two is then certain, although the code was compiled for arrays that do not overlap. (Of logic and
+    selections LLVM could find that they do not depend on the element after all, and write before something else reads.)
     """
     if not isinstance(loop, Loop):
         return False
@@ -238,13 +241,16 @@ def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
     others = {k for k, value in enumerate(loop.values) if value.access == reads[0] and value.operation != "load"}
     if len(loads) != 1 or others:
         return False
-    made = set(loads)
+    made, surely = set(loads), set(loads)
     for k, value in enumerate(loop.values):
         if not made.isdisjoint(value.operands):
             made.add(k)
+            if value.operation in ARITHMETIC and value.dtype.kind == "f" and not surely.isdisjoint(value.operands):
+                surely.add(k)
     elsewhere = [store.value for store in loop.stores if store is not stores[0]]
     elsewhere += [reduction.value for reduction in loop.reductions]
-    return stores[0].value in made and made.isdisjoint(elsewhere)
+    written = stores[0].value
+    return written in made and (written in surely or made.isdisjoint(elsewhere))
 
 
 class _Planner:
