@@ -8,12 +8,7 @@ depend on the signs, phases and order of vectors.
 import json
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import torch
-
-jax.config.update("jax_enable_x64", True)
 
 
 def matrices(kind, *shape):
@@ -44,42 +39,48 @@ CASES = {
 }
 
 
-JAX = {
-    "linalg": jnp.linalg,
-    "fft": jnp.fft,
-    "sum": jnp.sum,
-    "abs": jnp.abs,
-    "adjoint": lambda a: jnp.conj(a.T),
-    "svd": lambda a: jnp.linalg.svd(a, full_matrices=False),
-    "svdvals": lambda a: jnp.linalg.svd(a, compute_uv=False),
-    "expm": jax.scipy.linalg.expm,
-    "eye": jnp.eye(3),
-}
-TORCH = {
-    "linalg": torch.linalg,
-    "fft": torch.fft,
-    "sum": torch.sum,
-    "abs": torch.abs,
-    "adjoint": lambda a: a.mH,
-    "svd": lambda a: torch.linalg.svd(a, full_matrices=False),
-    "svdvals": torch.linalg.svdvals,
-    "expm": torch.linalg.matrix_exp,
-    "eye": torch.eye(3, dtype=torch.float64),
-}
-
-
 def with_jax(function, x, weight):
     """Value and gradient by JAX."""
-    value, g = jax.value_and_grad(lambda a: function(a, {**JAX, "weight": weight}))(jnp.asarray(x))
-    return float(value), np.conj(np.asarray(g))
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+    words = {
+        "linalg": jnp.linalg,
+        "fft": jnp.fft,
+        "sum": jnp.sum,
+        "abs": jnp.abs,
+        "adjoint": lambda a: jnp.conj(a.T),
+        "svd": lambda a: jnp.linalg.svd(a, full_matrices=False),
+        "svdvals": lambda a: jnp.linalg.svd(a, compute_uv=False),
+        "expm": jax.scipy.linalg.expm,
+        "eye": jnp.eye(3),
+        "weight": weight,
+    }
+    value, g = jax.value_and_grad(lambda a: function(a, words))(jnp.asarray(x))
+    return float(value), np.conj(np.asarray(g)), jax.__version__
 
 
 def with_torch(function, x, weight):
     """Value and gradient by PyTorch."""
+    import torch
+
+    words = {
+        "linalg": torch.linalg,
+        "fft": torch.fft,
+        "sum": torch.sum,
+        "abs": torch.abs,
+        "adjoint": lambda a: a.mH,
+        "svd": lambda a: torch.linalg.svd(a, full_matrices=False),
+        "svdvals": torch.linalg.svdvals,
+        "expm": torch.linalg.matrix_exp,
+        "eye": torch.eye(3, dtype=torch.float64),
+        "weight": torch.tensor(weight),
+    }
     a = torch.tensor(x, requires_grad=True)
-    value = function(a, {**TORCH, "weight": torch.tensor(weight)})
+    value = function(a, words)
     value.backward()
-    return value.item(), a.grad.resolve_conj().numpy()
+    return value.item(), a.grad.resolve_conj().numpy(), torch.__version__
 
 
 def evaluate(text, x, words):
@@ -93,20 +94,21 @@ def evaluate(text, x, words):
 
 def main():
     """Write the file."""
-    found = {}
+    found, versions = {}, {}
     for name, (text, shape) in CASES.items():
         for kind in ("real", "complex"):
             x = matrices(kind, *shape)
             weight = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
             record = {"text": text, "shape": shape}
             for library, gradient in {"Jax": with_jax, "Torch": with_torch}.items():
-                value, g = gradient(lambda a, words, t=text: evaluate(t, a, words), x, weight)
+                value, g, versions[library.lower()] = gradient(
+                    lambda a, words, t=text: evaluate(t, a, words), x, weight
+                )
                 entry = {"value": value, "real": np.real(g).tolist()}
                 if kind == "complex":
                     entry["imag"] = np.imag(g).tolist()
                 record[library] = entry
             found[f"{name}, {kind}"] = record
-    versions = {"jax": jax.__version__, "torch": torch.__version__}
     Path(__file__).with_name("linear_algebra.json").write_text(
         json.dumps({"versions": versions, "cases": found}, indent=1)
     )
