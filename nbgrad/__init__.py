@@ -82,17 +82,17 @@ if _TYPE_CHECKING:
     from .generator import Generator as Generator
     from .generator import get_seed as get_seed
     from .generator import set_seed as set_seed
-    from .source import differentiable_source as differentiable_source
-    from .sparse import sparse_hessian as sparse_hessian
-    from .sparse import sparse_jacobian as sparse_jacobian
+    from .source.conversion import differentiable_source as differentiable_source
+    from .sparse.derivatives import sparse_hessian as sparse_hessian
+    from .sparse.derivatives import sparse_jacobian as sparse_jacobian
 
 _LATER = {
     "check": "check_grads",
     "checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "functional": "hessian hvp jacfwd jacrev jvp vjp",
     "generator": "Generator get_seed set_seed",
-    "source": "differentiable_source",
-    "sparse": "sparse_hessian sparse_jacobian",
+    "source.conversion": "differentiable_source",
+    "sparse.derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}

@@ -81,7 +81,7 @@ class Exports:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         asking = _scipy_function()
         if asking:
-            found = import_module(".sparse_products", __package__).asked_by_scipy(self, asking)
+            found = import_module(".sparse.products", __package__).asked_by_scipy(self, asking)
             if found is not None:
                 return found
         value = self._constant_value()

@@ -21,8 +21,8 @@ from nbgrad.graph.ir import Node, constant, placeholder, show
 from nbgrad.graph.simplify import simplify
 from nbgrad.graph.trace import recording
 from nbgrad.lifting import with_zeros
-from nbgrad.sparse_colors import _star_colors, plan, symmetric_plan
-from nbgrad.sparse_pattern import dependencies
+from nbgrad.sparse.colors import _star_colors, plan, symmetric_plan
+from nbgrad.sparse.pattern import dependencies
 
 from .test_random_graphs import LONG, QUICK, graphs, inputs_of
 

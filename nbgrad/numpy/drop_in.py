@@ -2,7 +2,7 @@
 
 In: a name. Out: what stands for it here: our function, where NumPy's is one that Tensors understand; a class that knows
 Tensors, for NumPy's scalar types; NumPy's own object for all else (constants, dtypes, text, files, settings). Called by
-`__init__.py` for `import nbgrad.numpy as np`, and by nbgrad/source.py, which asks for what stands for a given object.
+`__init__.py` for `import nbgrad.numpy as np`, and by source/, which asks for what stands for a given object.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def counterpart(name: str) -> Any:
     if name in SUBMODULES:
         return submodule(name)
     if name in IN_PYTHON:
-        return import_module("nbgrad.source").converted(original, IN_PYTHON[name])
+        return import_module("nbgrad.source.conversion").converted(original, IN_PYTHON[name])
     return equivalent(original)
 
 

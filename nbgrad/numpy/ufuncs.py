@@ -456,7 +456,7 @@ def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     if found is not None:
         return found
     if not (right.__class__ in _USUAL and left.__class__ in _USUAL) and not (_usable(left) and _usable(right)):
-        from ..sparse_products import beside_sparse
+        from ..sparse.products import beside_sparse
 
         return beside_sparse(ufunc, left, right)
     if ufunc.signature is not None:

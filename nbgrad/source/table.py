@@ -1,8 +1,8 @@
 """What stands for NumPy's, `math`'s and Python's own objects in code that `differentiable_source` runs.
 
 In: an object that such code refers to by a global name, an import or a closure. Out: the object that it gets instead:
-of `nbgrad.numpy` for NumPy's, of scalar_functions.py for `math`'s, classes that know Tensors for `float` and `complex`.
-Called by nbgrad/source.py.
+of `nbgrad.numpy` for NumPy's, of scalars.py for `math`'s, classes that know Tensors for `float` and `complex`.
+Called by conversion.py.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from . import numpy as ours
-from .numpy.drop_in import equivalent
-from .numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
-from .scalar_functions import functions
-from .source_scipy import replacement_in_scipy
-from .tensor import Tensor
+from .. import numpy as ours
+from ..numpy.drop_in import equivalent
+from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
+from ..tensor import Tensor
+from .scalars import functions
+from .scipy_table import replacement_in_scipy
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .sparse_pattern import distinct
+from .pattern import distinct
 
 MOST_DENSE_ROWS = 64
 """So many rows at most are found apart from the others."""

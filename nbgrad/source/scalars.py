@@ -1,7 +1,7 @@
 """Python's `math` for recorded values: what functions that `differentiable_source` runs get in place of it.
 
 In: numbers and Tensors with one element. Out: for numbers what `math` gives; for Tensors 0-d Tensors that keep their
-gradient, where `math` would turn them into floats. Called by nbgrad/source.py.
+gradient, where `math` would turn them into floats. Called by conversion.py.
 
 Two things differ from `math`: arguments outside a function's domain give NaN or infinity, as in NumPy, instead of a
 ValueError; and floor, ceil and trunc of a Tensor give Python integers, whose derivative is zero.
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentError
-from .numpy.construction import holds_tensors
-from .numpy.ufuncs import call
-from .tensor import Tensor
+from ..errors import ArgumentError
+from ..numpy.construction import holds_tensors
+from ..numpy.ufuncs import call
+from ..tensor import Tensor
 
 
 def _scalar(value: Any, name: str) -> Any:
@@ -70,7 +70,7 @@ def _dist(p: Any, q: Any) -> Any:
 
 def _special(name: str) -> Callable[..., Any]:
     def function(x: Any) -> Any:
-        from .numpy import special
+        from ..numpy import special
 
         return getattr(special, name)(x)
 

@@ -1,8 +1,8 @@
 """`sparse_jacobian` and `sparse_hessian`: matrices of derivatives that are mostly zero, from a handful of products.
 
 In: a function. Out: a callable that gives a `scipy.sparse.csr_array`. The function is recorded once per signature of
-its arguments, like by `jit`; its graph tells which entries there can be (sparse_pattern.py), a coloring tells which
-columns or rows may be computed together (sparse_colors.py), and all these products are one compiled program, whose
+its arguments, like by `jit`; its graph tells which entries there can be (pattern.py), a coloring tells which
+columns or rows may be computed together (colors.py), and all these products are one compiled program, whose
 result is the array of entries. Called by users.
 """
 
@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from .grad import check_flag, check_positions, split_aux
-from .graph.batch import batch
-from .graph.differentiate import jvp, vjp
-from .graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
-from .graph.primitives import cast, concatenate, gather, iota, reshape
-from .graph.simplify import simplify
-from .graph.trace import current_trace, recording
-from .jit import Jitted
-from .lifting import name_of, output_nodes, prepare, with_zeros
-from .sparse_colors import Plan, plan, symmetric_plan
-from .sparse_pattern import dependencies
-from .tensor import Tensor
+from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from ..grad import check_flag, check_positions, split_aux
+from ..graph.batch import batch
+from ..graph.differentiate import jvp, vjp
+from ..graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
+from ..graph.primitives import cast, concatenate, gather, iota, reshape
+from ..graph.simplify import simplify
+from ..graph.trace import current_trace, recording
+from ..jit import Jitted
+from ..lifting import name_of, output_nodes, prepare, with_zeros
+from ..tensor import Tensor
+from .colors import Plan, plan, symmetric_plan
+from .pattern import dependencies
 
 MOST_ELEMENTS = 1 << 31
 """Products with more elements than this, together, are refused."""

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentError
-from .graph.interpret import PARAMETER_RULES
-from .graph.ir import Node, literal_value, topological
-from .graph.trace import current_trace
-from .runtime.evaluate import concrete
+from ..errors import ArgumentError
+from ..graph.interpret import PARAMETER_RULES
+from ..graph.ir import Node, literal_value, topological
+from ..graph.trace import current_trace
+from ..runtime.evaluate import concrete
 
 EMPTY, ALL = 0, 1
 """The numbers of the set of no source element, and of that of all."""

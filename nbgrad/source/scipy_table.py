@@ -1,7 +1,7 @@
 """What stands for functions of SciPy in code that `differentiable_source` runs.
 
 In: a function of `scipy.linalg`, `scipy.fft`, `scipy.special` or `scipy.integrate`. Out: a function with its signature
-that hands Tensors to nbgrad's, and everything else to SciPy's. Called by nbgrad/source_table.py. SciPy's ufuncs know
+that hands Tensors to nbgrad's, and everything else to SciPy's. Called by table.py. SciPy's ufuncs know
 Tensors by NumPy's protocol and need nothing here; functions that are written in Python by NumPy's, as most of SciPy
 outside of linear algebra, take part by `modules="scipy"`.
 """
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from . import numpy as ours
-from .errors import ArgumentError
-from .numpy.construction import holds_tensors
-from .numpy.ufuncs import call
+from .. import numpy as ours
+from ..errors import ArgumentError
+from ..numpy.construction import holds_tensors
+from ..numpy.ufuncs import call
 
 Function = Callable[..., Any]
 _NEUTRAL = frozenset(

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DtypeError, ShapeError, TracedValueError
-from .graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise
-from .graph.primitives import cast, gather, reshape, scatter_add, transpose
-from .numpy.lifting import as_node, wrap
-from .numpy.operands import promote
-from .tensor import Tensor
+from ..errors import DtypeError, ShapeError, TracedValueError
+from ..graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise
+from ..graph.primitives import cast, gather, reshape, scatter_add, transpose
+from ..numpy.lifting import as_node, wrap
+from ..numpy.operands import promote
+from ..tensor import Tensor
 
 _INSTEAD = (
     "A scipy.sparse array is a constant here, and there is none of recorded values: write D A x as d * (A @ x), "

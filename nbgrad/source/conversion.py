@@ -4,7 +4,7 @@ In: a function, method, class, object or module that was written for NumPy. Out:
 its code says `np`, or a name that was imported from NumPy or from `math`, it finds nbgrad's. Nothing of the original is
 changed: new function objects share the code and look up names in the original's module when they run. Called by users
 whose functions make arrays of recorded values (`np.array([x[0], x[1]])`), write them into `np.zeros(n)`, or call
-`math.sin`, none of which NumPy lets a Tensor see. What stands for what is in source_table.py.
+`math.sin`, none of which NumPy lets a Tensor see. What stands for what is in table.py.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from .errors import ArgumentError, DtypeError
-from .tensor import Tensor
+from ..errors import ArgumentError, DtypeError
+from ..tensor import Tensor
 
 Anything = TypeVar("Anything")
 
@@ -42,7 +42,7 @@ Anything = TypeVar("Anything")
 @functools.cache
 def _table() -> Any:
     """What stands for what: imported when it is first needed, so that importing nbgrad stays fast."""
-    return import_module(".source_table", __package__)
+    return import_module(".table", __package__)
 
 
 _MOST_ELEMENTS = 1000

@@ -1,0 +1,1 @@
+"""Code that cannot be edited, run with nbgrad's NumPy: `differentiable_source`."""
