@@ -18,15 +18,17 @@ import nbgrad as nb
 from nbgrad.errors import TracedValueError
 
 from . import other_peoples_code as code
+from . import other_peoples_physics as physics
 
-SNIPPETS = list(code.SNIPPETS)
+PARAMETERS = {**code.SNIPPETS, **physics.SNIPPETS}
+SNIPPETS = list(PARAMETERS)
 NAMES = [function.__name__ for function in SNIPPETS]
 PLAIN = set("horner polygon_area newton_root lagrange_interpolation one_hot_softmax n_body_energy".split())
 """Snippets that need nothing but NumPy's protocols."""
 
 
 def parameters(function: Callable[[Any], Any]) -> np.ndarray:
-    return np.array(code.SNIPPETS[function])
+    return np.array(PARAMETERS[function])
 
 
 def weighted(value: Any) -> Any:
@@ -47,7 +49,12 @@ def slopes(function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
 
 def test_there_are_many_snippets() -> None:
     assert len(SNIPPETS) >= 40
-    public = [f for _, f in inspect.getmembers(code, inspect.isfunction) if f.__module__ == code.__name__]
+    public = [
+        f
+        for module in (code, physics)
+        for _, f in inspect.getmembers(module, inspect.isfunction)
+        if f.__module__ == module.__name__
+    ]
     helpers = {"lotka_volterra", "rk4", "rotation_matrix", "normal_cdf"}
     assert {f.__name__ for f in public} - helpers == set(NAMES) - {"strikes"}
 
@@ -77,7 +84,7 @@ def test_plainly_the_same_or_an_error_with_the_line(function: Callable[[Any], An
         error = str(caught)
     if error is not None:
         assert function.__name__ not in PLAIN
-        assert re.search(r"other_peoples_code\.py:(\d+)\)$", error) is not None, error
+        assert re.search(r"other_peoples_\w+\.py:(\d+)\)$", error) is not None, error
         assert "differentiable_source" in error
     else:
         numeric = slopes(function, x)
