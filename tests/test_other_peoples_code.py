@@ -20,7 +20,7 @@ from nbgrad.errors import TracedValueError
 from . import other_peoples_code as code
 from . import other_peoples_physics as physics
 
-PARAMETERS = {**code.SNIPPETS, **physics.SNIPPETS}
+PARAMETERS: dict[Callable[[Any], Any], list[float]] = {**code.SNIPPETS, **physics.SNIPPETS}
 SNIPPETS = list(PARAMETERS)
 NAMES = [function.__name__ for function in SNIPPETS]
 PLAIN = set("horner polygon_area newton_root lagrange_interpolation one_hot_softmax n_body_energy".split())
