@@ -120,7 +120,8 @@ def _kernel(step: Step, program: Program) -> str:
         shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.sources, kernel.views, strict=True))
         places = ", ".join(where(node) for node in kernel.sources)
         target = f"{kernel.node.dtype}{list(kernel.node.shape)}"
-        return f"{kernel.node.name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"
+        name = f"library function {kernel.node.params[0]}" if kernel.node.name == "host" else kernel.node.name
+        return f"{name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"
     buffers = [f"b{k} = {where(node)}" for k, node in enumerate(dict.fromkeys(kernel.buffers))]
     return f"# {', '.join(buffers)}\n{show(kernel)}"
 

@@ -453,3 +453,10 @@ def test_comparisons_with_nan_are_those_of_numpy() -> None:
         with np.errstate(invalid="ignore"):
             want = getattr(np, name)(x, y)
         np.testing.assert_array_equal(getattr(np, name)(Tensor(x), Tensor(y)).asnumpy(), want, err_msg=name)
+
+
+def test_squares_of_absolute_values_need_no_root() -> None:
+    for square in (lambda z: np.abs(z) ** 2, lambda z: np.square(np.abs(z))):
+        np.testing.assert_allclose(nb.jit(square)(Z), Z.real**2 + Z.imag**2, rtol=1e-15)
+        np.testing.assert_array_equal(nb.grad(square)(np.array([0j, 3 - 4j])), [0, 6 - 8j])
+        assert "hypot" not in nb.explain(nb.grad(square), Z)

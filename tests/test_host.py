@@ -100,3 +100,7 @@ def test_tensors_raise_too() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="negative"):
             compiled(nb.Tensor([-1.0]))
+
+
+def test_explain_names_the_function() -> None:
+    assert "library function test cumsum(" in nb.explain(lambda x: apply("test cumsum", x) + 1, X)

@@ -89,10 +89,18 @@ def _compare(name: str) -> Rule:
     return rule
 
 
+def _square(x: Node) -> Node:
+    """x * x; of the length of a vector, or the absolute value of a complex number, without the root."""
+    if x.name == "hypot":
+        a, b = x.inputs
+        return a * a + b * b
+    return elementwise("multiply", x, x)
+
+
 def _power(x: Node, y: Node) -> Node:
     literally = y.name == "literal"
     if literally and literal_value(y) == 2:
-        return elementwise("multiply", x, x)
+        return _square(x)
     if y.dtype.kind == "i":
         lowest = literal_value(y) if literally else np.min(y.value, initial=0) if y.value is not None else None
         message = "Integers to a negative integer power are not integers: make the base a float."
@@ -156,7 +164,7 @@ RULES: dict[str, Rule] = {
     "positive": _same,
     "conjugate": _same,
     "fabs": _primitive("absolute"),
-    "square": lambda x: elementwise("multiply", x, x),
+    "square": _square,
     "reciprocal": _reciprocal,
     "deg2rad": _scaled(math.pi / 180),
     "radians": _scaled(math.pi / 180),
