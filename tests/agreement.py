@@ -73,9 +73,8 @@ def agree(function: Function, *args: Any, tolerance: float | None = None, **kwar
     where = f"{function.__name__}({', '.join(shown)}, {kwargs})"
     with quiet():
         want = outcome(function, *args, **kwargs)
-        got = outcome(function, *[lift(a) for a in args], **{name: lift(v) for name, v in kwargs.items()})
-        if not isinstance(got, Exception):
-            got = lower(got)
+        lifted = [lift(a) for a in args], {name: lift(v) for name, v in kwargs.items()}
+        got = outcome(lambda: lower(function(*lifted[0], **lifted[1])))
     if tolerance is None:
         dtypes = [a.dtype for a in args if isinstance(a, np.ndarray)]
         tolerance = 1e-2 if np.float16 in dtypes else 2e-5 if np.float32 in dtypes else 1e-11

@@ -306,6 +306,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 INTERRUPTED = """
 import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background may have inherited to ignore it
 import numpy as np, nbgrad as nb
 {first}
 timer = threading.Timer({delay}, os.kill, (os.getpid(), signal.SIGINT))

@@ -357,7 +357,8 @@ def test_half_precision():
         assert got.dtype == np.float16
         np.testing.assert_allclose(got.asnumpy(), function(a.astype(float)), rtol=3e-3, atol=3e-3)
         assert nb.grad(lambda x, f=function: np.sum(f(x)))(a).dtype == np.float16
-    assert L.eigvals(nb.Tensor(a)).dtype == np.float16
+    real = np.linalg.eigvals(a.astype(np.float32)).dtype.kind == "f"  # NumPy before 2.5
+    assert L.eigvals(nb.Tensor(a)).dtype == (np.float16 if real else np.complex64)
     assert L.eigvals(nb.Tensor(np.array([[0, 1], [-1, 0]], np.float16))).dtype == np.complex64
 
 

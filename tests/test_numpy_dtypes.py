@@ -84,6 +84,7 @@ EXCEPTIONS = {
     ("no columns", "NumPy divides by a zero sum of weights"): "average cov",
     ("no columns", "an empty matrix has no norm here"): "matrix_norm",
     ("no columns", "a transform of nothing is zero"): "irfft",
+    ("no columns", "NumPy refuses no points before 2.5"): "interp",
     ("0-d", "NumPy counts samples by len()"): "correlate histogram2d histogramdd polyder polyval fftshift fftn",
     ("0-d", "NumPy has no axis 0 here except with where="): "mean",
     ("NaN", "LAPACK fails, or not"): "cholesky cond eigvalsh lstsq matrix_norm matrix_rank norm pinv svd svdvals",

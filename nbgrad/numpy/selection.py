@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.complex_numbers import conjugate
-from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
+from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent, zeros
 from ..graph.primitives import argsort, cast, concatenate, gather, iota, pad, reduce, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -125,7 +125,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     wide = np.dtype(np.complex128) if values.dtype.kind == "c" else FLOAT64
     values = cast(values, wide)
     n = grid.size
-    if grid.ndim != 1 or values.shape != grid.shape or n == 0:
+    if n == 0 and grid.shape == values.shape:
+        if not given.size:
+            return wrap(zeros(given.shape, wide))
+        message = "interp needs at least one point to interpolate between, but xp and fp are empty."
+        raise ShapeError(message)
+    if grid.ndim != 1 or values.shape != grid.shape:
         message = f"interp needs 1-d points of one length, but the shapes are {grid.shape} and {values.shape}."
         raise ShapeError(message)
     if period is not None:
