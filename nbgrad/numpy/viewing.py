@@ -27,6 +27,11 @@ def viewing(function: Function) -> Function:
     def with_views(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Tensor):
             return _views(function, args[0], args[1:], kwargs)
+        if not args and kwargs:
+            name, *others = kwargs
+            if isinstance(kwargs[name], Tensor):
+                rest = {other: kwargs[other] for other in others}
+                return _views(lambda base, **rest: function(**{name: base}, **rest), kwargs[name], (), rest)
         return function(*args, **kwargs)
 
     return with_views  # type: ignore[return-value]
