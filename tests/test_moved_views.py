@@ -5,7 +5,6 @@ In every case NumPy says what must come out.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,6 @@ from nbgrad import Tensor
 from nbgrad.errors import ArgumentError
 from nbgrad.graph.ir import constant
 
-SHAPE_BY_NAME = "shape" in inspect.signature(np.reshape).parameters  # NumPy 2.1 and later
 RNG = np.random.default_rng(11)
 REAL = RNG.normal(size=(3, 4))
 COMPLEX = REAL + 1j * RNG.normal(size=(3, 4))
@@ -47,7 +45,6 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "added in place": lambda x: np.add(x.T, 1.0, out=x.T),
     "real part": lambda x: put(x.real, 0, 9.0),
     "real part of transposed": lambda x: put(x.T.real, 0, 9.0),
-    "by keywords": lambda x: put(np.reshape(a=x, shape=(4, 3)) if SHAPE_BY_NAME else x.reshape(4, 3), 1, 9.0),
     "one keyword": lambda x: put(np.transpose(a=x), 1, 9.0),
     "copy": lambda x: put(x.T.copy(), 0, 9.0),
     "converted": lambda x: put(x.T.astype(x.dtype), 0, 9.0),
