@@ -1,4 +1,7 @@
-"""What all tests share: Hypothesis without time limits (a first example compiles), and markers that skip."""
+"""What all tests share: Hypothesis without time limits (a first example compiles), and markers that skip.
+
+The examples are the same in every run; `--hypothesis-profile=explore` looks for new ones.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from hypothesis import settings
 
 from nbgrad.info import cuda_devices
 
-settings.register_profile("nbgrad", deadline=None, derandomize="CI" in os.environ, print_blob=True)
+settings.register_profile("nbgrad", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("nbgrad")
 
 

@@ -51,7 +51,8 @@ def test_pad(data, seed, shape, dtype):
         options["stat_length"] = data.draw(st.one_of(st.none(), st.integers(1, 5)))
     if mode in ("reflect", "symmetric"):
         options["reflect_type"] = data.draw(st.sampled_from(["even", "odd"]))
-    agree(np.pad, x, widths, mode, tolerance=1e-5, **options)
+    # Odd reflections of reflections grow to hundreds, and differences of these are small again.
+    agree(np.pad, x, widths, mode, tolerance=1e-3 if dtype is np.float32 else 1e-9, **options)
 
 
 @given(st.data(), SEEDS, full_shapes)
