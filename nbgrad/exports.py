@@ -28,7 +28,8 @@ CPU = (1, 0)
 
 
 @cache
-def _aliasing() -> Any:
+def aliasing_module() -> Any:
+    """The module of views, which is made of Tensors: imported when it is first needed."""
     return import_module(".aliasing", __package__)
 
 
@@ -162,7 +163,7 @@ class Exports:
         if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != CPU:
             message = f"Tensors are in the processor's memory, DLPack's device {CPU}; they cannot go to {dl_device}."
             raise BufferError(message)
-        array = None if copy else _aliasing().shared_memory(self)
+        array = None if copy else aliasing_module().shared_memory(self)
         if array is None:
             if copy is False:
                 message = "Parameters, and what is recorded, cannot be shared: export them with copy=True or copy=None."

@@ -14,6 +14,7 @@ import numpy as np
 from .compiler.views import View, view_through
 from .errors import ArgumentError
 from .graph.complex_numbers import pair, parts
+from .graph.interpret import slices_of
 from .graph.ir import Node, make, placeholder
 from .graph.primitives import reshape, transpose
 from .numpy.indexing import getitem, setitem
@@ -79,7 +80,7 @@ def _undone(before: Node, name: str, params: tuple[Any, ...], part: Node) -> Nod
     if name == "transpose":
         return transpose(part, tuple(np.argsort(params[0]).tolist()))
     if name == "slice":
-        return setitem(before, _key(params[0]), part)
+        return setitem(before, slices_of(params[0]), part)
     if name == "broadcast":
         message = (
             "A broadcast array is read-only, because elements share memory: write to a copy of it (x.copy()), or to "
@@ -88,15 +89,6 @@ def _undone(before: Node, name: str, params: tuple[Any, ...], part: Node) -> Nod
         raise ArgumentError(message)
     re, im = parts(before)
     return pair(part, im) if name == "real" else pair(re, part)
-
-
-def _key(ranges: Any) -> tuple[slice, ...]:
-    """The slices that a slice node takes."""
-    found: list[slice] = []
-    for start, length, step in ranges:
-        stop = start + length * step
-        found.append(slice(start, None if stop < 0 else stop, step) if length else slice(0, 0))
-    return tuple(found)
 
 
 def part_of(array: np.ndarray, key: Any) -> np.ndarray:
@@ -111,7 +103,7 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
         elif name == "transpose":
             array = array.transpose(params[0])
         elif name == "slice":
-            array = array[_key(params[0])]
+            array = array[slices_of(params[0])]
         elif name == "broadcast":
             array = np.broadcast_to(array, params[0])
         else:

@@ -22,7 +22,7 @@ import numpy as np
 from . import python_numbers
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from .exports import Exports
+from .exports import Exports, aliasing_module
 from .graph.ir import PRIMITIVES, Node, constant, make
 from .graph.trace import CELLS, current_trace, is_being_recorded
 from .in_place import InPlace
@@ -39,11 +39,6 @@ _CONSTANT = PRIMITIVES["constant"]
 def _numpy(name: str) -> Any:
     """One module of `nbgrad.numpy`, imported when it is first needed."""
     return import_module(f".numpy.{name}", __package__)
-
-
-@cache
-def _aliasing() -> Any:
-    return import_module(".aliasing", __package__)
 
 
 # ----- What operators and methods are made of -----
@@ -214,7 +209,7 @@ class Tensor(Exports, InPlace):
 
         While a function is recorded, for a Parameter and for a slice, it is a copy.
         """
-        return _aliasing().share(self)
+        return aliasing_module().share(self)
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
@@ -223,7 +218,7 @@ class Tensor(Exports, InPlace):
             message = f"from_numpy takes an ndarray, but got {type(array).__name__}."
             raise DtypeError(message)
         _node_of_data(array[:0] if array.ndim else array)  # refuses what a Tensor cannot hold
-        return _aliasing().from_numpy(array)
+        return aliasing_module().from_numpy(array)
 
     def numpy(self) -> np.ndarray:
         """As `asnumpy`."""
@@ -332,20 +327,20 @@ class Tensor(Exports, InPlace):
         return bool((self == value).any())
 
     def __getitem__(self, key: Any) -> Tensor:
-        aliasing = _aliasing()
+        aliasing = aliasing_module()
         if aliasing.is_basic(key):
             return aliasing.view(self, key)
         return _numpy("lifting").wrap(_numpy("indexing").getitem(self._node, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not _aliasing().is_own_view(self, key, value):
+        if not aliasing_module().is_own_view(self, key, value):
             self._replace(_numpy("indexing").setitem(self._node, key, _numpy("lifting").as_node(value)))
 
     def _replace(self, node: Node) -> None:
         """Write to the Tensor: it becomes another node of the same shape and dtype."""
         self._take(_numpy("lifting").wrap(node)._node)
         if hasattr(self, "_base") or hasattr(self, "_views"):
-            _aliasing().written(self)
+            aliasing_module().written(self)
 
     def _take(self, node: Node) -> None:
         """Become another node, and tell nobody but the recording."""

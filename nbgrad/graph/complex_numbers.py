@@ -15,7 +15,6 @@ that 2.0 * z scales both parts of z, as in C99, also where they are infinite.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
@@ -23,8 +22,8 @@ import numpy as np
 
 from ..errors import DtypeError
 from . import ir
-from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, Node, Params, elementwise, extent, literal_value, make, zeros
-from .primitives import PRIMITIVES, argsort, gather, iota, reshape
+from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, Node, Params, elementwise, literal_value, make, zeros
+from .primitives import PRIMITIVES, argsort, take_last, truth
 
 COMPLEX, REAL, IMAG, LITERAL, BROADCAST, SELECT = (
     PRIMITIVES[name] for name in "complex real imag literal broadcast select".split()
@@ -201,13 +200,6 @@ def _ordered(name: str) -> Expansion:
     return expansion
 
 
-def truth(z: Node) -> Node:
-    """Whether a number is not zero; a boolean node as it is."""
-    if z.dtype == BOOL:
-        return z
-    return elementwise("not_equal", z, 0)
-
-
 def _logical(name: str) -> Expansion:
     return lambda inputs, params: elementwise(name, *[truth(node) for node in inputs])
 
@@ -288,17 +280,8 @@ def _argsort(inputs: tuple[Node, ...], params: Params) -> Node:
     missing = [make("cast", (elementwise("isnan", part),), (INT64,)) for part in (re, im)]
     order = argsort(im)
     for key in (re, missing[0] * 2 + missing[1]):
-        order = _take(order, argsort(_take(key, order)))
+        order = take_last(order, argsort(take_last(key, order)))
     return order
-
-
-def _take(x: Node, index: Node) -> Node:
-    """Elements along the last axis."""
-    n = x.shape[-1]
-    rows = math.prod(x.shape[:-1])
-    start = reshape(iota(rows) * extent(n, INT64), (*x.shape[:-1], 1))
-    start = make("broadcast", (start,), (index.shape,)) if start.shape != index.shape else start
-    return gather(reshape(x, (x.size,)), index + start)
 
 
 # ----- Conversions -----

@@ -94,12 +94,13 @@ def _join(re: Array, im: Array) -> Array:
     return out
 
 
-def _slice(params: tuple[Any, ...], x: Array) -> Array:
-    index = []
-    for start, length, step in params[0]:
+def slices_of(ranges: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
+    """The slices that a `slice` node takes."""
+    found: list[slice] = []
+    for start, length, step in ranges:
         stop = start + length * step
-        index.append(slice(start, None if stop < 0 else stop, step) if length else slice(0, 0))
-    return x[tuple(index)]
+        found.append(slice(start, None if stop < 0 else stop, step) if length else slice(0, 0))
+    return tuple(found)
 
 
 def _recurrence(params: tuple[Any, ...], a: Array, b: Array) -> Array:
@@ -296,7 +297,7 @@ PARAMETER_RULES: dict[str, Rule] = {
     "reshape": lambda params, x: np.reshape(x, params[0]),
     "transpose": lambda params, x: np.transpose(x, params[0]),
     "broadcast": lambda params, x: np.broadcast_to(x, params[0]),
-    "slice": _slice,
+    "slice": lambda params, x: x[slices_of(params[0])],
     "pad": lambda params, x: np.pad(x, params[0]),
     "concatenate": lambda params, *xs: np.concatenate(xs, params[0]),
     # ----- Special kernels -----

@@ -13,7 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, PRIMITIVES, Node, Params, Primitive, Shape, ShapeRule, make
+from .ir import (
+    BOOL,
+    COMPLEX_OF,
+    INT64,
+    PART_OF,
+    PRIMITIVES,
+    Node,
+    Params,
+    Primitive,
+    Shape,
+    ShapeRule,
+    elementwise,
+    extent,
+    make,
+)
 
 FLOAT_UNARY = (
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
@@ -269,6 +283,20 @@ def reduce_kept(name: str, node: Node, axes: Sequence[int]) -> Node:
 def gather(source: Node, index: Node) -> Node:
     """`source[index]` of a 1-d source; `index` is int64 of any shape, every element in range."""
     return make("gather", (source, index))
+
+
+def take_last(node: Node, index: Node) -> Node:
+    """`take_along_axis` on the last axis: per row, the elements at `index`, which is int64 and in range."""
+    if node.ndim == 1:
+        return gather(node, index)
+    rows = math.prod(node.shape[:-1])
+    first = reshape(iota(rows) * extent(node.shape[-1], INT64), (*node.shape[:-1], 1))
+    return gather(reshape(node, (node.size,)), index + first)
+
+
+def truth(node: Node) -> Node:
+    """Whether each element is not zero (NaN is not)."""
+    return node if node.dtype == BOOL else elementwise("not_equal", node, 0)
 
 
 def scatter_add(size: int, index: Node, updates: Node) -> Node:

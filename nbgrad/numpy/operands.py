@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, DtypeError, ShapeError, TracedValueError
-from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, extent, literal, literal_value
+from ..graph.ir import INT64, Node, Shape, broadcast, constant, elementwise, extent, literal, literal_value
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
+from ..graph.primitives import take_last as take_last
+from ..graph.primitives import truth as truth
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from .lifting import any_tensor, as_node, supported, wrap
@@ -243,15 +245,6 @@ def gather_axis(node: Node, axis: int, index: Node) -> Node:
     return reshape(gather(reshape(node, (node.size,)), row), (*outer, count, *inner))
 
 
-def take_last(node: Node, index: Node) -> Node:
-    """`take_along_axis` on the last axis: per row, the elements at `index`, which is int64 and in range."""
-    if node.ndim == 1:
-        return gather(node, index)
-    rows = math.prod(node.shape[:-1])
-    first = reshape(iota(rows) * extent(node.shape[-1], INT64), (*node.shape[:-1], 1))
-    return gather(reshape(node, (node.size,)), index + first)
-
-
 def at_least(node: Node, ndim: int) -> Node:
     """New axes in front, up to a number of axes."""
     return node if node.ndim >= ndim else reshape(node, (1,) * (ndim - node.ndim) + node.shape)
@@ -265,11 +258,6 @@ def safe_sqrt(node: Node) -> Node:
     zero = elementwise("equal", node, 0.0)
     root = elementwise("sqrt", elementwise("select", zero, filled(node.shape, 1.0, node.dtype), node))
     return elementwise("select", zero, filled(node.shape, 0.0, node.dtype), root)
-
-
-def truth(node: Node) -> Node:
-    """Whether each element is not zero (NaN is not)."""
-    return node if node.dtype == BOOL else elementwise("not_equal", node, 0)
 
 
 def demand(condition: Node, message: str) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..exports import aliasing_module
 from ..graph.ir import placeholder
 from ..tensor import Tensor
 
@@ -49,22 +49,17 @@ def viewing_each(function: Function) -> Function:
     return with_views  # type: ignore[return-value]
 
 
-@functools.cache
-def _aliasing() -> Any:
-    return import_module("nbgrad.aliasing")
-
-
 def is_in_order(array: Any) -> bool:
     """Whether NumPy's array would have its elements side by side, in C order; Tensors that are no views have."""
     return (
         not isinstance(array, Tensor)
         or (not hasattr(array, "_base") and array.__class__ is Tensor)
-        or _aliasing().is_in_order(array)
+        or aliasing_module().is_in_order(array)
     )
 
 
 def _views(function: Callable[..., Any], base: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    aliasing = _aliasing()
+    aliasing = aliasing_module()
     result = function(base, *args, **kwargs)
     if base.__class__ is Tensor and base._node.dtype.kind != "c":
         if isinstance(result, Tensor):
