@@ -90,3 +90,7 @@ class NameTakenError(NbgradError, KeyError):
 
 class CheckpointError(NbgradError, ValueError):
     """A checkpoint cannot be read, or does not fit the Parameters that it is loaded into."""
+
+
+class DeviceError(NbgradError, RuntimeError):
+    """A device, its driver or one of its libraries is missing, or has failed."""

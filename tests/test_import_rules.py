@@ -1,6 +1,6 @@
 """The shape of the source: who may import whom, what an import must not load, and how long a file may be.
 
-kernels <- graph/ir, graph/primitives, graph/host <- graph <- compiler <- runtime <- everything that users call <- the
+kernels <- graph/ir, graph/primitives, graph/host <- graph <- compiler <- device <- runtime <- everything that users call <- the
 command line.
 """
 
@@ -19,12 +19,13 @@ ROOT = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 600
 SHARED = {"nbgrad.errors", "nbgrad.config"}
 CUDA = ("cuda", "cupy", "numba.cuda", "numba_cuda")
-MAY_IMPORT_CUDA = ("nbgrad.compiler.cuda", "nbgrad.runtime.device", "nbgrad.interop")
+MAY_IMPORT_CUDA = ("nbgrad.device", "nbgrad.interop")
 LAYERS = [
     ("nbgrad.kernels",),
     ("nbgrad.graph.ir", "nbgrad.graph.primitives", "nbgrad.graph.host"),
     ("nbgrad.graph",),
     ("nbgrad.compiler",),
+    ("nbgrad.device",),
     ("nbgrad.runtime",),
     ("nbgrad",),
     ("nbgrad.nist", "nbgrad.info", "nbgrad.__main__"),
