@@ -15,7 +15,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from . import bits, linalg
+from . import bits, device, linalg
 
 
 def _bit_cast(source, target):
@@ -122,6 +122,113 @@ def _call_address(typing_context, address, pointers):
     return types.void(types.int64, pointers), generate
 
 
+# ----- What GPUs do (device.py) -----
+
+
+class _Together(FunctionAttributes):
+    """Attributes of a function that threads call together: no optimisation may make one of them skip the call."""
+
+    _known = FunctionAttributes._known | {"convergent", "willreturn"}
+
+    def __init__(self):
+        super().__init__(("nounwind", "convergent"))
+
+
+def _target_function(builder, name, result, arguments, values, together=False):
+    """A call of a function that the target defines."""
+    kind = ir.FunctionType(result, arguments)
+    declared = cgutils.get_or_insert_function(builder.module, kind, f"nbgrad.{name}")
+    if together:
+        declared.attributes = _Together()
+    return builder.call(declared, values)
+
+
+def _position(name):
+    """A Numba intrinsic for the number of a thread, or of what there are, as int64."""
+
+    def generate(context, builder, signature, arguments):
+        found = _target_function(builder, name, ir.IntType(32), [], [])
+        return builder.zext(found, ir.IntType(64))
+
+    return intrinsic(lambda typing_context: (types.int64(), generate))
+
+
+def _order(name, together):
+    """A Numba intrinsic without arguments or result."""
+
+    def generate(context, builder, signature, arguments):
+        _target_function(builder, name, ir.VoidType(), [], [], together)
+        return context.get_dummy_value()
+
+    return intrinsic(lambda typing_context: (types.void(), generate))
+
+
+def _shuffle(kind):
+    """A Numba intrinsic that gives a scalar of 32 or 64 bits of another lane."""
+
+    def shuffle(typing_context, value, lane):
+        if not isinstance(value, types.Number) or value.bitwidth not in (32, 64):
+            return None
+
+        def generate(context, builder, signature, arguments):
+            whole = ir.IntType(value.bitwidth)
+            given = context.get_value_type(value)
+            bits_ = builder.bitcast(arguments[0], whole) if given != whole else arguments[0]
+            lane_ = context.cast(builder, arguments[1], lane, types.int32)
+            name = f"shuffle.{kind}.i{value.bitwidth}"
+            found = _target_function(builder, name, whole, [whole, ir.IntType(32)], [bits_, lane_], True)
+            return builder.bitcast(found, given) if given != whole else found
+
+        return value(value, lane), generate
+
+    return intrinsic(shuffle)
+
+
+@intrinsic
+def _ballot(typing_context, condition):
+    """The lanes whose condition holds."""
+
+    def generate(context, builder, signature, arguments):
+        truth = context.cast(builder, arguments[0], condition, types.boolean)
+        word = ir.IntType(32)
+        return _target_function(builder, "ballot", word, [word], [builder.zext(truth, word)], True)
+
+    return types.uint32(condition), generate
+
+
+@intrinsic
+def _shared_like(typing_context, pointer, offset):
+    """The block's shared memory from a byte on."""
+
+    def generate(context, builder, signature, arguments):
+        byte = ir.IntType(8)
+        start = _target_function(builder, "shared", byte.as_pointer(), [], [])
+        place = builder.gep(start, [arguments[1]], source_etype=byte)
+        return builder.bitcast(place, context.get_value_type(pointer))
+
+    return pointer(pointer, types.int64), generate
+
+
+def _atomic(operation):
+    """A Numba intrinsic for an atomic operation on an element of 32 or 64 bits."""
+
+    def atomic(typing_context, pointer, position, value):
+        element = pointer.dtype
+        letter = "f" if isinstance(element, types.Float) else "i" if element.signed else "u"
+        if element.bitwidth not in (32, 64) or (letter == "f" and operation == "max"):
+            return None
+
+        def generate(context, builder, signature, arguments):
+            place = builder.gep(arguments[0], [arguments[1]])
+            kind = context.get_value_type(element)
+            name = f"atomic.{operation}.{letter}{element.bitwidth}"
+            return _target_function(builder, name, kind, [kind.as_pointer(), kind], [place, arguments[2]])
+
+        return element(pointer, types.int64, element), generate
+
+    return intrinsic(atomic)
+
+
 INTRINSICS = {
     bits.float64_to_int64: _bit_cast(types.float64, types.int64),
     bits.int64_to_float64: _bit_cast(types.int64, types.float64),
@@ -141,6 +248,19 @@ INTRINSICS = {
     bits.with_sign: _llvm_function("copysign", 2),
     linalg.at: _pointer_to,
     linalg.call: _call_address,
+    device.thread: _position("thread"),
+    device.block: _position("block"),
+    device.threads: _position("threads"),
+    device.blocks: _position("blocks"),
+    device.barrier: _order("barrier", True),
+    device.fence: _order("fence", False),
+    device.shuffle_down: _shuffle("down"),
+    device.shuffle_xor: _shuffle("xor"),
+    device.shuffle_from: _shuffle("from"),
+    device.ballot: _ballot,
+    device.shared_like: _shared_like,
+    device.atomic_add: _atomic("add"),
+    device.atomic_max: _atomic("max"),
 }
 
 

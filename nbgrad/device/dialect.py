@@ -9,12 +9,14 @@ The functions: `nbgrad.thread`, `nbgrad.block` (in the grid), `nbgrad.threads` (
 grid), all i32; `nbgrad.barrier` for the threads of a block; `nbgrad.fence`, which orders writes to device memory;
 `nbgrad.shuffle.down`, `.xor` and `.from` of i32 and i64, which give the value of another lane (by distance, mask, or
 number), and `nbgrad.ballot`, the lanes whose argument is not 0: all 32 lanes of a warp must take part;
-`nbgrad.shared`, the block's dynamic shared memory, aligned to 16 bytes. Atomic operations are LLVM's own.
+`nbgrad.shared`, the block's dynamic shared memory, aligned to 16 bytes. `nbgrad.atomic.add` and `.max` (of i32, i64,
+u32, u64, f32, f64) change an element in one step and give what it was; they are defined here for all targets.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 
@@ -58,16 +60,16 @@ _SHUFFLES = {
 TARGET = {
     **{f"nbgrad.{name}": _register(name) for name in _SPECIAL_REGISTERS},
     **_SHUFFLES,
-    "nbgrad.barrier": 'define internal void @nbgrad.barrier() alwaysinline convergent {\n'
+    "nbgrad.barrier": "define internal void @nbgrad.barrier() alwaysinline convergent {\n"
     '  call void asm sideeffect "bar.sync 0;", "~{memory}"() convergent\n  ret void\n}',
-    "nbgrad.fence": 'define internal void @nbgrad.fence() alwaysinline {\n'
+    "nbgrad.fence": "define internal void @nbgrad.fence() alwaysinline {\n"
     '  call void asm sideeffect "membar.gl;", "~{memory}"()\n  ret void\n}',
     "nbgrad.ballot": "define internal i32 @nbgrad.ballot(i32 %p) alwaysinline convergent {\n"
     '  %r = call i32 asm sideeffect "{ .reg .pred p; setp.ne.u32 p, $1, 0; vote.sync.ballot.b32 $0, p, -1; }", '
     '"=r,r"(i32 %p) convergent\n  ret i32 %r\n}',
-    "nbgrad.shared": "@nbgrad.dynamic = external addrspace(3) global [0 x i8], align 16\n"
+    "nbgrad.shared": "@nbgrad_dynamic = external addrspace(3) global [0 x i8], align 16\n"
     "define internal ptr @nbgrad.shared() alwaysinline {\n"
-    "  ret ptr addrspacecast (ptr addrspace(3) @nbgrad.dynamic to ptr)\n}",
+    "  ret ptr addrspacecast (ptr addrspace(3) @nbgrad_dynamic to ptr)\n}",
 }
 """The functions that each target defines, with their definitions for NVPTX."""
 CONVERGENT = frozenset([*_SHUFFLES, "nbgrad.barrier", "nbgrad.ballot"])
@@ -194,7 +196,12 @@ declare i64 @llvm.ctlz.i64(i64, i1)
 def _power() -> str:
     symbol, text = scalar_ir("power", [np.dtype(np.float64)] * 2, np.dtype(np.float64))
     text = text.replace(f"@{symbol}(", "@pow(")
-    return re.sub(r"^define (internal )?([^@]*)@pow\((.*)\) alwaysinline", r"define internal \2@pow(\3) noinline", text, flags=re.M)
+    return re.sub(
+        r"^define (internal )?([^@]*)@pow\((.*)\) alwaysinline",
+        r"define internal \2@pow(\3) noinline",
+        text,
+        flags=re.M,
+    )
 
 
 def _library(name: str) -> str:
@@ -221,7 +228,24 @@ def _library(name: str) -> str:
     raise AssertionError(name)
 
 
+_ATOMIC = {
+    **{f"nbgrad.atomic.add.{kind}": ("add", f"i{kind[1:]}") for kind in ("i32", "i64", "u32", "u64")},
+    **{f"nbgrad.atomic.add.f{width}": ("fadd", name) for width, name in ((32, "float"), (64, "double"))},
+    **{f"nbgrad.atomic.max.i{width}": ("max", f"i{width}") for width in (32, 64)},
+    **{f"nbgrad.atomic.max.u{width}": ("umax", f"i{width}") for width in (32, 64)},
+}
+
+
+def _atomic(name: str) -> str:
+    operation, kind = _ATOMIC[name]
+    return (
+        f"define internal {kind} @{name}(ptr %p, {kind} %v) alwaysinline {{\n"
+        f'  %r = atomicrmw {operation} ptr %p, {kind} %v syncscope("device") monotonic\n  ret {kind} %r\n}}'
+    )
+
+
 _FIXED = {
+    **{name: partial(_atomic, name) for name in _ATOMIC},
     "fmod": lambda: FMOD,
     "pow": _power,
     "nbgrad.never": lambda: NEVER,
