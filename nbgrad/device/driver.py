@@ -1,8 +1,8 @@
 """What nbgrad needs of a driver, and which one there is.
 
 In: nothing. Out: `Driver`, the interface that cuda_driver.py (NVIDIA's driver), simulator.py (this machine's processor)
-and recorder.py (nobody: it writes down what it is told) have in common, and `driver()`, the one in use. Called by everything that
-touches device memory. Nothing is started before the first call of `driver()`.
+and recorder.py (which only writes down what it is told) have in common, and `driver()`, the one in use. Called by
+everything that touches device memory. Nothing is started before the first call of `driver()`.
 
 Addresses and handles are Python ints. A stream is the driver's handle; 0 is the default stream, which PyTorch, CuPy and
 Numba use too unless they are told otherwise. Everything is asynchronous and in the order of its stream, unless it says

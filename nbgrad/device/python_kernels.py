@@ -25,7 +25,8 @@ def python_kernel(place: str, dtypes: tuple[str, ...], numbers: int, readonly: i
     Parameters
     ----------
     place : str
-        "device_scan.scan_rows", say: the file in kernels/ and the function. It takes pointers, then integers, and gives 0.
+        "device_scan.scan_rows", say: the file in kernels/ and the function, which takes pointers, then integers, and
+        gives 0.
     dtypes : tuple of str
         What the pointers point to.
     numbers : int

@@ -1,0 +1,21 @@
+"""What users choose for their devices: speed or the same result each time, and how exact products are.
+
+In and out: the attributes of `SETTINGS`. Set through `nbgrad.cuda`, read where recipes are made; a program keeps what
+held when it was compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Settings:
+    """`deterministic`: no sum depends on the order in which threads run. `allow_tf32`: products of float32 matrices may
+    round their factors to 11 bits."""
+
+    deterministic: bool = False
+    allow_tf32: bool = False
+
+
+SETTINGS = Settings()
