@@ -57,37 +57,41 @@ class FakeCuda:
     CUjit_option = CUfunction_attribute = CUstreamCaptureMode = CUdriverProcAddress_flags = Names()
     CUmemorytype = types.SimpleNamespace(CU_MEMORYTYPE_DEVICE=2)
     cuuint64_t = int
-    attributes = {
-        "COMPUTE_CAPABILITY_MAJOR": 9,
-        "COMPUTE_CAPABILITY_MINOR": 0,
-        "MULTIPROCESSOR_COUNT": 132,
-        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 227 * 1024,
-        "MEMORY_POOLS_SUPPORTED": 1,
-    }
-    numbers = {
-        "cuDriverGetVersion": 13000,
-        "cuDeviceGetCount": 2,
-        "cuDeviceTotalMem": 80 * GIB,
-        "cuDeviceGetDefaultMemPool": 70,
-        "cuMemPoolGetAttribute": 0,
-        "cuModuleLoadDataEx": 80,
-        "cuGetProcAddress": 0x1234,
-        "cuStreamEndCapture": 90,
-        "cuGraphInstantiate": 91,
-        "cuStreamCreate": 60,
-        "cuEventCreate": 50,
-        "cuMemAllocFromPoolAsync": 0x7000,
-        "cuMemAlloc": 0x6000,
-        "cuPointerGetAttribute": 2,
-    }
+    ATTRIBUTES = types.MappingProxyType(
+        {
+            "COMPUTE_CAPABILITY_MAJOR": 9,
+            "COMPUTE_CAPABILITY_MINOR": 0,
+            "MULTIPROCESSOR_COUNT": 132,
+            "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 227 * 1024,
+            "MEMORY_POOLS_SUPPORTED": 1,
+        }
+    )
+    NUMBERS = types.MappingProxyType(
+        {
+            "cuDriverGetVersion": 13000,
+            "cuDeviceGetCount": 2,
+            "cuDeviceTotalMem": 80 * GIB,
+            "cuDeviceGetDefaultMemPool": 70,
+            "cuMemPoolGetAttribute": 0,
+            "cuModuleLoadDataEx": 80,
+            "cuGetProcAddress": 0x1234,
+            "cuStreamEndCapture": 90,
+            "cuGraphInstantiate": 91,
+            "cuStreamCreate": 60,
+            "cuEventCreate": 50,
+            "cuMemAllocFromPoolAsync": 0x7000,
+            "cuMemAlloc": 0x6000,
+            "cuPointerGetAttribute": 2,
+        }
+    )
 
     def __init__(self, **changed):
         self.log = []
         self.fails = {}
         self.current = 0
         self.functions = 100
-        self.attributes = {**self.attributes, **changed.pop("attributes", {})}
-        self.numbers = {**self.numbers, **changed}
+        self.attributes = {**self.ATTRIBUTES, **changed.pop("attributes", {})}
+        self.numbers = {**self.NUMBERS, **changed}
 
     def __getattr__(self, name):
         if not name.startswith("cu"):

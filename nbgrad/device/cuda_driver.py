@@ -14,6 +14,7 @@ import os
 import threading
 from collections import deque
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,9 @@ ATTRIBUTES = {
 
 def _bindings() -> Any:
     try:
-        from cuda.bindings import driver
+        return import_module("cuda.bindings.driver")
     except ImportError as error:
         raise DeviceError(cuda_errors.no_bindings(error)) from error
-    return driver
 
 
 def _bindings_version() -> str:
@@ -300,8 +300,8 @@ class CudaDriver:
             free, total = self.memory(device)
             asked, left, whole = map(cuda_errors.readable, (nbytes, free, total))
             message = (
-                f"cuda:{device} is out of memory: {asked} were asked for, {left} of {whole} are free. Delete arrays that "
-                "are not needed, or use smaller ones."
+                f"cuda:{device} is out of memory: {asked} were asked for, {left} of {whole} are free. Delete arrays "
+                "that are not needed, or use smaller ones."
             )
             raise DeviceError(message)
         return int(self._done(results, f"allocate {nbytes} bytes on cuda:{device}"))

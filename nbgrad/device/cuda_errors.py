@@ -73,8 +73,8 @@ def no_bindings(error: Exception) -> str:
 def no_driver(error: Exception) -> str:
     """There is no libcuda."""
     return (
-        f"There is no NVIDIA driver on this machine ({type(error).__name__}: {error}). Install the driver (libcuda), or, "
-        "in a container, start it with access to GPUs. Everything else of nbgrad works without."
+        f"There is no NVIDIA driver on this machine ({type(error).__name__}: {error}). Install the driver (libcuda), "
+        "or, in a container, start it with access to GPUs. Everything else of nbgrad works without."
     )
 
 
@@ -97,8 +97,8 @@ def driver_too_old(driver: tuple[int, int], bindings: str) -> str:
     if driver < LEAST_VERSION:
         return f"{supports}; nbgrad needs {LEAST_VERSION[0]}.{LEAST_VERSION[1]} or newer: install a newer driver."
     return (
-        f"{supports}, but cuda-bindings {bindings} is installed, which needs CUDA {bindings.partition('.')[0]}: install a "
-        f'newer driver, or what fits this one: pip install "nbgrad[cuda{driver[0]}]".'
+        f"{supports}, but cuda-bindings {bindings} is installed, which needs CUDA {bindings.partition('.')[0]}: install "
+        f'a newer driver, or what fits this one: pip install "nbgrad[cuda{driver[0]}]".'
     )
 
 
