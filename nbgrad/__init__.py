@@ -82,6 +82,7 @@ if _TYPE_CHECKING:
     from .generator import Generator as Generator
     from .generator import get_seed as get_seed
     from .generator import set_seed as set_seed
+    from .own_primitives import primitive as primitive
     from .source.conversion import differentiable_source as differentiable_source
     from .sparse.derivatives import sparse_hessian as sparse_hessian
     from .sparse.derivatives import sparse_jacobian as sparse_jacobian
@@ -91,6 +92,7 @@ _LATER = {
     "checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "functional": "hessian hvp jacfwd jacrev jvp vjp",
     "generator": "Generator get_seed set_seed",
+    "own_primitives": "primitive",
     "source.conversion": "differentiable_source",
     "sparse.derivatives": "sparse_hessian sparse_jacobian",
 }

@@ -119,6 +119,7 @@ class BatchedRule:
     def __init__(self, node: Node, size: int) -> None:
         self.node = node
         self.size = size
+        self.tangent = None if getattr(node.params[0], "tangent", None) is None else self._tangent
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         """Trace the rule for one value, then batch what it built."""
@@ -131,3 +132,13 @@ class BatchedRule:
         parts = batch([part for part in found if part is not None], known, self.size)
         results = iter(parts)
         return [None if part is None else next(results) for part in found]
+
+    def _tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
+        """The same for a rule's own way forward."""
+        stand_ins = [placeholder(s.shape, s.dtype) for s in self.node.inputs]
+        single = Node(self.node.primitive, tuple(stand_ins), self.node.params, self.node.shape, self.node.dtype)
+        moves = [None if t is None else placeholder(s.shape, s.dtype) for s, t in zip(stand_ins, tangents, strict=True)]
+        found = self.node.params[0].tangent(single, moves)
+        known = dict(zip(stand_ins, node.inputs, strict=True))
+        known.update({one: t for one, t in zip(moves, tangents, strict=True) if one is not None and t is not None})
+        return batch([found], known, self.size)[0]

@@ -299,7 +299,13 @@ def _output_tangent(node: Node, operands: list[Node | None]) -> Node | None:
 
 
 def _custom_tangent(node: Node, operands: list[Node | None]) -> Node | None:
-    """Forward mode of a user's reverse rule: the rule is linear in the cotangent, so its transpose is the tangent."""
+    """Forward mode of a user's reverse rule: the rule is linear in the cotangent, so its transpose is the tangent.
+
+    A rule that has a `tangent` of its own is asked for that.
+    """
+    own = getattr(node.params[0], "tangent", None)
+    if own is not None:
+        return own(node, operands)
     stand_in = placeholder(node.shape, node.dtype)
     results = node.params[0].cotangents(stand_in, node)
     pairs = [(r, t) for r, t in zip(results, operands[1:], strict=True) if r is not None and t is not None]

@@ -10,7 +10,7 @@ gives one array; what has several results lays them out one after the other in o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,18 @@ class HostFunction(NamedTuple):
 
 HOST: dict[str, HostFunction] = {}
 """Every library function by name; filled by the modules that use them."""
+
+DeviceCall = Callable[[Any, Sequence[int], Sequence[tuple[Shape, "np.dtype[Any]"]]], None]
+"""`call(context, addresses, layouts)`: the addresses of the operands and then of the result, the shape and the dtype of
+each; it puts its work on `context.stream`."""
+DEVICE_CALLS: dict[str, Callable[..., DeviceCall | None]] = {}
+"""What does a function of `HOST` on a device: `DEVICE_CALLS[name](*params)`, None where the host must do it."""
+
+
+def device_call(params: Params) -> DeviceCall | None:
+    """What does a `host` node with such params, without the layouts that a program adds, on a device; None: nothing."""
+    find = DEVICE_CALLS.get(params[0])
+    return None if find is None else find(*params[1:])
 
 
 def host(name: str, inputs: tuple[Node, ...], *params: Any) -> Node:
