@@ -468,7 +468,7 @@ class CudaDriver:
             from .libraries import open_library
 
             self.use(device)
-            known = self._libraries[name, device] = open_library(name, self, device)
+            known = self._libraries[name, device] = open_library(name)
         return known
 
 

@@ -97,7 +97,7 @@ def driver_too_old(driver: tuple[int, int], bindings: str) -> str:
     if driver < LEAST_VERSION:
         return f"{supports}; nbgrad needs {LEAST_VERSION[0]}.{LEAST_VERSION[1]} or newer: install a newer driver."
     return (
-        f"{supports}, but cuda-bindings {bindings} is installed, which needs CUDA {bindings.partition('.')[0]}: install "
+        f"{supports}, but cuda-bindings {bindings} is installed, for CUDA {bindings.partition('.')[0]}: install "
         f'a newer driver, or what fits this one: pip install "nbgrad[cuda{driver[0]}]".'
     )
 
