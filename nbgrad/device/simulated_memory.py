@@ -10,7 +10,8 @@ or read back, and stays unused for a while after it was freed, so that old point
 from __future__ import annotations
 
 import ctypes
-from bisect import bisect_right
+import threading
+from bisect import bisect_right, insort
 from collections import deque
 
 import numpy as np
@@ -62,6 +63,7 @@ class Memories:
         self._blocks: dict[int, _Block] = {}
         self._freed: deque[_Block] = deque()
         self._kept = 0
+        self._lock = threading.RLock()
 
     def allocate(self, nbytes: int, device: int) -> int:
         """A new block.
@@ -71,18 +73,28 @@ class Memories:
         DeviceError
             If the device has no room for it.
         """
-        if self.used[device] + nbytes > self.total:
-            free = self.total - self.used[device]
-            message = (
-                f"Out of memory on cuda:{device}: {nbytes} bytes were asked for, {free} of {self.total} are free. Drop "
-                "arrays that are not needed any more, or work on smaller pieces."
-            )
-            raise DeviceError(message)
-        block = _Block(nbytes, device)
-        self.used[device] += nbytes
-        self._starts.insert(bisect_right(self._starts, block.pointer), block.pointer)
-        self._blocks[block.pointer] = block
-        return block.pointer
+        with self._lock:
+            if self.used[device] + nbytes > self.total:
+                free = self.total - self.used[device]
+                message = (
+                    f"Out of memory on cuda:{device}: {nbytes} bytes were asked for, {free} of {self.total} are free. "
+                    "Drop arrays that are not needed any more, or work on smaller pieces."
+                )
+                raise DeviceError(message)
+            block = _Block(nbytes, device)
+            self.used[device] += nbytes
+            self._forget()
+            self._blocks[block.pointer] = block
+            insort(self._starts, block.pointer)
+            return block.pointer
+
+    def _forget(self) -> None:
+        """Let go of the oldest freed blocks. Not done by `free`, which a garbage collection may call at any point."""
+        while self._kept > KEPT:
+            oldest = self._freed.popleft()
+            self._kept -= oldest.nbytes + 2 * GUARD
+            del self._starts[bisect_right(self._starts, oldest.pointer) - 1]
+            del self._blocks[oldest.pointer]
 
     def free(self, pointer: int, device: int) -> bool:
         """Give a block back; whether its guards are as they were.
@@ -92,30 +104,27 @@ class Memories:
         DeviceError
             If there is no such block, or not any more.
         """
-        block = self._blocks.get(pointer)
-        if block is None or block.freed or block.device != device:
-            was = "has been freed before" if block is not None and block.freed else "is no block of this device"
-            message = f"Memory at {pointer:#x} cannot be freed on cuda:{device}: it {was}."
-            raise DeviceError(message)
-        whole = block.is_whole()
-        block.freed = True
-        ctypes.memset(block.pointer, UNSET, block.nbytes)
-        self.used[device] -= block.nbytes
-        self._freed.append(block)
-        self._kept += block.nbytes + 2 * GUARD
-        while self._kept > KEPT:
-            oldest = self._freed.popleft()
-            self._kept -= oldest.nbytes + 2 * GUARD
-            del self._blocks[oldest.pointer]
-            del self._starts[bisect_right(self._starts, oldest.pointer) - 1]
-        return whole
+        with self._lock:
+            block = self._blocks.get(pointer)
+            if block is None or block.freed or block.device != device:
+                was = "has been freed before" if block is not None and block.freed else "is no block of this device"
+                message = f"Memory at {pointer:#x} cannot be freed on cuda:{device}: it {was}."
+                raise DeviceError(message)
+            block.freed = True
+            whole = block.is_whole()
+            ctypes.memset(block.pointer, UNSET, block.nbytes)
+            self.used[device] -= block.nbytes
+            self._freed.append(block)
+            self._kept += block.nbytes + 2 * GUARD
+            return whole
 
     def _find(self, pointer: int) -> _Block | None:
         """The block in which an address lies, or at whose end."""
-        number = bisect_right(self._starts, pointer) - 1
-        if number < 0:
-            return None
-        block = self._blocks[self._starts[number]]
+        with self._lock:
+            number = bisect_right(self._starts, pointer) - 1
+            if number < 0:
+                return None
+            block = self._blocks[self._starts[number]]
         return block if pointer <= block.pointer + block.nbytes else None
 
     def owner_of(self, pointer: int) -> int | None:
@@ -156,7 +165,9 @@ class Memories:
 
     def damaged(self) -> list[int]:
         """The blocks whose guards have been written since the last call."""
-        found = [block for block in self._blocks.values() if not block.freed and not block.is_whole()]
+        with self._lock:
+            blocks = list(self._blocks.values())
+        found = [block for block in blocks if not block.freed and not block.is_whole()]
         for block in found:
             block.mend()
         return [block.pointer for block in found]

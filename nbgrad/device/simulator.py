@@ -311,7 +311,7 @@ class Simulator:
         if self._fails("copy"):
             message = f"The copy of {nbytes} bytes failed."
             raise DeviceError(message)
-        self._enqueue(act, stream)
+        self.enqueue(act, stream)
 
     def fill(self, pointer: int, byte: int, nbytes: int, stream: int) -> None:
         """Set every byte."""
@@ -320,7 +320,7 @@ class Simulator:
             self.memories.check(pointer, nbytes, "A fill")
             ctypes.memset(pointer, byte, nbytes)
 
-        self._enqueue(act, stream)
+        self.enqueue(act, stream)
 
     def owner_of(self, pointer: int) -> int | None:
         """The number of the device whose memory an address lies in; None for other memory."""
@@ -386,7 +386,7 @@ class Simulator:
         if problem:
             message = f"The kernel {kernel.key!r} cannot be launched: {problem}."
             raise DeviceError(message)
-        self._enqueue(lambda: self._run(function, blocks, threads, shared, words), stream)
+        self.enqueue(lambda: self._run(function, blocks, threads, shared, words), stream)
 
     def _run(self, function: _Function, blocks: int, threads: int, shared: int, words: np.ndarray) -> None:
         """Run a grid now; errors are for later."""
@@ -427,8 +427,8 @@ class Simulator:
             message = f"{what} while the stream {stream:#x} is being captured into a graph."
             raise DeviceError(message)
 
-    def _enqueue(self, action: Callable[[], None], stream: int) -> None:
-        """Do something now, or keep it if its stream is being captured."""
+    def enqueue(self, action: Callable[[], None], stream: int) -> None:
+        """Do something now, or keep it if its stream is being captured; simulated libraries work so, too."""
         self._device_of(stream)
         capture = self._captures.get(stream)
         if capture is None:
@@ -512,7 +512,7 @@ class Simulator:
         """Do what a graph holds, with the parameters that were captured."""
         actions = self._graph(graph).actions
         for action in actions:
-            self._enqueue(action, stream)
+            self.enqueue(action, stream)
 
     def free_graph(self, graph: int) -> None:
         """Give back a graph."""
