@@ -9,7 +9,8 @@ import dis
 import functools
 import types as python_types
 
-from llvmlite import ir
+from llvmlite import binding, ir
+from llvmlite.binding import add_symbol
 from llvmlite.ir.values import FunctionAttributes
 from numba import njit
 from numba.core import cgutils, types
@@ -137,7 +138,11 @@ class _Together(FunctionAttributes):
 def _target_function(builder, name, result, arguments, values, together=False):
     """A call of a function that the target defines."""
     kind = ir.FunctionType(result, arguments)
+    # Numba links what it compiles, though only the IR is used: LLVM ends the process if a name has no address.
+    add_symbol(f"nbgrad.{name}", 1)
     declared = cgutils.get_or_insert_function(builder.module, kind, f"nbgrad.{name}")
+    # Numba links all that it compiles, though only its IR is used here: without an address, that would fail.
+    binding.add_symbol(f"nbgrad.{name}", binding.address_of_symbol("abort"))
     if together:
         declared.attributes = _Together()
     return builder.call(declared, values)
