@@ -5,12 +5,11 @@ kernel names is compiled too, and the stand-ins of bits.py have become LLVM intr
 Who calls: the compiler (and tests), the first time that a kernel is needed.  Never imported by another kernel file.
 """
 
-import ctypes
 import dis
 import functools
 import types as python_types
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from llvmlite.binding import add_symbol
 from llvmlite.ir.values import FunctionAttributes
 from numba import njit
@@ -136,18 +135,12 @@ class _Together(FunctionAttributes):
         super().__init__(("nounwind", "convergent"))
 
 
-_NOBODY = ctypes.cast(ctypes.pythonapi.Py_FatalError, ctypes.c_void_p).value
-"""An address for functions that are never called here."""
-
-
 def _target_function(builder, name, result, arguments, values, together=False):
     """A call of a function that the target defines."""
     kind = ir.FunctionType(result, arguments)
     # Numba links what it compiles, though only the IR is used: LLVM ends the process if a name has no address.
     add_symbol(f"nbgrad.{name}", 1)
     declared = cgutils.get_or_insert_function(builder.module, kind, f"nbgrad.{name}")
-    # Numba links all that it compiles, though only its IR is used here: without an address, that would fail.
-    binding.add_symbol(f"nbgrad.{name}", _NOBODY)
     if together:
         declared.attributes = _Together()
     return builder.call(declared, values)

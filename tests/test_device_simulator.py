@@ -663,7 +663,7 @@ def test_launches_by_native_code() -> None:
     for words, message in [([pointer, 1, 2], "2 parameters"), ([pointer], "2 parameters")]:
         assert native_launch(simulator.launch_address, function, words) != 0
         with pytest.raises(DeviceError, match=message):
-            simulator.raise_pending()
+            simulator.raise_launch_error(719, STORE.key)
     assert native_launch(simulator.launch_address, 99, [pointer, 1]) != 0
     with pytest.raises(DeviceError, match="no kernel"):
         simulator.download(back, pointer, 0)

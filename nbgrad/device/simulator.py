@@ -179,6 +179,18 @@ class Simulator:
             self._pending.clear()
             raise first
 
+    def raise_launch_error(self, code: int, key: str) -> None:
+        """Raise why native code could not launch a kernel.
+
+        Raises
+        ------
+        DeviceError
+            Always.
+        """
+        self.raise_pending()
+        message = f"The kernel {key!r} could not be launched: error {code}."
+        raise DeviceError(message)
+
     def check(self) -> None:
         """Raise what is pending, or was written beyond any array.
 
