@@ -73,10 +73,12 @@ def identity_element(kind: str, dtype: np.dtype[Any]) -> Any:
 
 def emit(loop: Loop) -> str:
     """The IR of a loop nest."""
-    return _Emitter(loop).run()
+    return Emitter(loop).run()
 
 
-class _Emitter:
+class Emitter:
+    """Writes a loop nest for the CPU. nbgrad.device has a kind of it for GPUs."""
+
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.last = len(loop.shape) - 1

@@ -146,7 +146,7 @@ def _log(size: Any, read: Any, handle: int) -> str:
 def _linker() -> Any:
     """The bindings of nvJitLink; None if they, or the library, are not installed."""
     try:
-        from cuda.bindings import nvjitlink
+        from cuda.bindings import nvjitlink  # pyright: ignore[reportAttributeAccessIssue]
 
         nvjitlink.version()
     except Exception:
@@ -170,6 +170,4 @@ def report(log: str) -> Report:
         found = re.findall(pattern, log)
         return max(map(int, found), default=0)
 
-    return Report(
-        number(r"Used (\d+) registers"), number(r"(\d+) bytes stack"), number(r"(\d+) bytes spill")
-    )
+    return Report(number(r"Used (\d+) registers"), number(r"(\d+) bytes stack"), number(r"(\d+) bytes spill"))

@@ -105,7 +105,7 @@ class Plan:
 
 
 @dataclass
-class _Arena:
+class Arena:
     """A first-fit allocator over time."""
 
     end: int = 0
@@ -269,7 +269,7 @@ class _Planner:
             self.places[node] = Place(pool, 8 * position)
         for position, node in enumerate(fused.outputs):
             self.places[node] = Place(pool + 1 + position, 0)
-        self.arena = _Arena()
+        self.arena = Arena()
         self.groups: list[Group] = []
 
     def run(self) -> Plan:

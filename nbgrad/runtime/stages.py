@@ -105,7 +105,7 @@ class _Open:
             return False
         written = self.written | set(kernel.targets)
         sums = self.sums | _sums_over_rows(kernel)
-        if not _keep_rows_apart([*self.kernels, kernel], rows, written - sums):
+        if not keep_rows_apart([*self.kernels, kernel], rows, written - sums):
             return False
         self.kernels.append(kernel)
         self.rows, self.written, self.sums = rows, written, sums
@@ -141,7 +141,7 @@ def _sums_over_rows(kernel: Loop) -> set[Node]:
     return {kernel.buffers[kernel.accesses[r.access].buffer] for r in kernel.reductions if r.axes[0]}
 
 
-def _keep_rows_apart(kernels: Sequence[Loop], rows: int, written: set[Node]) -> bool:
+def keep_rows_apart(kernels: Sequence[Loop], rows: int, written: set[Node]) -> bool:
     """Whether a row of each array that is written is made and read by the same row of every kernel."""
     steps: dict[Node, int] = {}
     for kernel in kernels:

@@ -1,0 +1,330 @@
+"""Programs for devices: a graph compiled for given shapes and dtypes, whose arrays are in a GPU's memory.
+
+In: output nodes, the leaves that vary from call to call, and a device. Out: a `DeviceProgram`, which takes and gives
+`DeviceArray`s. Called by evaluate.py and jit.py where values live on a device; the counterpart of program.py.
+
+A call makes the outputs, fills in addresses, and hands all launches to the driver in one native call (launcher.py),
+on this thread's current stream; it waits for nothing. Scratch memory belongs to the stream, and all programs that
+run on it share it, because they run one after the other. Numbers that the host has (Python floats, 0-d ndarrays) go in
+one small copy. A program that is called again with the same arrays to write to is captured as a graph of the driver.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler.fuse import Special, fuse
+from ..device.arrays import Device, DeviceArray, Memory
+from ..device.launcher import Launches
+from ..device.launches import Fill, Launch, Routine
+from ..errors import DeviceError
+from ..graph.collection import RareCollection
+from ..graph.interleaved import interleaved
+from ..graph.ir import Node, literal_value
+from ..graph.simplify import simplify
+from .device_plan import DevicePlan, Planned, plan
+from .program import MISSED, Output
+
+ALIGNMENT = 16
+"""What kernels expect of the address of an argument, in bytes."""
+SLOT = 16
+"""Bytes for a number of the host."""
+REPEATS = 2
+"""So many calls with the same arrays, and the next one is captured."""
+MOST_GRAPHS = 8
+
+
+@dataclass
+class Context:
+    """What a call of a library is given: where its work goes."""
+
+    driver: Any
+    device: Device
+    stream: int
+
+
+class _Scratch:
+    """Memory that the programs on a stream share. It only grows; what it was before is freed in the stream's order."""
+
+    def __init__(self) -> None:
+        self.memories: dict[tuple[Device, int], Memory] = {}
+        self.lock = threading.Lock()
+
+    def of(self, device: Device, stream: int, nbytes: int) -> Memory:
+        """At least so many bytes."""
+        memory = self.memories.get((device, stream))
+        if memory is None or memory.nbytes < nbytes:
+            with self.lock:
+                memory = Memory(device, max(nbytes, 1 << 16), stream)
+                self.memories[device, stream] = memory
+        return memory
+
+    def forget(self, device: Device) -> None:
+        """Give the memory of a device back."""
+        for key in [key for key in self.memories if key[0] is device]:
+            self.memories.pop(key, None)
+
+
+scratch = _Scratch()
+
+
+class DeviceProgram:
+    """A compiled graph.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+    arguments : sequence of nodes
+        Leaves in the order of the call's positional arguments.
+    device : Device
+    """
+
+    def __init__(self, outputs: Sequence[Output], arguments: Sequence[Node], device: Device) -> None:
+        start = time.perf_counter()
+        self.device = device
+        device.driver.use(device.index)
+        with RareCollection():
+            nodes, leaves = interleaved([output.node for output in outputs], arguments)
+            self.graph = simplify(nodes)
+            fused = fuse(self.graph)
+            known = set(leaves)
+            used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
+            constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
+            self.plan: DevicePlan = plan(fused, leaves, constants, device.properties.multiprocessors)
+        self.outputs = outputs
+        self._shapes = [(output.node.shape, output.node.dtype) for output in outputs]
+        self._expected = [(node.shape, node.dtype) for node in arguments]
+        self._lock = threading.Lock()
+        self._place_bases(arguments, constants)
+        self._segments = self._make_segments()
+        self._seen: dict[tuple[int, ...], int] = {}
+        self._graphs: dict[tuple[int, ...], tuple[int, Any]] = {}
+        self.seconds = time.perf_counter() - start
+
+    def _place_bases(self, arguments: Sequence[Node], constants: Sequence[Node]) -> None:
+        """The table of bases: scratch, arguments, constants, literals, outputs."""
+        self._arguments = len(arguments)
+        self._kept: list[DeviceArray] = []
+        fixed: list[int] = []
+        for node in constants:
+            value: Any = node.value
+            assert value is not None, node
+            array = value if isinstance(value, DeviceArray) else DeviceArray.of(np.asarray(value), self.device)
+            self._kept.append(array)
+            fixed.append(array.pointer)
+        pool = np.zeros(max(1, len(self.plan.literals)), np.int64)
+        for position, node in enumerate(self.plan.literals):
+            pool[position : position + 1].view(node.dtype)[:1] = literal_value(node)
+        self._kept.append(DeviceArray.of(pool, self.device))
+        fixed.append(self._kept[-1].pointer)
+        self._fixed = fixed
+        self._bases = np.zeros(1 + self._arguments + len(fixed) + len(self.outputs), np.int64)
+        self._bases[1 + self._arguments : 1 + self._arguments + len(fixed)] = fixed
+        self._bases_at = self._bases.ctypes.data
+        self._first_output = 1 + self._arguments + len(fixed)
+        self._numbers = np.zeros(max(1, self._arguments) * SLOT, np.uint8)
+        self._number_memory: dict[int, Memory] = {}
+
+    def _make_segments(self) -> list[Launches | Planned]:
+        """Launches in a row are one segment; calls of libraries and fills stand between them."""
+        segments: list[Launches | Planned] = []
+        row: list[tuple[Launch, int, Sequence[tuple[int, int]]]] = []
+        driver = self.device.driver
+
+        def close() -> None:
+            if row:
+                segments.append(Launches(row, driver.launch_address))
+                row.clear()
+
+        for planned in self.plan.actions:
+            if isinstance(planned.action, Launch):
+                launch = planned.action
+                handle = driver.function(launch.kernel, self.device.index, launch.shared)
+                row.append((launch, handle, planned.operands))
+            else:
+                close()
+                segments.append(planned)
+        close()
+        return segments
+
+    # ----- Calls -----
+
+    def call(self, *values: Any) -> tuple[DeviceArray, ...]:
+        """Run the program on this thread's current stream; gives new arrays.
+
+        Parameters
+        ----------
+        *values : DeviceArray, ndarray or number
+            One for each argument; what the host has is copied.
+
+        Raises
+        ------
+        DeviceError
+            If the device fails.
+        """
+        results = tuple([DeviceArray.empty(shape, dtype, self.device) for shape, dtype in self._shapes])
+        stream = self.device.stream
+        self.device.driver.use(self.device.index)
+        with self._lock:
+            kept = self._fill_in(values, results, stream)
+            self._run(stream)
+        del kept
+        return results
+
+    def call_into(self, *values: Any) -> Any:
+        """As `call`, with a DeviceArray for each result after the arguments; gives `MISSED` if something does not fit.
+
+        From the third call with the same arrays on, a graph of the driver does all of it.
+        """
+        count = self._arguments
+        inputs, targets = values[:count], values[count:]
+        stream = self.device.stream
+        driver = self.device.driver
+        driver.use(self.device.index)
+        if not self._fits(inputs, targets):
+            return MISSED
+        key = tuple([value.pointer if isinstance(value, DeviceArray) else -1 for value in values])
+        with self._lock:
+            known = self._graphs.get(key)
+            if known is not None:
+                for value in values:
+                    value.ready_on(stream)
+                driver.launch_graph(known[0], stream)
+                self._written(targets, stream)
+                return targets
+            kept = self._fill_in(inputs, targets, stream)
+            self._run(stream)
+            self._written(targets, stream)
+            if -1 not in key and self._capturable():
+                self._seen[key] = self._seen.get(key, 0) + 1
+                if self._seen[key] >= REPEATS:
+                    self._capture(key, values)
+        del kept
+        return targets
+
+    def _fits(self, inputs: Sequence[Any], targets: Sequence[Any]) -> bool:
+        for value, (shape, dtype) in zip([*inputs, *targets], [*self._expected, *self._shapes], strict=False):
+            given = isinstance(value, DeviceArray)
+            if given and (value.shape != shape or value.dtype != dtype or value.device is not self.device):
+                return False
+        return len(targets) <= len(self._shapes)
+
+    def _written(self, targets: Sequence[DeviceArray], stream: int) -> None:
+        for target in targets:
+            target.stream = stream
+
+    def _fill_in(self, inputs: Sequence[Any], results: Sequence[DeviceArray], stream: int) -> list[Any]:
+        """Write the addresses of a call into the table of bases. Gives what must live until all is enqueued."""
+        bases = self._bases
+        kept: list[Any] = []
+        numbers: list[tuple[int, np.ndarray]] = []
+        for position, value in enumerate(inputs):
+            if isinstance(value, DeviceArray):
+                if value.device is not self.device:
+                    message = (
+                        f"An argument of shape {value.shape} is on {value.device}, but this program runs on "
+                        f"{self.device}. Move it with x.to({str(self.device)!r})."
+                    )
+                    raise DeviceError(message)
+                address = value.ready_on(stream)
+                if address % ALIGNMENT:
+                    value = self._aligned(value, stream)
+                    kept.append(value)
+                    address = value.pointer
+                bases[1 + position] = address
+                continue
+            array = np.asarray(value, dtype=self._expected[position][1])
+            if array.nbytes <= SLOT:
+                numbers.append((position, array))
+            else:
+                made = DeviceArray.of(array, self.device)
+                kept.append(made)
+                bases[1 + position] = made.pointer
+        if numbers:
+            self._upload_numbers(numbers, stream)
+        for position, result in enumerate(results):
+            bases[self._first_output + position] = result.ready_on(stream)
+        if self.plan.bytes:
+            memory = scratch.of(self.device, stream, self.plan.bytes)
+            kept.append(memory)
+            bases[0] = memory.pointer
+        return kept
+
+    def _aligned(self, value: DeviceArray, stream: int) -> DeviceArray:
+        """A copy at an address that kernels can read many elements from at once."""
+        made = DeviceArray.empty(value.shape, value.dtype, self.device)
+        self.device.driver.copy(made.pointer, value.pointer, value.nbytes, stream)
+        return made
+
+    def _upload_numbers(self, numbers: Sequence[tuple[int, np.ndarray]], stream: int) -> None:
+        """All numbers of the host in one copy."""
+        memory = self._number_memory.get(stream)
+        if memory is None:
+            memory = self._number_memory[stream] = Memory(self.device, self._numbers.nbytes, stream)
+        for slot, (position, array) in enumerate(numbers):
+            start = slot * SLOT
+            self._numbers[start : start + array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+            self._bases[1 + position] = memory.pointer + start
+        self.device.driver.upload(memory.pointer, self._numbers[: len(numbers) * SLOT], stream)
+
+    def _run(self, stream: int) -> None:
+        driver = self.device.driver
+        for segment in self._segments:
+            if isinstance(segment, Launches):
+                refused = segment.run(self._bases_at, stream)
+                if refused is not None:
+                    self._refused(*refused, stream)
+                continue
+            addresses = [int(self._bases[base]) + offset for base, offset in segment.operands]
+            action = segment.action
+            if isinstance(action, Fill):
+                driver.fill(addresses[0], action.byte, action.count, stream)
+            else:
+                assert isinstance(action, Routine)
+                action.run(Context(driver, self.device, stream), addresses, *action.params)
+
+    def _refused(self, key: str, code: int, stream: int) -> None:
+        """Raise for a launch that the driver refused: with what the driver knows, if it says more than a code."""
+        raising = getattr(self.device.driver, "raise_launch_error", None)
+        if raising is not None:
+            raising(code, key)
+        self.device.driver.synchronise(stream)
+        message = f"The driver refused to launch the kernel {key[:200]!r}: error {code}."
+        raise DeviceError(message)
+
+    # ----- Graphs -----
+
+    def _capturable(self) -> bool:
+        return not any(
+            isinstance(s, Planned) and isinstance(s.action, Routine) and not getattr(s.action.run, "capturable", True)
+            for s in self._segments
+        )
+
+    def _capture(self, key: tuple[int, ...], values: Sequence[Any]) -> None:
+        """Make a graph of what the program does with arrays at these addresses; it has scratch memory of its own."""
+        driver = self.device.driver
+        stream = driver.new_stream(self.device.index)
+        memory = Memory(self.device, self.plan.bytes, self.device.stream)
+        self._bases[0] = memory.pointer
+        for position, value in enumerate(values[: self._arguments]):
+            if value.pointer % ALIGNMENT:
+                driver.free_stream(stream)
+                return
+            self._bases[1 + position] = value.pointer
+        driver.begin_capture(stream)
+        try:
+            self._run(stream)
+        finally:
+            graph = driver.end_capture(stream)
+        while len(self._graphs) >= MOST_GRAPHS:
+            oldest = next(iter(self._graphs))
+            driver.free_graph(self._graphs.pop(oldest)[0])
+        self._graphs[key] = (graph, memory)
+        self._seen.clear()
+        driver.free_stream(stream)
