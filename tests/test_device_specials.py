@@ -1,0 +1,169 @@
+"""Special nodes on a device: their recipes run in the simulator and are compared with NumPy and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nbgrad.compiler.fuse import Special
+from nbgrad.compiler.views import View
+from nbgrad.device import ptx
+from nbgrad.device.launches import Fill, Launch, Recipe, Routine
+from nbgrad.device.simulator import Simulator
+from nbgrad.device.specials import recipe
+from nbgrad.graph.ir import Node, filled, make, placeholder
+
+SIMULATORS = {order: Simulator(order=order) for order in ("forward", "reversed")}
+TARGETS = [(7, 5), (8, 0), (9, 0), (10, 0)]
+
+
+def special(node: Node, **options: object) -> Special:
+    """The kernel of a node whose operands are whole arrays."""
+    views = tuple([View.contiguous(source.shape) for source in node.inputs])
+    return Special(node, node.inputs, views, **options)
+
+
+def node_of(name: str, arrays: list[np.ndarray], params: tuple = ()) -> Node:
+    """A node on placeholders like some arrays."""
+    return make(name, tuple([placeholder(array.shape, array.dtype) for array in arrays]), params)
+
+
+def run_recipe(found: Recipe, arrays: list[np.ndarray], out: np.ndarray, order: str = "forward") -> np.ndarray:
+    """What a recipe makes of arrays; memory that it does not write holds rubbish."""
+    driver = SIMULATORS[order]
+    operands = [*arrays, out]
+    pointers = [driver.allocate(max(1, array.nbytes), 0, 0) for array in operands]
+    for pointer, array in zip(pointers, arrays, strict=False):
+        driver.upload(pointer, np.ascontiguousarray(array), 0)
+    driver.fill(pointers[len(arrays)], 0xA5, out.nbytes, 0)
+    for nbytes in found.workspaces:
+        pointers.append(driver.allocate(max(1, nbytes), 0, 0))
+        driver.fill(pointers[-1], 0x5A, nbytes, 0)
+    for action in found.actions:
+        if isinstance(action, Launch):
+            words = np.array([*[pointers[k] for k in action.pointers], *action.numbers], np.int64)
+            function = driver.function(action.kernel, 0, action.shared)
+            driver.launch(function, action.blocks, action.threads, action.shared, words, 0)
+        elif isinstance(action, Fill):
+            driver.fill(pointers[action.pointer], action.byte, action.count, 0)
+        else:
+            assert isinstance(action, Routine)
+            raise AssertionError(action)
+    driver.synchronise(0)
+    result = np.empty_like(out)
+    driver.download(result, pointers[len(arrays)], 0)
+    for pointer in pointers:
+        driver.free(pointer, 0, 0)
+    return result
+
+
+def result_of(name: str, arrays: list[np.ndarray], params: tuple = (), same: bool = True) -> np.ndarray:
+    """What a node's recipe gives; `same`: to the last bit for both orders of threads."""
+    node = node_of(name, arrays, params)
+    found = recipe(special(node))
+    first, second = [run_recipe(found, arrays, np.empty(node.shape, node.dtype), order) for order in SIMULATORS]
+    if same:
+        assert first.tobytes() == second.tobytes()
+    return first
+
+
+def random(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+    """Numbers of any dtype: small whole ones, or standard normal ones."""
+    rng = np.random.default_rng(seed)
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if np.dtype(dtype).kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    return rng.integers(0 if dtype[0] == "u" else -100, 100, shape).astype(dtype)
+
+
+DTYPES = "bool int8 uint8 int16 int32 uint32 int64 uint64 float32 float64".split()
+ROWS = [(1,), (5,), (16,), (17,), (31,), (33,), (3, 100), (70, 9), (2, 1000), (2, 2048), (2, 2049), (1, 70_000)]
+
+
+# ----- Along rows -----
+
+
+def close(got: np.ndarray, expected: np.ndarray, size: float = 1.0, note: str = "") -> None:
+    """Equal to rounding, if a float; `size` is that of the terms that were added."""
+    if got.dtype.kind == "f":
+        limit = 4 * np.finfo(got.dtype).eps * size
+        np.testing.assert_allclose(got, expected, rtol=16 * np.finfo(got.dtype).eps, atol=limit, err_msg=note)
+    else:
+        np.testing.assert_array_equal(got, expected, err_msg=note)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums(dtype: str, reverse: bool) -> None:
+    for shape in ROWS:
+        x = random(shape, dtype)
+        node = make("recurrence", (filled(1, x.dtype, shape), placeholder(shape, x.dtype)), (reverse,))
+        found = recipe(special(node))
+        got = [run_recipe(found, [np.ones_like(x), x], np.empty_like(x), order) for order in SIMULATORS]
+        assert got[0].tobytes() == got[1].tobytes()
+        step = -1 if reverse else 1
+        wide = "float64" if x.dtype.kind == "f" else dtype
+        expected = np.add.accumulate(x[..., ::step], -1, dtype=wide)[..., ::step]
+        close(got[0], expected, np.abs(x.astype("float64")).sum(-1).max(), str(shape))
+
+
+def recurrence_in_numpy(a: np.ndarray, b: np.ndarray, reverse: bool) -> np.ndarray:
+    """One element of each row after the other."""
+    step = -1 if reverse else 1
+    a, b = a[..., ::step], b[..., ::step]
+    out = b.copy()
+    for k in range(1, b.shape[-1]):
+        out[..., k] = a[..., k] * out[..., k - 1] + b[..., k]
+    return out[..., ::step]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_recurrences(dtype: str, reverse: bool) -> None:
+    for shape in [*ROWS[:-1], (2, 5000)]:
+        a, b = random(shape, dtype), random(shape, dtype, 1)
+        if a.dtype.kind == "f":
+            a = np.tanh(a)
+        with np.errstate(all="ignore"):
+            expected = recurrence_in_numpy(a, b, reverse)
+        close(result_of("recurrence", [a, b], (reverse,)), expected, 500.0, str(shape))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_running_products_whose_parts_are_out_of_range(dtype: str) -> None:
+    # The products of the second half of each row are not finite, or zero, but those from the start are.
+    big = float(np.finfo(dtype).max) ** 0.9
+    rows = np.ones((5, 4100), dtype)
+    rows[0] = np.arange(4100)
+    rows[1, 5] = big
+    rows[1, 6:3000:300] = 1 / big
+    rows[1, 7:3000:300] = big
+    rows[2, 100:104] = [big, 1 / big, 1 / big, big]
+    rows[3, 2040:2060] = big
+    rows[3, 3] = 0
+    rows[4, 17] = np.inf
+    rows[4, 2100] = -1
+    first = np.zeros_like(rows)
+    first[:, 0] = rows[:, 0]
+    with np.errstate(all="ignore"):
+        expected = np.multiply.accumulate(rows, -1)
+    got = result_of("recurrence", [rows, first], (False,))
+    np.testing.assert_allclose(got, expected, rtol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_running_extremes(dtype: str, name: str) -> None:
+    for shape in ROWS:
+        x = random(shape, dtype)
+        np.testing.assert_array_equal(result_of("accumulate", [x], (name,)), getattr(np, name).accumulate(x, -1))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_running_extremes_of_nan_and_zeros(name: str) -> None:
+    x = np.tile(np.array([-0.0, 0.0, -0.0]), 700)
+    assert result_of("accumulate", [x], (name,)).tobytes() == np.full(2100, -0.0).tobytes()
+    x[2070] = np.nan
+    x[3] = np.inf
+    np.testing.assert_array_equal(result_of("accumulate", [x], (name,)), getattr(np, name).accumulate(x))
