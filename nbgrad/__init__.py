@@ -69,6 +69,7 @@ from .tensor import tensor as tensor
 from .vmap import vmap as vmap
 
 if _TYPE_CHECKING:
+    from . import cuda as cuda
     from .check import check_grads as check_grads
     from .checkpoint import load_checkpoint as load_checkpoint
     from .checkpoint import load_param_into_net as load_param_into_net
@@ -83,6 +84,7 @@ if _TYPE_CHECKING:
     from .generator import get_seed as get_seed
     from .generator import set_seed as set_seed
     from .own_primitives import primitive as primitive
+    from .scalar_functions import elementwise as elementwise
     from .source.conversion import differentiable_source as differentiable_source
     from .sparse.derivatives import sparse_hessian as sparse_hessian
     from .sparse.derivatives import sparse_jacobian as sparse_jacobian
@@ -93,16 +95,21 @@ _LATER = {
     "functional": "hessian hvp jacfwd jacrev jvp vjp",
     "generator": "Generator get_seed set_seed",
     "own_primitives": "primitive",
+    "scalar_functions": "elementwise",
     "source.conversion": "differentiable_source",
     "sparse.derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
+_MODULES = frozenset(["cuda"])
+"""Submodules that are imported when they are first used."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _MODULES:
+        return _import_module(f".{name}", __name__)
     if name not in _module_of:
         message = f"nbgrad has no {name!r}"
         raise AttributeError(message)
@@ -111,4 +118,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_module_of])
+    return sorted({*globals(), *_module_of, *_MODULES})

@@ -100,7 +100,7 @@ def _remainder(x: Any, y: Any) -> Any:
     return x - np.rint(x / y) * y
 
 
-_REAL: dict[str, Callable[..., Any]] = {
+REAL: dict[str, Callable[..., Any]] = {
     **{
         name: _ufunc(numpys)
         for name, numpys in {
@@ -140,16 +140,16 @@ _OF_SEQUENCES: dict[str, Callable[..., Any]] = {
 }
 _COMPLEX: dict[str, Callable[..., Any]] = {
     **{
-        name: _REAL[name]
+        name: REAL[name]
         for name in "sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh exp log10 sqrt".split()
     },
     "log": _log,
     "phase": lambda z: np.angle(z),
     "polar": lambda z: (np.abs(z), np.angle(z)),
     "rect": lambda r, phi: r * np.cos(phi) + 1j * (r * np.sin(phi)),
-    "isnan": _REAL["isnan"],
-    "isinf": _REAL["isinf"],
-    "isfinite": _REAL["isfinite"],
+    "isnan": REAL["isnan"],
+    "isinf": REAL["isinf"],
+    "isfinite": REAL["isfinite"],
 }
 """What functions of `math` and `cmath` are for Tensors."""
 
@@ -173,7 +173,7 @@ def _of_sequence(name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
 def functions() -> dict[Any, Callable[..., Any]]:
     """The functions of `math` and `cmath`, and what stands for each; names that this Python lacks are left out."""
     found: dict[Any, Callable[..., Any]] = {}
-    for module, table in ((math, _REAL), (cmath, _COMPLEX)):
+    for module, table in ((math, REAL), (cmath, _COMPLEX)):
         for name, ours in table.items():
             if hasattr(module, name):
                 found[getattr(module, name)] = _dispatching(module, name, ours)
