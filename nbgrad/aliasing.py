@@ -16,7 +16,7 @@ import numpy as np
 
 from .compiler.views import View
 from .dtype import dtype_of
-from .graph.ir import Node, constant
+from .graph.ir import HOST, Node, constant
 from .graph.trace import current_trace
 from .moves import Moves, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
@@ -173,7 +173,7 @@ class _Shared(Tensor):
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
         array = _shared_data(self)
         raw = _raw(self)
-        return raw if array is None else _constant(np.array(array), raw.tensor)
+        return raw if array is None else _constant(np.array(array), raw)
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -215,9 +215,10 @@ def _shared_data(tensor: Tensor) -> np.ndarray | None:
     return None
 
 
-def _constant(array: np.ndarray, tensor: bool) -> Node:
+def _constant(array: np.ndarray, like: Node) -> Node:
+    """The node of an array, which follows the rules that another one follows, and stays where that is."""
     node = constant(array)
-    node.tensor = tensor
+    node.tensor, node.place = like.tensor, like.place
     return node
 
 
@@ -238,7 +239,7 @@ def _holders(node: Node) -> int:
     return sys.getrefcount(node.value)
 
 
-_ALONE = _holders(_constant(np.zeros(1), True))
+_ALONE = _holders(constant(np.zeros(1)))
 """As many as there are when the user holds none."""
 _part = np.zeros(1)[:]
 _ALONE_AS_BASE = sys.getrefcount(_part.base)
@@ -247,7 +248,12 @@ del _part
 
 
 def share(tensor: Tensor) -> np.ndarray:
-    """The data of a Tensor as an ndarray that it shares; for a slice, whose data are its base's, a copy."""
+    """The data of a Tensor as an ndarray that it shares; for a slice, whose data are its base's, a copy.
+
+    What lives on a device is copied.
+    """
+    if tensor._node.device is not None:
+        return concrete(tensor._node, "array")
     is_view = hasattr(tensor, "_base")
     array = None if is_view else _shared_data(tensor)
     if array is not None:
@@ -259,7 +265,7 @@ def share(tensor: Tensor) -> np.ndarray:
     else:
         array = np.array(array)
     if can_share:
-        tensor._node = _constant(array, tensor._node.tensor)
+        tensor._node = _constant(array, tensor._node)
         _become_shared(tensor)
     return array
 
@@ -310,6 +316,10 @@ def _become_shared(tensor: Tensor) -> None:
 
 def from_numpy(array: np.ndarray, tensor_rules: bool = True) -> Tensor:
     """The Tensor that shares the data of an ndarray; it follows MindSpore's rules, or NumPy's."""
-    tensor = Tensor._of(_constant(array, tensor_rules))
+    node = constant(array)
+    node.tensor = tensor_rules
+    if tensor_rules and node.size > 1:
+        node.place = HOST
+    tensor = Tensor._of(node)
     tensor.__class__ = _Shared
     return tensor

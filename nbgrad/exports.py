@@ -1,9 +1,10 @@
-"""How other libraries read a Tensor: NumPy's `__array__` and `__array_interface__`, Python's buffers, DLPack.
+"""How other libraries read a Tensor: NumPy's `__array__` and `__array_interface__`, Python's buffers, DLPack, and on
+CUDA devices `__cuda_array_interface__`.
 
 In: a Tensor. Out: its values, in the memory where they are. Called by NumPy, `memoryview`, any library's `from_dlpack`,
 and whoever else knows one of these protocols; `Exports` is a base class of Tensor. What NumPy and buffers get cannot be
-written to and never changes. DLPack shares: who writes to one side changes the other, as with `asnumpy`. A value that
-is being differentiated or compiled leaves by none of these ways, because it would be cut off from its gradient: that
+written to and never changes. DLPack shares: who writes to one side changes the other, as with `asnumpy`. What lives on
+a device reaches NumPy and buffers only by a copy that is asked for, `x.asnumpy()`. A value that is being differentiated or compiled leaves by none of these ways, because it would be cut off from its gradient: that
 is one error for all of them.
 """
 
@@ -16,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import ArgumentError, TracedValueError
-from .interop import VERSIONED, called_by_pandas, check_device
-from .runtime.evaluate import concrete
+from .errors import ArgumentError, DeviceError, TracedValueError
+from .interop import VERSIONED, called_by_pandas
+from .runtime.evaluate import computed, concrete
 
 if TYPE_CHECKING:
     from .graph.ir import Node
 
-CPU = (1, 0)
-"""DLPack's name of the memory that the processor uses."""
+CPU, CUDA = (1, 0), 2
+"""DLPack's names of the memory that the processor uses, and of the kind of CUDA devices'."""
 
 
 @cache
@@ -79,7 +80,22 @@ class Exports:
         value.flags.writeable = False
         return value
 
+    def _refuse_silent_copy(self) -> None:
+        """Raise for what lives on a device, where a reader would get a copy without knowing.
+
+        Raises
+        ------
+        DeviceError
+        """
+        if self._node.device is not None:
+            message = (
+                f"A Tensor of shape {self._node.shape} on {self._node.device} does not become an ndarray by itself, "
+                "because that copies it and waits for the device. Use x.asnumpy(), or x.cpu() for a Tensor."
+            )
+            raise DeviceError(message)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        self._refuse_silent_copy()
         asking = _scipy_function()
         if asking:
             found = import_module(".sparse.products", __package__).asked_by_scipy(self, asking)
@@ -96,7 +112,7 @@ class Exports:
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """The value for libraries that read NumPy's array interface; `data` is a buffer, which keeps it alive."""
-        if _scipy_function():
+        if self._node.device is not None or _scipy_function():
             raise AttributeError  # NumPy asks `__array__` next
         value = self._constant_value()
         if not value.flags.c_contiguous:
@@ -116,34 +132,14 @@ class Exports:
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """The value as a buffer that cannot be written to (Python 3.12 and newer)."""
-        if _scipy_function():
-            raise BufferError  # NumPy asks `__array__` next
+        if self._node.device is not None or _scipy_function():
+            message = "What lives on a device has no buffer: x.asnumpy() copies it."
+            raise BufferError(message)  # NumPy asks `__array__` next
         value = self._constant_value()
         if flags & 1:
             message = "The buffer of a Tensor cannot be written to. Write to the Tensor, or to x.asnumpy()."
             raise BufferError(message)
         return _buffer_of(value)
-
-    # ----- Devices -----
-
-    @property
-    def device(self) -> str:
-        """Where the elements are: "cpu"."""
-        return "cpu"
-
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The Tensor itself for "cpu", the only device.
-
-        Raises
-        ------
-        ArgumentError
-            For another device, or a stream: the processor has none.
-        """
-        check_device(device)
-        if stream is not None:
-            message = f"Tensors are in the processor's memory, which has no streams, but stream={stream!r} was given."
-            raise ArgumentError(message)
-        return self
 
     # ----- DLPack -----
 
@@ -157,6 +153,10 @@ class Exports:
     ) -> Any:
         """A DLPack capsule of this Tensor's memory, which it shares with whoever takes it."""
         self._leaving("be exported", "Use nb.stop_gradient(x) first.")
+        if self._node.device is not None:
+            from .device.dlpack import capsule
+
+            return capsule(computed(self._node), stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         if stream is not None:
             message = f"Tensors are in the processor's memory, which has no streams, but stream={stream!r} was given."
             raise ArgumentError(message)
@@ -174,5 +174,20 @@ class Exports:
         return array.__dlpack__(max_version=max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The processor's memory."""
-        return CPU
+        """DLPack's name of where the elements are: the processor's memory, or a CUDA device's."""
+        device = self._node.device
+        return CPU if device is None else (CUDA, device.index)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory of what lives on a CUDA device, for readers, who must not write to it (version 3)."""
+        device = self._node.device
+        if device is None:
+            message = "A Tensor in the processor's memory has no __cuda_array_interface__. Use x.cuda() first."
+            raise AttributeError(message)
+        self._leaving("be exported", "Use nb.stop_gradient(x) first.")
+        from .device.exchange import interface, keep
+
+        value = computed(self._node)
+        keep(self, value)
+        return interface(value)

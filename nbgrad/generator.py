@@ -70,6 +70,13 @@ def random_bits(key: Node, start: Node, shape: Shape, words: int = 1) -> list[No
     return found
 
 
+class _State(Parameter):
+    """A generator's state, which random numbers are computed from wherever they are wanted."""
+
+    __slots__ = ()
+    _goes_anywhere = True
+
+
 class Generator:
     """A source of random numbers: Philox2x32-10 (Salmon, Moraes, Dror and Shaw 2011).
 
@@ -89,7 +96,7 @@ class Generator:
 
     def __init__(self, seed: int | None = None) -> None:
         number = _fresh_seed() if seed is None else checked_seed(seed)
-        self._state = Parameter(Tensor(np.array([number, 0], UINT64)), name="generator_state", requires_grad=False)
+        self._state = _State(Tensor(np.array([number, 0], UINT64)), name="generator_state", requires_grad=False)
 
     def __repr__(self) -> str:
         return f"Generator(seed={self.initial_seed()})"

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentError, DtypeError
+from .graph.ir import Node, users_constant
 
 VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 """Whether NumPy knows DLPack's versioned capsules, which tell what cannot be written to."""
@@ -42,10 +43,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Parameters
     ----------
     x : object with `__dlpack__`
-        An array of NumPy, PyTorch (on the CPU), JAX, ... of booleans, integers, floats of at most 64 bits, or complex
+        An array of NumPy, PyTorch, JAX, CuPy, ... of booleans, integers, floats of at most 64 bits, or complex
         numbers of such parts.
-    device : "cpu" or None
-        Tensors are in the processor's memory.
+    device : str or Device, optional
+        Where the Tensor shall be; None: where the array is.
     copy : bool, optional
         True: the Tensor has memory of its own; False: an error if it cannot share.
 
@@ -53,14 +54,15 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     -------
     Tensor
         Of the same shape and dtype. Writing to one changes the other, unless `x` cannot be written to; a Tensor gives
-        a view of itself, with its gradient.
+        a view of itself, with its gradient. On a GPU the Tensor sees what is written to the array, but writing to the
+        Tensor gives it memory of its own.
 
     Raises
     ------
     DtypeError
         If `x` has no `__dlpack__`, or elements that Tensors cannot have.
     ArgumentError
-        If `x` is not in the processor's memory, or another device is asked for.
+        If `x` is on a device of another kind, or would have to be copied to be where it shall.
 
     Notes
     -----
@@ -77,9 +79,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     from .tensor import Tensor
 
-    check_device(device)
+    if not isinstance(x, Tensor) and on_cuda(x):
+        found = Tensor._of(device_node(x, bool(copy)))
+        return _on(found, device, copy)
     if isinstance(x, Tensor):
-        return x.copy() if copy else x[...]
+        return _on(x.copy() if copy else x[...], device, copy)
     if not hasattr(x, "__dlpack__"):
         message = f"from_dlpack takes an array with a __dlpack__ method, but got {full_name(x)}. Try nb.Tensor(x)."
         raise DtypeError(message)
@@ -89,19 +93,59 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     except (BufferError, RuntimeError) as error:
         message = f"from_dlpack cannot share the memory of this {full_name(x)}: {str(error).rstrip('.')}."
         raise ArgumentError(message) from error
-    return Tensor.from_numpy(array.copy() if copy else array)
+    return _on(Tensor.from_numpy(array.copy() if copy else array), device, copy)
 
 
-def check_device(device: Any) -> None:
-    """Raise unless a device is None or the processor.
+def _on(tensor: Any, device: Any, copy: bool | None) -> Any:
+    """A Tensor on the device that was asked for."""
+    from .devices import device_of
+
+    if device is None:
+        return tensor
+    target = device_of(device)
+    if tensor._node.device is target:
+        return tensor
+    if copy is False:
+        message = f"An array on {tensor.device} reaches {device!r} only by a copy, but copy=False was given."
+        raise ArgumentError(message)
+    return tensor.to(device)
+
+
+# ----- Arrays of other libraries on CUDA devices -----
+
+
+def on_cuda(value: Any) -> bool:
+    """Whether something is another library's array (or a Tensor) in the memory of a CUDA device."""
+    kind = type(value)
+    if not hasattr(kind, "__cuda_array_interface__"):
+        return kind.__module__.partition(".")[0] in ("jaxlib", "jax") and _dlpack_kind(value) == 2
+    if kind.__module__.partition(".")[0] == "torch":
+        return bool(value.is_cuda)
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def _dlpack_kind(value: Any) -> int:
+    """DLPack's number for the kind of device that an array is on; 0 if it does not say."""
+    where = getattr(value, "__dlpack_device__", None)
+    try:
+        return 0 if where is None else int(where()[0])
+    except Exception:  # JAX: recorded values, and arrays on several devices, have no such thing
+        return 0
+
+
+def device_node(value: Any, copy: bool) -> Node:
+    """The node of another library's array on a CUDA device, over the same memory, or a copy.
 
     Raises
     ------
-    ArgumentError
+    DtypeError, ArgumentError, DeviceError
+        If it cannot be taken.
     """
-    if device is not None and device != "cpu":
-        message = f'Tensors are in the memory of the processor: device must be "cpu" or None, but is {device!r}.'
-        raise ArgumentError(message)
+    from .device.dlpack import copied
+    from .device.exchange import taken
+
+    array = taken(value)
+    return users_constant(copied(array) if copy else array)
 
 
 # ----- Arrays that are not ours -----

@@ -18,16 +18,17 @@ import optree
 
 from . import config
 from .compiler.locks import ForkSafeLock
+from .device_paths import device_of_graph, device_targets
 from .errors import DtypeError, NbgradError, TracedValueError
 from .graph.interpret import interpret
 from .graph.ir import Node, placeholder, plain, topological
 from .graph.trace import CELLS, Trace, current_trace, recording
 from .interop import advice, computes_itself, described_output, full_name, refuse_subclass
-from .lifting import as_kind, flatten, kind_of, name_of, node_of
+from .lifting import Lent, flatten, kind_of, lent, name_of, node_of, results_as
 from .numpy.lifting import supported
 from .parameter import Parameter
 from .paths import RESULT, Path, shortcut
-from .runtime.evaluate import finish_pending, ready, refuse
+from .runtime.evaluate import computed, finish_pending, make_program, ready, refuse
 from .runtime.program import MISSED, Output, Program, missed
 from .targets import check_donate, check_donated, check_targets, copy_constants, copy_to, direct_targets, donated_leaves
 from .tensor import Tensor
@@ -117,6 +118,7 @@ class Jitted:
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         leaves, treespec = flatten((args, kwargs))
+        leaves = [lent(leaf) for leaf in leaves]
         if self.donate:
             check_donated(leaves, donated_leaves(self.donate, treespec, name_of(self.fn)), name_of(self.fn))
         key, dynamic = _signature(leaves, treespec)
@@ -124,6 +126,16 @@ class Jitted:
         if paths is None:
             with self._lock.held():
                 paths = self._paths.setdefault(key, [])
+        giver = results_as(dynamic)
+        if giver and giver is not True:
+            with giver.working():
+                return self._found(paths, leaves, treespec, dynamic, args, kwargs, out)
+        return self._found(paths, leaves, treespec, dynamic, args, kwargs, out)
+
+    def _found(
+        self, paths: list[Path], leaves: Any, treespec: Any, dynamic: Any, args: Any, kwargs: Any, out: Any
+    ) -> Any:
+        """The path's result, or that of a new path."""
         for path in list(paths):
             if not path.current():
                 continue
@@ -162,11 +174,13 @@ class Jitted:
     # ----- Running -----
 
     def _run(self, path: Path, dynamic: Sequence[Any], out: Any) -> Any:
-        targets = None if out is None else self._targets(path, out)
+        targets = None if out is None or path.device is not None else self._targets(path, out)
         arrays = [_ready(value, node) for value, node in zip(dynamic, path.arguments, strict=False)]
         for parameter, _ in path.parameters:
             value = parameter._leaf.value
-            arrays.append(ready(parameter._leaf) if value is not None else parameter._concrete())
+            arrays.append(ready(parameter._leaf, path.device) if value is not None else parameter._where_it_is())
+        if path.device is not None:
+            return self._run_on_device(path, dynamic, arrays, out)
         if path.program is None or config.interpret():
             found = [np.array(v) for v in interpret(path.outputs, dict(zip(path.arguments, arrays, strict=True)))]
         elif not path.native:
@@ -176,26 +190,27 @@ class Jitted:
         else:
             found = direct_targets(targets, arrays)
             path.program.call_into(*arrays, *found)
-        result = self._finished(path, found) if targets is None or not path.native else out
+        result = path.finished(found) if targets is None or not path.native else out
         if targets is not None and result is not MISSED:
             copy_to(targets, found[: len(targets)])
             copy_constants(out, [None if leaf is RESULT else leaf for leaf in path.leaves])
             return out
         return result
 
-    def _finished(self, path: Path, found: Sequence[Any]) -> Any:
-        """What the caller gets, after guards, checks and Parameters got theirs; `MISSED` if it was the wrong path."""
-        count = path.result_count
-        for value, expected in zip(found[count:], path.guards, strict=False):
-            if not np.array_equal(value, expected, equal_nan=True):
-                return MISSED
-        at = count + len(path.guards)
-        for value, (message, error) in zip(found[at:], path.checks, strict=False):
-            if not bool(value):
-                raise error(message)
-        if path.written:
-            type(path.written[0])._hold_all(path.written, found[at + len(path.checks) :])
-        return path.filled([as_kind(array, kind) for array, kind in zip(found, path.kinds, strict=False)])
+    def _run_on_device(self, path: Path, dynamic: Sequence[Any], arrays: list[Any], out: Any) -> Any:
+        """The same for a program of a device."""
+        targets = None
+        if out is not None:
+            leaves = [None if leaf is RESULT else leaf for leaf in path.leaves]
+            nodes = path.outputs[: path.result_count]
+            targets = device_targets(out, path.treespec, leaves, nodes, path.device, name_of(self.fn))
+        found = path.computed(arrays, targets)
+        result = path.finished(found, results_as(dynamic))
+        if targets is None or result is MISSED:
+            return result
+        for target, value in zip(targets, found, strict=False):
+            target.take(value)
+        return out
 
     # ----- Recording -----
 
@@ -206,6 +221,7 @@ class Jitted:
         floats: set[int] = set()
         lifted: list[Any] = []
         tensors = False
+        kind_of_results = "lent" if any(isinstance(leaf, Lent) for leaf in leaves) else "value"
         plain = True
         for leaf in leaves:
             kind = _dynamic_kind(leaf)
@@ -213,9 +229,8 @@ class Jitted:
                 lifted.append(leaf)
                 continue
             source = node_of(leaf)
-            value = source.value if source.value is not None else leaf.asnumpy()
-            node = placeholder(source.shape, source.dtype, value, source.weak)
-            node.tensor = source.tensor
+            node = placeholder(source.shape, source.dtype, computed(source), source.weak)
+            node.tensor, node.place = source.tensor, source.place
             if type(leaf) is float:
                 floats.add(len(arguments))
             plain = plain and (type(leaf) is float or type(leaf) is np.ndarray)
@@ -238,7 +253,7 @@ class Jitted:
         for leaf in out_leaves:
             if isinstance(leaf, Tensor):
                 nodes.append(leaf._node)
-                kinds.append("tensor" if tensors else "value")
+                kinds.append("tensor" if tensors else kind_of_results)
                 kept.append(RESULT)
             else:
                 kept.append(leaf)
@@ -254,14 +269,21 @@ class Jitted:
         checks = [node for node, _, _ in trace.checks]
         outputs = [*nodes, *guards, *checks, *[node for _, node in written]]
         parameters = _parameters(outputs, arguments)
-        if not tensors and (parameters or any(isinstance(key, Tensor) for key in trace.cells)):
+        if (
+            not tensors
+            and kind_of_results != "lent"
+            and (parameters or any(isinstance(key, Tensor) for key in trace.cells))
+        ):
             tensors, kinds = True, ["tensor"] * len(kinds)
-        simple = plain and not (guards or checks or tensors or written or parameters or trace.cells)
+        device = device_of_graph(outputs, arguments)
+        simple = plain and device is None and not (guards or checks or tensors or written or parameters or trace.cells)
         structure = _postfix(out_spec) if all(leaf is RESULT for leaf in kept) else None
         simple = simple and structure is not None
         arguments += [node for _, node in parameters]
         program = None
-        if not config.interpret():
+        if device is not None and not config.interpret():
+            program = make_program([Output(node) for node in outputs], arguments, device)
+        elif not config.interpret():
             donated: list[int] = []
             if simple and self.donate:
                 numbers = [k for k, leaf in enumerate(leaves) if _dynamic_kind(leaf) is not None]
@@ -294,6 +316,7 @@ class Jitted:
             [parameter for parameter, _ in written],
             dict(trace.cells),
             -1 if any(cell._changes_silently() for cell in trace.cells) else CELLS.number,
+            device,
         )
 
 
@@ -328,6 +351,8 @@ def _dynamic_kind(leaf: Any) -> str | None:
     """The kind of a leaf that is a run-time input; None for values that are part of the signature."""
     if isinstance(leaf, Parameter):
         return None
+    if isinstance(leaf, Lent):
+        return "lent"
     if type(leaf) is float or isinstance(leaf, Tensor):
         return "tensor" if isinstance(leaf, Tensor) else "float"
     if type(leaf) is complex:
@@ -373,18 +398,24 @@ def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
         dynamic.append(leaf)
         if type(leaf) is float or type(leaf) is complex:
             entries.append(type(leaf))
+        elif isinstance(leaf, Tensor):
+            node = leaf._node
+            entries.append((True, node.dtype.char, node.shape, node.weak, node.tensor, node.place))
+        elif isinstance(leaf, Lent):
+            node = leaf.node
+            entries.append(("lent", node.dtype.char, node.shape, node.place))
         else:
-            weak = isinstance(leaf, Tensor) and leaf._node.weak
-            tensor = isinstance(leaf, Tensor) and leaf._node.tensor
-            entries.append((isinstance(leaf, Tensor), leaf.dtype.char, leaf.shape, weak, tensor))
+            entries.append((False, leaf.dtype.char, leaf.shape))
     return tuple(entries), dynamic
 
 
 def _ready(value: Any, node: Node) -> Any:
     """A run-time input as native code takes it."""
     if isinstance(value, Tensor):
-        value = value.asnumpy() if value._node.value is None else value._node.value
-    if type(value) is float:
+        value = computed(value._node)
+    elif isinstance(value, Lent):
+        value = value.node.value
+    if type(value) is float or node.device is not None:
         return value
     array = plain(np.asarray(value))
     if array.flags.c_contiguous and array.flags.aligned:

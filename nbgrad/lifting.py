@@ -17,9 +17,9 @@ import numpy as np
 import optree
 
 from .errors import ArgumentError, DtypeError
-from .graph.ir import Node, constant, make, zeros
+from .graph.ir import Node, constant, make, on_host, placed, users_constant, zeros
 from .graph.trace import current_trace, depends_on_recording
-from .interop import advice, computes_itself, described_output, full_name
+from .interop import advice, computes_itself, described_output, device_node, full_name, on_cuda
 from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute, compute_derived
 from .tensor import Tensor
@@ -34,7 +34,7 @@ class Wanted:
 
     treespec: Any
     nodes: list[Node] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
+    kinds: list[Any] = field(default_factory=list)
 
 
 @dataclass
@@ -44,7 +44,8 @@ class Call:
     args: list[Any]
     kwargs: dict[str, Any]
     wanted: list[Wanted]
-    tensors: bool
+    tensors: Any
+    """Whether what the function returns is given as Tensors; or a `Giver`, for arrays of another library."""
 
     @property
     def nodes(self) -> list[Node]:
@@ -63,14 +64,44 @@ def flatten(tree: Any) -> tuple[Leaves, Any]:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a leaf: "array", "tensor", "float" (a NumPy or Python scalar), "integer", or "other"."""
+    """The kind of a leaf: "array", "tensor", "float" (a NumPy or Python scalar), "integer", "lent" (another
+    library's array on a CUDA device), or "other"."""
     if isinstance(value, Tensor):
         return "tensor"
     if isinstance(value, np.ndarray):
         return "array"
     if isinstance(value, bool | int | np.integer | np.bool_):
         return "integer"
-    return "float" if isinstance(value, complex | float | np.inexact) else "other"
+    if isinstance(value, complex | float | np.inexact):
+        return "float"
+    return "lent" if isinstance(value, Lent) or on_cuda(value) else "other"
+
+
+class Lent:
+    """Another library's array on a CUDA device, taken as it is: its node, and who gives results back as such arrays."""
+
+    __slots__ = ("__weakref__", "giver", "node")
+
+    def __init__(self, value: Any) -> None:
+        from .device.exchange import giver, taken
+
+        array = taken(value)
+        self.giver = giver(value, array)
+        self.node = users_constant(array)
+        self.node.tensor = False  # it follows NumPy's rules of promotion, as ndarrays do
+
+
+def lent(value: Any) -> Any:
+    """A leaf of a call's arguments; what another library has lent as a `Lent`."""
+    return Lent(value) if not isinstance(value, Tensor) and on_cuda(value) else value
+
+
+def results_as(leaves: Sequence[Any]) -> Any:
+    """How a transform's results are given for these arguments: True for Tensors, a `Giver`, or False for ndarrays."""
+    for leaf in leaves:
+        if isinstance(leaf, Tensor):
+            return True
+    return next((leaf.giver for leaf in leaves if isinstance(leaf, Lent)), False)
 
 
 def differentiable(value: Any) -> bool:
@@ -83,12 +114,14 @@ def node_of(value: Any) -> Node:
     """The node of an argument; arrays are not copied, because the function sees only the Tensor."""
     if isinstance(value, Tensor):
         return value._node
+    if isinstance(value, Lent):
+        return value.node
     if type(value) is np.ndarray:
         return constant(value) if supported(value.dtype) else as_node(value)
     # A float argument is a run-time input whatever its value, unlike a number in the function's text.
     if type(value) is float or type(value) is complex:
         return constant(np.array(value), weak=True)
-    return as_node(value)
+    return device_node(value, copy=False) if on_cuda(value) else as_node(value)
 
 
 def lift(value: Any) -> Any:
@@ -97,7 +130,7 @@ def lift(value: Any) -> Any:
     def leaf(item: Any) -> Any:
         if type(item) is np.ndarray and supported(item.dtype):
             return Tensor._of(node_of(item))
-        return item
+        return Tensor._of(item.node) if isinstance(item, Lent) else item
 
     return leaf(value) if isinstance(value, np.ndarray | Tensor) else optree.tree_map(leaf, value, none_is_leaf=True)
 
@@ -121,7 +154,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
                 + (f"Pass {instead}." if instead else "Choose other positions with grad_position, or convert it.")
             )
             raise DtypeError(message)
-        dtype = np.asarray(item).dtype if kind != "tensor" else item._node.dtype
+        dtype = item._node.dtype if kind == "tensor" else item.node.dtype if kind == "lent" else np.asarray(item).dtype
         if dtype.kind not in "fc" or not supported(dtype):
             what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
@@ -132,7 +165,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
         node = node_of(item)
         fresh = _fresh(node)
         wanted.nodes.append(fresh)
-        wanted.kinds.append(kind)
+        wanted.kinds.append(item.giver if kind == "lent" else kind)
         lifted.append(Tensor._of(fresh))
     return optree.tree_unflatten(treespec, lifted), wanted
 
@@ -164,13 +197,10 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     DtypeError
         If a chosen argument is not made of floating-point arrays.
     """
+    args, kwargs, tensors = _taken(args, kwargs)
     lifted_args = list(args)
     lifted_kwargs = dict(kwargs)
     wanted: dict[int, Wanted] = {}
-    tensors = False
-    for value in (*args, *kwargs.values()):
-        if type(value) is not np.ndarray:
-            tensors = tensors or any(isinstance(leaf, Tensor) for leaf in flatten(value)[0])
     keys = _parameter_order(fn, len(args), kwargs)
     for position in positions:
         if position < len(args):
@@ -194,6 +224,20 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
         if key not in taken:
             lifted_kwargs[key] = lift(value)
     return Call(lifted_args, lifted_kwargs, [wanted[position] for position in positions], tensors)
+
+
+def _taken(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any], Any]:
+    """Arguments with other libraries' arrays taken, and how results are given."""
+    leaves: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        if type(value) is not np.ndarray:
+            leaves += flatten(value)[0]
+    if not any(not isinstance(leaf, Tensor) and on_cuda(leaf) for leaf in leaves):
+        return args, kwargs, any(isinstance(leaf, Tensor) for leaf in leaves)
+    found, treespec = flatten((tuple(args), dict(kwargs)))
+    taken = [lent(leaf) for leaf in found]
+    args, kwargs = optree.tree_unflatten(treespec, taken)
+    return args, kwargs, results_as(taken)
 
 
 def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, Any]) -> list[str]:
@@ -243,25 +287,26 @@ class Results:
 
     def __init__(self) -> None:
         self.nodes: list[Node | None] = []
-        self.kinds: list[str] = []
+        self.kinds: list[Any] = []
         self.sources: list[Node] = []
         """What the nodes that are None are derived from."""
         self.derive: Callable[[], list[Node]] = list
         """Makes them, in order."""
 
-    def add(self, node: Node | None, kind: str) -> _Slot:
-        """Ask for a node, or for the next one that `derive` will make, as "array", "tensor" or "float"."""
+    def add(self, node: Node | None, kind: Any) -> _Slot:
+        """Ask for a node, or for the next one that `derive` will make, as "array", "tensor", "float", or by a `Giver`."""
         self.nodes.append(node)
         self.kinds.append(kind)
         return _Slot(len(self.nodes) - 1)
 
-    def value(self, value: Any, tensors: bool) -> Any:
-        """Ask for whatever the function returned, Tensors of it as Tensors or as NumPy values."""
+    def value(self, value: Any, tensors: Any) -> Any:
+        """Ask for whatever the function returned, Tensors of it as Tensors, as NumPy values, or by a `Giver`."""
+        kind = "tensor" if tensors is True else tensors or "value"
 
         def leaf(item: Any) -> Any:
             if not isinstance(item, Tensor):
                 return item
-            return self.add(item._node, "tensor" if tensors else "value")
+            return self.add(item._node, kind)
 
         if isinstance(value, Tensor):
             return leaf(value)
@@ -272,11 +317,11 @@ class Results:
     def compute(self) -> list[Any]:
         """All results; while another function is being recorded, what depends on it stays a lazy Tensor."""
         if current_trace() is None:
-            known = [node for node in self.nodes if node is not None]
-            arrays = compute_derived(known, self.sources, self.derive) if self.sources else compute(known)
-            given, derived = iter(arrays[: len(known)]), iter(arrays[len(known) :])
-            in_order = [next(derived if node is None else given) for node in self.nodes]
-            return [as_kind(array, kind) for array, kind in zip(in_order, self.kinds, strict=True)]
+            for kind in self.kinds:
+                if kind.__class__ is not str:
+                    with kind.working():
+                        return self._computed()
+            return self._computed()
         made = iter(self.derive())
         nodes = [next(made) if node is None else node for node in self.nodes]
         lazy = [kind == "tensor" or depends_on_recording(n) for n, kind in zip(nodes, self.kinds, strict=True)]
@@ -285,6 +330,14 @@ class Results:
             Tensor._of(node) if later else as_kind(next(values), kind)
             for node, kind, later in zip(nodes, self.kinds, lazy, strict=True)
         ]
+
+    def _computed(self) -> list[Any]:
+        """All results, where nothing is being recorded."""
+        known = [node for node in self.nodes if node is not None]
+        arrays = compute_derived(known, self.sources, self.derive) if self.sources else compute(known)
+        given, derived = iter(arrays[: len(known)]), iter(arrays[len(known) :])
+        in_order = [next(derived if node is None else given) for node in self.nodes]
+        return [as_kind(array, kind) for array, kind in zip(in_order, self.kinds, strict=True)]
 
     def fill(self, *trees: Any) -> list[Any]:
         """Trees with their slots replaced by results."""
@@ -296,10 +349,14 @@ class Results:
         return [leaf(tree) if type(tree) is _Slot else optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
 
 
-def as_kind(array: np.ndarray, kind: str) -> Any:
-    """A computed result as the caller gets it."""
+def as_kind(array: Any, kind: Any) -> Any:
+    """A computed result as the caller gets it: `kind` is as in `kind_of`, "value", or a `Giver`."""
     if kind == "tensor":
         return Tensor._holding(array)
+    if kind.__class__ is not str:
+        return kind.give(array)
+    if not isinstance(array, np.ndarray | np.generic):
+        array = on_host(array)
     return array[()] if kind != "array" and array.ndim == 0 else array
 
 
@@ -311,4 +368,10 @@ class _Slot:
 def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> list[Node]:
     """Derivatives that have the shapes and dtypes of `nodes`, with zeros for those that are structurally zero."""
     pairs = zip(derivatives, nodes, strict=True)
-    return [zeros(node.shape, node.dtype) if found is None else found for found, node in pairs]
+    return [zeros_like(node) if found is None else found for found, node in pairs]
+
+
+def zeros_like(node: Node) -> Node:
+    """Zeros of a node's shape and dtype, on its device."""
+    made = zeros(node.shape, node.dtype)
+    return made if node.device is None else placed(made, node.device)

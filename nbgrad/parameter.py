@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from .devices import moved
 from .errors import ArgumentError, DtypeError
-from .graph.ir import PRIMITIVES, Node, Shape, constant, placeholder, plain
+from .graph.ir import HOST, PRIMITIVES, Node, Shape, constant, placed, placeholder, plain
 from .graph.primitives import cast
 from .graph.trace import CELLS, current_trace
 from .numpy.lifting import as_node
@@ -41,6 +42,8 @@ class Parameter(Tensor):
         it becomes.
     requires_grad : bool
         Whether training changes it; if not, its gradient is zero.
+    device : str or Device, optional
+        Where it is; by default where the data is. `net.to(...)` moves all Parameters of a Cell.
 
     Raises
     ------
@@ -68,13 +71,15 @@ class Parameter(Tensor):
         requires_grad: bool = True,
         layerwise_parallel: bool = False,
         parallel_optimizer: bool = True,
+        *,
+        device: Any = None,
     ) -> None:
         del layerwise_parallel, parallel_optimizer  # MindSpore's, for training on several machines
         if type(default_input) is int:
             default_input = np.array(default_input, np.int32)
         self.name = name
         self.requires_grad = requires_grad
-        self._hold(evaluate.concrete(Tensor(default_input)._node, "array"))
+        self._hold(evaluate.known(Tensor(default_input, device=device)._node))
 
     # ----- Its value as a node -----
 
@@ -91,26 +96,38 @@ class Parameter(Tensor):
         """What it is inside of recordings."""
         return self._held[0]
 
-    def _nodes(self, shape: Shape, dtype: np.dtype[Any]) -> tuple[Node, Node]:
+    _goes_anywhere = False
+    """Whether it is used, and written, wherever that is done; so are all Parameters of one element."""
+
+    def _nodes(self, shape: Shape, dtype: np.dtype[Any], device: Any = None) -> tuple[Node, Node]:
         """Nodes that it can hold, without a value."""
         leaf, snapshot = placeholder(shape, dtype), Node(_CONSTANT, (), (), shape, dtype)
         leaf.owner = weakref.ref(self)
         leaf.tensor = snapshot.tensor = True
+        if self._goes_anywhere:
+            device = None
+        elif device is None and leaf.size > 1:
+            device = HOST
+        leaf.place = snapshot.place = device
         return leaf, snapshot
 
-    def _prepared(self, value: np.ndarray) -> tuple[Node, Node]:
-        """What it holds for a value that is known."""
-        value = plain(value)
-        leaf, snapshot = self._nodes(value.shape, value.dtype)
+    def _prepared(self, value: Any, moves: bool = False) -> tuple[Node, Node]:
+        """What it holds for a value that is known; what goes anywhere stays so, unless it `moves`."""
+        device = None
+        if isinstance(value, np.ndarray):
+            value = plain(value)
+        elif moves or value.size > 1 or self._leaf.place is not None:
+            device = value.device
+        leaf, snapshot = self._nodes(value.shape, value.dtype, device)
         leaf.value = snapshot.value = value
         return leaf, snapshot
 
-    def _hold(self, value: np.ndarray) -> None:
-        """Take a value that is known."""
-        self._held = self._prepared(value)
+    def _hold(self, value: Any) -> None:
+        """Take a value that is known, and be where that is."""
+        self._held = self._prepared(value, moves=True)
 
     @staticmethod
-    def _hold_all(parameters: Sequence[Parameter], values: Sequence[np.ndarray]) -> None:
+    def _hold_all(parameters: Sequence[Parameter], values: Sequence[Any]) -> None:
         """Let Parameters take values, all or none: no signal handler can run between two of them."""
         held = [parameter._prepared(value) for parameter, value in zip(parameters, values, strict=True)]
         deque(map(_set_held, parameters, held), maxlen=0)
@@ -122,12 +139,14 @@ class Parameter(Tensor):
             return
         assert leaf.value is not None
         snapshot = constant(leaf.value)
-        snapshot.tensor = True
+        snapshot.tensor, snapshot.place = True, leaf.place
         self._held = leaf, snapshot
 
     def _write(self, node: Node) -> None:
         """Take the value of a node, which may not be known yet."""
         trace = current_trace()
+        if node.device is not self._leaf.device and not self._goes_anywhere and self._leaf.size > 1:
+            node = placed(node, self._leaf.place)
         if node.shape != self._leaf.shape:
             CELLS.number += 1
         if trace is None and node.value is not None:
@@ -139,6 +158,21 @@ class Parameter(Tensor):
             evaluate.pending.add(self)
         self._held = node, node
 
+    def _move(self, device: Any) -> None:
+        """Go to a device, or to the processor.
+
+        Raises
+        ------
+        TracedValueError
+            While a function is recorded.
+        """
+        if self._leaf.value is None and current_trace() is None:
+            evaluate.finish_pending()
+        node = moved(self._leaf, device)
+        if node is not self._leaf:
+            self._hold(node.value)
+            CELLS.number += 1
+
     def _noted(self) -> None:
         """Let a recording know that what it records depends on more of this Parameter than its value."""
         trace = current_trace()
@@ -147,7 +181,7 @@ class Parameter(Tensor):
 
     def _state(self) -> Any:
         """What a compiled function that differentiates with respect to it takes for granted."""
-        return self._requires_grad, self._leaf.shape, self._leaf.dtype
+        return self._requires_grad, self._leaf.shape, self._leaf.dtype, self._leaf.device
 
     def _changes_silently(self) -> bool:
         """No: every change is noted."""
@@ -209,7 +243,7 @@ class Parameter(Tensor):
         Parameters
         ----------
         data : Tensor, ndarray or number
-            Converted to the Parameter's dtype. Another shape is taken too, as in MindSpore.
+            Converted to the Parameter's dtype, and copied to its device. Another shape is taken too, as in MindSpore.
         slice_shape : bool
             MindSpore's; has no effect.
 
@@ -242,8 +276,11 @@ class Parameter(Tensor):
             )
             raise DtypeError(message)
         node = cast(node, own)
-        if current_trace() is None and node.value is None:
-            node = constant(evaluate.compute([node])[0])
+        if current_trace() is None:
+            if node.value is None:
+                node = constant(evaluate.compute([node])[0])
+            if node.device is not self._leaf.device:
+                node = moved(node, self.device)
         return node
 
     def clone(self, init: Any = "same") -> Parameter:
@@ -255,7 +292,9 @@ class Parameter(Tensor):
             "same" copies the value; anything else is given to `nn.initializer`.
         """
         if isinstance(init, str) and init == "same":
-            value: Any = Tensor._of(constant(np.array(self._concrete())))
+            value: Any = Tensor._of(self._node)
+            if value.device == "cpu":
+                value = Tensor._of(constant(np.array(self._concrete())))
         else:
             from .common.initializer import initializer
 
@@ -264,9 +303,13 @@ class Parameter(Tensor):
 
     def _concrete(self) -> np.ndarray:
         """The value now; for what runs outside of recordings."""
+        return evaluate.on_host(self._where_it_is())
+
+    def _where_it_is(self) -> Any:
+        """The same without a copy of what is on a device."""
         if self._leaf.value is None:
             evaluate.finish_pending()
-        return evaluate.concrete(self._leaf, "array")
+        return evaluate.known(self._leaf)
 
     def __deepcopy__(self, memo: Any) -> Parameter:
         return self.clone()
@@ -279,7 +322,8 @@ class Parameter(Tensor):
         return self.value()
 
     def __reduce__(self) -> Any:
-        return Parameter, (self.asnumpy(), self.name, self.requires_grad)
+        device = None if self._leaf.device is None else repr(self._leaf.device)
+        return _made_again, (self.asnumpy(), self.name, self.requires_grad, device)
 
     def __repr__(self) -> str:
         return (
@@ -287,6 +331,11 @@ class Parameter(Tensor):
         )
 
     __str__ = __repr__
+
+
+def _made_again(value: np.ndarray, name: str, requires_grad: bool, device: str | None) -> Parameter:
+    """What pickle calls."""
+    return Parameter(value, name, requires_grad, device=device)
 
 
 _set_held = Parameter.__dict__["_held"].__set__

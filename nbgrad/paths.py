@@ -14,11 +14,15 @@ from typing import Any
 import numpy as np
 import optree
 
+from . import config
+from .device_paths import Target, device_shortcut
 from .errors import NbgradError
-from .graph.ir import PRIMITIVES, Node, plain_dtype
+from .graph.interpret import interpret
+from .graph.ir import HOST, PRIMITIVES, Node, on_host, plain_dtype
 from .graph.trace import CELLS
-from .lifting import flatten
+from .lifting import as_kind, flatten
 from .parameter import Parameter
+from .runtime.evaluate import at_home, uploaded
 from .runtime.program import MISSED, Program, missed
 from .runtime.tensors import OBJECT, PLAIN, TENSOR, Entry
 from .tensor import Tensor
@@ -51,6 +55,8 @@ class Path:
     version: int
     """The version of all Cells for which `cells` is known to hold; -1 if Cells have lists or dicts, which change
     without notice."""
+    device: Any = None
+    """The device that the program runs on; None for the processor."""
     entry: Entry | None = None
     """The native callable that takes Tensors and Parameters, once it was made."""
     repeated: bool = False
@@ -79,9 +85,41 @@ class Path:
                     self.entry.expect(now)
         for parameter, node in self.parameters:
             leaf = parameter._leaf
-            if leaf.shape != node.shape or leaf.dtype != node.dtype:
+            if leaf.shape != node.shape or leaf.dtype != node.dtype or leaf.device is not node.device:
                 return False
         return True
+
+    def computed(self, arrays: Sequence[Any], targets: Sequence[Target] | None = None) -> list[Any]:
+        """All outputs of a program of a device, some of them in `targets`."""
+        if self.program is None or config.interpret():
+            values = [v.to_host() if hasattr(v, "to_host") else np.asarray(v) for v in arrays]
+            known = dict(zip(self.arguments, values, strict=True))
+            found: Sequence[Any] = [uploaded(np.array(v), self.device) for v in interpret(self.outputs, known)]
+        elif targets is None or self.guards or self.checks or self.written:
+            found = self.program.call(*arrays)
+        else:
+            found = [target.array(arrays, targets) for target in targets]
+            self.program.call_into(*arrays, *found)
+        return self.at_home(found)
+
+    def at_home(self, found: Sequence[Any]) -> list[Any]:
+        """Outputs that a device has computed, those that belong to the processor there."""
+        return at_home(found, self.outputs)
+
+    def finished(self, found: Sequence[Any], giver: Any = False) -> Any:
+        """What the caller gets, after guards, checks and Parameters got theirs; `MISSED` if it was the wrong path."""
+        count = self.result_count
+        for value, expected in zip(found[count:], self.guards, strict=False):
+            if not np.array_equal(on_host(value), expected, equal_nan=True):
+                return MISSED
+        at = count + len(self.guards)
+        for value, (message, error) in zip(found[at:], self.checks, strict=False):
+            if not bool(on_host(value)):
+                raise error(message)
+        if self.written:
+            type(self.written[0])._hold_all(self.written, found[at + len(self.checks) :])
+        kinds = [giver if kind == "lent" else kind for kind in self.kinds]
+        return self.filled([as_kind(array, kind) for array, kind in zip(found, kinds, strict=False)])
 
 
 RESULT = object()
@@ -90,6 +128,8 @@ RESULT = object()
 
 def shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any]) -> Callable[..., Any] | None:
     """A callable for calls like this one of a path, native if possible; None if there is none (yet)."""
+    if path.device is not None:
+        return device_shortcut(path, args, fallback)
     native = path.structure is not None and path.version >= 0
     if path.entry is None and path.program is not None:
         if not path.repeated:
@@ -181,4 +221,6 @@ def _template(node: Node) -> Node:
     """A node as `Tensor._holding` makes it for a result, without its value."""
     made = Node(PRIMITIVES["constant"], (), (), node.shape, plain_dtype(node.dtype))
     made.tensor = True
+    if made.size > 1:
+        made.place = HOST
     return made

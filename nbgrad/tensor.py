@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from . import python_numbers
+from .devices import Movable, moved
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .exports import Exports, aliasing_module
-from .graph.ir import PRIMITIVES, Node, constant, make
+from .graph.ir import HOST, PRIMITIVES, Node, constant, make, placed
 from .graph.trace import CELLS, current_trace, is_being_recorded
 from .in_place import InPlace
 from .interop import computes_itself
@@ -61,7 +62,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-class Tensor(Exports, InPlace):
+class Tensor(Exports, InPlace, Movable):
     """An array that records what is done with it.
 
     Parameters
@@ -73,6 +74,8 @@ class Tensor(Exports, InPlace):
         Anything that `np.dtype` accepts.
     shape, init : shape, and Initializer, number or name of an initializer
         MindSpore's way to make a Tensor of initial values without `input_data`.
+    device : str or Device, optional
+        "cpu", "cuda", or "cuda:1" and so on; by default where the data is.
 
     Examples
     --------
@@ -88,7 +91,9 @@ class Tensor(Exports, InPlace):
     _views: dict[int, Any]
     """Weak references to its views; only set if there were any."""
 
-    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> None:
+    def __init__(
+        self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, *, device: Any = None
+    ) -> None:
         if input_data is None:
             input_data = _initial(dtype, shape, init)
         node = _node_of_data(input_data)
@@ -98,7 +103,9 @@ class Tensor(Exports, InPlace):
             if node.name != "constant" or isinstance(input_data, Tensor):
                 node = make("alias", (node,))
             node.tensor = True
-        self._node = node
+            if node.place is None and node.name == "constant" and node.size > 1:
+                node.place = HOST
+        self._node = node if device is None else moved(node, device)
 
     @staticmethod
     def _of(node: Node) -> Tensor:
@@ -108,10 +115,14 @@ class Tensor(Exports, InPlace):
         return tensor
 
     @staticmethod
-    def _holding(value: np.ndarray) -> Tensor:
-        """The Tensor of a computed result."""
+    def _holding(value: Any) -> Tensor:
+        """The Tensor of a computed result, an ndarray or a `DeviceArray`."""
         node = Node(_CONSTANT, (), (), value.shape, value.dtype, value)
         node.tensor = True
+        if value.__class__ is not np.ndarray and not isinstance(value, np.ndarray | np.generic):
+            node.place = value.device
+        elif value.size > 1:
+            node.place = HOST
         tensor = object.__new__(Tensor)
         tensor._node = node
         return tensor
@@ -207,7 +218,7 @@ class Tensor(Exports, InPlace):
     def asnumpy(self) -> np.ndarray:
         """The value as an ndarray that shares the Tensor's data and does not carry gradients.
 
-        While a function is recorded, for a Parameter and for a slice, it is a copy.
+        While a function is recorded, for a Parameter, for a slice, and for what lives on a device, it is a copy.
         """
         return aliasing_module().share(self)
 
@@ -344,6 +355,9 @@ class Tensor(Exports, InPlace):
 
     def _take(self, node: Node) -> None:
         """Become another node, and tell nobody but the recording."""
+        place = _slot(self).place
+        if place is not None and node.place is not place and (node.place is not None or place is not HOST):
+            node = placed(node, place)  # what is written goes where the Tensor is
         trace = current_trace()
         if trace is not None:
             trace.note_write(self, self._node)
@@ -360,7 +374,8 @@ class Tensor(Exports, InPlace):
         return Tensor._of(self._node)
 
     def __reduce__(self) -> Any:
-        return _from_array, (self.asnumpy(),)
+        where = () if self._node.device is None else (repr(self._node.device),)
+        return _from_array, (self.asnumpy(), *where)
 
     # ----- Text -----
 
@@ -514,11 +529,13 @@ class Tensor(Exports, InPlace):
         return self
 
 
+_slot = Tensor.__dict__["_node"].__get__
+"""The node of a Tensor, without looking at data that it shares."""
 add_methods(Tensor)
 
 
-def tensor(input_data: Any, dtype: Any = None) -> Tensor:
-    """A Tensor of data, as `Tensor(input_data, dtype)`.
+def tensor(input_data: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+    """A Tensor of data, as `Tensor(input_data, dtype, device=device)`.
 
     Examples
     --------
@@ -526,15 +543,15 @@ def tensor(input_data: Any, dtype: Any = None) -> Tensor:
     >>> print(nb.tensor([1, 2], nb.float32))
     [1. 2.]
     """
-    return Tensor(input_data, dtype)
+    return Tensor(input_data, dtype, device=device)
 
 
 from_numpy = Tensor.from_numpy
 
 
-def _from_array(value: np.ndarray) -> Tensor:
+def _from_array(value: np.ndarray, device: str | None = None) -> Tensor:
     """What pickle calls."""
-    return Tensor(value)
+    return Tensor(value, device=device)
 
 
 def _initial(dtype: Any, shape: Any, init: Any) -> Tensor:

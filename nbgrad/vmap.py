@@ -139,7 +139,7 @@ def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node],
     axis %= node.ndim
     front = transpose(node, (axis, *[a for a in range(node.ndim) if a != axis]))
     stand_in = placeholder(front.shape[1:], node.dtype)
-    stand_in.tensor = node.tensor
+    stand_in.tensor, stand_in.place = node.tensor, node.place
     mapping[stand_in] = front
     return Tensor._of(stand_in)
 

@@ -91,7 +91,7 @@ def test_methods_and_attributes() -> None:
     x = xp.asarray([[1.0, 2.0]])
     assert x.device == "cpu" and x.to_device("cpu") is x and x.T.shape == x.mT.shape == (2, 1)
     with pytest.raises(ArgumentError, match="device must be"):
-        x.to_device("gpu")
+        x.to_device("tpu")
     with pytest.raises(ArgumentError, match="no streams"):
         x.to_device("cpu", stream=1)
 
@@ -110,7 +110,7 @@ def test_namespace() -> None:
 
 def test_inspection() -> None:
     ours, theirs = xp.__array_namespace_info__(), strict.__array_namespace_info__()
-    assert ours.default_device() == "cpu" and tuple(ours.devices()) == ("cpu",)
+    assert ours.default_device() == "cpu" and ours.devices()[0] == "cpu"
     assert set(ours.capabilities()) >= set(theirs.capabilities())
     for kind in (None, "bool", "integral", "signed integer", "unsigned integer", "numeric", ("bool", "real floating")):
         assert set(ours.dtypes(kind=kind)) == set(theirs.dtypes(kind=kind))
@@ -121,7 +121,7 @@ def test_inspection() -> None:
     with pytest.raises(ArgumentError, match="no kind 'float'"):
         ours.dtypes(kind="float")
     with pytest.raises(ArgumentError, match="device must be"):
-        ours.dtypes(device="gpu")
+        ours.dtypes(device="tpu")
 
 
 @pytest.mark.parametrize("f", [xp.expand_dims, xp.sum, xp.flip, xp.sort, xp.unstack, xp.cumulative_sum])

@@ -157,8 +157,8 @@ def test_diagonals_are_slices():
 def test_errors():
     with pytest.raises(ShapeError, match="negative"):
         creation.zeros((2, -1))
-    with pytest.raises(ArgumentError, match="device='cuda'"):
-        creation.zeros(2, device="cuda")
+    with pytest.raises(ArgumentError, match="device must be"):
+        creation.zeros(2, device="tpu")
     with pytest.raises(ArgumentError, match="number of points"):
         creation.linspace(0, 1, -1)
     with pytest.raises(ShapeError, match="differ"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .complex_numbers import is_complex
-from .ir import PART_OF, Node, constant, make, placeholder, topological
+from .ir import PART_OF, Node, constant, make, on_host, placeholder, topological
 from .primitives import PRIMITIVES, concatenate, reshape, slice_axes
 
 FIRST = frozenset(PRIMITIVES[name] for name in ("alias", "custom"))
@@ -67,9 +67,13 @@ def _like(node: Node, inputs: tuple[Node, ...]) -> Node:
 def _leaf(node: Node) -> Node:
     shape, dtype = (*node.shape, 2), PART_OF[node.dtype]
     value = None
-    if node.value is not None:
-        value = node.value.astype(node.dtype, order="C", copy=False).reshape(*node.shape, 1).view(dtype)
-    return constant(value) if node.name == "constant" and value is not None else placeholder(shape, dtype, value)
+    if node.device is not None:
+        value = None if node.value is None else node.value.view(dtype, shape)
+    elif node.value is not None:
+        value = on_host(node.value).astype(node.dtype, order="C", copy=False).reshape(*node.shape, 1).view(dtype)
+    made = constant(value) if node.name == "constant" and value is not None else placeholder(shape, dtype, value)
+    made.place = node.place
+    return made
 
 
 def _host(node: Node, inputs: tuple[Node, ...]) -> Node:

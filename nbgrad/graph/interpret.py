@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import TracedValueError
 from .host import run_host
-from .ir import Node, literal_value
+from .ir import Node, literal_value, on_host
 from .trace import current_trace
 
 Array = np.ndarray
@@ -374,7 +374,7 @@ def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = 
                 if node.value is None:
                     message = "A Tensor that jit or vmap recorded is used after the recording, when it has no value."
                     raise TracedValueError(message)
-                values[node] = node.value
+                values[node] = on_host(node.value)
             else:
                 values[node] = value = evaluate_node(node, [values[source] for source in node.inputs])
                 if trace is not None:

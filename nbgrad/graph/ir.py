@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DeviceError
+
 Shape = tuple[int, ...]
 Params = tuple[Any, ...]
 ShapeRule = Callable[[Sequence["Node"], Params], tuple[Shape, "np.dtype[Any]"]]
@@ -55,10 +57,23 @@ def next_serial() -> int:
     return next(_serials)
 
 
+class _Host:
+    """The place of what a user put into the processor's memory; there is one object of it, `HOST`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "cpu"
+
+
+HOST = _Host()
+
+
 class Node:
     """One array value of a graph.
 
-    `value` is the concrete array of a "constant", or the value of any other node once it was computed. `traced` tells
+    `value` is the concrete array of a "constant", or the value of any other node once it was computed: an ndarray, or a
+    `DeviceArray` if the node has a device. `traced` tells
     that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
     `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
@@ -66,6 +81,8 @@ class Node:
     `serial` counts nodes in the order of their making, which puts each after its inputs.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.
+    `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the processor's memory, and
+    what is made of them; None for what goes wherever it is used, such as numbers, ndarrays, and Tensors of one element.
     """
 
     __slots__ = (
@@ -75,6 +92,7 @@ class Node:
         "inputs",
         "owner",
         "params",
+        "place",
         "primitive",
         "serial",
         "shape",
@@ -91,7 +109,7 @@ class Node:
         params: Params,
         shape: Shape,
         dtype: np.dtype[Any],
-        value: np.ndarray | None = None,
+        value: Any = None,
         weak: bool = False,
     ) -> None:
         self.primitive = primitive
@@ -105,14 +123,24 @@ class Node:
         self.serial = next(_serials)
         traced = tensor = False
         depth = 0
+        place: Any = None
         for source in inputs:
             traced = traced or source.traced
             tensor = tensor or source.tensor
+            other = source.place
+            if other is not place and other is not None:
+                place = other if place is None else _refuse_places(inputs)
             if source.depth >= depth:
                 depth = source.depth + 1
         self.traced = traced
         self.tensor = tensor
         self.depth = depth
+        self.place = place
+
+    @property
+    def device(self) -> Any:
+        """The `Device` that the value lives on; None for the processor's memory, and for what has no place yet."""
+        return None if self.place is HOST else self.place
 
     @property
     def name(self) -> str:
@@ -163,6 +191,26 @@ class Node:
         if self.dtype.kind == "c":
             return make("negative", (self,))
         return Node(PRIMITIVES["negative"], (self,), (), self.shape, self.dtype)
+
+
+def _refuse_places(inputs: Sequence[Node]) -> None:
+    """Raise for operands in different places."""
+    first = next(node for node in inputs if node.place is not None)
+    second = next(node for node in inputs if node.place is not None and node.place is not first.place)
+    refuse_places(first, second)
+
+
+def refuse_places(first: Node, second: Node) -> None:
+    """Raise for two values in different places.
+
+    Raises
+    ------
+    DeviceError
+        Always.
+    """
+    shown = " and ".join(f"one of shape {node.shape} on {node.place!r}" for node in (first, second))
+    message = f"Arrays in different places cannot be used together: {shown}. Move one of them, by x.to(...) or x.cpu()."
+    raise DeviceError(message)
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -252,10 +300,45 @@ def plain(array: np.ndarray) -> np.ndarray:
     return array.view(dtype) if array.dtype.isnative else array.astype(dtype)
 
 
-def constant(value: np.ndarray, weak: bool = False) -> Node:
-    """An array whose value is known when the program runs, not when it is compiled."""
-    value = plain(value)
-    return Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
+def constant(value: Any, weak: bool = False) -> Node:
+    """An array whose value is known when the program runs, not when it is compiled: an ndarray or a `DeviceArray`."""
+    if isinstance(value, np.ndarray):
+        value = plain(value)
+        return Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
+    node = Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
+    node.place = value.device
+    return node
+
+
+def placed(node: Node, device: Any) -> Node:
+    """The node on a device; one that has another place already is refused."""
+    if node.place is device:
+        return node
+    made = Node(PRIMITIVES["alias"], (node,), (), node.shape, node.dtype)
+    if made.place is not None:
+        refuse_places(node, _example(device))
+    made.place = device
+    return made
+
+
+def _example(device: Any) -> Node:
+    node = Node(PRIMITIVES["literal"], (), (), (), BOOL)
+    node.place = device
+    return node
+
+
+def on_host(value: Any) -> np.ndarray:
+    """An ndarray as it is, an array on a device as a copy, which waits until it is computed."""
+    return value if isinstance(value, np.ndarray | np.generic) else value.to_host()
+
+
+def users_constant(value: Any) -> Node:
+    """An array that a user has put where it is: it keeps its place, unless it has one element only."""
+    node = constant(value)
+    node.tensor = True
+    if node.place is None and value.size > 1:
+        node.place = HOST
+    return node
 
 
 _extents: dict[tuple[int | float, np.dtype[Any]], Node] = {}
@@ -271,7 +354,7 @@ def extent(size: int | float, dtype: np.dtype[Any]) -> Node:
     return node
 
 
-def placeholder(shape: Shape, dtype: np.dtype[Any], value: np.ndarray | None = None, weak: bool = False) -> Node:
+def placeholder(shape: Shape, dtype: np.dtype[Any], value: Any = None, weak: bool = False) -> Node:
     """An argument of a program; `value` is an example of it, if there is one."""
     node = Node(PRIMITIVES["input"], (), (), shape, dtype, value=value, weak=weak)
     node.traced = True

@@ -430,6 +430,46 @@ class Cell:
             cell.training = mode
         return self
 
+    def to(self, device: Any) -> Cell:
+        """Move all Parameters of the tree to a device, or to the processor.
+
+        Parameters
+        ----------
+        device : str or Device
+            "cuda", "cuda:1", "cpu".
+
+        Returns
+        -------
+        Cell
+            This one. Optimizers follow when they are called next.
+
+        Raises
+        ------
+        ArgumentError, DeviceError
+            If there is no such device.
+        TracedValueError
+            While a function is recorded.
+
+        Examples
+        --------
+        >>> import nbgrad as nb
+        >>> with nb.cuda.simulator():
+        ...     net = nb.nn.Dense(3, 2).to("cuda")
+        ...     net.weight.device
+        cuda:0
+        """
+        for parameter in self.get_parameters():
+            parameter._move(device)
+        return self
+
+    def cpu(self) -> Cell:
+        """Move all Parameters to the processor's memory; returns this Cell."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = "cuda") -> Cell:
+        """Move all Parameters to a GPU; returns this Cell."""
+        return self.to(device)
+
     def set_grad(self, requires_grad: bool = True) -> Cell:
         """Set `requires_grad` of this Cell alone, as MindSpore does; returns the Cell."""
         self.requires_grad = requires_grad

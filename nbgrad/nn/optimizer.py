@@ -209,6 +209,7 @@ class Optimizer(Cell):
             ]
         )
         self._compiled = jit(self._step)
+        self._follow()
 
     def _set_up(self, name: str, default: Any, values: Sequence[Any], made: Any) -> list[str]:
         """Attributes that hold the learning rates or decays of the groups; the names, in the order of the groups."""
@@ -268,9 +269,23 @@ class Optimizer(Cell):
                 for p in self.parameters
             ]
         )
+        self._follow()
         for parameter in state:
             self.insert_param_to_cell(parameter.name, parameter, check_name_contain_dot=False)
         return state
+
+    def _follow(self) -> None:
+        """Move the state of each weight to the weight's device, and what all weights share to that of the first."""
+        if not self.parameters or all(p._leaf.device is None for p in (*self.parameters, *self.get_parameters())):
+            return
+        shared = set(self.get_parameters())
+        for value in list(self.__dict__.values()):
+            if isinstance(value, ParameterTuple) and value is not self.parameters:
+                for state, weight in zip(value, self.parameters, strict=False):
+                    shared.discard(state)
+                    state._move(weight.device)
+        for parameter in shared:
+            parameter._move(self.parameters[0].device)
 
     def update(self, k: int, weight: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
         """The new value of weight number `k`; writes its state with `set_data`.
@@ -364,6 +379,7 @@ class Optimizer(Cell):
         """
         checked = tuple(self._checked(gradients))
         if current_trace() is None:
+            self._follow()
             self._compiled(*checked)
         else:
             super().__call__(checked)

@@ -144,6 +144,7 @@ class TrainOneStepCell(Cell):
             What the network returned: the loss before the step.
         """
         if current_trace() is None:
+            self.optimizer._follow()
             return self._compiled(*inputs, **kwargs)
         return super().__call__(*inputs, **kwargs)
 

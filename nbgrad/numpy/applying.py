@@ -45,7 +45,7 @@ def _at_once(function: Function, rows: Sequence[Node], count: int) -> tuple[list
     mapping: dict[Node, Node] = {}
     for row in rows:
         one = placeholder(row.shape[1:], row.dtype)
-        one.tensor = row.tensor
+        one.tensor, one.place = row.tensor, row.place
         mapping[one] = row
     first, several = _recorded(function, mapping, count)
     second, _ = _recorded(function, mapping, count)
@@ -85,7 +85,10 @@ def same_graph(a: Node, b: Node) -> bool:
             return False
         if not one.inputs and one.name == "constant":
             assert one.value is not None and other.value is not None
-            if not np.array_equal(one.value, other.value, equal_nan=one.dtype.kind in "fc"):
+            if one.device is not None or other.device is not None:
+                if one.value is not other.value:
+                    return False
+            elif not np.array_equal(one.value, other.value, equal_nan=one.dtype.kind in "fc"):
                 return False
         elif one.name == "input":
             return False

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..aliasing import from_numpy
+from ..devices import device_of
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, Shape, constant
 from ..graph.primitives import cast, concatenate, reshape
@@ -220,7 +221,7 @@ def asarray(
     dtype : dtype, optional
     order : str, optional
         Has no effect: Tensors are in C order.
-    device : None or "cpu"
+    device : str or Device, optional
     copy : bool, optional
         True makes a copy in any case, False never.
     like
@@ -237,10 +238,14 @@ def asarray(
     >>> np.asarray([1, 2.5])
     Tensor(shape=[2], dtype=Float64, value= [ 1.00000000e+00,  2.50000000e+00])
     """
-    if device not in (None, "cpu"):
-        message = f"Arrays are on the device 'cpu', not on {device!r}."
+    if device is None:
+        return array(a, dtype, copy=copy)
+    target = device_of(device)
+    made = array(a, dtype, copy=copy)
+    if copy is False and made.device != ("cpu" if target is None else target):
+        message = f"An array reaches {device!r} only by a copy, but copy=False was given."
         raise ArgumentError(message)
-    return array(a, dtype, copy=copy)
+    return made.to(device)
 
 
 def asanyarray(a: Any, dtype: Any = None, order: str | None = None, **options: Any) -> Any:

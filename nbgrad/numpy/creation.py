@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import made_on
 from ..errors import ArgumentError, ShapeError
 from ..graph.derivatives import unslice
 from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make
@@ -98,11 +99,10 @@ def full(
 ) -> Tensor:
     """An array that repeats a value; a Tensor as value differentiates."""
     only("order", order, "C", "F")
-    only("device", device, None, "cpu")
     value = as_node(fill_value)
     if dtype is not None:
         value = convert(value, real_dtype(dtype))
-    return array_of(broadcast_node(value, shape_of(shape)))
+    return array_of(made_on(broadcast_node(value, shape_of(shape)), device))
 
 
 def array_of(node: Node) -> Tensor:
@@ -118,6 +118,7 @@ def array_of(node: Node) -> Tensor:
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any) -> Tensor:
     only("order", order, "K", "C", "F", "A")
     node = as_node(a)
+    device = node.device if device is None else device
     made = full(node.shape if shape is None else shape, value, node.dtype if dtype is None else dtype, device=device)
     # Like a user's Tensor also in how it promotes.
     return Tensor(made) if node.tensor else made
@@ -173,10 +174,9 @@ def eye(
 ) -> Tensor:
     """Ones on the k-th diagonal of an N by M matrix, zeros elsewhere."""
     only("order", order, "C", "F")
-    only("device", device, None, "cpu")
     shape = shape_of((N, N if M is None else M))
     offset = positions(shape, 1) - positions(shape, 0)
-    return wrap(cast(elementwise("equal", offset, integer(k, "k")), real_dtype(dtype)))
+    return wrap(made_on(cast(elementwise("equal", offset, integer(k, "k")), real_dtype(dtype)), device))
 
 
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Tensor:
@@ -248,7 +248,6 @@ def arange(
 
     The number of elements must be known when the function is recorded. With one argument, the numbers from 0 up to it.
     """
-    only("device", device, None, "cpu")
     start, stop = (0, start) if stop is None else (start, stop)
     nodes = [as_node(v) for v in (start, stop, step)]
     numbers = [concrete(n, "int" if n.dtype.kind in "iub" else "float").item() for n in nodes]
@@ -264,13 +263,14 @@ def arange(
     # The step that NumPy takes is the difference of the first two elements, after rounding.
     if any(n.traced and n.dtype.kind == "f" for n in (nodes[0], nodes[2])):
         origin, gap = (reshape(cast(n, work), ()) for n in (nodes[0], nodes[2]))
-        return wrap(cast(elementwise("add", elementwise("multiply", place, origin + gap - origin), origin), wanted))
+        places = elementwise("add", elementwise("multiply", place, origin + gap - origin), origin)
+        return wrap(made_on(cast(places, wanted), device))
     delta = first + width - first
     if delta != 1:
         place = place * scalar(delta, work)
     if first != 0:
         place = place + scalar(first, work)
-    return wrap(cast(place, wanted))
+    return wrap(made_on(cast(place, wanted), device))
 
 
 def _spaced(start: Node, stop: Node, num: int, endpoint: bool, axis: int) -> tuple[Node, Node]:
@@ -333,10 +333,9 @@ def linspace(
     dtype : dtype, optional
     axis : int
     """
-    only("device", device, None, "cpu")
     first, last, count = _endpoints(start, stop, num)
     points, step = _spaced(first, last, count, endpoint, axis)
-    result = wrap(_rounded(points, dtype))
+    result = wrap(made_on(_rounded(points, dtype), device))
     return (result, wrap(step)) if retstep else result
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import made_on
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.complex_numbers import conjugate, is_complex, pair
 from ..graph.ir import Node, zeros
@@ -283,11 +284,11 @@ def ifftshift(x: Any, axes: Any = None) -> Tensor:
 
 
 def _frequencies(n: Any, d: Any, positions: Callable[[int], np.ndarray], device: Any, dtype: Any) -> Tensor:
-    only("device", device, None, "cpu")
     count = _points("fftfreq", n, 1)
     spacing = d if isinstance(d, Tensor) else wrap(as_node(d))
     found = positions(count).astype(np.float64) * (1.0 / (count * spacing))
-    return found if dtype is None else found.astype(real_dtype(dtype))
+    found = found if dtype is None else found.astype(real_dtype(dtype))
+    return wrap(made_on(found._node, device))
 
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Tensor:

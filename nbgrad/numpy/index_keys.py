@@ -82,7 +82,7 @@ def _as_array(part: Any) -> Any:
             return mask_value(node)
         if node.dtype.kind not in "iu":
             _refuse(node.dtype)
-        return node if node.traced else concrete(node, "array")
+        return node if node.traced or node.device is not None else concrete(node, "array")
     return part if isinstance(part, np.ndarray) or not advice(part) else values_of(part)
 
 
@@ -198,7 +198,7 @@ def bounds(node: Node, depth: int = 16) -> tuple[int, int] | None:
         return int(literal_value(node)), int(literal_value(node))
     if name in ("iota", "argsort"):
         return 0, max(node.shape[-1] - 1, 0)
-    if node.value is not None and node.size and not node.traced:
+    if node.value is not None and node.size and not node.traced and node.device is None:
         return int(node.value.min()), int(node.value.max())
     if depth == 0:
         return None

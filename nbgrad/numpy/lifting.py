@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DtypeError
 from ..graph.complex_numbers import pair
 from ..graph.ir import BOOL, INT64, Node, constant, literal
-from ..interop import values_of
+from ..interop import device_node, on_cuda, values_of
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from ..tensor import Tensor
 
@@ -66,6 +66,8 @@ def as_node(value: Any) -> Node:
 
             return assembled(value)
         array = np.array(value)
+    elif on_cuda(value):
+        return device_node(value, copy=True)
     else:
         array = values_of(value)
     if not supported(array.dtype):

@@ -160,7 +160,7 @@ def convert(node: Node, dtype: Dtype) -> Node:
                 _CONVERTED.clear()
             known = _CONVERTED[key] = _converted_literal(node, dtype)
         return known
-    if node.weak and node.name == "constant" and dtype.kind != "c":
+    if node.weak and node.name == "constant" and dtype.kind != "c" and node.device is None:
         assert node.value is not None
         with np.errstate(over="ignore"):
             return constant(node.value.astype(dtype))

@@ -67,7 +67,8 @@ def searchsorted_node(sorted_values: Node, values: Node, side: str) -> Node:
     """
     n, count = sorted_values.size, values.size
     flat = reshape(values, (count,))
-    if not (sorted_values.traced or values.traced):
+    on_device = sorted_values.device is not None or values.device is not None
+    if not (sorted_values.traced or values.traced or on_device):
         found = np.searchsorted(concrete(sorted_values, "array"), concrete(values, "array"), side)  # pyright: ignore
         return constant(np.asarray(found, INT64))
     parts, first = ([flat, sorted_values], 0) if side == "left" else ([sorted_values, flat], n)

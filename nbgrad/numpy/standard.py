@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import device_of
 from ..errors import ArgumentError
-from ..interop import check_device, from_dlpack
+from ..interop import from_dlpack
 from ..tensor import Tensor
 
 VERSION = "2025.12"
@@ -69,17 +70,18 @@ class NamespaceInfo:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The dtypes of new arrays of Python numbers."""
-        check_device(device)
+        device_of("cpu" if device is None else device)
         names = {"real floating": "float64", "complex floating": "complex128", "integral": "int64", "indexing": "int64"}
         return {kind: np.dtype(name) for kind, name in names.items()}
 
-    def devices(self) -> tuple[str, ...]:
-        """All devices."""
-        return ("cpu",)
+    def devices(self) -> tuple[Any, ...]:
+        """All devices; looking for GPUs starts CUDA."""
+        cuda = import_module("nbgrad.cuda")
+        return ("cpu", *[cuda.device(number) for number in range(cuda.device_count())])
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
         """The standard's dtypes of one or several kinds, by name; float16 is there too, but not in the standard."""
-        check_device(device)
+        device_of("cpu" if device is None else device)
         kinds = ("bool", "numeric") if kind is None else kind if isinstance(kind, tuple) else (kind,)
         unknown = [one for one in kinds if one not in _KINDS]
         if unknown:

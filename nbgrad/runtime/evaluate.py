@@ -1,14 +1,14 @@
 """Values on demand: computes a node when Python needs its value.
 
-In: a node and why its value is needed. Out: an ndarray. Called by Tensor (`bool()`, `float()`, `asnumpy()`, printing)
-and by operations whose shape depends on values. While a function is recorded for `jit`, asking for a truth value or an
+In: a node and why its value is needed. Out: an ndarray (for what lives on a device, a copy). Called by Tensor (`bool()`,
+`float()`, `asnumpy()`, printing) and by operations whose shape depends on values. While a function is recorded for `jit`, asking for a truth value or an
 integer records a guard; asking for anything else is an error, since the recorded program could not know.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch
 from ..graph.interpret import interpret
-from ..graph.ir import PRIMITIVES, Node, by_serial, plain_dtype
+from ..graph.ir import HOST, PRIMITIVES, Node, by_serial, on_host, plain_dtype
 from ..graph.primitives import reduce
 from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
 from .program import Output, Program
 
-_programs: dict[Any, Program] = {}
+_programs: dict[Any, Any] = {}
 _lock = ForkSafeLock()
 
 
@@ -79,20 +79,29 @@ def concrete(node: Node, reason: str) -> np.ndarray:
                 "out of the jitted function, or return it."
             )
             raise TracedValueError(message)
-        value = _compute(node)
+        value = on_host(computed(node))
         trace.guards.append((node, value))
         return value
-    return _compute(node)
+    return on_host(computed(node))
 
 
-def _compute(node: Node) -> np.ndarray:
+def known(node: Node) -> Any:
+    """As `concrete` for "array", but where the value lives: an ndarray, or a `DeviceArray`."""
+    return computed(node) if node.device is not None and current_trace() is None else concrete(node, "array")
+
+
+def computed(node: Node) -> Any:
+    """The value of a node where it lives: an ndarray, or a `DeviceArray`."""
     if node.value is None:
         if node.traced:
             for source in by_serial([node]):
                 if source.primitive is INPUT and source.value is None:
                     refuse(node, source)
-        value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
-        value.flags.writeable = False
+        if node.device is not None:
+            value = compute([node])[0]
+        else:
+            value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
+            value.flags.writeable = False
         node.value = value
         if current_trace() is None and node.inputs:
             # Nothing will differentiate it: forget how it was made. (Sources stay: literals are shared.)
@@ -119,8 +128,8 @@ def refuse(node: Node, source: Node) -> None:
     raise TracedValueError(message)
 
 
-def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
-    """The values of nodes, all by one compiled program.
+def compute(nodes: Sequence[Node]) -> list[Any]:
+    """The values of nodes, all by one compiled program (one for each place where they live).
 
     The program is found by the structure of the graph, so the same computation on other values, or on the same shapes
     again, compiles nothing.
@@ -132,14 +141,16 @@ def compute(nodes: Sequence[Node]) -> list[np.ndarray]:
     return _finish(written, arrays, len(nodes))
 
 
-def compute_derived(
-    nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]
-) -> list[np.ndarray]:
+def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[Any]:
     """The values of `nodes`, then those of the nodes that `derive` makes of `sources`: their gradients, say.
 
     What `derive` makes must follow from the structure of `sources`, so that it is only called for a structure that was
     not seen before: recorded functions are then neither differentiated nor simplified again.
+
+    If any of them lives on a device, all results do.
     """
+    if any(node.device is not None for node in (*nodes, *sources)):
+        finish_pending()
     written = pending.take()
     given = [*nodes, *[parameter._leaf for parameter in written]]
     arrays = _run(given, sources, derive)
@@ -152,39 +163,84 @@ def finish_pending() -> None:
     compute([])
 
 
-def _finish(written: list[Any], arrays: list[np.ndarray], count: int) -> list[np.ndarray]:
+def _finish(written: list[Any], arrays: list[Any], count: int) -> list[Any]:
     """The first arrays; the others become the values of the Parameters that were written to."""
     if written:
         type(written[0])._hold_all(written, arrays[count:])
     return arrays[:count]
 
 
-def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[np.ndarray]:
+def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[Any]:
+    if not sources:
+        nodes, derive = [*nodes, *derive()], list
+    devices = {node.device: None for node in (*nodes, *sources)}
+    if not sources and len(devices) > 1:
+        return _run_apart(nodes, devices)
+    places = [device for device in devices if device is not None]
+    if len(places) > 1:
+        return _run([*nodes, *derive()], [], list)
+    device = places[0] if places else None
     if config.interpret():
-        return [np.array(value) for value in interpret([*nodes, *derive()])]
+        nodes = [*nodes, *derive()]
+        values = [np.array(value) for value in interpret(nodes)]
+        return values if device is None else at_home([uploaded(value, device) for value in values], nodes)
     custom: list[Node] = []
     key, leaves = structure([*nodes, *sources], custom)
-    if sources:
-        if custom:
-            # A user's rule may do something else each time.
-            return _run([*nodes, *derive()], [], list)
-        key = (len(nodes), key)
+    if sources and custom:
+        # A user's rule may do something else each time.
+        return _run([*nodes, *derive()], [], list)
+    key = (len(nodes), device, key) if sources else (device, key)
     program = _programs.get(key)
     if program is None:
-        program = Program([Output(node) for node in [*nodes, *derive()]], leaves)
+        program = make_program([Output(node) for node in [*nodes, *derive()]], leaves, device)
         with _lock.held():
             while len(_programs) >= MOST_PROGRAMS:
                 _programs.pop(next(iter(_programs)))
             _programs[key] = program
-    return list(program.call(*[ready(leaf) for leaf in leaves]))
+    found = list(program.call(*[ready(leaf, device) for leaf in leaves]))
+    return found if device is None else at_home(found, [output.node for output in program.outputs])
 
 
-def ready(leaf: Node) -> np.ndarray:
-    """A leaf's array as native code reads it: in C order and aligned."""
+def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
+    """What a device has computed: the values of nodes that belong to the processor are copied there."""
+    return [on_host(v) if node.place is HOST else v for v, node in zip(values, nodes, strict=True)]
+
+
+def _run_apart(nodes: Sequence[Node], devices: Iterable[Any]) -> list[Any]:
+    """The values of nodes in several places, by a program for each place."""
+    found: dict[Node, Any] = {}
+    for device in devices:
+        group = [node for node in dict.fromkeys(nodes) if node.device is device]
+        found.update(zip(group, _run(group, [], list), strict=True))
+    return [found[node] for node in nodes]
+
+
+def make_program(outputs: Sequence[Output], arguments: Sequence[Node], device: Any) -> Any:
+    """A program for the processor, or for a device, whose results all live there."""
+    if device is None:
+        return Program(outputs, arguments)
+    from .device_program import DeviceProgram
+
+    return DeviceProgram(outputs, arguments, device)
+
+
+def uploaded(value: np.ndarray, device: Any) -> Any:
+    """An ndarray's copy on a device."""
+    from ..device.arrays import DeviceArray
+
+    return DeviceArray.of(value, device)
+
+
+def ready(leaf: Node, device: Any = None) -> Any:
+    """A leaf's array as programs of a device (None: the processor) read it: there, or in C order and aligned."""
     value = leaf.value
     if value is None:
         refuse(leaf, leaf)
     assert value is not None
+    if not isinstance(value, np.ndarray):
+        if value.device is device:
+            return value
+        value = value.to_host()
     dtype = plain_dtype(leaf.dtype)
     if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype and type(value) is np.ndarray:
         return value
@@ -194,7 +250,7 @@ def ready(leaf: Node) -> np.ndarray:
 def settle(node: Node) -> Node:
     """Compute a node that ends a very long chain which nothing is recording."""
     if node.depth > LONGEST_CHAIN and current_trace() is None:
-        _compute(node)
+        computed(node)
     return node
 
 
@@ -212,5 +268,5 @@ def require(condition: Node, message: str, error: type[NbgradError] = RangeError
     trace = current_trace()
     if trace is not None and trace.varies(everything):
         trace.checks.append((everything, message, error))
-    if not bool(_compute(everything)):
+    if not bool(on_host(computed(everything))):
         raise error(message)

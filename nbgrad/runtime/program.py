@@ -22,7 +22,7 @@ from ..compiler.loops import Loop
 from ..compiler.special import special_address, special_sizes
 from ..graph.collection import RareCollection
 from ..graph.interleaved import interleaved
-from ..graph.ir import Node, literal_value, plain_dtype
+from ..graph.ir import Node, literal_value, on_host, plain_dtype
 from ..graph.simplify import simplify
 from . import native, threads
 from .donation import donors
@@ -130,7 +130,7 @@ class Program:
         template = [0] * (1 + len(arguments))
         for node in constants:
             assert node.value is not None, node
-            array = np.ascontiguousarray(node.value)
+            array = np.ascontiguousarray(on_host(node.value))
             self._keep.append(array)
             template.append(array.ctypes.data)
         pool = np.zeros(max(1, len(self.plan.literals)), np.int64)
