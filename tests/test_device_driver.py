@@ -284,7 +284,7 @@ def test_out_of_memory(fake):
 def test_copies(fake):
     driver = CudaDriver(fake)
     driver.use(0)
-    array = np.arange(3.0)
+    array = np.arange(20_000.0)  # too much to be kept
     at = array.ctypes.data
     del fake.log[:]
     driver.upload(0x7000, array, 9)
@@ -292,13 +292,42 @@ def test_copies(fake):
     driver.copy(0x7100, 0x7000, 24, 9)
     driver.fill(0x7000, 255, 24, 9)
     assert fake.log == [
-        ("cuMemcpyHtoDAsync", 0x7000, at, 24, 9),
+        ("cuMemcpyHtoDAsync", 0x7000, at, 160_000, 9),
         ("cuStreamSynchronize", 9),
-        ("cuMemcpyDtoHAsync", at, 0x7000, 24, 9),
+        ("cuMemcpyDtoHAsync", at, 0x7000, 160_000, 9),
         ("cuStreamSynchronize", 9),
         ("cuMemcpyAsync", 0x7100, 0x7000, 24, 9),
         ("cuMemsetD8Async", 0x7000, 255, 24, 9),
     ]
+
+
+def test_small_uploads_do_not_wait(fake):
+    driver = CudaDriver(fake)
+    driver.use(0)
+    array = np.arange(3.0)
+    found = []
+
+    def copy(pointer, address, nbytes, stream):
+        found.append((address != array.ctypes.data, np.ctypeslib.as_array((ctypes.c_double * 3).from_address(address))))
+        return (Result.CUDA_SUCCESS,)
+
+    fake.cuMemcpyHtoDAsync = copy
+    for k in range(64):
+        driver.upload(0x7000, array + k, 9)
+    assert not fake.calls("cuStreamSynchronize")
+    # The device may read them late: each copy is still what it was.
+    assert all(own for own, _ in found)
+    np.testing.assert_array_equal([seen for _, seen in found], np.arange(64)[:, None] + np.arange(3.0))
+    driver.upload(0x7000, array, 9)
+    assert fake.calls("cuStreamSynchronize") == [("cuStreamSynchronize", 9)]
+    driver.upload(0x7000, array, 9)
+    assert len(fake.calls("cuStreamSynchronize")) == 1
+
+
+def test_a_launch_by_native_code_that_fails(fake):
+    driver = CudaDriver(fake)
+    with pytest.raises(DeviceError, match="could not launch a kernel: some key: the kernel needs more registers"):
+        driver.raise_launch_error(701, "some key")
 
 
 def test_owner_of(fake):

@@ -27,6 +27,8 @@ from .launches import DeviceKernel
 FREE_SHARED = 48 * 1024
 """Bytes of shared memory that a kernel may use without asking."""
 LOG_BYTES = 8192
+SMALL_UPLOAD, MOST_STAGED = 64 * 1024, 64
+"""Arrays of so many bytes are copied here first, and so many copies are kept until the stream is waited for."""
 REMEMBERED = 8
 """So many of the last kernels are named when one of them has failed."""
 NON_BLOCKING, NO_TIMING = 1, 2
@@ -109,6 +111,7 @@ class CudaDriver:
         self._names: dict[int, str] = {}
         self._recent: deque[str] = deque(maxlen=REMEMBERED)
         self._modules: list[Any] = []
+        self._staged: dict[int, list[np.ndarray]] = {}
         self._properties: dict[int, Properties] = {}
         self._libraries: dict[tuple[str, int], Any] = {}
         number = self._done(cuda.cuDriverGetVersion(), "ask for the driver's version")
@@ -141,6 +144,16 @@ class CudaDriver:
         if context is not None and not context.lost:
             context.lost = message
         return DeviceError(message)
+
+    def raise_launch_error(self, code: int, kernel: str) -> None:
+        """Raise what a launch by native code has given instead of 0.
+
+        Raises
+        ------
+        DeviceError
+            Always.
+        """
+        raise self.failure(code, f"launch a kernel: {kernel[:200]}")
 
     def _done(self, results: tuple[Any, ...], doing: str) -> Any:
         """The value of a call, unless it failed."""
@@ -333,18 +346,22 @@ class CudaDriver:
         """Copy an array in C order to the device; the array may be changed when this returns."""
         self._check_current()
         doing = f"copy {array.nbytes} bytes to the device"
+        # Memory may be pinned, or the device may read the process's memory itself: then the driver keeps no copy.
+        staged = self._staged.setdefault(stream, [])
+        small = array.nbytes <= SMALL_UPLOAD and len(staged) < MOST_STAGED
+        if small:
+            array = array.copy()
+            staged.append(array)
         self._done(self._cuda.cuMemcpyHtoDAsync(pointer, array.ctypes.data, array.nbytes, stream), doing)
-        # Memory may be pinned, or the device may read the process's memory itself: then nothing is staged.
-        self._done(self._cuda.cuStreamSynchronize(stream), doing)
-        self._recent.clear()
+        if not small:
+            self._wait_for(stream, doing)
 
     def download(self, array: np.ndarray, pointer: int, stream: int) -> None:
         """Copy memory of the device to an array in C order and wait until that is done."""
         self._check_current()
         doing = f"copy {array.nbytes} bytes from the device"
         self._done(self._cuda.cuMemcpyDtoHAsync(array.ctypes.data, pointer, array.nbytes, stream), doing)
-        self._done(self._cuda.cuStreamSynchronize(stream), doing)
-        self._recent.clear()
+        self._wait_for(stream, doing)
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy within a device, or from one to another."""
@@ -390,8 +407,14 @@ class CudaDriver:
     def synchronise(self, stream: int) -> None:
         """Wait for a stream; what has failed on the device is raised here."""
         self._check_current()
-        self._done(self._cuda.cuStreamSynchronize(stream), "wait for a stream")
+        self._wait_for(stream, "wait for a stream")
+
+    def _wait_for(self, stream: int, doing: str) -> None:
+        # Another thread may add to what is staged meanwhile.
+        staged = self._staged.pop(stream, None)
+        self._done(self._cuda.cuStreamSynchronize(stream), doing)
         self._recent.clear()
+        del staged
 
     def wait(self, stream: int, other: int) -> None:
         """Let a stream wait for what is now on another one, without waiting here."""
