@@ -7,6 +7,7 @@ given back, in the order of its stream, when the last array that needs it is gon
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -134,9 +135,9 @@ class Memory:
         if stream != self.stream:
             self.streams = {*(self.streams or ()), stream}
 
-    def __del__(self) -> None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         pointer, self.pointer = getattr(self, "pointer", 0), 0
-        if not pointer:
+        if not pointer or ending():
             return
         try:
             for stream in self.streams or ():
