@@ -149,7 +149,8 @@ def recurrence_carries(m_totals, s_totals, e_totals, rows, count, scaled):
     lane = thread() & 31
     at = block() * count
     state = s_totals[at]
-    for first in range(0, count, 32):
+    first = 0
+    while first < count:
         k = at + min(first + lane, count - 1)
         m, e, s = recurrence_warp(m_totals[k], e_totals[k], s_totals[k], lane, first == 0, scales, scaled)
         if first > 0:
@@ -157,6 +158,7 @@ def recurrence_carries(m_totals, s_totals, e_totals, rows, count, scaled):
         if first + lane < count:
             s_totals[k] = s
         state = shuffle_from(s, 31)
+        first += 32
     return 0
 
 
@@ -209,6 +211,8 @@ def recurrence_tiles(a, b, carries, out, e_like, rows, length, count, reverse, s
             state = factors[at] * state + terms[at]
             terms[at] = state
     barrier()
-    for k in range(t, size, threads()):
+    k = t
+    while k < size:
         out[start + k * step] = terms[slot(k)]
+        k += threads()
     return 0

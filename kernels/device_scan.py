@@ -86,8 +86,10 @@ def sum_before(place, warps, size):
 
 def load_tile(x, place, start, step, size):
     """A tile's elements to shared memory, neighbours by neighbouring threads."""
-    for k in range(thread(), size, threads()):
+    k = thread()
+    while k < size:
         place[slot(k)] = x[start + k * step]
+        k += threads()
     barrier()
     return 0
 
@@ -115,7 +117,8 @@ def sum_carries(totals, rows, count):
     row = block()
     at = row * count
     state = totals[at]
-    for first in range(0, count, 32):
+    first = 0
+    while first < count:
         k = min(first + lane, count - 1)
         total = sum_warp(totals[at + k], lane)
         if first > 0:
@@ -123,6 +126,7 @@ def sum_carries(totals, rows, count):
         if first + lane < count:
             totals[at + k] = total
         state = shuffle_from(total, 31)
+        first += 32
     return 0
 
 
@@ -153,8 +157,10 @@ def sum_tiles(x, carries, out, rows, length, count, reverse):
             state = joined(state, place[slot(k)])
             place[slot(k)] = state
     barrier()
-    for k in range(thread(), size, threads()):
+    k = thread()
+    while k < size:
         out[start + k * step] = place[slot(k)]
+        k += threads()
     return 0
 
 

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from nbgrad.compiler.fuse import Special
+from nbgrad.compiler.rows import SCATTER_ROWS
 from nbgrad.compiler.views import View
 from nbgrad.device import ptx
 from nbgrad.device.launches import Fill, Launch, Recipe, Routine
+from nbgrad.device.settings import SETTINGS
 from nbgrad.device.simulator import Simulator
 from nbgrad.device.specials import recipe
 from nbgrad.graph.ir import Node, filled, make, placeholder
 
-SIMULATORS = {order: Simulator(order=order) for order in ("forward", "reversed")}
+SIMULATORS = {order: Simulator(order=order, memory=1 << 26) for order in ("forward", "reversed")}
 TARGETS = [(7, 5), (8, 0), (9, 0), (10, 0)]
 
 
@@ -167,3 +169,61 @@ def test_running_extremes_of_nan_and_zeros(name: str) -> None:
     x[2070] = np.nan
     x[3] = np.inf
     np.testing.assert_array_equal(result_of("accumulate", [x], (name,)), getattr(np, name).accumulate(x))
+
+
+# ----- At computed positions -----
+
+
+def added(size: int, index: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    """Zeros with updates added, in NumPy."""
+    out = np.zeros(size, updates.dtype)
+    np.add.at(out, index, updates)
+    return out
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
+def test_sums_at_positions(dtype: str, deterministic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SETTINGS, "deterministic", deterministic)
+    for count, size in [(1, 1), (40, 3), (5000, 7), (5000, 300), (33, 1000), (0, 5), (3000, 5000)]:
+        index = np.random.default_rng(count).integers(0, size, count)
+        updates = random((count,), dtype)
+        got = result_of("scatter_add", [index, updates], (size,), same=deterministic or updates.dtype.kind != "f")
+        close(got, added(size, index, updates), count / size * 4 + 4, f"{count} {size}")
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64"])
+def test_sums_of_rows(dtype: str, deterministic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SETTINGS, "deterministic", deterministic)
+    for rows, length, size in [(1, 2, 2), (50, 3, 30), (40, 33, 99), (7, 300, 700), (500, 2, 6)]:
+        starts = np.random.default_rng(rows).integers(0, size - length + 1, rows)
+        updates = random((rows, length), dtype)
+        node = Node(SCATTER_ROWS, (placeholder((rows,), starts.dtype), placeholder(updates.shape, updates.dtype)), (size,), (size,), updates.dtype)
+        found = recipe(special(node))
+        got = [run_recipe(found, [starts, updates], np.empty(size, dtype), order) for order in SIMULATORS]
+        if deterministic or updates.dtype.kind != "f":
+            assert got[0].tobytes() == got[1].tobytes()
+        close(got[0], added(size, starts[:, None] + np.arange(length), updates), 100.0)
+
+
+def test_the_last_update_of_each_position() -> None:
+    for count, size in [(1, 1), (1000, 30), (20, 1000), (0, 3)]:
+        index = np.random.default_rng(count).integers(0, size, count)
+        expected = np.full(size, -1)
+        for k, place in enumerate(index):
+            expected[place] = k
+        np.testing.assert_array_equal(result_of("scatter_last", [index], (size,)), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sorting(dtype: str) -> None:
+    for shape in [(1,), (2,), (33,), (5, 3), (700, 7), (3, 1000), (1024,), (2, 1025), (5000,), (2, 9000)]:
+        x = random(shape, dtype)
+        if x.dtype.kind == "f":
+            x = np.rint(2 * x)
+            x.ravel()[::5] = np.nan
+            x.ravel()[1::9] = -np.inf
+            x.ravel()[2::9] = -0.0
+        got = result_of("argsort", [x])
+        np.testing.assert_array_equal(got, np.argsort(x, -1, kind="stable"), err_msg=str(shape))

@@ -12,10 +12,20 @@ from collections.abc import Callable
 from ..compiler.fuse import Special
 from .launches import Recipe
 from .scans import accumulate_recipe, recurrence_recipe
+from .scatters import scatter_add_recipe, scatter_last_recipe, scatter_rows_recipe
+from .sorts import argsort_recipe
+from .window_recipes import fold_recipe, unfold_recipe, window_argmax_recipe
 
 RECIPES: dict[str, Callable[[Special], Recipe]] = {
     "recurrence": recurrence_recipe,
     "accumulate": accumulate_recipe,
+    "argsort": argsort_recipe,
+    "scatter_add": scatter_add_recipe,
+    "scatter_rows": scatter_rows_recipe,
+    "scatter_last": scatter_last_recipe,
+    "unfold": unfold_recipe,
+    "fold": fold_recipe,
+    "window_argmax": window_argmax_recipe,
 }
 
 
