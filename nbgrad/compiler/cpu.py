@@ -20,7 +20,8 @@ from .scalars import RARE
 
 _lock = ForkSafeLock()
 _machine: llvm.TargetMachine | None = None
-_engine: llvm.ExecutionEngine | None = None
+_linker: llvm.LLJIT | None = None
+_kept: list[llvm.ResourceTracker] = []
 _loaded: dict[str, int] = {}
 
 
@@ -42,15 +43,19 @@ def _new_machine() -> llvm.TargetMachine:
 
 
 def _load_object(data: bytes, symbol: str) -> int:
-    """Link object code into the process; the address of `symbol`, which no other object has."""
-    global _engine
-    if _engine is None:
+    """Link object code into the process; the address of `symbol`, which no other object has.
+
+    JITLink lays the parts of an object side by side. LLVM's older linker puts constants wherever there is room, which
+    code cannot reach once the process has mapped many gigabytes of arrays in between.
+    """
+    global _linker
+    if _linker is None:
         _target_machine()
-        # One for all objects, because making one takes longer than adding an object. It owns its machine.
-        _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
-    _engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-    _engine.finalize_object()
-    return _engine.get_function_address(symbol)
+        _linker = llvm.create_lljit_compiler(_new_machine(), use_jit_link=True)
+    object_code = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
+    loaded = object_code.link(_linker, symbol)
+    _kept.append(loaded)
+    return loaded[symbol]
 
 
 def compile_ir(text: str, finished: bool = False) -> bytes:
