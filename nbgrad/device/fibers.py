@@ -15,7 +15,6 @@ global. A shuffle writes to one of two slots in turn: no lane comes to its next 
 from __future__ import annotations
 
 import ctypes
-import mmap
 import platform
 import sys
 import threading
@@ -35,28 +34,26 @@ from .host_dialect import (
     GRID_BYTES,
     READY,
     STACK,
-    UNSET,
     WAITS,
     host_text,
     parameters,
 )
 from .launches import DeviceKernel
+from .simulated_memory import Memories, Space
 
 LARGEST_BLOCK = 1024
 """Threads of a block."""
 PAGE = 4096
-GUARD = 256
-"""Bytes before and after a block's shared memory that no thread may write."""
+_FAULT = 2
+"""What a kernel gives back if a thread has accessed memory that is not its own."""
 
 
 class Stacks:
     """The stacks of fibers: address space for as many as a block may have, of which little is ever touched."""
 
     def __init__(self) -> None:
-        size = (LARGEST_BLOCK + 1) * STACK
-        self._memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._view = (ctypes.c_char * size).from_buffer(self._memory)
-        self.address = -(-ctypes.addressof(self._view) // STACK) * STACK
+        self._space = Space((LARGEST_BLOCK + 1) * STACK)
+        self.address = -(-self._space.address // STACK) * STACK
         self._guarded = 0
         libc = ctypes.CDLL(None, use_errno=True)
         self._protect = libc.mprotect
@@ -115,7 +112,9 @@ def compile_kernel(kernel: DeviceKernel) -> HostKernel:
     return done
 
 
-def run(kernel: HostKernel, blocks: int, threads: int, shared: int, words: int, backwards: bool) -> None:
+def run(
+    kernel: HostKernel, blocks: int, threads: int, shared: int, words: int, memories: Memories, backwards: bool = False
+) -> None:
     """Run a grid.
 
     Parameters
@@ -126,41 +125,54 @@ def run(kernel: HostKernel, blocks: int, threads: int, shared: int, words: int, 
         Blocks, threads of each, and bytes of shared memory of each.
     words : int
         The address of the parameters, 64 bits each.
+    memories : Memories
+        What it may access.
     backwards : bool
         Whether the last block and the last thread begin.
 
     Raises
     ------
     DeviceError
-        If threads wait for each other in vain, or a block has written beyond its shared memory.
+        If threads wait for each other in vain, or one accesses memory that is not its own.
     """
     with _lock:
         if not _stacks:
             _stacks.append(Stacks())
         stacks = _stacks[0]
         stacks.guard(threads)
-        room = bytearray(shared + 2 * GUARD + 16)
-        room[:] = bytes([UNSET ^ 0x5A]) * len(room)
-        start = ctypes.addressof(ctypes.c_char.from_buffer(room))
-        inside = -(-(start + GUARD) // 16) * 16
         grid = (ctypes.c_char * GRID_BYTES)()
         at = ctypes.addressof(grid)
-        for name, value in {"fibers": stacks.address, "words": words, "shared": inside, "bytes": shared}.items():
+        long = {
+            "fibers": stacks.address,
+            "words": words,
+            "shared": memories.shared(shared),
+            "bytes": shared,
+            "range": memories.range,
+            "reserved": memories.reserved,
+            "map": memories.map,
+        }
+        for name, value in long.items():
             ctypes.c_uint64.from_address(at + GRID[name]).value = value
-        for offset, value in {GRID["threads"]: threads, GRID["blocks"]: blocks, GRID["reversed"]: backwards}.items():
-            ctypes.c_uint32.from_address(at + offset).value = value
-        failed = _entry(kernel.address)(at)
-        block = ctypes.c_uint32.from_address(at + GRID["block"]).value
-        if failed:
+        for name, value in {"threads": threads, "blocks": blocks, "reversed": backwards}.items():
+            ctypes.c_uint32.from_address(at + GRID[name]).value = value
+        code = _entry(kernel.address)(at)
+        if code:
+            block = ctypes.c_uint32.from_address(at + GRID["block"]).value
+            if code == _FAULT:
+                thread = ctypes.c_uint32.from_address(at + GRID["thread"]).value
+                access = [ctypes.c_uint64.from_address(at + GRID[name]).value for name in ("address", "size", "align")]
+                raise DeviceError(_fault(kernel, f"block {block}, thread {thread}", *access, memories))
             raise DeviceError(_disagreement(kernel, block, [stacks.kind(number) for number in range(threads)]))
-        before = inside - start
-        rest = room[:before] + room[before + shared :]
-        if rest.count(rest[0]) != len(rest) or rest[0] != UNSET ^ 0x5A:
-            message = (
-                f"The kernel {kernel.key!r} has written outside of the {shared} bytes of shared memory that it was "
-                "launched with."
-            )
-            raise DeviceError(message)
+
+
+def _fault(kernel: HostKernel, who: str, address: int, size: int, align: int, memories: Memories) -> str:
+    """What a thread has accessed that it must not access."""
+    start = f"The kernel {kernel.key[:200]!r} has accessed {size} bytes at {address:#x} ({who})"
+    inside = 0 <= address - memories.range < memories.reserved
+    place = f"that is {memories.place(address)}" if inside else "no memory is there"
+    if address % align:
+        return f"{start}, which is not a multiple of {align}, as the kernel promises; {place}."
+    return f"{start}, which is not its own: {place}."
 
 
 def _disagreement(kernel: HostKernel, block: int, kinds: Sequence[int]) -> str:
@@ -176,6 +188,6 @@ def _disagreement(kernel: HostKernel, block: int, kinds: Sequence[int]) -> str:
         for kind, threads in found.items()
     ]
     return (
-        f"Threads of the kernel {kernel.key!r} wait for each other in vain: in block {block}, {', '.join(parts)}. All "
-        "threads of a block must come to a barrier, and all 32 lanes of a warp to the same shuffle or ballot."
+        f"Threads of the kernel {kernel.key[:200]!r} wait for each other in vain: in block {block}, "
+        f"{', '.join(parts)}. All threads of a block must come to a barrier, and all 32 lanes of a warp to the same shuffle or ballot."
     )

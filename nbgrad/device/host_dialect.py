@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 
 from ..errors import DeviceError
+from .checked_accesses import definition, with_checks
 from .dialect import CONVERGENT, SIGNATURES, called, complete
 
 WARP = 32
 STACK = 1 << 16
 UNSET = 0xFF
 """Memory that was never written holds this in every byte: NaN, or -1."""
-READY, ENDED = 0, 1
+READY, ENDED, FAULTED = 0, 1, 100
+"""What a fiber does, if it does not wait."""
 WAITS = {name: number for number, name in enumerate(["nbgrad.barrier", *sorted(CONVERGENT - {"nbgrad.barrier"})], 2)}
 """What a fiber waits for, by number; all but the barrier are of a warp."""
 _BARRIER = WAITS["nbgrad.barrier"]
@@ -32,8 +34,16 @@ GRID = {
     "threads": 44,
     "blocks": 48,
     "reversed": 52,
+    "range": 56,
+    "reserved": 64,
+    "map": 72,
+    "address": 80,
+    "size": 88,
+    "align": 96,
+    "thread": 104,
 }
-GRID_BYTES = 64
+"""The range of checked addresses, its length and its map; what was accessed in vain, and by which thread."""
+GRID_BYTES = 128
 COLOURS = 64
 """Fibers begin at as many different offsets in their stacks, or they would all meet in the same lines of the caches."""
 FIRST = STACK - 128 * COLOURS
@@ -162,6 +172,19 @@ define internal i32 @nbgrad.turned(i32 %position, i32 %count, i1 %reversed) alwa
   ret i32 %r
 }}
 
+define internal i32 @nbgrad.outcome(ptr %grid, ptr %fiber) alwaysinline {{
+  ; 2 if the thread that has just run is at a fault.
+  %f.kind = getelementptr i8, ptr %fiber, i64 {FIBER["kind"]}
+  %kind = load i32, ptr %f.kind
+  %fault = icmp eq i32 %kind, {FAULTED}
+  %f.thread = getelementptr i8, ptr %fiber, i64 {FIBER["thread"]}
+  %thread = load i32, ptr %f.thread
+  %g.thread = getelementptr i8, ptr %grid, i64 {GRID["thread"]}
+  store i32 %thread, ptr %g.thread
+  %code = select i1 %fault, i32 2, i32 0
+  ret i32 %code
+}}
+
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
@@ -213,7 +236,8 @@ define i32 @nbgrad.host(ptr %grid) {{
   %first = call ptr @nbgrad.fiber(ptr %fibers, i32 0)
   call void @nbgrad.prepare(ptr %first, ptr %grid, i32 0)
   call void @nbgrad.switch(ptr %grid, ptr %first)
-  ret i32 0
+  %code = call i32 @nbgrad.outcome(ptr %grid, ptr %first)
+  ret i32 %code
 }}
 """
 """A kernel that never waits: one fiber goes through all threads of all blocks."""
@@ -246,7 +270,9 @@ run:
   br i1 %ready, label %switch, label %run.next
 switch:
   call void @nbgrad.switch(ptr %grid, ptr %fiber)
-  br label %run.next
+  %outcome = call i32 @nbgrad.outcome(ptr %grid, ptr %fiber)
+  %fault = icmp ne i32 %outcome, 0
+  br i1 %fault, label %faulted, label %run.next
 run.next:
   %p.next = add i32 %p, 1
   %p.more = icmp ult i32 %p.next, %count
@@ -281,6 +307,8 @@ return:
   ret i32 %kind.0
 wrong:
   ret i32 -1
+faulted:
+  ret i32 -2
 }}
 
 define internal void @nbgrad.release(ptr %fibers, i32 %first, i32 %count) {{
@@ -300,7 +328,8 @@ end:
 }}
 
 define i32 @nbgrad.host(ptr %grid) {{
-  ; All blocks; 0, or 1 if threads wait for each other in vain: then the grid's block and the fibers tell where.
+  ; All blocks; 0, or 1 if threads wait for each other in vain, 2 if one has accessed memory that is not its own.
+  ; Then the grid and the fibers tell more.
 entry:
 {_HEAD}
   %above = add i32 %threads, {WARP - 1}
@@ -329,8 +358,8 @@ warp:
   %short = icmp ult i32 %rest, {WARP}
   %count = select i1 %short, i32 %rest, i32 {WARP}
   %kind = call i32 @nbgrad.advance(ptr %grid, i32 %first, i32 %count)
-  %wrong = icmp eq i32 %kind, -1
-  br i1 %wrong, label %fail, label %check
+  %wrong = icmp slt i32 %kind, 0
+  br i1 %wrong, label %disagree, label %check
 check:
   %is.first = icmp eq i32 %w, 0
   %equal = icmp eq i32 %kind, %before
@@ -352,6 +381,9 @@ block.end:
   br i1 %b.more, label %block, label %end
 end:
   ret i32 0
+disagree:
+  %code = sub i32 0, %kind
+  ret i32 %code
 fail:
   ret i32 1
 }}
@@ -495,6 +527,13 @@ def host_text(text: str) -> str:
     used = called(text)
     # All objects are linked into one space of names: nothing but the entry may be seen there.
     linkage = r"^define (?:(?:linkonce_odr|linkonce|weak_odr|weak|internal|private|hidden|dso_local) )*"
-    text = re.sub(linkage, "define internal ", text, flags=re.M)
+    text = with_checks(re.sub(linkage, "define internal ", text, flags=re.M))
     run = _SCHEDULER if used & CONVERGENT else _LOOP
-    return text + "".join(_HOST[name] for name in SIGNATURES if name in used) + call + _COMMON + run
+    return (
+        text
+        + "".join(_HOST[name] for name in SIGNATURES if name in used)
+        + call
+        + _COMMON
+        + definition(FIBER, GRID, FAULTED)
+        + run
+    )

@@ -18,7 +18,8 @@ from ..compiler.cpu import function_address
 from ..errors import DeviceError
 from .driver import Properties
 from .launches import DeviceKernel
-from .simulator import SHARED, LaunchFunction, words_of
+from .simulated_memory import SHARED
+from .simulator import LaunchFunction, words_of
 
 _FIRST_ADDRESS = 0x7F00_0000_0000
 _ALIGNMENT = 256

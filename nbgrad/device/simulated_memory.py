@@ -1,20 +1,23 @@
 """The memory of simulated devices: this machine's, in blocks that show how they are misused.
 
 In: sizes and addresses. Out: addresses, and `DeviceError` for those that lie in no living block. Called by
-simulator.py.
+simulator.py, and by fibers.py for what its threads access.
 
-A block is aligned to 256 bytes, holds NaN until it is written, has guards around it that are looked at when it is freed
-or read back, and stays unused for a while after it was freed, so that old pointers to it are recognised.
+All blocks lie in one range of addresses, of which a map tells what may be accessed (checked_accesses.py). A block is
+aligned to 256 bytes, holds NaN until it is written, has guards around it that are looked at when it is freed or read
+back, because libraries and the host's copies do not ask the map, and stays unused for a while after it was freed, so
+that old pointers to it are recognised. The range begins with the shared memory of the block of threads that runs.
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
+import os
 import threading
+import weakref
 from bisect import bisect_right, insort
 from collections import deque
-
-import numpy as np
 
 from ..errors import DeviceError
 
@@ -27,20 +30,58 @@ UNSET = 0xFF
 """Every byte of memory that was not written yet, or was freed: NaN, or -1."""
 KEPT = 64 << 20
 """Bytes of freed blocks that are not used again yet."""
+SHARED = 227 << 10
+"""The most bytes of shared memory that a block of threads can have, as on an H200."""
+_SHARED_ROOM = 256 << 10
+_LEAST_RANGE = 256 << 20
+_PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
+_FAR = 0x2000_0000_0000
+"""Addresses that the system does not give by itself: compiled code must lie close together, so that nothing large may
+come in between."""
+_NO_RESERVE = 0x4000
+"""Linux's MAP_NORESERVE, which Python's module has no name for."""
+
+
+class Space:
+    """Addresses without memory behind them until they are touched."""
+
+    _next = _FAR
+
+    def __init__(self, nbytes: int) -> None:
+        system = ctypes.CDLL(None, use_errno=True)
+        reserve, release = system.mmap, system.munmap
+        reserve.restype = ctypes.c_void_p
+        reserve.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        release.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self._advise = system.madvise
+        self._advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        hint = Space._next if Space._next < 2 * _FAR else _FAR
+        Space._next = hint + -(-nbytes // _LEAST_RANGE) * _LEAST_RANGE
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+        address = reserve(hint, nbytes, _PROTECTION, flags, -1, 0)
+        if address in (None, ctypes.c_void_p(-1).value):
+            message = f"The simulator could not reserve {nbytes} bytes of addresses: {os.strerror(ctypes.get_errno())}."
+            raise DeviceError(message)
+        self.address: int = address
+        weakref.finalize(self, release, address, nbytes).atexit = False
+
+    def forget(self, offset: int, nbytes: int) -> None:
+        """Give the memory behind some addresses back to the system."""
+        first = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
+        last = (offset + nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+        if last > first:
+            self._advise(self.address + first, last - first, mmap.MADV_DONTNEED)
 
 
 class _Block:
-    """A block of one device's memory, in a buffer that is larger."""
+    """A block of one device's memory, in `room` bytes."""
 
-    __slots__ = ("buffer", "device", "freed", "nbytes", "pointer")
+    __slots__ = ("device", "freed", "nbytes", "pointer", "room")
 
-    def __init__(self, nbytes: int, device: int) -> None:
-        self.buffer = np.empty(nbytes + 2 * GUARD + ALIGNMENT, np.uint8)
-        self.pointer = -(-(self.buffer.ctypes.data + GUARD) // ALIGNMENT) * ALIGNMENT
-        self.nbytes, self.device, self.freed = nbytes, device, False
-        ctypes.memmove(self.pointer - GUARD, _PATTERN, GUARD)
+    def __init__(self, pointer: int, nbytes: int, room: int, device: int) -> None:
+        self.pointer, self.nbytes, self.room, self.device, self.freed = pointer, nbytes, room, device, False
         ctypes.memset(self.pointer, UNSET, nbytes)
-        ctypes.memmove(self.pointer + nbytes, _PATTERN, GUARD)
+        self.mend()
 
     def is_whole(self) -> bool:
         """Whether its guards are as they were."""
@@ -48,7 +89,7 @@ class _Block:
         return before == _PATTERN == ctypes.string_at(self.pointer + self.nbytes, GUARD)
 
     def mend(self) -> None:
-        """Write its guards again."""
+        """Write its guards."""
         ctypes.memmove(self.pointer - GUARD, _PATTERN, GUARD)
         ctypes.memmove(self.pointer + self.nbytes, _PATTERN, GUARD)
 
@@ -59,11 +100,47 @@ class Memories:
     def __init__(self, devices: int, total: int) -> None:
         self.total = total
         self.used = [0] * devices
+        self.reserved = max(8 * total * devices, _LEAST_RANGE)
+        self._range = Space(self.reserved)
+        self._map = Space(self.reserved // 8)
+        self.range, self.map = self._range.address, self._map.address
+        self._top = 2 * ALIGNMENT + _SHARED_ROOM
+        self._shared = 0
+        self._rooms: dict[int, list[int]] = {}
         self._starts: list[int] = []
         self._blocks: dict[int, _Block] = {}
         self._freed: deque[_Block] = deque()
         self._kept = 0
         self._lock = threading.RLock()
+
+    def _mark(self, pointer: int, nbytes: int, accessible: bool) -> None:
+        """Let a block be accessed from now on, or not."""
+        at = self.map + (pointer - self.range) // 8
+        ctypes.memset(at, 8 if accessible else 0, nbytes // 8)
+        if nbytes % 8:
+            ctypes.memset(at + nbytes // 8, nbytes % 8 if accessible else 0, 1)
+
+    def shared(self, nbytes: int) -> int:
+        """The address of the shared memory, which has that many bytes from now on."""
+        pointer = self.range + ALIGNMENT
+        if nbytes != self._shared:
+            self._mark(pointer, self._shared, False)
+            self._mark(pointer, nbytes, True)
+            self._shared = nbytes
+        return pointer
+
+    def _take(self, nbytes: int) -> tuple[int, int]:
+        """Room for a block and its guards: where the block begins, and how much it is."""
+        step = max(ALIGNMENT, 1 << max(nbytes.bit_length() - 4, 0))
+        room = -(-(nbytes + 2 * GUARD) // step) * step
+        known = self._rooms.get(room)
+        if known:
+            return known.pop(), room
+        if self._top + room > self.reserved:
+            message = f"The simulator has run out of addresses for {nbytes} bytes: make another one."
+            raise DeviceError(message)
+        self._top += room
+        return self.range + self._top - room + GUARD, room
 
     def allocate(self, nbytes: int, device: int) -> int:
         """A new block.
@@ -81,9 +158,11 @@ class Memories:
                     "Drop arrays that are not needed any more, or work on smaller pieces."
                 )
                 raise DeviceError(message)
-            block = _Block(nbytes, device)
-            self.used[device] += nbytes
             self._forget()
+            pointer, room = self._take(nbytes)
+            block = _Block(pointer, nbytes, room, device)
+            self._mark(pointer, nbytes, True)
+            self.used[device] += nbytes
             self._blocks[block.pointer] = block
             insort(self._starts, block.pointer)
             return block.pointer
@@ -92,9 +171,11 @@ class Memories:
         """Let go of the oldest freed blocks. Not done by `free`, which a garbage collection may call at any point."""
         while self._kept > KEPT:
             oldest = self._freed.popleft()
-            self._kept -= oldest.nbytes + 2 * GUARD
+            self._kept -= oldest.room
             del self._starts[bisect_right(self._starts, oldest.pointer) - 1]
             del self._blocks[oldest.pointer]
+            self._range.forget(oldest.pointer - GUARD - self.range, oldest.room)
+            self._rooms.setdefault(oldest.room, []).append(oldest.pointer)
 
     def free(self, pointer: int, device: int) -> bool:
         """Give a block back; whether its guards are as they were.
@@ -112,10 +193,11 @@ class Memories:
                 raise DeviceError(message)
             block.freed = True
             whole = block.is_whole()
+            self._mark(block.pointer, block.nbytes, False)
             ctypes.memset(block.pointer, UNSET, block.nbytes)
             self.used[device] -= block.nbytes
             self._freed.append(block)
-            self._kept += block.nbytes + 2 * GUARD
+            self._kept += block.room
             return whole
 
     def _find(self, pointer: int) -> _Block | None:
@@ -157,6 +239,20 @@ class Memories:
         else:
             return
         raise DeviceError(message)
+
+    def place(self, address: int) -> str:
+        """Where an address is, in words."""
+        with self._lock:
+            offset = address - self.range
+            if offset < ALIGNMENT + _SHARED_ROOM:
+                return f"byte {offset - ALIGNMENT} of the block's {self._shared} bytes of shared memory"
+            number = bisect_right(self._starts, address) - 1
+            near = [self._blocks[start] for start in self._starts[max(number, 0) : number + 2]]
+        if not near:
+            return "in no array"
+        block = min(near, key=lambda b: max(b.pointer - address, address - b.pointer - b.nbytes))
+        freed = ", which has been freed" if block.freed else ""
+        return f"byte {address - block.pointer} of an array of {block.nbytes} bytes{freed}"
 
     def is_whole(self, pointer: int) -> bool:
         """Whether the guards of the block with this address are as they were."""

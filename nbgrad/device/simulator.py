@@ -23,10 +23,8 @@ from ..errors import ArgumentError, DeviceError
 from . import fibers
 from .driver import Properties
 from .launches import LARGEST_GRID, DeviceKernel
-from .simulated_memory import Memories
+from .simulated_memory import SHARED, Memories
 
-SHARED = 227 << 10
-"""The most bytes of shared memory that a block can have, as on an H200."""
 SHARED_UNASKED = 48 << 10
 """As many can be used without asking for them when the function is made."""
 MEMORY = 1 << 30
@@ -240,12 +238,14 @@ class Simulator:
         """
         self._check_device(device)
         if shared > SHARED:
-            message = f"The kernel {kernel.key!r} needs {shared} bytes of shared memory; a block can have {SHARED}."
+            message = (
+                f"The kernel {kernel.key[:200]!r} needs {shared} bytes of shared memory; a block can have {SHARED}."
+            )
             raise DeviceError(message)
         handle = self._handles.get((kernel.key, device))
         if handle is None:
             if self._fails("compile"):
-                message = f"The kernel {kernel.key!r} could not be compiled."
+                message = f"The kernel {kernel.key[:200]!r} could not be compiled."
                 raise DeviceError(message)
             handle = self._handle()
             self._functions[handle] = _Function(fibers.compile_kernel(kernel), device)
@@ -396,7 +396,7 @@ class Simulator:
         elif self._device_of(stream) not in (None, function.device):
             problem = f"it is loaded on cuda:{function.device}, but the stream is of cuda:{self._device_of(stream)}"
         if problem:
-            message = f"The kernel {kernel.key!r} cannot be launched: {problem}."
+            message = f"The kernel {kernel.key[:200]!r} cannot be launched: {problem}."
             raise DeviceError(message)
         self.enqueue(lambda: self._run(function, blocks, threads, shared, words), stream)
 
@@ -406,13 +406,13 @@ class Simulator:
         try:
             for pointer in words[: kernel.pointers].tolist():
                 if pointer:
-                    self.memories.check(pointer, 0, f"The kernel {kernel.key!r}", function.device)
+                    self.memories.check(pointer, 0, f"The kernel {kernel.key[:200]!r}", function.device)
             if self._fails("fault"):
-                message = f"The kernel {kernel.key!r} stopped at an illegal address."
+                message = f"The kernel {kernel.key[:200]!r} stopped at an illegal address."
                 raise DeviceError(message)
             self._recent.append(kernel.key)
             self.launches[kernel.key] += 1
-            fibers.run(kernel, blocks, threads, shared, words.ctypes.data, self.backwards)
+            fibers.run(kernel, blocks, threads, shared, words.ctypes.data, self.memories, self.backwards)
         except DeviceError as error:
             self._pending.append(error)
 
