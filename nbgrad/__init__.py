@@ -74,6 +74,7 @@ if _TYPE_CHECKING:
     from .checkpoint import load_checkpoint as load_checkpoint
     from .checkpoint import load_param_into_net as load_param_into_net
     from .checkpoint import save_checkpoint as save_checkpoint
+    from .device_functions import device_function as device_function
     from .functional import hessian as hessian
     from .functional import hvp as hvp
     from .functional import jacfwd as jacfwd
@@ -92,6 +93,7 @@ if _TYPE_CHECKING:
 _LATER = {
     "check": "check_grads",
     "checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
+    "device_functions": "device_function",
     "functional": "hessian hvp jacfwd jacrev jvp vjp",
     "generator": "Generator get_seed set_seed",
     "own_primitives": "primitive",

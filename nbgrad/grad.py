@@ -242,14 +242,7 @@ def value_and_grad(
     (np.float64(5.0), array([2., 4.]))
     """
     request = _request(grad_position, weights, has_aux, return_ids, sens_param)
-
-    @_like(fn)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        results = Results()
-        gradients, value, _ = _run(fn, args, kwargs, request, results, True)
-        return results.fill((value, gradients))[0]
-
-    return value_and_gradient
+    return _value_and_gradient(fn, request)
 
 
 class GradOperation:
@@ -383,13 +376,27 @@ def _like(fn: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[...
 
 
 def _gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
+    """What `grad` gives; its `of_another` makes the same of another function."""
+
     @_like(fn)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         results = Results()
         gradients, _, aux = _run(fn, args, kwargs, request, results, False)
         return results.fill((gradients, aux) if request.has_aux else gradients)[0]
 
+    gradient.of_another = functools.partial(_gradient, request=request)  # type: ignore[attr-defined]
     return gradient
+
+
+def _value_and_gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
+    @_like(fn)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        results = Results()
+        gradients, value, _ = _run(fn, args, kwargs, request, results, True)
+        return results.fill((value, gradients))[0]
+
+    value_and_gradient.of_another = functools.partial(_value_and_gradient, request=request)  # type: ignore[attr-defined]
+    return value_and_gradient
 
 
 def _run(

@@ -130,9 +130,9 @@ def elementwise(function: Any = None, /) -> Any:
     ...     if x > 20.0:
     ...         return x
     ...     return math.log1p(math.exp(x))
-    >>> softplus(np.array([0.0, 800.0]))
-    array([  0.69314718, 800.        ])
-    >>> nb.grad(lambda x: np.sum(softplus(x)))(np.array([0.0, 800.0]))
+    >>> softplus(np.array([0.0, 40.0]))
+    array([ 0.69314718, 40.        ])
+    >>> nb.grad(lambda x: np.sum(softplus(x)))(np.array([0.0, 1e4]))
     array([0.5, 1. ])
     """
     if function is None:

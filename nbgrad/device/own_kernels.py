@@ -7,12 +7,15 @@ and writes the arrays of the program where they are.
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..errors import DeviceError
 from ..graph.host import DeviceCall
 from ..graph.own_kernels import (
     Call,
@@ -117,8 +120,6 @@ def kernel_array(driver: Driver, address: int, layout: Layout) -> Any:
         return KernelArray(address, shape, dtype)
     if not address or not math.prod(shape):
         return np.empty(shape, dtype).view(SimulatedArray)
-    import ctypes
-
     memory: Any = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(address)
     return np.ndarray(shape, dtype, memory).view(SimulatedArray)
 
@@ -186,3 +187,18 @@ def _mark(driver: Driver, address: int, layout: Layout, stream: int) -> None:
         one = np.empty(1, dtype)
         fill_unwritten(one)
         driver.fill(address, int(one.view(np.uint8)[0]), _nbytes(layout), stream)
+
+
+def numba_cuda() -> Any:
+    """Numba's CUDA module.
+
+    Raises
+    ------
+    DeviceError
+        If it is not installed.
+    """
+    try:
+        return importlib.import_module("numba.cuda")
+    except ImportError as error:
+        message = f"numba.cuda cannot be imported ({error}). Install numba-cuda, or give the decorator of your own."
+        raise DeviceError(message) from error
