@@ -354,9 +354,9 @@ def simulator(devices: int = 1) -> Iterator[Any]:
 
     Notes
     -----
-    For tests, and to try programs without a GPU: it runs the same kernels, slowly, and finds freed memory, writes beyond
-    arrays, and wrong streams. Arrays that were made within it can only be used within it. The environment variable
-    NBGRAD_CUDA_SIMULATOR=1 does the same for a whole process.
+    For tests, and to try programs without a GPU: it runs the same kernels, slowly, and finds freed memory, writes
+    beyond arrays, and wrong streams. Arrays that were made within it can only be used within it. The environment
+    variable NBGRAD_CUDA_SIMULATOR=1 does the same for a whole process.
 
     Examples
     --------

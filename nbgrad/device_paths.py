@@ -1,8 +1,8 @@
 """Calls of compiled functions whose data are on a device: which device it is, arrays for results, and the short way.
 
-In: what `jit` recorded, and the arguments of a call. Out: the device; `Target`s, which results are written to; a callable
-for calls like the last one, which does little more than read the arrays of Tensors and call the program. Called by
-jit.py and paths.py. Nothing here imports the driver.
+In: what `jit` recorded, and the arguments of a call. Out: the device; `Target`s, which results are written to; a
+callable for calls like the last one, which does little more than read the arrays of Tensors and call the program.
+Called by jit.py and paths.py. Nothing here imports the driver.
 """
 
 from __future__ import annotations

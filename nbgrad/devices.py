@@ -140,8 +140,8 @@ class Movable:
         --------
         >>> import nbgrad as nb
         >>> x = nb.Tensor([1.5, 2.5])
-        >>> x.to("cpu") is x, x.to(nb.float64).dtype
-        (True, Float64)
+        >>> x.to("cpu") is x, x.to(nb.float64).dtype == nb.float64
+        (True, True)
         >>> with nb.cuda.simulator():
         ...     y = x.to("cuda")
         ...     print(y.device, y * 2)
@@ -205,6 +205,8 @@ class Movable:
 
 def _dtype(given: Any) -> np.dtype[Any]:
     try:
+        if given is None:
+            raise TypeError
         return np.dtype(getattr(given, "dtype", given) if not isinstance(given, str | type) else given)
     except TypeError:
         message = f'to() takes a device ("cpu", "cuda", "cuda:1"), a dtype or a Tensor, but got {given!r}.'

@@ -4,8 +4,9 @@ CUDA devices `__cuda_array_interface__`.
 In: a Tensor. Out: its values, in the memory where they are. Called by NumPy, `memoryview`, any library's `from_dlpack`,
 and whoever else knows one of these protocols; `Exports` is a base class of Tensor. What NumPy and buffers get cannot be
 written to and never changes. DLPack shares: who writes to one side changes the other, as with `asnumpy`. What lives on
-a device reaches NumPy and buffers only by a copy that is asked for, `x.asnumpy()`. A value that is being differentiated or compiled leaves by none of these ways, because it would be cut off from its gradient: that
-is one error for all of them.
+a device reaches NumPy and buffers only by a copy that is asked for, `x.asnumpy()`. A value that is being differentiated
+or compiled leaves by none of these ways, because it would be cut off from its gradient: that is one error for all of
+them.
 """
 
 from __future__ import annotations

@@ -236,8 +236,8 @@ def _taken(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any
         return args, kwargs, any(isinstance(leaf, Tensor) for leaf in leaves)
     found, treespec = flatten((tuple(args), dict(kwargs)))
     taken = [lent(leaf) for leaf in found]
-    args, kwargs = optree.tree_unflatten(treespec, taken)
-    return args, kwargs, results_as(taken)
+    again: Any = optree.tree_unflatten(treespec, taken)
+    return again[0], again[1], results_as(taken)
 
 
 def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, Any]) -> list[str]:
@@ -294,7 +294,7 @@ class Results:
         """Makes them, in order."""
 
     def add(self, node: Node | None, kind: Any) -> _Slot:
-        """Ask for a node, or for the next one that `derive` will make, as "array", "tensor", "float", or by a `Giver`."""
+        """Ask for a node, or for the next that `derive` will make, as "array", "tensor", "float", or by a `Giver`."""
         self.nodes.append(node)
         self.kinds.append(kind)
         return _Slot(len(self.nodes) - 1)
@@ -355,8 +355,7 @@ def as_kind(array: Any, kind: Any) -> Any:
         return Tensor._holding(array)
     if kind.__class__ is not str:
         return kind.give(array)
-    if not isinstance(array, np.ndarray | np.generic):
-        array = on_host(array)
+    array = on_host(array)
     return array[()] if kind != "array" and array.ndim == 0 else array
 
 

@@ -1,8 +1,8 @@
 """Arrays that change hands on a device without being copied: CuPy's, PyTorch's, Numba's, JAX's, and ours.
 
 In: an array of another library, or a `DeviceArray` that another library shall have. Out: the other one, over the same
-memory. Called by Tensor's protocols (nbgrad/exports.py), by `nb.from_dlpack` and `nb.cuda.as_tensor`, and by transforms,
-which give back what they got.
+memory. Called by Tensor's protocols (nbgrad/exports.py), by `nb.from_dlpack` and `nb.cuda.as_tensor`, and by
+transforms, which give back what they got.
 
 Arrays are taken by `__cuda_array_interface__` (version 3,
 https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html), which is a dict, or else by DLPack (dlpack.py).
@@ -70,7 +70,7 @@ def interface(array: DeviceArray) -> dict[str, Any]:
 
 
 _kept: dict[int, dict[int, DeviceArray]] = {}
-"""What readers of a Tensor's `__cuda_array_interface__` have got, as long as the Tensor is there: they hold only that."""
+"""What readers of a Tensor's `__cuda_array_interface__` have got, while the Tensor is there: they hold only that."""
 
 
 def keep(holder: Any, array: DeviceArray) -> None:
@@ -99,8 +99,8 @@ def taken(value: Any) -> DeviceArray:
     """
     if getattr(value, "requires_grad", False) is True:
         message = (
-            f"This {_name(value)} requires a gradient, which would be lost: nbgrad does not record in another library's "
-            "graph. Pass x.detach()."
+            f"This {_name(value)} requires a gradient, which would be lost: nbgrad does not record in another "
+            "library's graph. Pass x.detach()."
         )
         raise ArgumentError(message)
     description = getattr(value, "__cuda_array_interface__", None)
@@ -173,8 +173,8 @@ def _dtype(typestr: Any, value: Any) -> np.dtype[Any]:
     kinds = {"f": 8, "i": 8, "u": 8, "b": 1, "c": 16}
     if dtype is None or not dtype.isnative or dtype.itemsize > kinds.get(dtype.kind, 0):
         message = (
-            f"This {_name(value)} has elements of type {typestr!r}. Expected booleans, integers or floats of at most 64 "
-            "bits, or complex numbers, in the order of bytes of this machine."
+            f"This {_name(value)} has elements of type {typestr!r}. Expected booleans, integers or floats of at most "
+            "64 bits, or complex numbers, in the order of bytes of this machine."
         )
         raise DtypeError(message)
     return plain_dtype(dtype)
@@ -189,8 +189,8 @@ def _device_of(pointer: int, size: int, value: Any) -> Device:
     index = anywhere.driver.owner_of(pointer) if pointer else None
     if index is None:
         message = (
-            f"The memory of this {_name(value)}, at {pointer:#x}, is not in use on any device: it was freed, or belongs "
-            "to the processor or to another driver."
+            f"The memory of this {_name(value)}, at {pointer:#x}, is not in use on any device: it was freed, or "
+            "belongs to the processor or to another driver."
         )
         raise DeviceError(message)
     device = device_named(index)

@@ -1,8 +1,8 @@
 """Device memory from other libraries' pools: CuPy's, PyTorch's, RMM's.
 
-In: the name of a library. Out: an `Allocator` (arrays.py) that asks it for memory. Called by `nbgrad.cuda.use_pool`. The
-library is imported when its pool is chosen. An allocator gives an address and the object that gives the memory back when
-nothing refers to it any more; all three pools keep the order of the stream that memory was asked for on.
+In: the name of a library. Out: an `Allocator` (arrays.py) that asks it for memory. Called by `nbgrad.cuda.use_pool`.
+The library is imported when its pool is chosen. An allocator gives an address and the object that gives the memory back
+when nothing refers to it any more; all three pools keep the order of the stream that memory was asked for on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Streams: other libraries' and our own, and which one is current.
 
-In: a stream object of any library, a raw handle, or None. Out: its handle; `Stream`, one of ours; `current`, a context in
-which work on a device goes to a stream. Called by `nbgrad.cuda` and by exchange.py.
+In: a stream object of any library, a raw handle, or None. Out: its handle; `Stream`, one of ours; `current`, a context
+in which work on a device goes to a stream. Called by `nbgrad.cuda` and by exchange.py.
 """
 
 from __future__ import annotations

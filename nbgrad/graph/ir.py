@@ -327,7 +327,7 @@ def _example(device: Any) -> Node:
     return node
 
 
-def on_host(value: Any) -> np.ndarray:
+def on_host(value: Any) -> Any:
     """An ndarray as it is, an array on a device as a copy, which waits until it is computed."""
     return value if isinstance(value, np.ndarray | np.generic) else value.to_host()
 

@@ -102,8 +102,8 @@ def _power(x: Node, y: Node) -> Node:
     if literally and literal_value(y) == 2:
         return _square(x)
     if y.dtype.kind == "i":
-        known = y.value is not None and y.device is None
-        lowest = literal_value(y) if literally else np.min(y.value, initial=0) if known else None
+        known = y.value if y.device is None else None
+        lowest = literal_value(y) if literally else np.min(known, initial=0) if known is not None else None
         message = "Integers to a negative integer power are not integers: make the base a float."
         if lowest is None:
             require(elementwise("greater_equal", y, 0), message)

@@ -1,8 +1,9 @@
 """Values on demand: computes a node when Python needs its value.
 
-In: a node and why its value is needed. Out: an ndarray (for what lives on a device, a copy). Called by Tensor (`bool()`,
-`float()`, `asnumpy()`, printing) and by operations whose shape depends on values. While a function is recorded for `jit`, asking for a truth value or an
-integer records a guard; asking for anything else is an error, since the recorded program could not know.
+In: a node and why its value is needed. Out: an ndarray (for what lives on a device, a copy). Called by Tensor
+(`bool()`, `float()`, `asnumpy()`, printing) and by operations whose shape depends on values. While a function is
+recorded for `jit`, asking for a truth value or an integer records a guard; asking for anything else is an error, since
+the recorded program could not know.
 """
 
 from __future__ import annotations
