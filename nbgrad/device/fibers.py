@@ -160,8 +160,10 @@ def run(
             block = ctypes.c_uint32.from_address(at + GRID["block"]).value
             if code == _FAULT:
                 thread = ctypes.c_uint32.from_address(at + GRID["thread"]).value
-                access = [ctypes.c_uint64.from_address(at + GRID[name]).value for name in ("address", "size", "align")]
-                raise DeviceError(_fault(kernel, f"block {block}, thread {thread}", *access, memories))
+                address, size, align = (
+                    ctypes.c_uint64.from_address(at + GRID[name]).value for name in ("address", "size", "align")
+                )
+                raise DeviceError(_fault(kernel, f"block {block}, thread {thread}", address, size, align, memories))
             raise DeviceError(_disagreement(kernel, block, [stacks.kind(number) for number in range(threads)]))
 
 
@@ -187,7 +189,8 @@ def _disagreement(kernel: HostKernel, block: int, kinds: Sequence[int]) -> str:
         + (texts[kind] if kind in texts else f"wait at {names[kind]}")
         for kind, threads in found.items()
     ]
+    start = f"Threads of the kernel {kernel.key[:200]!r} wait for each other in vain: in block {block}"
     return (
-        f"Threads of the kernel {kernel.key[:200]!r} wait for each other in vain: in block {block}, "
-        f"{', '.join(parts)}. All threads of a block must come to a barrier, and all 32 lanes of a warp to the same shuffle or ballot."
+        f"{start}, {', '.join(parts)}. All threads of a block must come to a barrier, and all 32 lanes of a warp to "
+        "the same shuffle or ballot."
     )
