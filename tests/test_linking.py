@@ -14,7 +14,7 @@ import numpy as np, nbgrad as nb
 x = np.linspace(0.1, 1.0, 100)
 kept = []
 functions = [np.sin, np.exp, np.tanh, np.cos, np.log1p, np.sqrt, np.arctan, np.sinh, np.cosh, np.expm1]
-flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE
+flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
 for k, f in enumerate(functions):
     # Three gigabytes of address space, none of which is used, and a small block in which constants would fit.
     kept.append(mmap.mmap(-1, 3 << 30, flags=flags))

@@ -22,23 +22,24 @@ from .driver import Driver, Properties, driver
 class Device:
     """One GPU of one driver. There is one object for each, so that `is` compares them."""
 
-    __slots__ = ("driver", "index")
+    __slots__ = ("_hash", "driver", "index")
 
     def __init__(self, driver: Driver, index: int) -> None:
         self.driver = driver
         self.index = index
+        self._hash = hash(f"cuda:{index}")
 
     def __repr__(self) -> str:
         return f"cuda:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        """`x.device == "cuda"` holds for every GPU, `== "cuda:1"` for the second."""
+        """`x.device == "cuda:1"` holds for the second GPU; "cuda" is the first."""
         if isinstance(other, str):
             return other in ("cuda", repr(self)) if self.index == 0 else other == repr(self)
         return self is other
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return self._hash
 
     @property
     def properties(self) -> Properties:

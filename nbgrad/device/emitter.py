@@ -59,7 +59,7 @@ class DeviceEmitter(Emitter):
     # ----- What a kernel is called with -----
 
     def pointers(self, shared: frozenset[Node] = frozenset()) -> list[str]:
-        """The parameters that are pointers. Arrays in `shared` are written and read by other parts of the kernel too."""
+        """The parameters that are pointers. Other parts of the kernel write or read the arrays in `shared`."""
         result: list[str] = []
         for p in self.used:
             access = self.loop.accesses[p]
@@ -159,23 +159,61 @@ class DeviceEmitter(Emitter):
         return found
 
     def visit(self, at: dict[int, str], count: int) -> dict[int, list[str]]:
-        """Do `count` consecutive points: values and stores. Gives what each reduction gets, by its access."""
+        """Do `count` consecutive points: values and stores. Gives what each reduction gets, by its access.
+
+        What lies side by side in memory is read before, and written after, everything else.
+        """
         self.indices = [at[axis] for axis in range(self.last)]
         self.rows = [self.row(p, access) for p, access in enumerate(self.loop.accesses)]
+        first = at[self.last]
+        read = self.read_vectors(first) if count > 1 else {}
+        written: dict[int, list[str]] = {}
         collected: dict[int, list[str]] = {r.access: [] for r in self.loop.reductions}
         for step in range(count):
-            index = at[self.last]
-            if step:
-                index = self.let(f"add nuw nsw i64 {index}, {step}")
+            index = self.let(f"add nuw nsw i64 {first}, {step}") if step else first
             names: list[str] = []
-            for value in self.loop.values:
-                names.append(self.value(value, names, index))
+            for position, value in enumerate(self.loop.values):
+                together = read.get(position)
+                names.append(self.value(value, names, index) if together is None else together[step])
             for s in self.loop.stores:
-                self.write(self.loop.accesses[s.access].dtype, names[s.value], self.address(s.access, index))
+                if count > 1 and self.is_vector(s.access) and s.access not in self.masked:
+                    written.setdefault(s.access, []).append(names[s.value])
+                else:
+                    self.write(self.loop.accesses[s.access].dtype, names[s.value], self.address(s.access, index))
             for r in self.loop.reductions:
                 given = self.loop.values[r.value].dtype
                 collected[r.access].append(self.cast(names[r.value], given, self.accumulator(r)))
+        for position, values in written.items():
+            self.write_vector(position, values, first)
         return collected
+
+    def read_vectors(self, index: str) -> dict[int, list[str]]:
+        """The loads of consecutive elements, by the position of the value."""
+        found: dict[int, list[str]] = {}
+        length = self.variant.vector
+        for position, value in enumerate(self.loop.values):
+            if value.operation != "load" or not self.is_vector(value.access) or value.access in self.masked:
+                continue
+            kind = memory_type(value.dtype)
+            address = self.address(value.access, index)
+            whole = self.let(f"load <{length} x {kind}>, ptr {address}, align {length * value.dtype.itemsize}")
+            parts = [self.let(f"extractelement <{length} x {kind}> {whole}, i32 {k}") for k in range(length)]
+            if value.dtype.kind == "b":
+                parts = [self.let(f"icmp ne i8 {part}, 0") for part in parts]
+            found[position] = parts
+        return found
+
+    def write_vector(self, position: int, values: Sequence[str], index: str) -> None:
+        """Store consecutive elements."""
+        dtype = self.loop.accesses[position].dtype
+        kind = f"<{len(values)} x {memory_type(dtype)}>"
+        whole = "poison"
+        for k, value in enumerate(values):
+            if dtype.kind == "b":
+                value = self.let(f"zext i1 {value} to i8")
+            whole = self.let(f"insertelement {kind} {whole}, {memory_type(dtype)} {value}, i32 {k}")
+        address = self.address(position, index)
+        self.put(f"store {kind} {whole}, ptr {address}, align {len(values) * dtype.itemsize}")
 
     def row(self, position: int, access: Access) -> str:
         """As on the CPU, from the beginning of the array on where that is what the kernel is given."""

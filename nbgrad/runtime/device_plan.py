@@ -32,7 +32,7 @@ MOST_PARTS = 24
 
 
 class Operand(NamedTuple):
-    """A position in memory: an offset in bytes from a base (0 is scratch; then arguments, constants, literals, outputs)."""
+    """An offset in bytes from a base: 0 is scratch, then come arguments, constants, literals and outputs."""
 
     base: int
     offset: int

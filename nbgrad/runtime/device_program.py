@@ -29,10 +29,13 @@ from ..graph.interleaved import interleaved
 from ..graph.ir import Node, literal_value
 from ..graph.simplify import simplify
 from .device_plan import DevicePlan, Planned, plan
+from .plan import nbytes
 from .program import MISSED, Output
 
 ALIGNMENT = 16
 """What kernels expect of the address of an argument, in bytes."""
+SMALL_RESULT, RESULT_ALIGNMENT = 1 << 14, 256
+"""Results of at most so many bytes share a block; where each of them begins there."""
 SLOT = 16
 """Bytes for a number of the host."""
 REPEATS = 2
@@ -100,6 +103,15 @@ class DeviceProgram:
         self.outputs = outputs
         self._shapes = [(output.node.shape, output.node.dtype) for output in outputs]
         self._expected = [(node.shape, node.dtype) for node in arguments]
+        self._result_places: list[tuple[int, int]] = []
+        self._small_bytes = 0
+        for output in outputs:
+            size = nbytes(output.node)
+            if size > SMALL_RESULT:
+                self._result_places.append((-1, size))
+            else:
+                self._result_places.append((self._small_bytes, size))
+                self._small_bytes += -(-size // RESULT_ALIGNMENT) * RESULT_ALIGNMENT
         self._lock = threading.Lock()
         self._place_bases(arguments, constants)
         self._segments = self._make_segments()
@@ -168,14 +180,27 @@ class DeviceProgram:
         DeviceError
             If the device fails.
         """
-        results = tuple([DeviceArray.empty(shape, dtype, self.device) for shape, dtype in self._shapes])
         stream = self.device.stream
         self.device.driver.use(self.device.index)
+        results = self._new_results(stream)
         with self._lock:
             kept = self._fill_in(values, results, stream)
             self._run(stream)
         del kept
         return results
+
+    def _new_results(self, stream: int) -> tuple[DeviceArray, ...]:
+        """Arrays for the results; small ones share a block of memory, because asking for some takes time."""
+        device = self.device
+        block = Memory(device, self._small_bytes, stream)
+        results: list[DeviceArray] = []
+        for (shape, dtype), (offset, size) in zip(self._shapes, self._result_places, strict=True):
+            if offset < 0:
+                memory = Memory(device, size, stream)
+                results.append(DeviceArray(memory.pointer, shape, dtype, device, stream, memory))
+            else:
+                results.append(DeviceArray(block.pointer + offset, shape, dtype, device, stream, block))
+        return tuple(results)
 
     def call_into(self, *values: Any) -> Any:
         """As `call`, with a DeviceArray for each result after the arguments; gives `MISSED` if something does not fit.
