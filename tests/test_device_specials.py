@@ -13,6 +13,7 @@ from nbgrad.device.launches import Fill, Launch, Recipe, Routine
 from nbgrad.device.settings import SETTINGS
 from nbgrad.device.simulator import Simulator
 from nbgrad.device.specials import recipe
+from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
 
 SIMULATORS = {order: Simulator(order=order, memory=1 << 26) for order in ("forward", "reversed")}
@@ -227,3 +228,39 @@ def test_sorting(dtype: str) -> None:
             x.ravel()[2::9] = -0.0
         got = result_of("argsort", [x])
         np.testing.assert_array_equal(got, np.argsort(x, -1, kind="stable"), err_msg=str(shape))
+
+
+# ----- Windows -----
+
+WINDOWS = [
+    # Shape of the images; kernel, stride, dilation, padding before, number of windows.
+    ((1, 1, 4, 4), ((2, 2), (1, 1), (1, 1), (0, 0), (3, 3))),
+    ((2, 3, 5, 40), ((3, 2), (1, 1), (1, 1), (1, 1), (5, 40))),
+    ((3, 2, 9, 7), ((3, 3), (2, 3), (1, 2), (1, 2), (5, 3))),
+    ((2, 2, 1, 300), ((1, 5), (1, 2), (1, 3), (0, 4), (1, 148))),
+    ((1, 2, 70, 6), ((4, 3), (3, 1), (2, 1), (5, 0), (25, 4))),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(("shape", "windows"), WINDOWS)
+def test_columns_and_their_transpose(shape: tuple[int, ...], windows: tuple, dtype: str) -> None:
+    images = random(shape, dtype)
+    node = node_of("unfold", [images], windows)
+    columns = evaluate_node(node, [images])
+    np.testing.assert_array_equal(result_of("unfold", [images], windows), columns)
+    weights = random(columns.shape, dtype, 1)
+    params = (*windows, shape[2:])
+    expected = evaluate_node(node_of("fold", [weights], params), [weights])
+    close(result_of("fold", [weights], params), expected, 10.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "windows"), [*WINDOWS, ((2, 3, 7, 11), ((0, 0), (1, 1), (1, 1), (0, 0), (3, 5)))]
+)
+def test_window_maxima(shape: tuple[int, ...], windows: tuple, dtype: str) -> None:
+    images = np.rint(2 * random(shape, dtype))
+    images.ravel()[::13] = np.nan
+    expected = evaluate_node(node_of("window_argmax", [images], windows), [images])
+    np.testing.assert_array_equal(result_of("window_argmax", [images], windows), expected)
