@@ -62,7 +62,7 @@ def spoil(info, out, length, count):
 def order_of(pivots, out, n, parts, count):
     """`order` and its inverse from the exchanges of columns, as two rows behind each matrix of n rows.
 
-    As on the CPU (linalg.py): counted from 1, and the k-th entry of `order` is negative if step k exchanged two columns.
+    As on the CPU (linalg.py): counted from 1, and the k-th entry of `order` is negative if step k exchanged columns.
     """
     for matrix in range(block() * threads() + thread(), count, blocks() * threads()):
         order = (matrix * (n + 2) + n) * n * parts

@@ -279,7 +279,7 @@ def _square(recipe: Callable[[Device, Dtype, int, int], Recipe]) -> Callable[...
 
 def _triangular(device: Device, layouts: Sequence[Layout], lower: bool, adjoint: bool, unit: bool) -> Recipe:
     shape, dtype = layouts[1]
-    return triangular_solve_recipe(device, dtype, (_batch(shape), *shape[-2:]), lower, adjoint, unit)
+    return triangular_solve_recipe(device, dtype, (_batch(shape), shape[-2], shape[-1]), lower, adjoint, unit)
 
 
 DEVICE_ROUTINES: dict[str, Callable[..., Recipe | None]] = {

@@ -71,7 +71,7 @@ STATUS = {
     },
 }
 ADVICE = {
-    "NOT_INITIALIZED": "it cannot start on this device; most often memory is full, or the driver is older than the library",
+    "NOT_INITIALIZED": "it cannot start on this device: memory is full, or the driver is older than the library",
     "ALLOC_FAILED": "there is not enough memory on the device",
     "ARCH_MISMATCH": "it does not know this device: another version of the library is needed",
     "EXECUTION_FAILED": "one of its kernels, or an earlier one, has failed on the device",
@@ -152,7 +152,8 @@ class Library:
             prefix = "CUBLAS" if self.name == "cublas" else "CUSOLVER"
             advice = ADVICE.get(word)
             meaning = f": {advice}" if advice else ""
-            raise DeviceError(f"{function} has failed with {prefix}_STATUS_{word}{meaning}.")
+            message = f"{function} has failed with {prefix}_STATUS_{word}{meaning}."
+            raise DeviceError(message)
 
     def start(self) -> None:
         """Make the handle, which takes memory of the device and must not happen while a graph is collected."""
@@ -227,7 +228,6 @@ def _loaded(name: str) -> ctypes.CDLL:
         message = f"Finding {name} needs the Python package cuda-pathfinder ({error}): {EXTRAS}."
         raise DeviceError(message) from error
     except (RuntimeError, OSError) as error:
-        message = (
-            f"This needs NVIDIA's library {name}, which is not installed. It is in the package {PACKAGES[name]}: {EXTRAS}."
-        )
+        where = f"It is in the package {PACKAGES[name]}: {EXTRAS}."
+        message = f"This needs NVIDIA's library {name}, which is not installed. {where}"
         raise DeviceError(message) from error

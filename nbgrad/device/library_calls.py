@@ -1,9 +1,9 @@
 """Which special nodes NVIDIA's libraries do on a device, and what the host must do.
 
 In: a `Special` and a device. Out: its `Recipe`, or None for nodes that no library does (those have kernels of our own).
-Called by specials.py. A `host` node, which calls a function of NumPy or SciPy on the CPU, is done by, in this order: what is
-registered for the device (graph/host.py), cuSOLVER, or that function, for which its operands are copied to the host
-and the result back.
+Called by specials.py. A `host` node, which calls a function of NumPy or SciPy on the CPU, is done by, in this order:
+what is registered for the device (graph/host.py), cuSOLVER, or that function, for which its operands are copied to the
+host and the result back.
 """
 
 from __future__ import annotations

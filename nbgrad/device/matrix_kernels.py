@@ -80,10 +80,10 @@ def copy(
     """Copy arrays of up to three axes between strides, in elements; each element is `both` words."""
     missing = 3 - len(shape)
     extents = [*[1] * missing, *shape, both]
-    strides = [
-        [*[0] * missing, *[s * both for s in given], 1] for given in (source_strides, target_strides)
-    ]
-    kernel.launch(context, math.prod(extents), source, target, *extents[1:], math.prod(extents), *strides[0], *strides[1])
+    strides = [[*[0] * missing, *[s * both for s in given], 1] for given in (source_strides, target_strides)]
+    kernel.launch(
+        context, math.prod(extents), source, target, *extents[1:], math.prod(extents), *strides[0], *strides[1]
+    )
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """Products of matrices on a device: cuBLAS.
 
-In: the `Special` of a product. Out: a `Recipe` that calls cuBLAS once for the whole batch. Called by libraries' part of
-specials.py. Matrices in C order are transposed ones to cuBLAS, and C = A B is C' = B' A': so the operands change places.
+In: the `Special` of a product. Out: a `Recipe` that calls cuBLAS once for the whole batch. Called by
+library_calls.py. Matrices in C order are transposed ones to cuBLAS, and C = A B is C' = B' A': the operands change
+places.
 """
 
 from __future__ import annotations
@@ -97,6 +98,4 @@ def multiply(
     like_b, like_a, like_c = between
     library = context.driver.library("cublas", context.device.index)
     with library.on(context.stream, workspace, nbytes) as handle:
-        library.call(
-            "cublasGemmStridedBatchedEx_64", handle, *before, b, *like_b, a, *like_a, beta, c, *like_c, *after
-        )
+        library.call("cublasGemmStridedBatchedEx_64", handle, *before, b, *like_b, a, *like_a, beta, c, *like_c, *after)

@@ -29,6 +29,7 @@ from .libraries import (
     UPPER,
     Library,
 )
+from .matrix_kernels import real
 
 HANDLE, PARAMS = 0xB1A5, 0x9A9A
 DTYPES = {number: np.dtype(name) for name, number in TYPES.items()}
@@ -206,11 +207,13 @@ class Cublas(_Double):
         else:
             right[...] = _solved(solve_triangular, whole.T, scaled.T, not lower).T
 
-    def trsm_batched(self, dtype: Any, handle: int, *arguments: int) -> None:
+    def trsm_batched(
+        self, dtype: Any, handle: int, side: int, uplo: int, trans: int, diag: int, m: int, n: int,
+        alpha: int, a: int, lda: int, b: int, ldb: int, batch: int,
+    ) -> None:  # fmt: skip
         """`trsm` of matrices at the addresses that lie in memory."""
-        *head, a, lda, b, ldb, batch = arguments
-        for first, second in zip(vector(a, np.int64, batch), vector(b, np.int64, batch), strict=True):
-            self.trsm(dtype, handle, *head, int(first), lda, int(second), ldb)
+        for x, y in zip(vector(a, np.int64, batch), vector(b, np.int64, batch), strict=True):
+            self.trsm(dtype, handle, side, uplo, trans, diag, m, n, alpha, int(x), lda, int(y), ldb)
 
     def getrf_batched(
         self, dtype: Any, handle: int, n: int, a: int, lda: int, pivots: int, info: int, batch: int
@@ -323,9 +326,7 @@ class Cusolver(_Double):
         x[...] = found
         return failed
 
-    def geqrf(
-        self, m: int, n: int, kind: int, a: int, lda: int, kind_tau: int, tau: int, compute: int
-    ) -> int:
+    def geqrf(self, m: int, n: int, kind: int, a: int, lda: int, kind_tau: int, tau: int, compute: int) -> int:
         """R in the upper triangle, reflections below."""
         from scipy.linalg import get_lapack_funcs
 
@@ -365,7 +366,7 @@ class Cusolver(_Double):
         """Eigenvalues in rising order, and vectors in place of the matrix, which is destroyed without them."""
         _require(kind == compute and jobz in (0, 1) and uplo in (0, 1))
         x = matrix(a, DTYPES[kind], n, n, lda)
-        values = vector(w, np.zeros(0, x.dtype).real.dtype, n)
+        values = vector(w, real(x.dtype), n)
         _require(DTYPES[kind_w] == values.dtype)
         if not np.isfinite(_triangle(x, uplo)).all():
             return 1
@@ -383,7 +384,7 @@ class Cusolver(_Double):
         letters = chr(job_u), chr(job_vt)
         _require(letters in (("A", "A"), ("S", "S"), ("N", "N")))
         x = matrix(a, DTYPES[kind], m, n, lda)
-        values = vector(s, np.zeros(0, x.dtype).real.dtype, n)
+        values = vector(s, real(x.dtype), n)
         _require(DTYPES[kind_s] == values.dtype)
         if not np.isfinite(x).all():
             return 1
