@@ -17,6 +17,12 @@ _ATTRIBUTES = ("cuda_stream", "ptr", "handle")
 """Where PyTorch's, CuPy's and Numba's streams keep their handles."""
 
 
+_idle: dict[Device, list[int]] = {}
+"""Streams that nobody holds any more. They are used again, never destroyed: arrays remember where they were written."""
+_seen: dict[int, Any] = {}
+"""Other libraries' streams that have been current, which must not be destroyed either, by their handles."""
+
+
 class Stream:
     """A stream of its own, which does not wait for the default stream.
 
@@ -31,7 +37,8 @@ class Stream:
         self.device = device
         self.handle = 0
         device.driver.use(device.index)
-        self.handle = device.driver.new_stream(device.index)
+        idle = _idle.setdefault(device, [])
+        self.handle = idle.pop() if idle else device.driver.new_stream(device.index)
 
     def __repr__(self) -> str:
         return f"<stream {self.handle:#x} of {self.device}>"
@@ -46,7 +53,7 @@ class Stream:
 
     def __del__(self) -> None:
         if self.handle:
-            self.device.driver.free_stream(self.handle)
+            _idle[self.device].append(self.handle)
 
 
 def handle_of(stream: Any) -> int:
@@ -106,6 +113,8 @@ class current:  # noqa: N801 - a context, used like a function
 
     def __init__(self, device: Device, stream: Any) -> None:
         self.device, self.stream, self.handle = device, stream, handle_of(stream)
+        if not isinstance(stream, int | Stream | None):
+            _seen[self.handle] = stream
 
     def __enter__(self) -> Any:
         self.before = set_stream(self.device, self.handle)

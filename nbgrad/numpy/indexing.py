@@ -309,7 +309,7 @@ def _positions(indices: Any, extent: int, axis: int, mode: str) -> np.ndarray | 
     elif mode != "raise":
         message = f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}."
         raise ArgumentError(message)
-    if not node.traced:
+    if not node.traced and node.device is None:
         return checked_array(np.asarray(Tensor._of(node)), extent, axis)
     return checked_node(node, extent, axis) if mode == "raise" else node
 

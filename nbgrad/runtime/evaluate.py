@@ -19,7 +19,7 @@ from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch
 from ..graph.interpret import interpret
-from ..graph.ir import HOST, PRIMITIVES, Node, by_serial, on_host, plain_dtype
+from ..graph.ir import HOST, PRIMITIVES, Node, by_serial, on_host, plain_dtype, topological
 from ..graph.primitives import reduce
 from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
@@ -193,7 +193,8 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
     key = (len(nodes), device, key) if sources else (device, key)
     program = _programs.get(key)
     if program is None:
-        program = make_program([Output(node) for node in [*nodes, *derive()]], leaves, device)
+        outputs, arguments = _without_values([*nodes, *derive()], leaves)
+        program = make_program([Output(node) for node in outputs], arguments, device)
         with _lock.held():
             while len(_programs) >= MOST_PROGRAMS:
                 _programs.pop(next(iter(_programs)))
@@ -214,6 +215,20 @@ def _run_apart(nodes: Sequence[Node], devices: Iterable[Any]) -> list[Any]:
         group = [node for node in dict.fromkeys(nodes) if node.device is device]
         found.update(zip(group, _run(group, [], list), strict=True))
     return [found[node] for node in nodes]
+
+
+def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The same graph over leaves that have no values, so that a program does not keep the arrays of its first call."""
+    new: dict[Node, Node] = {}
+    given = set(leaves)
+    for node in topological([*nodes, *leaves]):
+        if node in given or any(new[source] is not source for source in node.inputs):
+            inputs = tuple([new[source] for source in node.inputs])
+            made = new[node] = Node(node.primitive, inputs, node.params, node.shape, node.dtype, weak=node.weak)
+            made.traced, made.tensor, made.place = node.traced, node.tensor, node.place
+        else:
+            new[node] = node
+    return [new[node] for node in nodes], [new[leaf] for leaf in leaves]
 
 
 def make_program(outputs: Sequence[Output], arguments: Sequence[Node], device: Any) -> Any:
