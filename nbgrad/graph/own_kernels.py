@@ -210,7 +210,7 @@ def invoke(call: Call, function: Callable[..., Any], arrays: Sequence[Any], keyw
         message = f"{call} has raised {type(error).__name__}: {shown.rstrip('.')}. It was called {call.described()}."
         kind = DeviceError if isinstance(error, DeviceError) else ArgumentError
         raise kind(message) from error
-    if returned is not None:
+    if returned is not None and not any(returned is array for array in arrays):
         message = (
             f"{call} has returned a {type(returned).__name__}, which nobody uses: it is called {call.described()}, and "
             "must write its results into these. Write `out[...] = result` instead of returning it."
