@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbgrad.compiler.fuse import Special
+from nbgrad.compiler.fuse import Special, fuse
+from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.rows import SCATTER_ROWS
 from nbgrad.compiler.views import View
 from nbgrad.device import ptx
@@ -13,6 +14,7 @@ from nbgrad.device.launches import Fill, Launch, Recipe, Routine
 from nbgrad.device.settings import SETTINGS
 from nbgrad.device.simulator import Simulator
 from nbgrad.device.specials import recipe
+from nbgrad.device.transposes import transpose_recipe
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
 
@@ -264,3 +266,110 @@ def test_window_maxima(shape: tuple[int, ...], windows: tuple, dtype: str) -> No
     images.ravel()[::13] = np.nan
     expected = evaluate_node(node_of("window_argmax", [images], windows), [images])
     np.testing.assert_array_equal(result_of("window_argmax", [images], windows), expected)
+
+
+# ----- Matrices -----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 5, 31, 32, 33, 100])
+def test_factorisations(dtype: str, n: int) -> None:
+    a = random((3, n, n), dtype)
+    a[1, :, 0] = 0
+    size = 40.0 * n
+    expected = evaluate_node(node_of("lu", [a]), [a])
+    got = result_of("lu", [a])
+    close(got[[0, 2]], expected[[0, 2]], size)
+    np.testing.assert_array_equal(got[:, n + 1:][[0, 2]], expected[:, n + 1:][[0, 2]])
+    for matrix, factors in zip(a, got, strict=True):
+        lower, upper = np.tril(factors[:n]), np.triu(factors[:n], 1) + np.eye(n, dtype=dtype)
+        order = np.abs(factors[n]).astype(int) - 1
+        close(lower @ upper, matrix[:, order], size)
+        np.testing.assert_array_equal(np.argsort(order) + 1, factors[n + 1])
+    positive = a @ a.swapaxes(1, 2) + n * np.eye(n, dtype=dtype)
+    positive[2, n // 2, n // 2] = -1
+    positive[:, 0, n - 1] += 1 if n > 1 else 0
+    expected = evaluate_node(node_of("cholesky", [positive]), [positive])
+    close(result_of("cholesky", [positive]), expected, size)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("params", [(low, turned, unit) for low in (False, True) for turned in (False, True) for unit in (False, True)])
+def test_triangular_systems(dtype: str, params: tuple[bool, bool, bool]) -> None:
+    for n, columns in [(1, 1), (3, 1), (32, 40), (33, 7), (90, 2)]:
+        a = random((2, n, n), dtype) / n + 2 * np.eye(n, dtype=dtype)
+        b = random((2, n, columns), dtype, 1)
+        expected = evaluate_node(node_of("triangular_solve", [a, b], params), [a, b])
+        close(result_of("triangular_solve", [a, b], params), expected, 40.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 7, 33, 80])
+def test_complete_pivots(dtype: str, n: int) -> None:
+    a = np.rint(4 * random((4, n, n), dtype))
+    a[1] = a[1, :, :1] * a[1, :1]
+    a[2] = 0
+    a[3, n // 2, n // 3] = np.nan
+    expected = evaluate_node(node_of("complete_pivots", [a[:3]]), [a[:3]])
+    np.testing.assert_array_equal(result_of("complete_pivots", [a])[:3], expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products(dtype: str) -> None:
+    for batch, m, k, n in [(1, 1, 1, 1), (2, 31, 5, 33), (3, 32, 32, 32), (1, 70, 100, 40), (2, 5, 0, 4)]:
+        for left in (False, True):
+            for right in (False, True):
+                a = random((batch, k, m) if left else (batch, m, k), dtype)
+                b = random((batch, n, k) if right else (batch, k, n), dtype, 1)
+                views = [View.contiguous(array.shape) for array in (a, b)]
+                views = [view.transpose((0, 2, 1)) if flag else view for view, flag in zip(views, (left, right), strict=True)]
+                operands = [np.swapaxes(array, 1, 2) if flag else array for array, flag in ((a, left), (b, right))]
+                node = node_of("matmul", operands)
+                expected = np.matmul(operands[0].astype("float64"), operands[1])
+                for interleaved in (False, True):
+                    found = recipe(Special(node, node.inputs, tuple(views), interleaved))
+                    shape = (m, batch, n) if interleaved else (batch, m, n)
+                    got = run_recipe(found, [a, b], np.empty(shape, dtype))
+                    close(got.swapaxes(0, 1) if interleaved else got, expected, 4.0 * k)
+
+
+# ----- Transposes -----
+
+
+def copying(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str) -> Loop:
+    """The loop that transposes an array."""
+    node = make("transpose", (placeholder(shape, np.dtype(dtype)),), (axes,))
+    (loop,) = fuse([node]).steps
+    assert isinstance(loop, Loop)
+    return loop
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64"])
+def test_transposes(dtype: str) -> None:
+    for shape, axes in [
+        ((33, 40), (1, 0)),
+        ((8, 200), (1, 0)),
+        ((3, 20, 50), (0, 2, 1)),
+        ((10, 3, 40), (2, 1, 0)),
+        ((3, 9, 2, 31), (0, 3, 2, 1)),
+        ((3, 9, 2, 31), (2, 3, 0, 1)),
+    ]:
+        x = random(shape, dtype)
+        found = transpose_recipe(copying(shape, axes, dtype))
+        assert found is not None, (shape, axes)
+        expected = np.ascontiguousarray(x.transpose(axes))
+        np.testing.assert_array_equal(run_recipe(found, [x], np.empty_like(expected)), expected)
+
+
+def test_what_is_no_transpose() -> None:
+    x = placeholder((40, 50), np.dtype("float32"))
+    for node in (
+        make("alias", (x,)),
+        make("negative", (make("transpose", (x,), ((1, 0),)),)),
+        make("transpose", (placeholder((4, 50), np.dtype("float32")),), ((1, 0),)),
+        make("transpose", (make("pad", (x,), (((1, 0), (0, 0)),)),), ((1, 0),)),
+        make("sum", (x,), ((0,),)),
+    ):
+        (loop,) = fuse([node]).steps
+        assert isinstance(loop, Loop)
+        assert transpose_recipe(loop) is None, node

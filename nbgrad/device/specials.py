@@ -1,20 +1,33 @@
 """Recipes of special nodes: those that are no loop nests.
 
-In: a `Special` of compiler/fuse.py. Out: its `Recipe`, whose operands are the sources, then the node, then the
-workspaces. Called by the runtime's device program. A library does it where there is a better one than our kernels and
-it is installed; a kernel of our own does it otherwise.
+In: a `Special` of compiler/fuse.py, and the device. Out: its `Recipe`, whose operands are the sources, then the node,
+then the workspaces. Called by the runtime's device plan. A library does what it does better than our kernels, if it is
+installed; a kernel of our own does the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..compiler.fuse import Special
+from ..errors import DeviceError
 from .launches import Recipe
+from .matrices import (
+    complete_pivots_recipe,
+    cholesky_recipe,
+    is_small,
+    lu_recipe,
+    matmul_recipe,
+    triangular_solve_recipe,
+)
 from .scans import accumulate_recipe, recurrence_recipe
 from .scatters import scatter_add_recipe, scatter_last_recipe, scatter_rows_recipe
 from .sorts import argsort_recipe
 from .window_recipes import fold_recipe, unfold_recipe, window_argmax_recipe
+
+if TYPE_CHECKING:
+    from .arrays import Device
 
 RECIPES: dict[str, Callable[[Special], Recipe]] = {
     "recurrence": recurrence_recipe,
@@ -26,11 +39,39 @@ RECIPES: dict[str, Callable[[Special], Recipe]] = {
     "unfold": unfold_recipe,
     "fold": fold_recipe,
     "window_argmax": window_argmax_recipe,
+    "matmul": matmul_recipe,
+    "lu": lu_recipe,
+    "cholesky": cholesky_recipe,
+    "triangular_solve": triangular_solve_recipe,
+    "complete_pivots": complete_pivots_recipe,
 }
+"""Kernels of our own, by the name of the node."""
 
 
-def recipe(kernel: Special) -> Recipe:
-    """What is done for a special node."""
+def recipe(kernel: Special, device: Device | None = None) -> Recipe:
+    """What is done for a special node; without a device, by our own kernels only.
+
+    Raises
+    ------
+    DeviceError
+        If only a library can do it, and it is not installed.
+    """
     if kernel.node.size == 0:
         return Recipe(())
-    return RECIPES[kernel.node.name](kernel)
+    own = RECIPES.get(kernel.node.name)
+    if device is not None and not is_small(kernel):
+        from .library_calls import library_recipe
+
+        try:
+            found = library_recipe(kernel, device)
+        except DeviceError:
+            # The library is not installed.
+            if own is None:
+                raise
+            found = None
+        if found is not None:
+            return found
+    if own is None:
+        message = f"No kernel for devices does {kernel.node.name!r}; it needs a library, and none was given a device."
+        raise DeviceError(message)
+    return own(kernel)
