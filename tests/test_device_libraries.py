@@ -71,7 +71,8 @@ def run_special(kernel, device):
             driver.upload(address, np.ascontiguousarray(value), 0)
         addresses.append(address + view.offset * source.dtype.itemsize)
     out = np.empty(node.shape, node.dtype)
-    addresses += [allocate(out.nbytes), *[allocate(nbytes) for nbytes in recipe.workspaces]]
+    # Workspaces lie anywhere in a program's block of memory.
+    addresses += [allocate(out.nbytes), *[allocate(nbytes + 64) + 64 for nbytes in recipe.workspaces]]
     context = types.SimpleNamespace(driver=driver, device=device, stream=0)
     for action in recipe.actions:
         if isinstance(action, Fill):

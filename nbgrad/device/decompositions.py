@@ -18,7 +18,7 @@ import numpy as np
 from ..graph.ir import Shape
 from .arrays import Device
 from .launches import Recipe, Routine
-from .libraries import LETTERS, LOWER, TYPES, UPPER, VALUES, VALUES_AND_VECTORS
+from .libraries import LETTERS, LOWER, TYPES, UPPER, VALUES, VALUES_AND_VECTORS, aligned
 from .matrix_kernels import Loaded, Workspaces, copy, load, load_copy, parts, real
 from .solvers import Dtype, Scratch, cholesky_recipe, lu_recipe, solver, triangular_solve_recipe
 
@@ -91,7 +91,7 @@ class _QR:
 
     def __call__(self, context: Any, places: Sequence[int]) -> None:
         w = self.work
-        a, out, matrices, tau, info, scratch = places
+        a, out, matrices, tau, info, scratch = aligned(places, 2)
         m, n, dtype = w.rows, w.columns, w.dtype
         size, kind, item = m * self.columns, TYPES[dtype.name], dtype.itemsize
         length = size + n * n
@@ -149,7 +149,7 @@ class _SVD:
 
     def __call__(self, context: Any, places: Sequence[int]) -> None:
         w = self.work
-        a, out, matrices, values, left, right, info, scratch = places
+        a, out, matrices, values, left, right, info, scratch = aligned(places, 2)
         dtype, item = w.dtype, w.dtype.itemsize
         tall = w.rows >= w.columns
         m, n = max(w.rows, w.columns), min(w.rows, w.columns)
@@ -227,7 +227,7 @@ class _Eigh:
 
     def __call__(self, context: Any, places: Sequence[int]) -> None:
         w = self.work
-        a, out, matrices, values, info, scratch = places
+        a, out, matrices, values, info, scratch = aligned(places, 2)
         n, dtype, item = w.rows, w.dtype, w.dtype.itemsize
         kind, real_kind = TYPES[dtype.name], TYPES[real(dtype).name]
         w.turn(context, a, matrices, n, n, (n * n, n * n))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -45,6 +45,9 @@ COMPUTE_32, COMPUTE_64, COMPUTE_TF32 = 68, 70, 77
 LETTERS = {"float32": "S", "float64": "D", "complex64": "C", "complex128": "Z"}
 """In the names of routines."""
 
+ALIGNMENT = 256
+"""What the libraries expect of the address of memory that they work in, as allocations have it."""
+
 STATUS = {
     "cublas": {
         1: "NOT_INITIALIZED",
@@ -76,6 +79,15 @@ ADVICE = {
     "ARCH_MISMATCH": "it does not know this device: another version of the library is needed",
     "EXECUTION_FAILED": "one of its kernels, or an earlier one, has failed on the device",
 }
+
+
+def aligned(addresses: Sequence[int], operands: int) -> list[int]:
+    """Addresses of which those behind the operands are workspaces, moved up to where a library may begin."""
+    return [
+        address if position < operands else -(-address // ALIGNMENT) * ALIGNMENT
+        for position, address in enumerate(addresses)
+    ]
+
 
 # ----- The routines -----
 

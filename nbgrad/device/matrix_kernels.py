@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Device
+from .libraries import ALIGNMENT
 from .python_kernels import PYTHON_KERNELS, python_kernel
 
 THREADS = 256
@@ -94,8 +95,8 @@ class Workspaces:
     sizes: list[int] = field(default_factory=list)
 
     def take(self, nbytes: int) -> int:
-        """One more; its number among all that the routine gets."""
-        self.sizes.append(max(nbytes, 1))
+        """One more, with room to align it; its number among all that the routine gets."""
+        self.sizes.append(max(nbytes, 1) + ALIGNMENT)
         return self.operands + len(self.sizes) - 1
 
     @property

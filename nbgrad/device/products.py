@@ -16,7 +16,17 @@ from ..compiler.fuse import Special
 from ..compiler.views import matrix_layout
 from .arrays import Device
 from .launches import Fill, Recipe, Routine
-from .libraries import COMPUTE_32, COMPUTE_64, COMPUTE_TF32, DEFAULT_ALGORITHM, NO_TRANSPOSE, TRANSPOSE, TYPES
+from .libraries import (
+    ALIGNMENT,
+    COMPUTE_32,
+    COMPUTE_64,
+    COMPUTE_TF32,
+    DEFAULT_ALGORITHM,
+    NO_TRANSPOSE,
+    TRANSPOSE,
+    TYPES,
+    aligned,
+)
 from .settings import SETTINGS
 
 COMPUTED_IN = {"float16": COMPUTE_32, "float32": COMPUTE_32, "float64": COMPUTE_64}
@@ -81,7 +91,7 @@ def matmul_recipe(kernel: Special, device: Device) -> Recipe | None:
     between = ((kind, ldb, db), (kind, lda, da), (kind, ldc, dc))
     after = (batch, compute, DEFAULT_ALGORITHM)
     device.driver.library("cublas", device.index).start()
-    return Recipe((Routine(multiply, (0, 1, 2, 3), (before, between, beta, after, nbytes)),), (nbytes,))
+    return Recipe((Routine(multiply, (0, 1, 2, 3), (before, between, beta, after, nbytes)),), (nbytes + ALIGNMENT,))
 
 
 def multiply(
@@ -94,7 +104,7 @@ def multiply(
     nbytes: int,
 ) -> None:
     """One call of cuBLAS; `before`, `between` and `after` are its arguments around the addresses."""
-    a, b, c, workspace = addresses
+    a, b, c, workspace = aligned(addresses, 3)
     like_b, like_a, like_c = between
     library = context.driver.library("cublas", context.device.index)
     with library.on(context.stream, workspace, nbytes) as handle:

@@ -18,7 +18,20 @@ import numpy as np
 
 from .arrays import Device
 from .launches import Recipe, Routine
-from .libraries import ADJOINT, LETTERS, LOWER, NO_TRANSPOSE, NOT_UNIT, RIGHT, TRANSPOSE, TYPES, UNIT, UPPER, Library
+from .libraries import (
+    ADJOINT,
+    LETTERS,
+    LOWER,
+    NO_TRANSPOSE,
+    NOT_UNIT,
+    RIGHT,
+    TRANSPOSE,
+    TYPES,
+    UNIT,
+    UPPER,
+    Library,
+    aligned,
+)
 from .matrix_kernels import Loaded, Workspaces, copy, load, load_copy, parts
 from .products import one, workspace_bytes
 
@@ -81,7 +94,7 @@ class _LU:
 
     def __call__(self, context: Any, places: Sequence[int]) -> None:
         dtype, batch, n = self.dtype, self.batch, self.n
-        a, out, pivots, info, work = places
+        a, out, pivots, info, work = aligned(places, 2)
         whole = (n + 2) * n
         copy(self.copies, context, a, out, (batch, n * n), (n * n, 1), (whole, 1), parts(dtype))
         distance = whole * dtype.itemsize
@@ -138,7 +151,7 @@ class _Cholesky:
 
     def __call__(self, context: Any, places: Sequence[int]) -> None:
         dtype, batch, n = self.dtype, self.batch, self.n
-        a, out, info, work = places
+        a, out, info, work = aligned(places, 2)
         distance = n * n * dtype.itemsize
         driver = context.driver
         driver.copy(out, a, batch * distance, context.stream)
@@ -193,7 +206,7 @@ class _TriangularSolve:
 
     def __call__(self, context: Any, places: Sequence[int]) -> None:
         dtype, batch, n, columns = self.dtype, self.batch, self.n, self.columns
-        a, b, out, work, both = places
+        a, b, out, work, both = aligned(places, 3)
         matrix, right = n * n * dtype.itemsize, n * columns * dtype.itemsize
         context.driver.copy(out, b, batch * right, context.stream)
         letter, alpha = LETTERS[dtype.name], one(dtype)
