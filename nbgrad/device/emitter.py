@@ -52,6 +52,7 @@ class DeviceEmitter(Emitter):
         self.variant = variant
         self.chunk_index = "0"
         self.used = [position for position, access in enumerate(loop.accesses) if access.buffer >= 0]
+        self.arrays = [loop.buffers[loop.accesses[position].buffer] for position in self.used]
         self.masked = [position for position in self.used if loop.accesses[position].view.is_masked]
         """Accesses whose first element may lie outside of the array: they get its beginning and an offset."""
         self.targets = {s.access for s in loop.stores} | {r.access for r in loop.reductions}

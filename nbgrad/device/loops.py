@@ -1,34 +1,28 @@
 """How a fused loop is done on a device: which kernels, with how many threads, and what they are called with.
 
-In: a `Loop`, or several that share their rows, and what the device is. Out: a `Recipe`; its operands are the accesses
-of each loop that have a buffer, in order. Called by the runtime's device plan. Which kernel, how many points a thread
-does at once and how many threads share a sum is decided here, and only here.
+In: a `Loop`, and how many multiprocessors the device has. Out: a `Recipe`; its operands are the accesses of the loop
+that have a buffer, in order. Called by the runtime's device plan. Which kernel and how many threads share a sum is
+decided here; how many points a thread does at once, in variants.py; several loops over the same rows, in row_passes.py.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..compiler.emit import identity_element
-from ..compiler.fuse import HEAVY_WEIGHT, LIGHT
 from ..compiler.loops import Access, Loop, Reduction, Store, Value, normalise
 from ..compiler.views import View, contiguous_strides
 from ..graph.ir import Node
 from .emitter import LINEAR_LIMIT, DeviceEmitter, Variant
 from .launches import DeviceKernel, Launch, Recipe
-from .reductions import COLUMN_THREADS, COLUMNS, WARP, ReductionEmitter, row_pass_text
+from .reductions import COLUMN_THREADS, COLUMNS, WARP, ReductionEmitter, shared_bytes
+from .variants import THREADS, variant_of
 
-THREADS = 256
-VECTOR_BYTES = 16
-MOST_AT_ONCE = 8
-HEAVIEST = 256
-"""Weight of the operations that a thread does in one step; heavier points are done fewer at a time."""
-LONG_ROW = 1024
-"""A row of this many elements, or a long one, is worth a whole block."""
+LONG_SUM = 1024
+"""A sum of more steps is worth a whole block."""
 WAVES = 4
 """Blocks for each multiprocessor, from which on it is busy."""
 SHARE = 8
@@ -60,78 +54,11 @@ def recipe(loop: Loop, multiprocessors: int) -> Recipe:
     return Recipe(tuple(actions), tuple(workspaces))
 
 
-def row_pass(loops: Sequence[Loop], multiprocessors: int) -> Recipe:
-    """How several loops over the same rows are done by one kernel; operands are those of the first loop, and so on.
-
-    Every loop has the rows as its first axis, and reduces over all other axes or none.
-    """
-    rows = loops[0].shape[0]
-    most = max(math.prod(loop.shape[1:]) for loop in loops)
-    group = THREADS if most >= LONG_ROW else WARP
-    parts: list[ReductionEmitter] = []
-    for loop in loops:
-        variant = _variant(loop, group) if len(loop.shape) > 1 else Variant(group=group)
-        parts.append(ReductionEmitter(loop, variant, list(range(1, len(loop.shape)))))
-    shared = _written_and_read(loops)
-    numbers: list[int] = []
-    for part in parts:
-        numbers += part.arguments()
-    variants = " ".join(f"{part.loop.identity}{part.variant}" for part in parts)
-    marks = [[loop.buffers[a.buffer] in shared for a in loop.accesses if a.buffer >= 0] for loop in loops]
-    kernel = DeviceKernel(
-        f"row pass {variants} {marks}",
-        lambda: row_pass_text([ReductionEmitter(p.loop, p.variant, p.reduced) for p in parts], shared),
-    )
-    operands = sum(len(part.used) for part in parts)
-    blocks = -(-rows * group // THREADS)
-    launch = Launch(kernel, blocks, THREADS, _shared_bytes(parts), tuple(range(operands)), (*numbers, rows))
-    return Recipe((launch,))
-
-
-def _written_and_read(loops: Sequence[Loop]) -> frozenset[Node]:
-    """The arrays that one loop writes and another one accesses."""
-    result: set[Node] = set()
-    for position, loop in enumerate(loops):
-        for node in loop.targets:
-            if any(node in other.buffers for k, other in enumerate(loops) if k != position):
-                result.add(node)
-    return frozenset(result)
-
-
-def _shared_bytes(parts: Sequence[ReductionEmitter]) -> int:
-    """Shared memory for the totals of warps."""
-    sizes = [part.accumulator(r).itemsize for part in parts for r in part.loop.reductions]
-    return WARP * max(sizes, default=0)
-
-
-# ----- Variants -----
-
-
-def _weight(loop: Loop) -> int:
-    return sum(1 if value.operation in LIGHT else HEAVY_WEIGHT for value in loop.values if value.operands)
-
-
-def _variant(loop: Loop, group: int = 1, split: bool = False) -> Variant:
-    """How many points a thread does at once: as many as 16 bytes hold, where all arrays are laid out for it."""
-    wide = math.prod(loop.shape) >= LINEAR_LIMIT
-    plain = Variant(1, False, wide, group, split)
-    along = [a for p, a in enumerate(loop.accesses) if a.kind == "c" and a.buffer >= 0 and p not in loop.gathered]
-    if not along or loop.is_single:
-        return plain
-    vector = min(MOST_AT_ONCE, VECTOR_BYTES // max(access.dtype.itemsize for access in along))
-    while vector > 1 and vector * _weight(loop) > HEAVIEST:
-        vector //= 2
-    aligned = all(
-        stride % vector == 0 for access in along for stride in (*access.view.strides[:-1], access.view.offset)
-    )
-    tail = loop.shape[-1] % vector != 0
-    if vector == 1 or not aligned or loop.shape[-1] < vector or (tail and len(loop.shape) > 1):
-        return plain
-    return Variant(vector, tail, wide, group, split)
+# ----- Kernels that only store -----
 
 
 def _map(loop: Loop) -> Launch:
-    variant = _variant(loop)
+    variant = variant_of(loop)
     emitter = DeviceEmitter(loop, variant)
     kernel = DeviceKernel(f"map {loop.identity} {variant}", lambda: DeviceEmitter(loop, variant).map_text())
     steps = math.prod([emitter.units(axis) for axis in range(len(loop.shape))])
@@ -154,20 +81,20 @@ def _reduction(loop: Loop, multiprocessors: int) -> Recipe:
 
 
 def _rows(loop: Loop, reduced: list[int], kept: list[int], outputs: int, multiprocessors: int) -> Recipe:
-    steps = math.prod([loop.shape[axis] for axis in reduced]) // _variant(loop).vector
+    steps = math.prod([loop.shape[axis] for axis in reduced]) // variant_of(loop).vector
     busy = WAVES * multiprocessors
-    group = 8 if steps <= 16 else WARP if steps <= LONG_ROW or outputs >= 64 * busy else THREADS
+    group = 8 if steps <= 16 else WARP if steps <= LONG_SUM or outputs >= 64 * busy else THREADS
     parts = 1
     if group == THREADS and outputs < busy:
         parts = max(1, min(-(-busy // outputs), steps // (THREADS * SHARE)))
-    variant = _variant(loop, group, parts > 1)
+    variant = variant_of(loop, group, parts > 1)
     emitter = ReductionEmitter(loop, variant, reduced)
     kernel = DeviceKernel(
         f"rows {loop.identity} {variant} {reduced}", lambda: ReductionEmitter(loop, variant, reduced).rows_text()
     )
     threads = min(THREADS, -(-outputs * parts * group // WARP) * WARP)
     blocks = -(-outputs * parts * group // threads)
-    shared = _shared_bytes([emitter]) if group > WARP else 0
+    shared = shared_bytes([emitter]) if group > WARP else 0
     return _finished(loop, emitter, kernel, (blocks, threads, shared), kept, parts, False, multiprocessors)
 
 

@@ -1,6 +1,6 @@
-"""Kernels that reduce: along rows, down columns, and several loops over the same rows in one kernel.
+"""Kernels that reduce: along rows, and down columns.
 
-In: a `Loop` with reductions over one set of axes, and a `Variant`. Out: IR text. Called by loops.py.
+In: a `Loop` with reductions over one set of axes, and a `Variant`. Out: IR text. Called by loops.py and row_passes.py.
 
 Rows: `group` threads go along the axes that are reduced, the last axis of memory among them, and combine what they have
 by shuffles and, in groups of more than a warp, in shared memory. Columns: the last axis is kept; a block has 32 columns
@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 
 from ..compiler.emit import memory_type, number, register_type
 from ..compiler.loops import Loop, Reduction
-from ..graph.ir import Node
 from .emitter import DeviceEmitter, Variant, text_of
 
 WARP = 32
@@ -286,44 +285,7 @@ class ReductionEmitter(DeviceEmitter):
         return text_of([self], self.function(f"void @kernel({parameters})"))
 
 
-# ----- Several loops over the same rows -----
-
-
-def row_pass_text(parts: Sequence[ReductionEmitter], shared: frozenset[Node]) -> str:
-    """A kernel in which each group of threads does a row by one loop after the other.
-
-    `shared` are the arrays that one loop writes and another one accesses.
-    """
-    group = parts[0].variant.group
-    functions: list[str] = []
-    parameters: list[str] = []
-    calls: list[str] = []
-    for k, part in enumerate(parts):
-        part.along_row("%row", "%lane", "0", "%valid")
-        own = [*part.pointers(shared), *part.number_parameters()]
-        signature = f"internal void @part{k}({', '.join([*own, 'i64 %row', 'i64 %lane', 'i1 %valid'])}) alwaysinline"
-        functions += part.function(signature)
-        given = [f"{parameter.split()[0]} %q{k}.{parameter.split()[-1][1:]}" for parameter in own]
-        parameters += [parameter.replace(" %", f" %q{k}.") for parameter in own]
-        if k:
-            calls.append("  call void @nbgrad.barrier()")
-        calls.append(f"  call void @part{k}({', '.join([*given, 'i64 %row', 'i64 %lane', 'i1 %valid'])})")
-    parameters.sort(key=lambda parameter: not parameter.startswith("ptr"))
-    lines = [
-        f"define void @kernel({', '.join([*parameters, 'i64 %rows'])}) {{",
-        "  %t32 = call i32 @nbgrad.thread()",
-        "  %b32 = call i32 @nbgrad.block()",
-        "  %w32 = call i32 @nbgrad.threads()",
-        "  %t = zext i32 %t32 to i64",
-        "  %b = zext i32 %b32 to i64",
-        "  %w = zext i32 %w32 to i64",
-        "  %before = mul nuw nsw i64 %b, %w",
-        "  %linear = add nuw nsw i64 %before, %t",
-        f"  %lane = and i64 %linear, {group - 1}",
-        f"  %row = lshr i64 %linear, {group.bit_length() - 1}",
-        "  %valid = icmp slt i64 %row, %rows",
-        *calls,
-        "  ret void",
-        "}",
-    ]
-    return text_of(parts, [*functions, *lines])
+def shared_bytes(parts: Sequence[ReductionEmitter]) -> int:
+    """Shared memory for the totals of warps."""
+    sizes = [part.accumulator(r).itemsize for part in parts for r in part.loop.reductions]
+    return WARP * max(sizes, default=0)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..compiler.fuse import Fused, Special
 from ..compiler.loops import Loop
 from ..compiler.views import View
-from ..device import loops
+from ..device import loops, row_passes
 from ..device.launches import Fill, Launch, Recipe, Routine
 from ..graph.ir import Node
 from .plan import LITERAL, Arena, nbytes, reads_and_writes
@@ -80,12 +80,17 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], mul
     held: dict[Node, tuple[int, int]] = {}
     actions: list[Planned] = []
     for position, unit in enumerate(units):
+        within = {node for node in ending.get(position, []) if node not in places}
+        done = _row_pass(unit, within)
+        if done is not None:
+            # What stays in a block takes no place; no kernel is given its address.
+            places.update(dict.fromkeys(done.kept, Operand(0, 0)))
         for kernel in unit:
             for node in reads_and_writes(kernel)[1]:
                 if node not in places:
                     held[node] = arena.take(nbytes(node))
                     places[node] = Operand(0, held[node][0])
-        recipe = _recipe(unit, multiprocessors)
+        recipe = _recipe(unit[0], multiprocessors) if done is None else row_passes.row_pass_recipe(done)
         operands = [_placed(places, *operand) for kernel in unit for operand in _operands(kernel)]
         blocks = [arena.take(size) for size in recipe.workspaces]
         operands += [Operand(0, start) for start, _ in blocks]
@@ -115,15 +120,21 @@ def _operands(kernel: Kernel) -> list[tuple[Node, View | None]]:
     return [(kernel.buffers[access.buffer], access.view) for access in kernel.accesses if access.buffer >= 0]
 
 
-def _recipe(unit: Sequence[Kernel], multiprocessors: int) -> Recipe:
-    (first, *others) = unit
-    if isinstance(first, Special):
+def _recipe(kernel: Kernel, multiprocessors: int) -> Recipe:
+    if isinstance(kernel, Special):
         from ..device import specials
 
-        return specials.recipe(first)
-    if not others:
-        return loops.recipe(first, multiprocessors)
-    return loops.row_pass([kernel for kernel in unit if isinstance(kernel, Loop)], multiprocessors)
+        return specials.recipe(kernel)
+    return loops.recipe(kernel, multiprocessors)
+
+
+def _row_pass(unit: Sequence[Kernel], within: set[Node]) -> row_passes.RowPass | None:
+    """How the loops of a unit are done together; None for a kernel on its own."""
+    if len(unit) == 1:
+        return None
+    parts = [kernel for kernel in unit if isinstance(kernel, Loop)]
+    written = {node for loop in parts for node in loop.targets}
+    return row_passes.row_pass(parts, frozenset(within & written))
 
 
 # ----- Loops over the same rows -----

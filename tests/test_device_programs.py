@@ -1,0 +1,291 @@
+"""Programs for devices, run by the simulator: every kind of loop, against NumPy, in both orders of threads.
+
+What is checked is the same IR that becomes PTX. Sums are compared to rounding, everything else exactly or to the error
+that the scalar kernels state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nbgrad.device.arrays import DeviceArray, device_named
+from nbgrad.device.driver import using
+from nbgrad.device.launches import Launch
+from nbgrad.device.recorder import Recorder
+from nbgrad.device.simulator import Simulator
+from nbgrad.errors import DeviceError
+from nbgrad.graph.ir import placeholder
+from nbgrad.runtime.device_program import DeviceProgram
+from nbgrad.runtime.program import MISSED, Output
+from nbgrad.tensor import Tensor
+
+TOLERANCE = {"f2": 2e-3, "f4": 2e-6, "f8": 1e-13}
+
+
+@pytest.fixture(params=["forward", "reversed"])
+def simulator(request: Any) -> Iterator[Simulator]:
+    """A simulated device, whose threads run in one order or the other."""
+    made = Simulator(order=request.param)
+    with using(made):
+        yield made
+        made.check()
+
+
+def program_of(f: Callable[..., Any], *arrays: np.ndarray) -> DeviceProgram:
+    """The program of a function on the current device."""
+    device = device_named("cuda")
+    assert device is not None
+    nodes = [placeholder(a.shape, a.dtype, a) for a in arrays]
+    found = f(*[Tensor._of(node) for node in nodes])
+    outputs = found if isinstance(found, tuple) else (found,)
+    return DeviceProgram([Output(output._node) for output in outputs], nodes, device)
+
+
+def on_device(f: Callable[..., Any], *arrays: np.ndarray) -> list[np.ndarray]:
+    """What a function gives on the current device."""
+    program = program_of(f, *arrays)
+    return [result.to_host() for result in program.call(*[DeviceArray.of(a, program.device) for a in arrays])]
+
+
+def check(f: Callable[..., Any], *arrays: np.ndarray) -> None:
+    """Compare a function on the device with NumPy's own result."""
+    with np.errstate(invalid="ignore"):
+        expected = f(*arrays)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for found, wanted in zip(on_device(f, *arrays), map(np.asarray, expected), strict=True):
+        assert found.shape == wanted.shape
+        assert found.dtype == wanted.dtype
+        if found.dtype.kind != "f":
+            np.testing.assert_array_equal(found, wanted)
+        else:
+            tolerance = TOLERANCE[found.dtype.str[1:]]
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def floats(*shape: int, dtype: Any = np.float64, seed: int = 0) -> np.ndarray:
+    """Normal random numbers."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def layer_norm(x: Any) -> Any:
+    centered = x - np.mean(x, axis=1, keepdims=True)
+    return centered / np.sqrt(np.mean(centered * centered, axis=1, keepdims=True) + 1e-5)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "elementwise": lambda x: np.exp(-x * x) * x + 1,
+    "several results": lambda x: (x * 2, np.abs(x), x > 0),
+    "whole sum": np.sum,
+    "sum of squares": lambda x: np.sum(x * x),
+    "whole extrema": lambda x: (np.max(x), np.min(x)),
+}
+MATRICES: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda x: np.sum(x, axis=1),
+    "columns": lambda x: np.sum(x, axis=0),
+    "all kinds at once": lambda x: (np.sum(x, axis=1), np.sum(x), x * 2, np.sum(x, axis=0)),
+    "extrema": lambda x: (np.max(x, axis=1), np.min(x, axis=0)),
+    "truth": lambda x: (np.any(x > 1, axis=1), np.all(x < 9, axis=0)),
+    "broadcast": lambda x: x + x[:, :1] * x[:1],
+    "transposed": lambda x: x.T * 2 + x[0, 0],
+    "reversed": lambda x: x[::-1, ::-2] * 3,
+    "padded": lambda x: np.pad(x, ((1, 2), (3, 0))) * 2,
+    "joined": lambda x: np.concatenate([x, x * 2, x], axis=1),
+    "stencil": lambda x: x[1:-1, 1:-1] * 4 - x[:-2, 1:-1] - x[2:, 1:-1],
+    "gathered": lambda x: x[np.array([1, 0, 1, 1])] + 1,
+    "softmax": softmax,
+    "layer norm": layer_norm,
+}
+LENGTHS = [1, 2, 3, 31, 32, 33, 100, 1000, 1001, 1024, 4099]
+SHAPES = [(2, 3), (5, 32), (33, 17), (64, 64), (7, 130), (3, 2049), (1030, 4)]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_lines(simulator: Simulator, name: str, length: int) -> None:
+    check(FUNCTIONS[name], floats(length))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices(simulator: Simulator, name: str, shape: tuple[int, int]) -> None:
+    check(MATRICES[name], floats(*shape))
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *MATRICES])
+@pytest.mark.parametrize("dtype", ["f2", "f4"])
+def test_narrow_floats(simulator: Simulator, name: str, dtype: str) -> None:
+    x = floats(8, 48, dtype=dtype)
+    f = (FUNCTIONS | MATRICES)[name]
+    # NumPy adds float16 in float16; the exact sum is the one of the same numbers in float64.
+    expected = f(x.astype(np.float64))
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for found, wanted in zip(on_device(f, x), expected, strict=True):
+        tolerance = 5e-3 if dtype == "f2" else 2e-6
+        np.testing.assert_allclose(found.astype(np.float64), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?"])
+def test_whole_numbers(simulator: Simulator, dtype: str) -> None:
+    x = np.random.default_rng(1).integers(0, 2 if dtype == "?" else 100, (9, 37)).astype(dtype)
+
+    def f(x: Any) -> Any:
+        return np.max(x, axis=1), np.min(x, axis=0), np.sum(x), np.sum(x, axis=0), x == x[:, :1], np.any(x, axis=1)
+
+    check(f, x)
+
+
+def test_three_axes(simulator: Simulator) -> None:
+    x = floats(5, 7, 9)
+    check(lambda x: (np.sum(x, axis=1), np.sum(x, axis=(0, 2)), np.transpose(x, (2, 0, 1)) * 2, np.max(x, axis=0)), x)
+
+
+def test_more_than_one_block_makes_a_sum(simulator: Simulator) -> None:
+    x = floats(60_000)
+    program = program_of(np.sum, x)
+    launches = [planned.action for planned in program.plan.actions if isinstance(planned.action, Launch)]
+    assert len(launches) == 2 and launches[0].blocks > 1
+    (found,) = program.call(DeviceArray.of(x, program.device))
+    # Exactly rounded.
+    import math
+
+    assert abs(float(found.to_host()) - math.fsum(x)) <= 1e-12 * np.sum(np.abs(x))
+    (again,) = program.call(DeviceArray.of(x, program.device))
+    assert float(again.to_host()) == float(found.to_host())
+
+
+@pytest.mark.parametrize("f", [softmax, layer_norm], ids=["softmax", "layer norm"])
+@pytest.mark.parametrize("shape", [(8, 100), (8, 3000)], ids=str)
+def test_what_stays_in_its_row_is_one_kernel(simulator: Simulator, f: Any, shape: tuple[int, int]) -> None:
+    program = program_of(f, floats(*shape))
+    assert len(program.plan.actions) == 1
+    assert program.plan.bytes == 0
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 4)], ids=str)
+def test_nothing_at_all(simulator: Simulator, shape: tuple[int, ...]) -> None:
+    x = np.zeros(shape)
+    check(lambda x: (np.sum(x), np.sum(x, axis=0), np.prod(x, axis=-1), x * 2), x)
+
+
+def test_special_values(simulator: Simulator) -> None:
+    x = np.array([[np.nan, 1.0, -np.inf], [2.0, np.inf, -0.0], [1.0, 2.0, 3.0]])
+    check(lambda x: (np.max(x, axis=1), np.min(x, axis=0), np.signbit(x), np.isnan(x), np.maximum(x, 0.5)), x)
+    check(lambda x: np.sum(x, axis=1), np.array([[np.inf, 1.0, 2.0], [-np.inf, 1.0, np.inf], [1.0, np.nan, 1.0]]))
+
+
+def test_sums_are_compensated(simulator: Simulator) -> None:
+    # Added one by one in float32, the ones would be lost beside 2**25.
+    x = np.ones(40_000, np.float32)
+    x[0] = 2.0**25
+    (found,) = on_device(np.sum, x)
+    assert found == np.float32(2.0**25 + 39_999)
+
+
+def test_numbers_of_the_host_go_with_the_call(simulator: Simulator) -> None:
+    device = device_named("cuda")
+    assert device is not None
+    x, a = placeholder((4,), np.dtype(float)), placeholder((), np.dtype(float))
+    program = DeviceProgram([Output((Tensor._of(x) * Tensor._of(a))._node)], [x, a], device)
+    for number in (2.0, np.array(-3.0)):
+        (found,) = program.call(np.arange(4.0), number)
+        np.testing.assert_array_equal(found.to_host(), np.arange(4.0) * number)
+
+
+def test_addresses_that_are_not_aligned(simulator: Simulator) -> None:
+    x = np.arange(9, dtype=np.float32)
+    program = program_of(lambda x: x * 2, x[1:])
+    whole = DeviceArray.of(x, program.device)
+    part = DeviceArray(whole.pointer + 4, (8,), x.dtype, program.device, whole.stream, whole)
+    np.testing.assert_array_equal(program.call(part)[0].to_host(), x[1:] * 2)
+
+
+# ----- Launches, streams and graphs -----
+
+
+def test_a_program_is_one_native_call() -> None:
+    recorder = Recorder()
+    with using(recorder):
+        x = floats(6, 5)
+        program = program_of(lambda x: (np.sum(x, axis=0), np.exp(x) * 2, np.max(x)), x)
+        assert len(program._segments) == 1
+        given = DeviceArray.of(x, program.device)
+        recorder.log.clear()
+        program.call(given)
+        names = [name for name, *_ in recorder.log]
+    assert names.count("launch") == len(program.plan.actions) >= 3
+    assert not {"synchronise", "download", "upload"} & set(names)
+
+
+def test_the_same_arrays_again_are_a_graph(simulator: Simulator) -> None:
+    x = floats(100)
+    program = program_of(lambda x: (x * 2, np.sum(x)), x)
+    given = DeviceArray.of(x, program.device)
+    targets = [DeviceArray.empty((100,), x.dtype, program.device), DeviceArray.empty((), x.dtype, program.device)]
+    for number in range(5):
+        given.device.driver.upload(given.pointer, x + number, 0)
+        assert program.call_into(given, *targets) is not MISSED
+        assert len(program._graphs) == int(number >= 1)
+        np.testing.assert_allclose(targets[0].to_host(), (x + number) * 2)
+        np.testing.assert_allclose(targets[1].to_host(), np.sum(x + number))
+    other = DeviceArray.of(x, program.device)
+    program.call_into(other, *targets)
+    np.testing.assert_allclose(targets[0].to_host(), x * 2)
+
+
+def test_arrays_that_do_not_fit_are_missed(simulator: Simulator) -> None:
+    x = floats(10)
+    program = program_of(lambda x: x * 2, x)
+    given = DeviceArray.of(x, program.device)
+    assert program.call_into(given, DeviceArray.empty((9,), x.dtype, program.device)) is MISSED
+    assert program.call_into(given, DeviceArray.empty((10,), np.dtype("f4"), program.device)) is MISSED
+
+
+def test_another_device_is_an_error() -> None:
+    with using(Simulator(devices=2)):
+        x = floats(10)
+        program = program_of(lambda x: x * 2, x)
+        other = device_named("cuda:1")
+        assert other is not None
+        with pytest.raises(DeviceError, match="is on cuda:1, but this program runs on cuda:0"):
+            program.call(DeviceArray.of(x, other))
+
+
+def test_failures_are_told_and_the_next_call_works() -> None:
+    simulator = Simulator()
+    with using(simulator):
+        x = floats(1000)
+        program = program_of(lambda x: x * 2, x)
+        given = DeviceArray.of(x, program.device)
+        simulator.fail("launch")
+        with pytest.raises(DeviceError):
+            program.call(given)
+        simulator.fail("allocate")
+        with pytest.raises(DeviceError, match="memory"):
+            program.call(given)
+        np.testing.assert_array_equal(program.call(given)[0].to_host(), x * 2)
+
+
+def test_programs_on_two_streams_wait_for_what_they_read(simulator: Simulator) -> None:
+    from nbgrad.device.arrays import set_stream
+
+    x = floats(1000)
+    program = program_of(lambda x: x * 2, x)
+    given = DeviceArray.of(x, program.device)
+    stream = simulator.new_stream(0)
+    set_stream(program.device, stream)
+    try:
+        (found,) = program.call(given)
+        assert (stream, 0) in simulator.waits
+        assert found.stream == stream
+        np.testing.assert_array_equal(found.to_host(), x * 2)
+    finally:
+        set_stream(program.device, 0)
