@@ -29,17 +29,22 @@ def unfold(
             x = t & (1 << shift_x) - 1
             while x < ow:
                 at = target + y * ow + x
+                # All elements of the window in one loop: two would be unrolled into more code than fits.
                 row = y * down - above
-                for _i in range(kh):
-                    column = x * right - left
-                    for _j in range(kw):
-                        if 0 <= row and row < height and 0 <= column and column < width:
-                            columns[at] = images[source + row * width + column]
-                        else:
-                            columns[at] = 0
-                        at += jump
-                        column += spread_right
-                    row += spread_down
+                first = x * right - left
+                column = first
+                last = first + kw * spread_right
+                end = row + kh * spread_down
+                while row < end:
+                    if row >= 0 and row < height and column >= 0 and column < width:
+                        columns[at] = images[source + row * width + column]
+                    else:
+                        columns[at] = 0
+                    at += jump
+                    column += spread_right
+                    if column == last:
+                        column = first
+                        row += spread_down
                 x += 1 << shift_x
             y += pieces << shift_y
     return 0
@@ -74,10 +79,10 @@ def fold(
                 total = images[target + row * width + column]
                 at = source
                 for _i in range(kh):
-                    if y_rest == 0 and 0 <= y and y < oh:
+                    if y_rest == 0 and y >= 0 and y < oh:
                         x, x_rest = x_first, x_first_rest
                         for j in range(kw):
-                            if x_rest == 0 and 0 <= x and x < ow:
+                            if x_rest == 0 and x >= 0 and x < ow:
                                 total += columns[at + j * jump + y * ow + x]
                             x_rest -= spread_right
                             while x_rest < 0:

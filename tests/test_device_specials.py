@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.rows import SCATTER_ROWS
 from nbgrad.compiler.views import View
 from nbgrad.device import ptx
-from nbgrad.device.launches import Fill, Launch, Recipe, Routine
+from nbgrad.device.launches import DeviceKernel, Fill, Launch, Recipe, Routine
+from nbgrad.device.python_kernels import PYTHON_KERNELS, python_kernel
 from nbgrad.device.settings import SETTINGS
 from nbgrad.device.simulator import Simulator
 from nbgrad.device.specials import recipe
@@ -19,13 +22,14 @@ from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
 
 SIMULATORS = {order: Simulator(order=order, memory=1 << 26) for order in ("forward", "reversed")}
+nvjitlink = find_spec("cuda.bindings.nvjitlink") is not None if find_spec("cuda") else False
 TARGETS = [(7, 5), (8, 0), (9, 0), (10, 0)]
 
 
-def special(node: Node, **options: object) -> Special:
+def special(node: Node) -> Special:
     """The kernel of a node whose operands are whole arrays."""
     views = tuple([View.contiguous(source.shape) for source in node.inputs])
-    return Special(node, node.inputs, views, **options)
+    return Special(node, node.inputs, views)
 
 
 def node_of(name: str, arrays: list[np.ndarray], params: tuple = ()) -> Node:
@@ -202,7 +206,13 @@ def test_sums_of_rows(dtype: str, deterministic: bool, monkeypatch: pytest.Monke
     for rows, length, size in [(1, 2, 2), (50, 3, 30), (40, 33, 99), (7, 300, 700), (500, 2, 6)]:
         starts = np.random.default_rng(rows).integers(0, size - length + 1, rows)
         updates = random((rows, length), dtype)
-        node = Node(SCATTER_ROWS, (placeholder((rows,), starts.dtype), placeholder(updates.shape, updates.dtype)), (size,), (size,), updates.dtype)
+        node = Node(
+            SCATTER_ROWS,
+            (placeholder((rows,), starts.dtype), placeholder(updates.shape, updates.dtype)),
+            (size,),
+            (size,),
+            updates.dtype,
+        )
         found = recipe(special(node))
         got = [run_recipe(found, [starts, updates], np.empty(size, dtype), order) for order in SIMULATORS]
         if deterministic or updates.dtype.kind != "f":
@@ -258,9 +268,7 @@ def test_columns_and_their_transpose(shape: tuple[int, ...], windows: tuple, dty
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    ("shape", "windows"), [*WINDOWS, ((2, 3, 7, 11), ((0, 0), (1, 1), (1, 1), (0, 0), (3, 5)))]
-)
+@pytest.mark.parametrize(("shape", "windows"), [*WINDOWS, ((2, 3, 7, 11), ((0, 0), (1, 1), (1, 1), (0, 0), (3, 5)))])
 def test_window_maxima(shape: tuple[int, ...], windows: tuple, dtype: str) -> None:
     images = np.rint(2 * random(shape, dtype))
     images.ravel()[::13] = np.nan
@@ -280,7 +288,7 @@ def test_factorisations(dtype: str, n: int) -> None:
     expected = evaluate_node(node_of("lu", [a]), [a])
     got = result_of("lu", [a])
     close(got[[0, 2]], expected[[0, 2]], size)
-    np.testing.assert_array_equal(got[:, n + 1:][[0, 2]], expected[:, n + 1:][[0, 2]])
+    np.testing.assert_array_equal(got[:, n + 1 :][[0, 2]], expected[:, n + 1 :][[0, 2]])
     for matrix, factors in zip(a, got, strict=True):
         lower, upper = np.tril(factors[:n]), np.triu(factors[:n], 1) + np.eye(n, dtype=dtype)
         order = np.abs(factors[n]).astype(int) - 1
@@ -294,7 +302,9 @@ def test_factorisations(dtype: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("params", [(low, turned, unit) for low in (False, True) for turned in (False, True) for unit in (False, True)])
+@pytest.mark.parametrize(
+    "params", [(low, turned, unit) for low in (False, True) for turned in (False, True) for unit in (False, True)]
+)
 def test_triangular_systems(dtype: str, params: tuple[bool, bool, bool]) -> None:
     for n, columns in [(1, 1), (3, 1), (32, 40), (33, 7), (90, 2)]:
         a = random((2, n, n), dtype) / n + 2 * np.eye(n, dtype=dtype)
@@ -322,7 +332,9 @@ def test_products(dtype: str) -> None:
                 a = random((batch, k, m) if left else (batch, m, k), dtype)
                 b = random((batch, n, k) if right else (batch, k, n), dtype, 1)
                 views = [View.contiguous(array.shape) for array in (a, b)]
-                views = [view.transpose((0, 2, 1)) if flag else view for view, flag in zip(views, (left, right), strict=True)]
+                views = [
+                    view.transpose((0, 2, 1)) if flag else view for view, flag in zip(views, (left, right), strict=True)
+                ]
                 operands = [np.swapaxes(array, 1, 2) if flag else array for array, flag in ((a, left), (b, right))]
                 node = node_of("matmul", operands)
                 expected = np.matmul(operands[0].astype("float64"), operands[1])
@@ -373,3 +385,43 @@ def test_what_is_no_transpose() -> None:
         (loop,) = fuse([node]).steps
         assert isinstance(loop, Loop)
         assert transpose_recipe(loop) is None, node
+
+
+# ----- Machine code -----
+
+
+def as_a_gpu_runs(kernel: DeviceKernel, capability: tuple[int, int]) -> None:
+    """Compile for a GPU: all threads' memory is in registers, and nothing is called."""
+    text = ptx.compile_ptx(kernel.make(), capability)
+    assert "call" not in text, kernel.key
+    if nvjitlink:
+        report = ptx.report(ptx.link(text, capability)[1])
+        assert (report.stack, report.spilled) == (0, 0), kernel.key
+        assert report.registers <= 128, kernel.key
+
+
+@pytest.mark.parametrize("place", [place for place in PYTHON_KERNELS if not place.startswith("device_linalg.")])
+def test_code_for_gpus(place: str) -> None:
+    pattern, numbers, dtypes = PYTHON_KERNELS[place]
+    for dtype in dtypes.split()[-1:]:
+        kernel = python_kernel(place, tuple(pattern.replace("*", dtype).split()), numbers)
+        for capability in TARGETS:
+            as_a_gpu_runs(kernel, capability)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_kernels_of_recipes_are_in_the_table(dtype: str) -> None:
+    x = placeholder((3, 3000), np.dtype(dtype))
+    index = placeholder((9000,), np.dtype("int64"))
+    nodes = [
+        make("accumulate", (x,), ("maximum",)),
+        make("recurrence", (x, x), (False,)),
+        make("argsort", (x,)),
+        make("scatter_add", (index, placeholder((9000,), x.dtype)), (10,)),
+    ]
+    for node in nodes:
+        for action in recipe(special(node)).actions:
+            if isinstance(action, Launch):
+                _, place, *dtypes, numbers, _ = action.kernel.key.split()
+                pattern, count, _ = PYTHON_KERNELS[place]
+                assert (len(dtypes), int(numbers)) == (len(pattern.split()), count)

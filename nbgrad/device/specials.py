@@ -14,8 +14,8 @@ from ..compiler.fuse import Special
 from ..errors import DeviceError
 from .launches import Recipe
 from .matrices import (
-    complete_pivots_recipe,
     cholesky_recipe,
+    complete_pivots_recipe,
     is_small,
     lu_recipe,
     matmul_recipe,

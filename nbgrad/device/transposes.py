@@ -18,7 +18,8 @@ NARROW = 8
 def transpose_recipe(loop: Loop) -> Recipe | None:
     """How a loop that reads along one axis and writes along another is done.
 
-    The operands are those of the loop, the array that is read and the one that is written, in the order of its accesses.
+    The operands are those of the loop: the array that is read and the one that is written, in the order of its
+    accesses.
     """
     if loop.reductions or len(loop.values) != 1 or len(loop.stores) != 1 or loop.values[0].operation != "load":
         return None

@@ -19,6 +19,7 @@ from ..compiler.fuse import Fused, Special
 from ..compiler.loops import Loop
 from ..compiler.views import View
 from ..device import loops, row_passes
+from ..device.arrays import Device
 from ..device.launches import Fill, Launch, Recipe, Routine
 from ..graph.ir import Node
 from .plan import LITERAL, Arena, nbytes, reads_and_writes
@@ -59,8 +60,9 @@ class DevicePlan:
 Kernel = Loop | Special
 
 
-def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], multiprocessors: int) -> DevicePlan:
+def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], device: Device) -> DevicePlan:
     """Place every array and make every recipe."""
+    multiprocessors = device.properties.multiprocessors
     units = _units(fused.steps, multiprocessors)
     literals = list(dict.fromkeys(n for s in fused.steps for n in reads_and_writes(s)[0] if n.primitive is LITERAL))
     bases = [*arguments, *constants]
@@ -90,7 +92,7 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], mul
                 if node not in places:
                     held[node] = arena.take(nbytes(node))
                     places[node] = Operand(0, held[node][0])
-        recipe = _recipe(unit[0], multiprocessors) if done is None else row_passes.row_pass_recipe(done)
+        recipe = _recipe(unit[0], device) if done is None else row_passes.row_pass_recipe(done)
         operands = [_placed(places, *operand) for kernel in unit for operand in _operands(kernel)]
         blocks = [arena.take(size) for size in recipe.workspaces]
         operands += [Operand(0, start) for start, _ in blocks]
@@ -120,12 +122,12 @@ def _operands(kernel: Kernel) -> list[tuple[Node, View | None]]:
     return [(kernel.buffers[access.buffer], access.view) for access in kernel.accesses if access.buffer >= 0]
 
 
-def _recipe(kernel: Kernel, multiprocessors: int) -> Recipe:
+def _recipe(kernel: Kernel, device: Device) -> Recipe:
     if isinstance(kernel, Special):
         from ..device import specials
 
-        return specials.recipe(kernel)
-    return loops.recipe(kernel, multiprocessors)
+        return specials.recipe(kernel, device)
+    return loops.recipe(kernel, device.properties.multiprocessors)
 
 
 def _row_pass(unit: Sequence[Kernel], within: set[Node]) -> row_passes.RowPass | None:

@@ -99,7 +99,7 @@ class DeviceProgram:
             known = set(leaves)
             used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
             constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
-            self.plan: DevicePlan = plan(fused, leaves, constants, device.properties.multiprocessors)
+            self.plan: DevicePlan = plan(fused, leaves, constants, device)
         self.outputs = outputs
         self._shapes = [(output.node.shape, output.node.dtype) for output in outputs]
         self._expected = [(node.shape, node.dtype) for node in arguments]
