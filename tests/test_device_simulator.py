@@ -266,7 +266,7 @@ def test_the_recorder_writes_down() -> None:
     recorder.launch(function, 3, 64, 16, np.array([pointer, -2]), stream)
     assert native_launch(recorder.launch_address, function, [pointer, 5], 128, stream) == 0
     assert native_launch(recorder.launch_address, 0, [pointer, 5]) != 0
-    recorder.library("cublas", 1).gemm(1, 2, alpha=3)
+    recorder.library("cublas", 1).call("cublasSetMathMode", 1, 16)
     back = np.ones(4)
     recorder.download(back, pointer, stream)
     assert not back.any()
@@ -275,9 +275,9 @@ def test_the_recorder_writes_down() -> None:
         (STORE.key, 1, 128, 0, (pointer, 5), stream),
     ]
     assert [entry[0] for entry in recorder.log] == [
-        *["new_stream", "allocate", "allocate", "function", "launch", "launch", "cublas.gemm", "download"]
+        *["new_stream", "allocate", "allocate", "function", "launch", "launch", "cublasSetMathMode", "download"]
     ]
-    assert recorder.named("cublas.gemm") == [(1, 2, {"alpha": 3})]
+    assert recorder.named("cublasSetMathMode") == [(1, 16)]
     assert recorder.counts == {STORE.key: 1}
 
 

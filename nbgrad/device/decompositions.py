@@ -223,6 +223,7 @@ class _Eigh:
     uplo: int
     vectors: bool
     scratch: Scratch
+    together: bool
     capturable = False
 
     def __call__(self, context: Any, places: Sequence[int]) -> None:
@@ -233,11 +234,15 @@ class _Eigh:
         w.turn(context, a, matrices, n, n, (n * n, n * n))
         job = VALUES_AND_VECTORS if self.vectors else VALUES
         library = context.driver.library("cusolver", context.device.index)
+        room = self.scratch.arguments(scratch)
         with library.on(context.stream) as handle:
-            for k in range(w.batch):
+            begin = (handle, library.params, job, self.uplo, n, kind)
+            if self.together:
+                arguments = (matrices, n, real_kind, values, kind, *room, info, w.batch)
+                library.call("cusolverDnXsyevBatched", *begin, *arguments)
+            for k in range(0 if self.together else w.batch):
                 at, found = matrices + k * n * n * item, values + k * n * real(dtype).itemsize
-                arguments = (job, self.uplo, n, kind, at, n, real_kind, found, kind, *self.scratch.arguments(scratch))
-                library.call("cusolverDnXsyevd", handle, library.params, *arguments, info + 4 * k)
+                library.call("cusolverDnXsyevd", *begin, at, n, real_kind, found, kind, *room, info + 4 * k)
         if not self.vectors:
             context.driver.copy(out, values, w.batch * n * real(dtype).itemsize, context.stream)
             w.spoil.launch(context, w.batch * n, info, out, n, w.batch * n)
@@ -259,11 +264,15 @@ def _eigh_run(device: Device, layouts: Sequence[Layout], triangle: str, vectors:
     uplo = LOWER if triangle == "L" else UPPER
     kind, real_kind = TYPES[w.dtype.name], TYPES[real(w.dtype).name]
     job = VALUES_AND_VECTORS if vectors else VALUES
-    scratch = Scratch.of(solver(device), "cusolverDnXsyevd", job, uplo, n, kind, 0, n, real_kind, 0, kind)
+    library = solver(device)
+    # CUDA 12.6 brought the routine for batches.
+    both = w.batch > 1 and library.has("cusolverDnXsyevBatched")
+    function, batch = ("cusolverDnXsyevBatched", (w.batch,)) if both else ("cusolverDnXsyevd", ())
+    scratch = Scratch.of(library, function, job, uplo, n, kind, 0, n, real_kind, 0, kind, batch=batch)
     room = Workspaces(2)
     for nbytes in (w.bytes(n * n), w.bytes(n), 4 * w.batch, scratch.device):
         room.take(nbytes)
-    return Recipe((Routine(_Eigh(w, uplo, vectors, scratch), room.pointers),), tuple(room.sizes))
+    return Recipe((Routine(_Eigh(w, uplo, vectors, scratch, both), room.pointers),), tuple(room.sizes))
 
 
 # ----- The table -----

@@ -117,6 +117,8 @@ SIGNATURES = {
         **{f"cusolverDn{name}": "p iii pi p pi p" for name in ("Sorgqr", "Dorgqr", "Cungqr", "Zungqr")},
         "cusolverDnXsyevd_bufferSize": "pp i i l ipl ip i pp",
         "cusolverDnXsyevd": "pp i i l ipl ip i pz pz p",
+        "cusolverDnXsyevBatched_bufferSize": "pp i i l ipl ip i pp l",
+        "cusolverDnXsyevBatched": "pp i i l ipl ip i pz pz p l",
         "cusolverDnXgesvd_bufferSize": "pp bb ll ipl ip ipl ipl i pp",
         "cusolverDnXgesvd": "pp bb ll ipl ip ipl ipl i pz pz p",
     },
@@ -167,6 +169,14 @@ class Library:
             message = f"{function} has failed with {prefix}_STATUS_{word}{meaning}."
             raise DeviceError(message)
 
+    def has(self, function: str) -> bool:
+        """Whether this version of the library has a routine."""
+        try:
+            self._functions[function] = self._find(function)
+        except DeviceError:
+            return False
+        return True
+
     def start(self) -> None:
         """Make the handle, which takes memory of the device and must not happen while a graph is collected."""
         with self._lock:
@@ -199,12 +209,12 @@ class Library:
         """The handle of cuSOLVER's options, which are those that it begins with."""
         return self._params
 
-    def sizes(self, function: str, *arguments: Any) -> tuple[int, int]:
+    def sizes(self, function: str, *arguments: Any, batch: tuple[int, ...] = ()) -> tuple[int, int]:
         """Bytes of workspace on the device and on the host that one of cuSOLVER's X routines wants."""
         slots = np.zeros(2, np.uint64)
         with self.on(0) as handle:
             at = slots.ctypes.data
-            self.call(f"{function}_bufferSize", handle, self._params, *arguments, at, at + 8)
+            self.call(f"{function}_bufferSize", handle, self._params, *arguments, at, at + 8, *batch)
         return int(slots[0]), int(slots[1])
 
 

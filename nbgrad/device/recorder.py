@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..compiler.cpu import function_address
-from ..errors import DeviceError
 from .driver import Properties
 from .launches import DeviceKernel
 from .simulated_memory import SHARED
@@ -35,20 +34,6 @@ define i32 @nbgrad.count(ptr %function, i32 %gx, i32 %gy, i32 %gz, i32 %bx, i32 
 }
 """
 """In place of cuLaunchKernel: a function's handle is the address of its count."""
-
-
-class _Library:
-    """A library whose every routine is written down as ("cublas.gemm", arguments...)."""
-
-    def __init__(self, log: list[tuple[Any, ...]], name: str) -> None:
-        self._log, self._name = log, name
-
-    def __getattr__(self, routine: str) -> Any:
-        if routine.startswith("__"):
-            raise AttributeError(routine)
-        return lambda *arguments, **named: self._log.append(
-            (f"{self._name}.{routine}", *arguments, *([named] if named else []))
-        )
 
 
 class Recorder:
@@ -83,6 +68,7 @@ class Recorder:
         self._blocks: list[tuple[int, int]] = []
         self._address = _FIRST_ADDRESS
         self._handle = 0x1000
+        self._libraries: dict[tuple[str, int], Any] = {}
         self.calls_python = not native
         self._callback = LaunchFunction(self._launch_native)
         if native:
@@ -225,8 +211,10 @@ class Recorder:
         return _MEMORY, _MEMORY
 
     def library(self, name: str, device: int) -> Any:
-        """An object that writes down its routines."""
-        if name not in ("cublas", "cusolver"):
-            message = f"There is no library {name!r}."
-            raise DeviceError(message)
-        return _Library(self.log, name)
+        """A library whose every routine is written down."""
+        from .simulated_libraries import recorded_library
+
+        found = self._libraries.get((name, device))
+        if found is None:
+            found = self._libraries[name, device] = recorded_library(self.log, name)
+        return found

@@ -276,7 +276,9 @@ class Cusolver(_Double):
             dtype = BY_LETTER[name[0]]
             return lambda *arguments: self.orgqr_size(dtype, *arguments) if asks else self.orgqr(dtype, *arguments)
         if asks:
-            return self.sizes
+            return self.batched_sizes if name == "XsyevBatched" else self.sizes
+        if name == "XsyevBatched":
+            return self.syev_batched
         method = getattr(self, name[1:])
         return lambda handle, params, *arguments: self.checked(method, handle, params, *arguments)
 
@@ -290,6 +292,23 @@ class Cusolver(_Double):
         *_, on_device, on_host = arguments
         _store(on_device, np.uint64, DEVICE_BYTES)
         _store(on_host, np.uint64, HOST_BYTES)
+
+    def batched_sizes(self, *arguments: int) -> None:
+        """As `sizes`, of a routine for batches."""
+        *rest, batch = arguments
+        self.sizes(rest[0], rest[1], *rest[2:])
+        _require(batch >= 1)
+
+    def syev_batched(
+        self, handle: int, params: int, jobz: int, uplo: int, n: int, kind: int, a: int, lda: int, kind_w: int, w: int,
+        compute: int, work: int, nbytes: int, host: int, host_bytes: int, info: int, batch: int,
+    ) -> None:  # fmt: skip
+        """As `syevd`, of matrices that follow each other."""
+        for k in range(batch):
+            matrix_at = a + k * lda * n * DTYPES[kind].itemsize
+            values_at = w + k * n * DTYPES[kind_w].itemsize
+            arguments = (jobz, uplo, n, kind, matrix_at, lda, kind_w, values_at, compute)
+            self.checked(self.syevd, handle, params, *arguments, work, nbytes, host, host_bytes, info + 4 * k)
 
     def checked(self, method: Callable[..., int], handle: int, params: int, *arguments: int) -> None:
         """An X routine: its workspaces are as large as it said, and full of other things afterwards."""
@@ -400,6 +419,36 @@ class Cusolver(_Double):
 _DOUBLES: dict[str, type[_Double]] = {"cublas": Cublas, "cusolver": Cusolver}
 
 
+def recorded_library(log: list[tuple[Any, ...]], name: str) -> Library:
+    """A library that does nothing: its routines and their arguments go into a log, from the recorder.
+
+    Raises
+    ------
+    DeviceError
+        If there is no such library.
+    """
+    _double_of(name)
+
+    def find(function: str) -> Callable[..., int]:
+        def call(*arguments: int) -> int:
+            if "Create" in function:
+                _store(arguments[-1], np.uint64, HANDLE)
+            else:
+                log.append((function, *arguments))
+            return 0
+
+        return call
+
+    return Library(name, find)
+
+
+def _double_of(name: str) -> type[_Double]:
+    if name not in _DOUBLES:
+        message = f"There is no library {name!r}."
+        raise DeviceError(message)
+    return _DOUBLES[name]
+
+
 def library(driver: Any, name: str, device: int) -> Library:
     """A library of a simulated device; `driver.enqueue(action, stream)` does its work, at once or in a graph.
 
@@ -408,12 +457,10 @@ def library(driver: Any, name: str, device: int) -> Library:
     DeviceError
         If there is no such library.
     """
-    if name not in _DOUBLES:
-        message = f"There is no library {name!r}."
-        raise DeviceError(message)
+    kind = _double_of(name)
     known = driver.__dict__.setdefault("_libraries", {})
     found = known.get((name, device))
     if found is None:
-        double = _DOUBLES[name](driver)
+        double = kind(driver)
         found = known[name, device] = Library(name, lambda function: double.find(name, function))
     return found

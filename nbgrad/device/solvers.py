@@ -48,9 +48,9 @@ class Scratch(NamedTuple):
     host: np.ndarray
 
     @staticmethod
-    def of(library: Library, function: str, *arguments: Any) -> Scratch:
+    def of(library: Library, function: str, *arguments: Any, batch: tuple[int, ...] = ()) -> Scratch:
         """As much as the routine wants for these arguments."""
-        on_device, on_host = library.sizes(function, *arguments)
+        on_device, on_host = library.sizes(function, *arguments, batch=batch)
         return Scratch(on_device, np.empty(max(on_host, 1), np.uint8))
 
     def arguments(self, at: int) -> tuple[int, int, int, int]:
