@@ -19,6 +19,7 @@ from ..graph.ir import Node
 from .emitter import LINEAR_LIMIT, DeviceEmitter, Variant
 from .launches import DeviceKernel, Launch, Recipe
 from .reductions import COLUMN_THREADS, COLUMNS, WARP, ReductionEmitter, shared_bytes
+from .transposes import transpose_recipe
 from .variants import THREADS, variant_of
 
 LONG_SUM = 1024
@@ -34,7 +35,7 @@ def recipe(loop: Loop, multiprocessors: int) -> Recipe:
     if 0 in loop.shape:
         return _empty(loop)
     if not loop.reductions:
-        return Recipe((_map(loop),))
+        return transpose_recipe(loop) or Recipe((_map(loop),))
     patterns: dict[tuple[bool, ...], list[Reduction]] = {}
     for r in loop.reductions:
         patterns.setdefault(r.axes, []).append(r)
