@@ -3,6 +3,7 @@
 Facts come from NumPy and SciPy, or from what a decomposition is.
 """
 
+import ctypes
 import types
 
 import numpy as np
@@ -12,10 +13,12 @@ from nbgrad.compiler.fuse import Special, fuse
 from nbgrad.compiler.views import View
 from nbgrad.device import libraries, simulated_libraries
 from nbgrad.device.arrays import device_named
+from nbgrad.device.cuda_driver import CudaDriver
 from nbgrad.device.decompositions import DEVICE_ROUTINES
 from nbgrad.device.driver import using
 from nbgrad.device.launches import Fill, Launch
 from nbgrad.device.library_calls import library_recipe
+from nbgrad.device.recorder import Recorder
 from nbgrad.device.settings import SETTINGS
 from nbgrad.device.simulator import Simulator
 from nbgrad.errors import DeviceError
@@ -355,6 +358,17 @@ def test_eigh(shape, dtype, triangle, device):
     np.testing.assert_allclose(alone, values.real, atol=100 * tolerance(dtype))
 
 
+def test_eigh_without_the_routine_for_batches(device, monkeypatch):
+    """Libraries before CUDA 12.6."""
+    library = device.driver.library("cusolver", device.index)
+    monkeypatch.setattr(library, "has", lambda function: False)
+    a = draw((3, 5, 5), "float64")
+    expected = run_host(("eigvalsh", "L"), a)
+    np.testing.assert_allclose(run_host_node("eigvalsh", [a], device, "L"), expected, atol=1e-12)
+    values = run_host_node("eigh", [a], device, "L")[:, :5]
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("name", "params"), [("svd", (False,)), ("svdvals", ()), ("eigh", ("L",)), ("eigvalsh", ("L",))]
 )
@@ -471,6 +485,66 @@ def test_streams_and_workspaces_are_set_when_they_change():
         (workspace, 5, 1024, 4096),
         (stream, 5, 8),
     ]
+
+
+def test_a_product_as_cublas_gets_it():
+    """C' = B' A' with columns first, so (n, m, k) and the right operand in front; numbers from cublas_api.h."""
+    recorder = Recorder()
+    with using(recorder):
+        device = device_named("cuda")
+        a = primitives.transpose(constant(np.zeros((3, 5, 4), np.float32)), (0, 2, 1))
+        b = make("broadcast", (constant(np.zeros((1, 5, 6), np.float32)),), ((3, 5, 6),))
+        (kernel,) = specials(primitives.matmul(a, b))
+        recipe = library_recipe(kernel, device)
+        (action,) = recipe.actions
+        assert recipe.workspaces == ((1 << 20) + 256,)
+        context = types.SimpleNamespace(driver=recorder, device=device, stream=7)
+        action.run(context, [0x100, 0x200, 0x300, 0x401], *action.params)
+    ((_, handle, *arguments),) = [entry for entry in recorder.log if entry[0] == "cublasGemmStridedBatchedEx_64"]
+    transpose_a, plain, float32, compute_32 = 1, 0, 0, 68
+    alpha, beta = arguments.pop(5), arguments.pop(13)
+    ones = [np.ctypeslib.as_array((ctypes.c_float * 1).from_address(at))[0] for at in (alpha, beta)]
+    assert ones == [1, 0]
+    assert arguments == [
+        *[plain, transpose_a, 6, 4, 5],
+        *[0x200, float32, 6, 0, 0x100, float32, 4, 20, 0x300, float32, 6, 24],
+        *[3, compute_32, -1],
+    ]
+    assert recorder.named("cublasSetStream_v2") == [(handle, 7)]
+    assert recorder.named("cublasSetWorkspace_v2") == [(handle, 0x500, 1 << 20)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["matmul", "lu", "cholesky", "triangular_solve"])
+@pytest.mark.parametrize("shape", [(1, 500, 500), (20, 50, 50)])
+@pytest.mark.parametrize("dtype", REALS)
+def test_libraries_on_a_gpu_agree_with_the_doubles(name, shape, dtype, device):
+    a = draw(shape, dtype)
+    a = a @ np.swapaxes(a, 1, 2) + shape[1] * np.eye(shape[1], dtype=dtype)
+    operands = (constant(a),) * (2 if name in ("matmul", "triangular_solve") else 1)
+    params = (True, False, False) if name == "triangular_solve" else ()
+    (kernel,) = specials(make(name, operands, params))
+    expected = run_special(kernel, device)
+    with using(CudaDriver()):
+        found = run_special(kernel, device_named("cuda"))
+    np.testing.assert_allclose(found, expected, 100 * tolerance(dtype), 100 * tolerance(dtype))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(1, 100, 60), (5, 20, 20)])
+@pytest.mark.parametrize("dtype", ALL)
+def test_decompositions_on_a_gpu(shape, dtype):
+    a = draw(shape, dtype)
+    m, n = shape[1:]
+    with using(CudaDriver()):
+        device = device_named("cuda")
+        u, s, vh = unpack(run_host_node("svd", [a], device, False), (m, n), (n,), (n, n))
+        np.testing.assert_allclose((u * s[:, None]) @ vh, a, atol=100 * tolerance(dtype))
+        q, r = unpack(run_host_node("qr", [a], device, False), (m, n), (n, n))
+        np.testing.assert_allclose(q @ r, a, atol=100 * tolerance(dtype))
+        square = adjoint(a) @ a
+        values = run_host_node("eigvalsh", [square], device, "L")
+        np.testing.assert_allclose(values, s.real[:, ::-1] ** 2, 1e-3, 1000 * tolerance(dtype))
 
 
 def test_a_product_is_captured_and_replayed(device):
