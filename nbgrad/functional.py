@@ -26,7 +26,7 @@ from .graph.primitives import cast, reshape, transpose
 from .graph.products import unit_vectors
 from .graph.trace import recording
 from .interop import described
-from .lifting import Results, flatten, kind_of, name_of, node_of, output_nodes, prepare, with_zeros
+from .lifting import Results, flatten, kind_as, kind_of, lent, name_of, node_of, output_nodes, prepare, with_zeros
 from .tensor import Tensor
 
 
@@ -50,7 +50,7 @@ def _vector(value: Any, like: Node, what: str) -> Node:
         message = f"{what} must be an array or a number, but got {described(value)}."
         raise DtypeError(message)
     node = node_of(value)
-    if like.shape and not isinstance(value, np.ndarray | Tensor):
+    if like.shape and not (isinstance(value, np.ndarray | Tensor) or kind_of(value) == "lent"):
         given = f"{type(value).__name__} {value!r}"
         message = f"{what} must be a Tensor or an array of shape {like.shape}, but got {given}."
         raise DtypeError(message)
@@ -98,7 +98,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     check_flag(has_aux, "has_aux")
     # vjp_fn runs later, when the user may have written to the arrays.
     leaves, treespec = flatten(inputs)
-    held: Any = optree.tree_unflatten(treespec, [np.array(v) if isinstance(v, np.ndarray) else v for v in leaves])
+    kept = [np.array(v) if isinstance(v, np.ndarray) else lent(v, copy=True) for v in leaves]
+    held: Any = optree.tree_unflatten(treespec, kept)
     call = prepare(fn, held, {}, range(len(inputs)))
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
@@ -190,7 +191,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     results = Results()
     slots: list[Any] = []
     for leaf, node in zip(leaves, nodes, strict=True):
-        slots.append(leaf if node is None else results.add(next(found), "tensor" if tensors else "value"))
+        slots.append(leaf if node is None else results.add(next(found), kind_as(tensors)))
     filled = results.fill(
         results.value(output, tensors), optree.tree_unflatten(treespec, slots), results.value(aux, tensors)
     )

@@ -79,7 +79,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     from .tensor import Tensor
 
-    if not isinstance(x, Tensor) and on_cuda(x):
+    if not isinstance(x, Tensor) and (on_cuda(x) or _dlpack_kind(x) == 2):
         found = Tensor._of(device_node(x, bool(copy)))
         return _on(found, device, copy)
     if isinstance(x, Tensor):

@@ -82,18 +82,19 @@ class Lent:
 
     __slots__ = ("__weakref__", "giver", "node")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, copy: bool) -> None:
+        from .device.dlpack import copied
         from .device.exchange import giver, taken
 
-        array = taken(value)
+        array = copied(taken(value)) if copy else taken(value)
         self.giver = giver(value, array)
         self.node = users_constant(array)
         self.node.tensor = False  # it follows NumPy's rules of promotion, as ndarrays do
 
 
-def lent(value: Any) -> Any:
-    """A leaf of a call's arguments; what another library has lent as a `Lent`."""
-    return Lent(value) if not isinstance(value, Tensor) and on_cuda(value) else value
+def lent(value: Any, copy: bool = False) -> Any:
+    """A leaf of a call's arguments; what another library has lent, or a copy of it, as a `Lent`."""
+    return Lent(value, copy) if not isinstance(value, Tensor) and on_cuda(value) else value
 
 
 def results_as(leaves: Sequence[Any]) -> Any:
@@ -107,7 +108,15 @@ def results_as(leaves: Sequence[Any]) -> Any:
 def differentiable(value: Any) -> bool:
     """Whether an argument is an array of floating-point numbers, or a container of nothing else."""
     leaves = flatten(value)[0]
-    return bool(leaves) and all(isinstance(leaf, Tensor | np.ndarray) and leaf.dtype.kind in "fc" for leaf in leaves)
+    kinds = [_element_kind(leaf) for leaf in leaves]
+    return bool(kinds) and all(kind is not None and kind in "fc" for kind in kinds)
+
+
+def _element_kind(leaf: Any) -> str | None:
+    """The kind of an array's elements; None for what is no array."""
+    if isinstance(leaf, Tensor | np.ndarray):
+        return leaf.dtype.kind
+    return lent(leaf).node.dtype.kind if on_cuda(leaf) else None
 
 
 def node_of(value: Any) -> Node:
@@ -232,12 +241,17 @@ def _taken(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any
     for value in (*args, *kwargs.values()):
         if type(value) is not np.ndarray:
             leaves += flatten(value)[0]
-    if not any(not isinstance(leaf, Tensor) and on_cuda(leaf) for leaf in leaves):
+    if not any(isinstance(leaf, Lent) or (not isinstance(leaf, Tensor) and on_cuda(leaf)) for leaf in leaves):
         return args, kwargs, any(isinstance(leaf, Tensor) for leaf in leaves)
     found, treespec = flatten((tuple(args), dict(kwargs)))
     taken = [lent(leaf) for leaf in found]
     again: Any = optree.tree_unflatten(treespec, taken)
     return again[0], again[1], results_as(taken)
+
+
+def kind_as(tensors: Any, otherwise: str = "value") -> Any:
+    """The kind of a result where `tensors` says how results are given."""
+    return "tensor" if tensors is True else tensors or otherwise
 
 
 def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, Any]) -> list[str]:
@@ -301,7 +315,7 @@ class Results:
 
     def value(self, value: Any, tensors: Any) -> Any:
         """Ask for whatever the function returned, Tensors of it as Tensors, as NumPy values, or by a `Giver`."""
-        kind = "tensor" if tensors is True else tensors or "value"
+        kind = kind_as(tensors)
 
         def leaf(item: Any) -> Any:
             if not isinstance(item, Tensor):

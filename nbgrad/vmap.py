@@ -18,7 +18,7 @@ from .graph.ir import Node, make, placeholder, topological
 from .graph.primitives import transpose
 from .graph.trace import recording
 from .interop import advice, described
-from .lifting import Results, flatten, kind_of, name_of, node_of
+from .lifting import Results, flatten, kind_as, kind_of, lent, name_of, node_of, results_as
 from .tensor import Tensor
 
 
@@ -72,6 +72,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, treespec = flatten((args, kwargs))
+        leaves = [lent(leaf) for leaf in leaves]
         axes = [*_spread(_sequence(in_axes), args, "in_axes", fn), *[0] * len(flatten(kwargs)[0])]
         mapping: dict[Node, Node] = {}
         pairs = enumerate(zip(leaves, axes, strict=True))
@@ -95,8 +96,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             )
             raise TracedValueError(message)
         _write(written, mapping, fn)
-        tensors = any(isinstance(leaf, Tensor) for leaf in leaves)
-        return _collect(fn, output, out_axes, mapping, size, tensors)
+        return _collect(fn, output, out_axes, mapping, size, results_as(leaves))
 
     return mapped
 
@@ -126,6 +126,8 @@ def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node],
             message = f"vmap of {name_of(fn)}() maps ndarrays and Tensors, but array {position} is {described(leaf)}."
             raise DtypeError(message)
         return leaf
+    if axis is None and kind == "lent":
+        return Tensor._of(make("alias", (node_of(leaf),)))
     if axis is None:
         # An alias, which the function may write to: the ndarray stays.
         return Tensor._of(make("alias", (node_of(leaf),))) if kind == "array" else leaf
@@ -158,7 +160,7 @@ def _write(written: list[tuple[Any, Node]], mapping: dict[Node, Node], fn: Calla
 
 
 def _collect(
-    fn: Callable[..., Any], output: Any, out_axes: Any, mapping: dict[Node, Node], size: int, tensors: bool
+    fn: Callable[..., Any], output: Any, out_axes: Any, mapping: dict[Node, Node], size: int, tensors: Any
 ) -> Any:
     """The outputs of all values, with their axis where it is wanted."""
     leaves, treespec = flatten(output)
@@ -186,5 +188,6 @@ def _collect(
             order = list(range(1, whole.ndim))
             order.insert(axis % whole.ndim, 0)
             whole = transpose(whole, tuple(order))
-        filled.append(results.add(whole, "tensor" if tensors else "value" if whole.ndim == 0 else "array"))
+        plain = "value" if whole.ndim == 0 else "array"
+        filled.append(results.add(whole, kind_as(tensors, plain)))
     return results.fill(optree.tree_unflatten(treespec, filled))[0]

@@ -9,10 +9,12 @@ strides. Called by exchange.py and by Tensor. The structures are those of DLPack
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..compiler.cpu import function_address
 from ..errors import ArgumentError, DtypeError
 from ..graph.ir import plain_dtype
 from .arrays import Device, DeviceArray, Memory
@@ -66,30 +68,92 @@ def _python(name: str, result: Any, *arguments: Any) -> Any:
     return function
 
 
-_Destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_new = _python("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _Destructor)
+_NATIVE = f"""
+@old = internal constant [9 x i8] c"dltensor\\00"
+@new = internal constant [19 x i8] c"dltensor_versioned\\00"
+declare i32 @PyCapsule_IsValid(ptr, ptr)
+declare ptr @PyCapsule_GetPointer(ptr, ptr)
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare void @Py_DecRef(ptr)
+
+define internal void @nbgrad_forget(ptr %holder) {{
+  %state = call i32 @PyGILState_Ensure()
+  call void @Py_DecRef(ptr %holder)
+  call void @PyGILState_Release(i32 %state)
+  ret void
+}}
+
+define internal void @nbgrad_delete_old(ptr %managed) {{
+  %place = getelementptr i8, ptr %managed, i64 {_Managed.context.offset}
+  %holder = load ptr, ptr %place
+  call void @nbgrad_forget(ptr %holder)
+  ret void
+}}
+
+define internal void @nbgrad_delete_new(ptr %managed) {{
+  %place = getelementptr i8, ptr %managed, i64 {_Versioned.context.offset}
+  %holder = load ptr, ptr %place
+  call void @nbgrad_forget(ptr %holder)
+  ret void
+}}
+
+define internal void @nbgrad_destroy(ptr %capsule) {{
+  %is_old = call i32 @PyCapsule_IsValid(ptr %capsule, ptr @old)
+  %old_unread = icmp ne i32 %is_old, 0
+  br i1 %old_unread, label %one, label %other
+one:
+  %first = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr @old)
+  call void @nbgrad_delete_old(ptr %first)
+  ret void
+other:
+  %is_new = call i32 @PyCapsule_IsValid(ptr %capsule, ptr @new)
+  %new_unread = icmp ne i32 %is_new, 0
+  br i1 %new_unread, label %two, label %done
+two:
+  %second = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr @new)
+  call void @nbgrad_delete_new(ptr %second)
+  ret void
+done:
+  ret void
+}}
+
+define void @dlpack(ptr %to) {{
+  store ptr @nbgrad_destroy, ptr %to
+  %second = getelementptr i8, ptr %to, i64 8
+  store ptr @nbgrad_delete_old, ptr %second
+  %third = getelementptr i8, ptr %to, i64 16
+  store ptr @nbgrad_delete_new, ptr %third
+  ret void
+}}
+"""
+"""What is called when a capsule goes away, and when a reader needs its array no more. Both may happen while an
+exception is on its way, where Python code must not run. The holder of all that a structure refers to is its context."""
+
+
+@cache
+def _native() -> tuple[int, int, int]:
+    """The addresses of `nbgrad_destroy`, `nbgrad_delete_old` and `nbgrad_delete_new`."""
+    address = function_address(f"dlpack {_NATIVE}", "dlpack", lambda: _NATIVE, finished=True)
+    found = (ctypes.c_uint64 * 3)()
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(ctypes.addressof(found))
+    return found[0], found[1], found[2]
+
+
+_new = _python("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 _name = _python("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
 _pointer = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _rename = _python("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-# For a capsule that is going away, which must not be referred to any more.
-_name_at = _python("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
-_pointer_at = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
-
-_held: dict[int, tuple[Any, ...]] = {}
-"""What the structures that others hold refer to, by their addresses."""
+_hold = _python("Py_IncRef", None, ctypes.py_object)
 
 
-@_Deleter
-def _delete(address: int) -> None:
-    _held.pop(address, None)
+class _Holder:
+    """What a structure refers to, and the structure itself."""
 
+    __slots__ = ("__weakref__", "parts")
 
-@_Destructor
-def _destroy(capsule: int) -> None:
-    """A capsule goes away: if nobody has taken what is in it, that goes too."""
-    name = _name_at(capsule)
-    if name in _USED:
-        _held.pop(_pointer_at(capsule, name), None)
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
 
 
 # ----- Out -----
@@ -154,15 +218,16 @@ def capsule(
     described = _Tensor(
         array.pointer, CUDA, array.device.index, array.ndim, code, 8 * dtype.itemsize, 1, extents, strides, 0
     )
-    delete = ctypes.cast(_delete, ctypes.c_void_p).value
+    destroy, delete_old, delete_new = _native()
     made: Any
     if max_version is None or max_version[0] < 1:
-        made, name = _Managed(described, None, delete), _OLD
+        made, name = _Managed(described, None, delete_old), _OLD
     else:
-        made, name = _Versioned(*VERSION, None, delete, COPIED if copy else 0, described), _NEW
-    address = ctypes.addressof(made)
-    _held[address] = (made, array, extents, strides)
-    return _new(address, name, _destroy)
+        made, name = _Versioned(*VERSION, None, delete_new, COPIED if copy else 0, described), _NEW
+    holder = _Holder(made, array, extents, strides)
+    made.context = id(holder)
+    _hold(holder)
+    return _new(ctypes.addressof(made), name, destroy)
 
 
 def copied(array: DeviceArray) -> DeviceArray:
@@ -199,7 +264,7 @@ def taken(value: Any, device: Device) -> tuple[DeviceArray, tuple[int, ...]]:
         given = value.__dlpack__(stream=stream, max_version=VERSION)
     except TypeError:
         given = value.__dlpack__(stream=stream)
-    name = _name(given)
+    name = _name(given) if type(given).__name__ == "PyCapsule" else None
     if name not in _USED:
         message = f"__dlpack__() of this {type(value).__name__} gives {given!r}, which is no capsule of DLPack."
         raise DtypeError(message)

@@ -31,7 +31,7 @@ from ..graph.ir import (
     placeholder,
 )
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
-from ..interop import computes_itself
+from ..interop import computes_itself, on_cuda
 from ..runtime.evaluate import LONGEST_CHAIN, require
 from ..tensor import Tensor
 from ..zero_dimensional import ZeroDimensional
@@ -452,10 +452,14 @@ _OPERANDS = (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tu
 
 def _usable(value: Any) -> bool:
     """Whether an operator takes a value; otherwise Python asks the value's own operator."""
-    return isinstance(value, _OPERANDS) or (
-        hasattr(value, "__array__")
-        and getattr(value, "__array_ufunc__", True) is not None
-        and not computes_itself(value)
+    return (
+        isinstance(value, _OPERANDS)
+        or (
+            hasattr(value, "__array__")
+            and getattr(value, "__array_ufunc__", True) is not None
+            and not computes_itself(value)
+        )
+        or on_cuda(value)
     )
 
 

@@ -1,0 +1,744 @@
+"""Arrays of CuPy, PyTorch and Numba on a GPU go in and come back without a copy; streams, pools, wrong arrays.
+
+The libraries are stood in for by small classes over the simulator's memory, which speak the protocols as theirs do.
+What is checked against other people's code is the layout of DLPack's structures: NumPy reads our capsules, we NumPy's.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad.device import arrays, dlpack, exchange, pools, streams
+from nbgrad.device.arrays import DeviceArray
+from nbgrad.device.driver import using
+from nbgrad.device.simulator import Simulator
+from nbgrad.errors import ArgumentError, DeviceError, DtypeError, NbgradError
+
+A = np.random.default_rng(8).normal(size=(3, 4))
+B = np.random.default_rng(9).normal(size=(3, 4))
+
+
+class Foreign:
+    """Memory on a device, with `__cuda_array_interface__`; `changes` says what it says otherwise."""
+
+    def __init__(self, array: Any, device: int = 0, stream: int = 0, **changes: Any) -> None:
+        array = np.asarray(array)
+        driver = nb.cuda.device(device).driver
+        self.held = DeviceArray.of(array, nb.cuda.device(device))
+        self.strides = array.strides
+        if not array.flags.c_contiguous:
+            # As it lies in memory.
+            self.held = DeviceArray.of(np.ascontiguousarray(array.T), nb.cuda.device(device)).reshape(array.shape)
+        self.shape, self.dtype, self.stream, self.changes = array.shape, array.dtype, stream, changes
+        self.driver = driver
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        described = {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.held.pointer, False),
+            "strides": None if self.strides == np.empty(self.shape, self.dtype).strides else self.strides,
+            "stream": self.stream or 1,
+        }
+        described.update(self.changes)
+        return described
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.held.to_host()
+
+
+class Cupy(Foreign):
+    __module__ = "cupy._core.core"
+
+
+class Numba(Foreign):
+    __module__ = "numba.cuda.cudadrv.devicearray"
+
+
+class Torch(Foreign):
+    """PyTorch's tensors say neither their stream nor a version above 2, and raise if they require a gradient."""
+
+    __module__ = "torch"
+    is_cuda = True
+    requires_grad = False
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.requires_grad:
+            raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad.")
+        return {**super().__cuda_array_interface__, "version": 2, "stream": None}
+
+
+def reading(kind: type[Foreign]) -> Callable[..., Foreign]:
+    """A library's function that makes its array of another one by `__cuda_array_interface__`."""
+
+    def make(other: Any, **_: Any) -> Foreign:
+        described = other.__cuda_array_interface__
+        made = kind.__new__(kind)
+        made.held = other.array
+        made.shape, made.dtype = described["shape"], np.dtype(described["typestr"])
+        made.strides = np.empty(made.shape, made.dtype).strides
+        made.stream, made.changes = described["stream"], {}
+        return made
+
+    return make
+
+
+def from_dlpack(other: Any) -> Torch:
+    kind, index = other.__dlpack_device__()
+    assert kind == 2
+    taken, _ = dlpack.taken(other, nb.cuda.device(index))
+    made = Torch.__new__(Torch)
+    made.held, made.shape, made.dtype, made.changes = taken, taken.shape, taken.dtype, {}
+    made.strides, made.stream = np.empty(taken.shape, taken.dtype).strides, taken.stream
+    return made
+
+
+TORCH_STREAM = [0]
+
+
+@pytest.fixture(autouse=True)
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulator]:
+    library: Any
+    for name, members in (
+        ("cupy", {"asarray": reading(Cupy)}),
+        ("numba.cuda", {"as_cuda_array": reading(Numba)}),
+        (
+            "torch",
+            {
+                "from_dlpack": from_dlpack,
+                "cuda": SimpleNamespace(current_stream=lambda _: SimpleNamespace(cuda_stream=TORCH_STREAM[0])),
+            },
+        ),
+    ):
+        library = ModuleType(name)
+        vars(library).update(members)
+        monkeypatch.setitem(sys.modules, name, library)
+    TORCH_STREAM[0] = 0
+    with using(Simulator(devices=2)) as simulator:
+        assert isinstance(simulator, Simulator)
+        yield simulator
+
+
+KINDS = [Cupy, Numba, Torch]
+
+
+def f(x: Any, y: Any) -> Any:
+    return np.sum(np.sin(x) * y)
+
+
+# ----- Through transforms -----
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_come_back_as_the_same_kind(kind):
+    x, y = kind(A), kind(B)
+    gradient = nb.grad(f)(x, y)
+    assert type(gradient) is kind
+    np.testing.assert_allclose(gradient.values, np.cos(A) * B)
+    value, both = nb.value_and_grad(f, (0, 1))(x, y)
+    assert type(value) is kind and value.shape == () and [type(g) for g in both] == [kind, kind]
+    np.testing.assert_allclose(value.values, np.sum(np.sin(A) * B))
+    np.testing.assert_allclose(both[1].values, np.sin(A))
+    np.testing.assert_array_equal(x.values, A)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_transforms(kind):
+    for _ in range(3):
+        compiled = nb.jit(nb.grad(f))
+        for scale in (1.0, 2.0, 3.0):
+            found = compiled(kind(scale * A), kind(B))
+            assert type(found) is kind
+            np.testing.assert_allclose(found.values, np.cos(scale * A) * B)
+        assert compiled.compiled_signatures == 1
+    mapped = nb.vmap(f)(kind(A), kind(B))
+    assert type(mapped) is kind
+    np.testing.assert_allclose(mapped.values, np.sum(np.sin(A) * B, 1))
+    jacobian = nb.jacrev(np.sin)(kind(A[0]))
+    assert type(jacobian) is kind
+    np.testing.assert_allclose(jacobian.values, np.diag(np.cos(A[0])), atol=1e-15)
+    out, pull = nb.vjp(np.sin, kind(A))
+    assert type(out) is kind and type(pull(kind(B))[0]) is kind
+    out, tangent = nb.jvp(np.sin, kind(A), kind(B))
+    np.testing.assert_allclose(tangent.values, np.cos(A) * B)
+    for compiled in (nb.grad(lambda t: f(t["a"], t["b"][0])), nb.jit(nb.grad(lambda t: f(t["a"], t["b"][0])))):
+        tree = compiled({"a": kind(A), "b": [kind(B)]})
+        assert type(tree["b"][0]) is kind
+        np.testing.assert_allclose(tree["b"][0].values, np.sin(A))
+
+
+def test_mindspores_interface():
+    both = nb.GradOperation(get_all=True)(f)(Cupy(A), Cupy(B))
+    assert [type(one) for one in both] == [Cupy, Cupy]
+    np.testing.assert_allclose(both[1].values, np.sin(A))
+    by_sens = nb.grad(lambda x: np.sin(x), sens_param=True)(Cupy(A), Cupy(B))
+    np.testing.assert_allclose(by_sens.values, np.cos(A) * B)
+
+
+def test_kinds_together():
+    first, second = nb.grad(f, (0, 1))(Cupy(A), Torch(B))
+    assert type(first) is Cupy and type(second) is Torch
+    value, gradient = nb.value_and_grad(f)(Cupy(A), nb.Tensor(B, device="cuda"))
+    assert isinstance(value, nb.Tensor) and type(gradient) is Cupy
+    value, gradient = nb.value_and_grad(f)(Cupy(A), B)
+    assert type(value) is Cupy and type(gradient) is Cupy
+    assert isinstance(nb.jit(f)(Cupy(A), nb.Tensor(B, device="cuda")), nb.Tensor)
+    w = nb.Parameter(B, name="w", device="cuda")
+    assert type(nb.jit(lambda x: x * w)(Cupy(A))) is Cupy
+    with pytest.raises(DeviceError, match="different places"):
+        nb.grad(f)(Cupy(A), Cupy(B, device=1))
+    with pytest.raises(DeviceError, match="different places"):
+        nb.grad(f)(Cupy(A), nb.Tensor(B))
+
+
+def test_constant_results_are_of_the_kind():
+    assert type(nb.grad(lambda x: 0.0 * x[0] + 1.0)(Cupy(A[0]))) is Cupy
+    gradient = nb.grad(lambda x, y: y * 2.0)(Cupy(A), 1.0)
+    assert type(gradient) is Cupy
+    np.testing.assert_array_equal(gradient.values, np.zeros((3, 4)))
+
+
+@pytest.mark.parametrize("kind", [Cupy, Torch])
+def test_work_goes_to_the_stream_of_the_arguments(kind, simulated):
+    stream = nb.cuda.Stream()
+    TORCH_STREAM[0] = stream.handle
+    given = kind(A, stream=stream.handle), kind(B, stream=stream.handle)
+    before = len(simulated.waits)
+    gradient = nb.grad(f)(*given)
+    assert gradient.held.stream == stream.handle == gradient.stream
+    assert simulated.waits[before:] == []  # one stream for all
+    assert nb.cuda.current_stream() == 0
+    compiled = nb.jit(nb.grad(f))
+    assert compiled(*given).stream == compiled(*given).stream == stream.handle
+    mine = nb.cuda.Stream()
+    before = len(simulated.waits)
+    with nb.cuda.stream(mine):
+        assert nb.grad(f)(*given).held.device.index == 0
+    assert (mine.handle, stream.handle) in simulated.waits[before:]
+
+
+def test_results_are_written_to_other_libraries_arrays():
+    target = Cupy(np.zeros((3, 4)))
+    g = nb.jit(lambda x: np.sin(x))
+    for given in (Cupy(A), nb.Tensor(A, device="cuda")):
+        assert g(given, out=target) is target
+        np.testing.assert_allclose(target.values, np.sin(A))
+    same = Cupy(A[0])
+    h = nb.jit(lambda x: np.cumsum(x[::-1]))
+    h(same, out=same)
+    np.testing.assert_allclose(same.values, np.cumsum(A[0][::-1]))
+    for wrong in (
+        Cupy(np.zeros((4, 3)).T),
+        Cupy(np.zeros((3, 4)), device=1),
+        Cupy(np.zeros((3, 3))),
+        Cupy(np.zeros((3, 4), "f")),
+    ):
+        with pytest.raises(NbgradError):
+            g(Cupy(A), out=wrong)
+    locked = Cupy(np.zeros((3, 4)))
+    locked.changes = {"data": (locked.held.pointer, True)}
+    with pytest.raises(ArgumentError, match="read-only"):
+        g(Cupy(A), out=locked)
+
+
+# ----- Taking arrays -----
+
+
+@pytest.mark.parametrize("take", [nb.cuda.as_tensor, nb.from_dlpack])
+@pytest.mark.parametrize("dtype", "bool int8 uint16 int64 float16 float32 float64 complex64 complex128".split())
+def test_tensors_over_other_libraries_memory(take, dtype):
+    given = Cupy((10 * A).astype(dtype))
+    x = take(given)
+    assert x.device == "cuda" and x.dtype == given.dtype and x._node.value.pointer == given.held.pointer
+    np.testing.assert_array_equal(x.asnumpy(), (10 * A).astype(dtype))
+    copied = nb.Tensor(given)
+    assert copied.device == "cuda" and copied._node.value.pointer != given.held.pointer
+    np.testing.assert_array_equal(copied.asnumpy(), (10 * A).astype(dtype))
+
+
+def test_operands():
+    x = nb.Tensor(A, device="cuda")
+    np.testing.assert_allclose((x * Cupy(B)).asnumpy(), A * B)
+    y = x * Cupy(B)
+    assert y.device == "cuda"
+    given = Cupy(B)
+    lazy = x * given
+    given.driver.fill(given.held.pointer, 0, given.held.nbytes, 0)  # later changes are not seen
+    np.testing.assert_allclose(lazy.asnumpy(), A * B)
+    with pytest.raises(DeviceError):
+        x * Cupy(B, device=1)
+
+
+def test_writing_to_a_taken_tensor_leaves_the_array_alone():
+    given = Cupy(A)
+    x = nb.cuda.as_tensor(given)
+    x[0] = 1.0
+    np.testing.assert_array_equal(given.values, A)
+    assert float(x[0, 0]) == 1.0
+    with pytest.raises(ArgumentError, match="copy=False"):
+        nb.from_dlpack(given, device="cpu", copy=False)
+    assert nb.from_dlpack(given, device="cpu").device == "cpu"
+    assert nb.from_dlpack(given, device="cuda").device == "cuda"
+
+
+def test_empty_and_small_arrays():
+    for shape in ((0,), (2, 0, 3), ()):
+        x = nb.cuda.as_tensor(Cupy(np.zeros(shape)))
+        assert x.shape == shape and (x + 1).asnumpy().shape == shape
+
+
+class WithoutInterface:
+    """An array that speaks DLPack only, by the versions of its producer."""
+
+    def __init__(self, array: Any, versioned: bool = True, kind: int = 2) -> None:
+        self.array, self.versioned, self.kind, self.asked = DeviceArray.of(array, nb.cuda.device()), versioned, kind, []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.kind, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if not self.versioned and "max_version" in options:
+            raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")
+        self.asked.append(options["stream"])
+        return dlpack.capsule(self.array, **options)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_dlpack(versioned):
+    given = WithoutInterface(A, versioned)
+    x = nb.from_dlpack(given) if versioned else nb.cuda.as_tensor(given)
+    assert x._node.value.pointer == given.array.pointer and given.asked == [1]
+    np.testing.assert_array_equal(x.asnumpy(), A)
+    stream = nb.cuda.Stream()
+    with nb.cuda.stream(stream):
+        nb.cuda.as_tensor(given)
+    assert given.asked[1] == stream.handle
+    with pytest.raises(ArgumentError, match="DLPack's device"):
+        nb.cuda.as_tensor(WithoutInterface(A, kind=10))
+
+
+def test_capsules_are_those_of_numpy(monkeypatch):
+    """NumPy's reader and writer, on the simulator's memory, which is the processor's."""
+    array = nb.Tensor(A, device="cuda")._node.value
+    monkeypatch.setattr(dlpack, "CUDA", 1)
+    monkeypatch.setattr(dlpack, "CPU", 99)
+
+    class Shown:
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 1, 0
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return dlpack.capsule(array, max_version=options.get("max_version"))
+
+    held = sys.getrefcount(array)
+    found = np.from_dlpack(Shown())
+    np.testing.assert_array_equal(found, A)
+    assert found.ctypes.data == array.pointer and sys.getrefcount(array) == held + 1
+    del found
+    gc.collect()
+    assert sys.getrefcount(array) == held
+    for version in (None, (1, 0)):
+        unread = dlpack.capsule(array, max_version=version)
+        assert sys.getrefcount(array) == held + 1
+        del unread
+        gc.collect()
+        assert sys.getrefcount(array) == held
+
+    for dtype in "bool int8 uint16 int64 float16 float32 float64 complex64 complex128".split():
+        for given in (A.astype(dtype), A.astype(dtype).T, A.astype(dtype)[::2, 1:]):
+
+            class Numpys:
+                array = given
+
+                def __dlpack__(self, stream: Any, **options: Any) -> Any:
+                    return self.array.__dlpack__(**options)
+
+            taken, strides = dlpack.taken(Numpys(), nb.cuda.device())
+            assert taken.pointer == given.ctypes.data and taken.shape == given.shape and taken.dtype == given.dtype
+            assert strides == given.strides
+
+
+WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "mask": (lambda: Cupy(A, mask=Cupy(A > 0)), DtypeError, "mask"),
+    "elements": (lambda: Cupy(A, typestr="<V2"), DtypeError, "elements of type"),
+    "order of bytes": (lambda: Cupy(A, typestr=">f8"), DtypeError, "elements of type"),
+    "long": (lambda: Cupy(A, typestr="<f16"), DtypeError, "elements of type"),
+    "no type": (lambda: Cupy(A, typestr="what"), DtypeError, "elements of type"),
+    "stream 0": (lambda: _with(Cupy(A), stream=0), ArgumentError, "stream"),
+    "stream": (lambda: _with(Cupy(A), stream="default"), ArgumentError, "stream"),
+    "host memory": (lambda: Cupy(A, data=(A.ctypes.data, False)), DeviceError, "not in use"),
+    "null": (lambda: Cupy(A, data=(0, False)), DeviceError, "not in use"),
+    "freed": (lambda: _freed(Cupy(A)), DeviceError, "freed"),
+    "no dict": (lambda: _Broken(None, "no dict"), DtypeError, "lacks"),
+    "parts missing": (lambda: _Broken(None, {"shape": (1,)}), DtypeError, "lacks"),
+    "no protocol": (lambda: object(), DtypeError, "__cuda_array_interface__"),
+    "list": (lambda: [1.0], DtypeError, "__cuda_array_interface__"),
+    "ndarray": (lambda: A, ArgumentError, "not in the memory of a GPU"),
+    "CPU Tensor": (lambda: nb.Tensor(A), ArgumentError, "not in the memory of a GPU"),
+    "no capsule": (lambda: _NoCapsule(), DtypeError, "capsule"),
+}
+
+
+def _with(array: Foreign, **changes: Any) -> Foreign:
+    array.changes = changes
+    return array
+
+
+def _freed(array: Foreign) -> Foreign:
+    array.driver.free(array.held.pointer, 0, 0)
+    array.held.owner.pointer = 0
+    return array
+
+
+class _Broken:
+    def __init__(self, _: Any, described: Any) -> None:
+        self.described = described
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self.described
+
+
+class _NoCapsule:
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return "capsule"
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arrays(name):
+    make, error, match = WRONG[name]
+    given = make()
+    with pytest.raises(error, match=match):
+        nb.cuda.as_tensor(given)
+    if isinstance(given, Foreign):
+        for transformed in (nb.grad(lambda x: x.sum()), nb.jit(lambda x: x * 2)):
+            with pytest.raises(error, match=match):
+                transformed(given)
+
+
+def test_gradients_of_other_libraries_are_not_cut_off():
+    given = Torch(A)
+    given.requires_grad = True
+    for use in (nb.cuda.as_tensor, nb.from_dlpack, nb.grad(lambda x: x.sum()), nb.jit(lambda x: x * 2)):
+        with pytest.raises(ArgumentError, match="detach"):
+            use(given)
+
+
+def test_libraries_that_are_not_known():
+    class Other(Foreign):
+        __module__ = "somebody"
+
+    with pytest.raises(DtypeError, match="as_tensor"):
+        nb.grad(lambda x: x.sum())(Other(A))
+    assert nb.grad(lambda x: x.sum())(nb.cuda.as_tensor(Other(A))).device == "cuda"
+
+
+def test_memory_lives_as_long_as_it_is_seen(simulated):
+    given = Cupy(A)
+    x = nb.cuda.as_tensor(given)
+    del given
+    gc.collect()
+    np.testing.assert_array_equal(x.asnumpy(), A)
+    result = nb.grad(f)(Cupy(A), Cupy(B))
+    gc.collect()
+    np.testing.assert_allclose(result.values, np.cos(A) * B)
+
+
+@pytest.mark.parametrize("dtype", "bool float16 int32 float64 complex64 complex128".split())
+def test_arrays_in_other_orders_are_copied(dtype):
+    cube = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).astype(dtype)
+    for view in (
+        cube.T,
+        cube[::2, ::-1, 1:, ::2],
+        cube.transpose(3, 1, 0, 2),
+        cube[0, :, 1],
+        np.broadcast_to(cube[0, 0, 0], (3, 5)),
+        cube[:, :0],
+        cube[1:],
+    ):
+        given = Cupy(cube)
+        offset = view.__array_interface__["data"][0] - cube.__array_interface__["data"][0]
+        given.shape, given.strides = view.shape, view.strides
+        given.changes = {"strides": view.strides, "data": (given.held.pointer + offset, False)}
+        x = nb.cuda.as_tensor(given)
+        np.testing.assert_array_equal(x.asnumpy(), view)
+    with pytest.raises(DtypeError, match="whole elements"):
+        nb.cuda.as_tensor(Cupy(np.zeros((2, 2), np.int32), strides=(6, 4)))
+
+
+# ----- Giving Tensors -----
+
+
+def test_the_interface_of_tensors():
+    x = nb.Tensor(A, device="cuda")
+    described = x.__cuda_array_interface__
+    assert described["version"] == 3 and described["shape"] == (3, 4) and described["typestr"] == "<f8"
+    assert described["data"] == (x._node.value.pointer, False) and described["stream"] == 1
+    y = x * 2  # computed when it is asked for
+    assert (
+        np.ctypeslib.as_array((np.ctypeslib.ctypes.c_double * 12).from_address(y.__cuda_array_interface__["data"][0]))[
+            0
+        ]
+        == 2 * A[0, 0]
+    )
+    stream = nb.cuda.Stream()
+    with nb.cuda.stream(stream):
+        assert (x * 3).__cuda_array_interface__["stream"] == stream.handle
+    assert not hasattr(nb.Tensor(A), "__cuda_array_interface__")
+
+
+def test_what_a_reader_saw_stays():
+    x = nb.Tensor(A, device="cuda")
+    address = x.__cuda_array_interface__["data"][0]
+    x[0] = 0.0
+    str(x)
+    gc.collect()
+    assert nb.cuda.device().driver.owner_of(address) == 0
+    del x
+    gc.collect()
+    assert nb.cuda.device().driver.owner_of(address) is None
+
+
+def test_dlpack_of_tensors(simulated):
+    x = nb.Tensor(A, device="cuda:1")
+    assert x.__dlpack_device__() == (2, 1)
+    back = from_dlpack(x)
+    assert back.held.pointer == x._node.value.pointer and back.held.device.index == 1
+    copied = dlpack.taken(SimpleNamespace(__dlpack__=lambda **o: x.__dlpack__(copy=True, **o)), x.device)[0]
+    assert copied.pointer != x._node.value.pointer
+    np.testing.assert_array_equal(copied.to_host(), A)
+    np.testing.assert_array_equal(np.from_dlpack(SimpleNamespaceOnCpu(x)), A)
+    reader, before = nb.cuda.Stream("cuda:1"), len(simulated.waits)
+    x.__dlpack__(stream=reader.handle)
+    assert simulated.waits[before:] == [(reader.handle, 0)]
+    before = len(simulated.waits)
+    x.__dlpack__(stream=-1), x.__dlpack__(stream=1), x.__dlpack__()
+    assert simulated.waits[before:] == []
+    for stream in (0, -2, "default", True):
+        with pytest.raises(ArgumentError, match="stream"):
+            x.__dlpack__(stream=stream)
+    for options in ({"dl_device": (2, 0)}, {"dl_device": (1, 0), "copy": False}, {"dl_device": (10, 0)}):
+        with pytest.raises(BufferError):
+            x.__dlpack__(**options)
+    with pytest.raises((BufferError, RuntimeError)):
+        np.from_dlpack(x)
+
+
+class SimpleNamespaceOnCpu:
+    """A reader that asks for a copy in the processor's memory."""
+
+    def __init__(self, x: nb.Tensor) -> None:
+        self.x = x
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.x.__dlpack__(**{**options, "dl_device": (1, 0)})
+
+
+def test_what_is_recorded_does_not_leave():
+    x = nb.Tensor(A, device="cuda")
+    for leave in (lambda v: v.__dlpack__(), lambda v: v.__cuda_array_interface__):
+
+        def broken(v: Any, leave: Any = leave) -> Any:
+            leave(v)
+            return v.sum()
+
+        with pytest.raises(TypeError, match="cut off"):
+            nb.grad(broken)(x)
+
+
+# ----- Streams -----
+
+
+class Protocol:
+    def __init__(self, told: Any) -> None:
+        self.told = told
+
+    def __cuda_stream__(self) -> Any:
+        return self.told
+
+
+STREAMS: dict[str, Callable[[int], Any]] = {
+    "handle": lambda h: h,
+    "protocol": lambda h: Protocol((0, h)),
+    "PyTorch": lambda h: SimpleNamespace(cuda_stream=h, device=SimpleNamespace(index=0)),
+    "CuPy": lambda h: SimpleNamespace(ptr=h, device_id=-1),
+    "Numba": lambda h: SimpleNamespace(handle=SimpleNamespace(value=h)),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_of_other_libraries(name):
+    own = nb.cuda.Stream()
+    with nb.cuda.stream(STREAMS[name](own.handle)) as current:
+        assert nb.cuda.current_stream() == own.handle and current is not None
+        y = nb.Tensor(A, device="cuda") * 2
+        np.testing.assert_allclose(y.asnumpy(), 2 * A)
+        assert y._node.value.stream == own.handle
+    assert nb.cuda.current_stream() == 0
+    np.testing.assert_allclose((y + 1).asnumpy(), 2 * A + 1)
+
+
+def test_default_streams():
+    for default in (None, 0, 1, SimpleNamespace(ptr=0), SimpleNamespace(handle=SimpleNamespace(value=None))):
+        with nb.cuda.stream(nb.cuda.Stream()), nb.cuda.stream(default):
+            assert nb.cuda.current_stream() == 0
+    with nb.cuda.stream(2):
+        assert nb.cuda.current_stream() == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", ["default", 1.5, True, -3, object(), Protocol(7), Protocol((1, 2)), SimpleNamespace(ptr="x")]
+)
+def test_wrong_streams(wrong):
+    with pytest.raises(ArgumentError, match=r"[Ss]tream"), nb.cuda.stream(wrong):
+        pass
+    with pytest.raises(ArgumentError, match=r"[Ss]tream"):
+        nb.Tensor(A).to_device("cuda", stream=wrong)
+
+
+def test_streams_that_are_gone_are_still_valid():
+    with nb.cuda.stream(nb.cuda.Stream()):
+        y = nb.Tensor(A, device="cuda") * 2
+        str(y)
+    gc.collect()
+    np.testing.assert_allclose((y + 1).asnumpy(), 2 * A + 1)
+    del y
+    gc.collect()
+    assert nb.cuda.Stream().handle
+
+
+def test_streams_of_devices():
+    stream = nb.cuda.Stream("cuda:1")
+    assert stream.device == "cuda:1" and "cuda:1" in repr(stream)
+    with nb.cuda.stream(stream):
+        assert nb.cuda.current_stream("cuda:1") == stream.handle and nb.cuda.current_stream() == 0
+    stream.synchronize()
+    nb.cuda.synchronize()
+    nb.cuda.synchronize("cuda:1")
+
+
+# ----- Memory and settings -----
+
+
+def test_allocators(simulated):
+    device, taken, given = nb.cuda.device(), [], []
+
+    class Block:
+        def __init__(self, pointer: int) -> None:
+            self.pointer = pointer
+
+        def __del__(self) -> None:
+            given.append(self.pointer)
+
+    def allocate(nbytes: int, stream: int) -> tuple[int, Any]:
+        pointer = simulated.allocate(nbytes, stream, 0)
+        taken.append((pointer, stream))
+        return pointer, Block(pointer)
+
+    nb.cuda.set_allocator(allocate)
+    try:
+        x = nb.Tensor(A, device="cuda")
+        assert x._node.value.pointer == taken[0][0]
+        stream = nb.cuda.Stream()
+        with nb.cuda.stream(stream):
+            str(x * 2)
+        assert stream.handle in [one for _, one in taken]
+        del x
+        gc.collect()
+        assert taken[0][0] in given
+        for wrong in (3, "pool"):
+            with pytest.raises(DtypeError):
+                nb.cuda.set_allocator(wrong)  # type: ignore[arg-type]
+    finally:
+        nb.cuda.set_allocator(None)
+    count = len(taken)
+    str(nb.Tensor(A, device="cuda"))
+    assert len(taken) == count and arrays._allocators.get(device) is None
+
+
+def test_pools(monkeypatch, simulated):
+    calls: list[Any] = []
+
+    def caching_alloc(nbytes: int, device: int, stream: int) -> int:
+        calls.append((nbytes, device, stream))
+        return simulated.allocate(nbytes, stream, device)
+
+    monkeypatch.setattr(sys.modules["torch"].cuda, "caching_allocator_alloc", caching_alloc, raising=False)
+    monkeypatch.setattr(
+        sys.modules["torch"].cuda,
+        "caching_allocator_delete",
+        lambda pointer: (calls.append(pointer), simulated.free(pointer, 0, 0)),
+        raising=False,
+    )
+    nb.cuda.use_pool("torch")
+    try:
+        x = nb.Tensor(A, device="cuda")
+        assert calls == [(A.nbytes, 0, 0)]
+        pointer = x._node.value.pointer
+        del x
+        gc.collect()
+        assert calls[-1] == pointer
+    finally:
+        nb.cuda.use_pool(None)
+    assert set(pools.POOLS) == {"cupy", "torch", "rmm"}
+    with pytest.raises(ArgumentError, match="cupy, torch, rmm"):
+        nb.cuda.use_pool("jemalloc")
+    monkeypatch.setitem(sys.modules, "rmm", None)
+    with pytest.raises(DeviceError, match="rmm"):
+        nb.cuda.use_pool("rmm")
+
+
+def test_what_there_is():
+    assert nb.cuda.is_available() and nb.cuda.device_count() == 2 and nb.cuda.current_device() == "cuda:0"
+    assert nb.cuda.get_device_properties(1).memory == nb.cuda.memory_info("cuda:1")[1]
+    for wrong in ("cuda:2", "cpu", None):
+        with pytest.raises(ArgumentError):
+            nb.cuda.get_device_properties(wrong)
+
+
+def test_settings():
+    from nbgrad.device.settings import SETTINGS
+
+    for set_it, name in ((nb.cuda.allow_tf32, "allow_tf32"), (nb.cuda.deterministic, "deterministic")):
+        set_it(True)
+        assert getattr(SETTINGS, name) is True
+        set_it(False)
+        assert getattr(SETTINGS, name) is False
+        with pytest.raises(DtypeError, match=name):
+            set_it(1)  # type: ignore[arg-type]
+
+
+def test_importing_nbgrad_and_using_the_cpu_load_nothing_of_this():
+    import subprocess
+
+    code = (
+        "import sys, numpy as np, nbgrad as nb; nb.jit(nb.grad(lambda x: (x * x).sum()))(nb.Tensor([1.0, 2.0]));"
+        "names = ('nbgrad.device.', 'nbgrad.cuda', 'cuda', 'nbgrad.runtime.device');"
+        "print([m for m in sys.modules if m.startswith(names)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_table_of_libraries():
+    for module, name, options in exchange.MAKERS.values():
+        assert module and name and isinstance(options, dict)
+    assert streams.number_of(0) == 1 and streams.number_of(7) == 7
