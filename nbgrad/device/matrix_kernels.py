@@ -20,18 +20,6 @@ from .python_kernels import PYTHON_KERNELS, python_kernel
 THREADS = 256
 MOST_BLOCKS = 1 << 16
 
-KERNELS = {
-    "copy_strided": ("* *", 12, "int32 int64"),
-    "copy_upper": ("* *", 6, "float32 float64"),
-    "keep_lower": ("int32 *", 3, "float32 float64"),
-    "spoil": ("int32 *", 2, "float32 float64"),
-    "order_of": ("int32 *", 3, "float32 float64"),
-    "order_of_long": ("int64 *", 3, "float32 float64"),
-    "addresses": ("int64", 3, "int64"),
-}
-"""As in `PYTHON_KERNELS`."""
-PYTHON_KERNELS.update({f"device_linalg.{name}": row for name, row in KERNELS.items()})
-
 
 @dataclass(frozen=True)
 class Loaded:
@@ -46,9 +34,10 @@ class Loaded:
 
 
 def load(device: Device, name: str, dtype: np.dtype[Any]) -> Loaded:
-    """A kernel of `KERNELS`, for arrays of a dtype: of the real one for complex numbers."""
-    dtypes, numbers, _ = KERNELS[name]
-    kernel = python_kernel(f"device_linalg.{name}", tuple(dtypes.replace("*", real(dtype).name).split()), numbers)
+    """A kernel of device_linalg.py, for arrays of a dtype: of the real one for complex numbers."""
+    place = f"device_linalg.{name}"
+    dtypes, numbers, _ = PYTHON_KERNELS[place]
+    kernel = python_kernel(place, tuple(dtypes.replace("*", real(dtype).name).split()), numbers)
     device.driver.use(device.index)
     return Loaded(device.driver.function(kernel, device.index))
 

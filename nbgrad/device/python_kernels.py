@@ -47,6 +47,13 @@ PYTHON_KERNELS: dict[str, tuple[str, int, str]] = {
     "device_matrices.cholesky": ("* *", 2, "float32 float64"),
     "device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
     "device_matmul.matmul": ("* * *", 15, "float32 float64"),
+    "device_linalg.copy_strided": ("* *", 12, "int32 int64"),
+    "device_linalg.copy_upper": ("* *", 6, "float32 float64"),
+    "device_linalg.keep_lower": ("int32 *", 3, "float32 float64"),
+    "device_linalg.spoil": ("int32 *", 2, "float32 float64"),
+    "device_linalg.order_of": ("int32 *", 3, "float32 float64"),
+    "device_linalg.order_of_long": ("int64 *", 3, "float32 float64"),
+    "device_linalg.addresses": ("int64", 3, "int64"),
     "device_transpose.transpose": ("* *", 11, "int8 int16 int32 int64"),
 }
 """By "module.function" of nbgrad.kernels: the dtypes of the arrays, where * stands for each of the last entry's dtypes;
