@@ -1,0 +1,220 @@
+"""What every kernel for a GPU compiles to, without a GPU: PTX and machine code for four generations.
+
+No symbol may be unresolved, no thread may need local memory, and functions are called only where they are long and
+rare. Machine code is made where the linker is installed, which reports what it does with registers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nbgrad.compiler.fuse import fuse
+from nbgrad.compiler.lowering import kernel_module
+from nbgrad.device import loops, ptx, row_passes
+from nbgrad.device.launches import DeviceKernel, Launch
+from nbgrad.device.python_kernels import PYTHON_KERNELS, python_kernel
+from nbgrad.graph.ir import PRIMITIVES, make, placeholder
+from nbgrad.graph.primitives import cast
+from nbgrad.graph.simplify import simplify
+from nbgrad.runtime.device_plan import _row_pass, _units
+from nbgrad.tensor import Tensor
+
+GENERATIONS = [(7, 5), (8, 0), (9, 0), (10, 0)]
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+CALLS = {
+    # Angles beyond 2**30, reduced exactly; they need some local memory too.
+    **{name: {"sin", "cos", "tan", "nbgrad_$_huge_$"} for name in ("sin", "cos", "tan", "sinc_derivative")},
+    # The remainder of numbers whose quotient has more than 53 bits.
+    **{name: {"fmod"} for name in ("remainder", "fmod", "floor_divide")},
+    "polygamma": {"pow"},
+}
+"""Primitives that call functions, and which."""
+LOCAL = frozenset(["sin", "cos", "tan", "sinc_derivative"])
+
+needs_linker = pytest.mark.skipif(ptx._linker() is None, reason="nvJitLink is not installed")
+
+
+def kernels_of(f: Callable[..., Any], *arguments: tuple[tuple[int, ...], str]) -> Iterator[DeviceKernel]:
+    """The kernels of a function of arrays of given shapes and dtypes, fused loops only."""
+    nodes = [placeholder(shape, np.dtype(dtype)) for shape, dtype in arguments]
+    found = f(*[Tensor._of(node) for node in nodes])
+    outputs = [tensor._node for tensor in (found if isinstance(found, tuple) else (found,))]
+    for unit in _units(fuse(simplify(outputs)).steps, 132):
+        done = _row_pass(unit, set())
+        recipe = row_passes.row_pass_recipe(done) if done is not None else loops.recipe(unit[0], 132)
+        yield from (action.kernel for action in recipe.actions if isinstance(action, Launch))
+
+
+def called(text: str) -> set[str]:
+    """The functions that PTX calls."""
+    return set(re.findall(r"^\s*call[.\w]*\s+(?:\([^)]*\),\s*)?([\w$]+)\s*,", text, re.M))
+
+
+def check(text: str, calls: Collection[str] = (), local: bool = False) -> None:
+    """What must hold of PTX."""
+    assert ".extern .func" not in text, re.findall(r"\.extern \.func.*", text)
+    assert local or ".local" not in text
+    wrong = [name for name in called(text) if not any(name.startswith(known) for known in calls)]
+    assert not wrong
+
+
+def compile_primitive(name: str, generations: Callable[[int], list[tuple[int, int]]]) -> None:
+    """Compile a primitive for every dtype, each for the generations that belong to its number."""
+    count = 0
+    for dtype in map(np.dtype, DTYPES):
+        try:
+            kernel = kernel_module().scalar_kernel(name, "float32" if dtype == np.float16 else dtype.name)
+        except KeyError:
+            continue
+        dtypes = [dtype] * kernel.__code__.co_argcount
+        if name == "select":
+            dtypes[0] = np.dtype(bool)
+
+        def apply(*tensors: Any) -> Any:
+            return Tensor._of(make(name, tuple([tensor._node for tensor in tensors])))
+
+        (made,) = kernels_of(apply, *[((63, 5), d.name) for d in dtypes])
+        for generation in generations(count):
+            text = ptx.compile_ptx(made.make(), generation)
+            check(text, CALLS.get(name, ()), name in LOCAL)
+            if ptx._linker() is not None:
+                report = ptx.report(ptx.link(text, generation)[1])
+                assert report.spilled == 0 or name in LOCAL
+                assert report.stack == 0 or name in CALLS
+        count += 1
+    assert count
+
+
+PRIMITIVE_NAMES = [name for name in kernel_module().SCALARS if name in PRIMITIVES]
+
+
+@pytest.mark.parametrize("name", PRIMITIVE_NAMES)
+def test_every_primitive(name: str) -> None:
+    """Each of its dtypes for one generation, in turn."""
+    first = PRIMITIVE_NAMES.index(name)
+    compile_primitive(name, lambda number: [GENERATIONS[(first + number) % len(GENERATIONS)]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRIMITIVE_NAMES)
+def test_every_primitive_for_every_generation(name: str) -> None:
+    compile_primitive(name, lambda _: GENERATIONS)
+
+
+def test_every_cast() -> None:
+    for source in DTYPES:
+        for target in DTYPES:
+            if source == target:
+                continue
+
+            def change(x: Any, target: str = target) -> Any:
+                return Tensor._of(cast(x._node, np.dtype(target)))
+
+            for made in kernels_of(change, ((64,), source)):
+                check(ptx.compile_ptx(made.make(), (7, 5)))
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+TEMPLATES: dict[str, Callable[[Any], Any]] = {
+    "map": lambda x: x * 2 + x * x,
+    "broadcast": lambda x: x + x[:, :1] * x[:1],
+    "transposed": lambda x: x.T * 2 + x[0, 0],
+    "padded": lambda x: np.pad(x, ((1, 2), (3, 0))) * 2,
+    "joined": lambda x: np.concatenate([x, x * 2], axis=1) + 1,
+    "gathered": lambda x: x[np.array([1, 0, 1, 1])] + 1,
+    "rows": lambda x: (np.sum(x, axis=1), np.max(x, axis=1)),
+    "columns": lambda x: (np.sum(x, axis=0), np.min(x, axis=0)),
+    "whole": lambda x: (np.sum(x), np.prod(x)),
+    "several rows": softmax,
+}
+SHAPES = [(64, 64), (3, 5), (4, 4099), (4099, 4), (1024, 4096)]
+
+
+@pytest.mark.parametrize("generation", GENERATIONS, ids=str)
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_template(name: str, generation: tuple[int, int]) -> None:
+    known: set[str] = set()
+    for shape in SHAPES:
+        for dtype in ("float16", "float32", "float64"):
+            for made in kernels_of(TEMPLATES[name], (shape, dtype)):
+                if made.key in known:
+                    continue
+                known.add(made.key)
+                text = ptx.compile_ptx(made.make(), generation)
+                check(text)
+                if ptx._linker() is not None:
+                    report = ptx.report(ptx.link(text, generation)[1])
+                    assert (report.stack, report.spilled) == (0, 0)
+                    assert report.registers <= 128
+    assert known
+
+
+@pytest.mark.parametrize("place", PYTHON_KERNELS)
+def test_every_kernel_in_python(place: str) -> None:
+    pattern, numbers, dtypes = PYTHON_KERNELS[place]
+    for dtype in dtypes.split():
+        arrays = tuple([dtype if part == "*" else part for part in pattern.split()])
+        made = python_kernel(place, arrays, numbers)
+        for generation in GENERATIONS:
+            text = ptx.compile_ptx(made.make(), generation)
+            check(text)
+            if ptx._linker() is not None:
+                report = ptx.report(ptx.link(text, generation)[1])
+                assert (report.stack, report.spilled) == (0, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "bool"])
+def test_sixteen_bytes_are_read_and_written_at_once(dtype: str) -> None:
+    (made,) = kernels_of(lambda x, y: np.maximum(x, y), ((1024,), dtype), ((1024,), dtype))
+    text = ptx.compile_ptx(made.make(), (9, 0))
+    width = min(8 * np.dtype(dtype).itemsize, 16) * 8
+    loads = re.findall(r"ld\.global\.nc\.(?:v(\d)\.)?[bfus](\d+)", text)
+    assert [int(count or 1) * int(bits) for count, bits in loads] == [width, width]
+    stores = re.findall(r"st\.global\.(?:v(\d)\.)?[bfus](\d+)", text)
+    assert [int(count or 1) * int(bits) for count, bits in stores] == [width]
+
+
+def test_multiply_and_add_become_one() -> None:
+    (made,) = kernels_of(lambda x, y: x * y + x, ((64,), "float32"), ((64,), "float32"))
+    assert "fma.rn.f32" in ptx.compile_ptx(made.make(), (9, 0))
+
+
+def test_division_and_roots_are_rounded_correctly() -> None:
+    (made,) = kernels_of(lambda x, y: np.sqrt(x) / y, ((64,), "float32"), ((64,), "float32"))
+    text = ptx.compile_ptx(made.make(), (9, 0))
+    assert "div.rn.f32" in text and "sqrt.rn.f32" in text
+
+
+@needs_linker
+def test_a_kernel_that_is_wrong_says_so() -> None:
+    from nbgrad.errors import DeviceError
+
+    with pytest.raises(DeviceError, match="refuses"):
+        ptx.link(".version 8.0\n.target sm_90\nnonsense", (9, 0))
+
+
+def test_devices_that_are_too_old_or_newer_than_known() -> None:
+    from nbgrad.errors import DeviceError
+
+    assert ptx.target_of((12, 1)).processor == "sm_120"
+    with pytest.raises(DeviceError, match="sm_61"):
+        ptx.target_of((6, 1))
+
+
+def test_what_was_compiled_is_kept_on_disk() -> None:
+    (made,) = kernels_of(lambda x: x * 3.25 + 7.125, ((64,), "float32"))
+    first = ptx.cubin(made, (9, 0))
+
+    def fail() -> str:
+        raise AssertionError
+
+    assert ptx.cubin(DeviceKernel(made.key, fail), (9, 0)) == first
