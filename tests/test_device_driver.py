@@ -458,6 +458,15 @@ def test_kernels_that_are_known_to_be_done_are_not_named(fake):
         driver.synchronise(9)
 
 
+def test_kernels_that_native_code_has_launched_are_named(fake):
+    driver = CudaDriver(fake)
+    driver.use(0)
+    driver.note(("first", "second" * 100))
+    fake.fails["cuStreamSynchronize"] = ["ILLEGAL_ADDRESS"]
+    with pytest.raises(DeviceError, match=r"did it: first, (second){33}se\."):
+        driver.synchronise(9)
+
+
 def test_after_a_fork(fake, monkeypatch):
     driver = CudaDriver(fake)
     monkeypatch.setattr(driver, "_process", -1)

@@ -31,6 +31,8 @@ SMALL_UPLOAD, MOST_STAGED = 64 * 1024, 64
 """Arrays of so many bytes are copied here first, and so many copies are kept until the stream is waited for."""
 REMEMBERED = 8
 """So many of the last kernels are named when one of them has failed."""
+SHOWN = 200
+"""So much of a kernel's key is shown in messages."""
 NON_BLOCKING, NO_TIMING = 1, 2
 PARAMETER_BUFFER, PARAMETER_SIZE, PARAMETER_END = 1, 2, 0
 """What cuLaunchKernel's last argument is made of."""
@@ -103,13 +105,14 @@ class CudaDriver:
             raise DeviceError(cuda_errors.no_driver(error)) from error
         if int(started[0]):
             raise DeviceError(cuda_errors.not_started(_name(started[0])))
+        self._get_current = cuda.cuCtxGetCurrent
         self._process = os.getpid()
         self._thread = _Thread()
         self._lock = threading.Lock()
         self._contexts: dict[int, _Context] = {}
         self._by_number: dict[int, int] = {}
         self._names: dict[int, str] = {}
-        self._recent: deque[str] = deque(maxlen=REMEMBERED)
+        self._recent: deque[tuple[str, ...]] = deque(maxlen=REMEMBERED)
         self._modules: list[Any] = []
         self._staged: dict[int, list[np.ndarray]] = {}
         self._properties: dict[int, Properties] = {}
@@ -124,26 +127,26 @@ class CudaDriver:
 
     def failure(self, code: Any, doing: str) -> DeviceError:
         """The error of a code that the driver gave (an int, if native code got it)."""
+        return DeviceError(self._told(code, doing))
+
+    def _told(self, code: Any, doing: str) -> str:
+        """What a code says; a device that it makes useless is marked as lost."""
         name = _name(self._cuda.CUresult(int(code)))
-        device = self._thread.device
         if os.getpid() != self._process:
-            return DeviceError(
-                "CUDA does not work in a process that was forked after CUDA was started: start workers by "
-                'multiprocessing.get_context("spawn").'
-            )
+            return cuda_errors.FORKED
         if name not in cuda_errors.STICKY:
-            return DeviceError(f"The NVIDIA driver could not {doing}: {cuda_errors.meaning(name)}.")
-        kernels = ", ".join(dict.fromkeys(self._recent))
-        message = (
-            f"cuda:{device} has failed: {cuda_errors.meaning(name)}. "
-            + (f"One of the last kernels did it: {kernels}. " if kernels else "")
-            + "This process can not use the device any more, and what was on it is lost; work on the CPU, or on other "
-            "devices, goes on."
-        )
+            return f"The NVIDIA driver could not {doing}: {cuda_errors.meaning(name)}."
+        device = self._thread.device
+        kernels = [key for keys in self._recent for key in keys]
+        message = cuda_errors.device_lost(device, name, [key[:SHOWN] for key in dict.fromkeys(kernels)])
         context = self._contexts.get(device)
         if context is not None and not context.lost:
             context.lost = message
-        return DeviceError(message)
+        return message
+
+    def note(self, kernels: tuple[str, ...]) -> None:
+        """Remember what native code launches, to be named if a kernel fails."""
+        self._recent.append(kernels)
 
     def raise_launch_error(self, code: int, kernel: str) -> None:
         """Raise what a launch by native code has given instead of 0.
@@ -153,7 +156,7 @@ class CudaDriver:
         DeviceError
             Always.
         """
-        raise self.failure(code, f"launch a kernel: {kernel[:200]}")
+        raise self.failure(code, f"launch a kernel: {kernel[:SHOWN]}")
 
     def _done(self, results: tuple[Any, ...], doing: str) -> Any:
         """The value of a call, unless it failed."""
@@ -208,7 +211,8 @@ class CudaDriver:
         if context.lost:
             raise DeviceError(context.lost)
         # Other libraries change the current context of a thread, too.
-        if int(self._done(self._cuda.cuCtxGetCurrent(), "ask for the current context")) != context.number:
+        code, current = self._get_current()
+        if code or int(current) != context.number:
             self._done(self._cuda.cuCtxSetCurrent(context.handle), f"use cuda:{device}")
 
     def _start(self, device: int) -> _Context:
@@ -247,14 +251,18 @@ class CudaDriver:
         handle, allowed = functions.get(kernel.key, (0, FREE_SHARED))
         if not handle:
             handle = self._load(kernel, device)
-            self._names[handle] = kernel.key
+            self._names[handle] = kernel.key[:SHOWN]
         if shared > allowed:
             most = self.properties(device).shared
             if shared > most:
-                message = f"A kernel needs {shared} bytes of shared memory; cuda:{device} has {most}: {kernel.key}"
+                message = (
+                    f"A kernel needs {shared} bytes of shared memory; cuda:{device} has {most}: {kernel.key[:SHOWN]}"
+                )
                 raise DeviceError(message)
             wish = self._cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._done(self._cuda.cuFuncSetAttribute(handle, wish, shared), f"share {shared} bytes: {kernel.key}")
+            self._done(
+                self._cuda.cuFuncSetAttribute(handle, wish, shared), f"share {shared} bytes: {kernel.key[:SHOWN]}"
+            )
             allowed = shared
         functions[kernel.key] = handle, allowed
         return handle
@@ -267,13 +275,14 @@ class CudaDriver:
             # The linker is newer than the driver. The driver has one of its own.
             results, log = self._load_module(ptx.ptx(kernel, capability))
         if int(results[0]):
-            error = self.failure(results[0], f"load a kernel for cuda:{device}")
+            told = self._told(results[0], f"load a kernel for cuda:{device}")
             supports = ".".join(map(str, self.version))
-            raise DeviceError(f"{error} The driver supports CUDA {supports}. Kernel: {kernel.key}. {log}".rstrip())
+            message = f"{told} The driver supports CUDA {supports}. Kernel: {kernel.key[:SHOWN]}. {log}"
+            raise DeviceError(message.rstrip())
         module = results[1]
         self._modules.append(module)
         found = self._cuda.cuModuleGetFunction(module, ptx.SYMBOL.encode())
-        return int(self._done(found, f"find a kernel in its module: {kernel.key}"))
+        return int(self._done(found, f"find a kernel in its module: {kernel.key[:SHOWN]}"))
 
     def _load_module(self, code: bytes | str) -> tuple[tuple[Any, ...], str]:
         """What the driver gave, and its log."""
@@ -293,7 +302,7 @@ class CudaDriver:
         words = [PARAMETER_BUFFER, parameters.ctypes.data, PARAMETER_SIZE, size.ctypes.data, PARAMETER_END]
         extra = np.array(words, np.uint64)
         name = self._names.get(function, "a kernel")
-        self._recent.append(name)
+        self._recent.append((name,))
         results = self._cuda.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, 0, extra.ctypes.data)
         if int(results[0]):
             raise self.failure(
@@ -306,6 +315,8 @@ class CudaDriver:
         """Memory for work on a stream."""
         self.use(device)
         results = self._allocated(nbytes, stream, device)
+        if not results[0]:
+            return int(results[1])
         if _name(results[0]) == "CUDA_ERROR_OUT_OF_MEMORY":
             self._make_room(stream, device)
             results = self._allocated(nbytes, stream, device)
@@ -474,7 +485,7 @@ class CudaDriver:
     def launch_graph(self, graph: int, stream: int) -> None:
         """Do what a graph holds."""
         self._check_current()
-        self._recent.append("a CUDA graph")
+        self._recent.append(("a CUDA graph",))
         self._done(self._cuda.cuGraphLaunch(graph, stream), "launch a CUDA graph")
 
     def free_graph(self, graph: int) -> None:

@@ -6,6 +6,7 @@ In: the name of an error code, and what was being done. Out: a message. Called b
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 EXTRAS = 'pip install "nbgrad[cuda13]" (for drivers of CUDA 13) or "nbgrad[cuda12]"'
 """What installs everything that the CUDA target needs besides the driver."""
@@ -22,6 +23,11 @@ STICKY = frozenset(
     ).split()
 )
 """Errors after which a context is of no more use."""
+
+FORKED = (
+    "CUDA does not work in a process that was forked after CUDA was started: start workers by "
+    'multiprocessing.get_context("spawn").'
+)
 
 UNREADABLE = frozenset(
     f"CUDA_ERROR_{name}" for name in "INVALID_IMAGE NO_BINARY_FOR_GPU UNSUPPORTED_PTX_VERSION NOT_SUPPORTED".split()
@@ -99,6 +105,15 @@ def driver_too_old(driver: tuple[int, int], bindings: str) -> str:
     return (
         f"{supports}, but cuda-bindings {bindings} is installed, for CUDA {bindings.partition('.')[0]}: install "
         f'a newer driver, or what fits this one: pip install "nbgrad[cuda{driver[0]}]".'
+    )
+
+
+def device_lost(device: int, code: str, kernels: Sequence[str]) -> str:
+    """A kernel, or the device itself, has failed for good."""
+    suspects = f" One of the last kernels did it: {', '.join(kernels)}." if kernels else ""
+    return (
+        f"cuda:{device} has failed: {meaning(code)}.{suspects} This process can not use the device any more, and what "
+        "was on it is lost; work on the CPU, or on other devices, goes on."
     )
 
 
