@@ -123,13 +123,13 @@ def node_of(value: Any) -> Node:
     """The node of an argument; arrays are not copied, because the function sees only the Tensor."""
     if isinstance(value, Tensor):
         return value._node
-    if isinstance(value, Lent):
-        return value.node
     if type(value) is np.ndarray:
         return constant(value) if supported(value.dtype) else as_node(value)
     # A float argument is a run-time input whatever its value, unlike a number in the function's text.
     if type(value) is float or type(value) is complex:
         return constant(np.array(value), weak=True)
+    if isinstance(value, Lent):
+        return value.node
     return device_node(value, copy=False) if on_cuda(value) else as_node(value)
 
 
@@ -235,14 +235,22 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     return Call(lifted_args, lifted_kwargs, [wanted[position] for position in positions], tensors)
 
 
+_PLAIN = frozenset([np.ndarray, float, int, bool, complex, str, type(None)])
+"""Kinds of leaves that are no Tensors and no other library's arrays."""
+
+
 def _taken(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any], Any]:
     """Arguments with other libraries' arrays taken, and how results are given."""
-    leaves: list[Any] = []
+    tensors = foreign = False
     for value in (*args, *kwargs.values()):
-        if type(value) is not np.ndarray:
-            leaves += flatten(value)[0]
-    if not any(isinstance(leaf, Lent) or (not isinstance(leaf, Tensor) and on_cuda(leaf)) for leaf in leaves):
-        return args, kwargs, any(isinstance(leaf, Tensor) for leaf in leaves)
+        if value.__class__ not in _PLAIN:
+            for leaf in flatten(value)[0]:
+                if isinstance(leaf, Tensor):
+                    tensors = True
+                elif leaf.__class__ not in _PLAIN and (isinstance(leaf, Lent) or on_cuda(leaf)):
+                    foreign = True
+    if not foreign:
+        return args, kwargs, tensors
     found, treespec = flatten((tuple(args), dict(kwargs)))
     taken = [lent(leaf) for leaf in found]
     again: Any = optree.tree_unflatten(treespec, taken)
@@ -369,7 +377,8 @@ def as_kind(array: Any, kind: Any) -> Any:
         return Tensor._holding(array)
     if kind.__class__ is not str:
         return kind.give(array)
-    array = on_host(array)
+    if array.__class__ is not np.ndarray:
+        array = on_host(array)
     return array[()] if kind != "array" and array.ndim == 0 else array
 
 

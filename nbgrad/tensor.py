@@ -119,7 +119,7 @@ class Tensor(Exports, InPlace, Movable):
         """The Tensor of a computed result, an ndarray or a `DeviceArray`."""
         node = Node(_CONSTANT, (), (), value.shape, value.dtype, value)
         node.tensor = True
-        if value.__class__ is not np.ndarray and not isinstance(value, np.ndarray | np.generic):
+        if value.__class__ is not np.ndarray and not isinstance(value, np.generic | np.ndarray):
             node.place = value.device
         elif value.size > 1:
             node.place = HOST

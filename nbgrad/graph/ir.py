@@ -130,8 +130,9 @@ class Node:
             other = source.place
             if other is not place and other is not None:
                 place = other if place is None else _refuse_places(inputs)
-            if source.depth >= depth:
-                depth = source.depth + 1
+            below = source.depth
+            if below >= depth:
+                depth = below + 1
         self.traced = traced
         self.tensor = tensor
         self.depth = depth
@@ -327,9 +328,12 @@ def _example(device: Any) -> Node:
     return node
 
 
+_HOSTS = (np.ndarray, np.generic)
+
+
 def on_host(value: Any) -> Any:
     """An ndarray as it is, an array on a device as a copy, which waits until it is computed."""
-    return value if isinstance(value, np.ndarray | np.generic) else value.to_host()
+    return value if isinstance(value, _HOSTS) else value.to_host()
 
 
 def users_constant(value: Any) -> Node:

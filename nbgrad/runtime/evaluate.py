@@ -9,7 +9,7 @@ the recorded program could not know.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,7 +150,7 @@ def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Call
 
     If any of them lives on a device, all results do.
     """
-    if any(node.device is not None for node in (*nodes, *sources)):
+    if pending.parameters and not _PROCESSOR.issuperset([node.place for node in (*nodes, *sources)]):
         finish_pending()
     written = pending.take()
     given = [*nodes, *[parameter._leaf for parameter in written]]
@@ -174,13 +174,14 @@ def _finish(written: list[Any], arrays: list[Any], count: int) -> list[Any]:
 def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[Any]:
     if not sources:
         nodes, derive = [*nodes, *derive()], list
-    devices = {node.device: None for node in (*nodes, *sources)}
-    if not sources and len(devices) > 1:
-        return _run_apart(nodes, devices)
-    places = [device for device in devices if device is not None]
-    if len(places) > 1:
-        return _run([*nodes, *derive()], [], list)
-    device = places[0] if places else None
+    device = None
+    places = {node.place for node in (*nodes, *sources)}
+    if not places <= _PROCESSOR:
+        if not sources and len({None if place is HOST else place for place in places}) > 1:
+            return _run_apart(nodes)
+        device, *others = places - _PROCESSOR
+        if others:
+            return _run([*nodes, *derive()], [], list)
     if config.interpret():
         nodes = [*nodes, *derive()]
         values = [np.array(value) for value in interpret(nodes)]
@@ -208,10 +209,14 @@ def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
     return [on_host(v) if node.place is HOST else v for v, node in zip(values, nodes, strict=True)]
 
 
-def _run_apart(nodes: Sequence[Node], devices: Iterable[Any]) -> list[Any]:
+_PROCESSOR = frozenset([None, HOST])
+"""Places of nodes that are computed on the processor."""
+
+
+def _run_apart(nodes: Sequence[Node]) -> list[Any]:
     """The values of nodes in several places, by a program for each place."""
     found: dict[Node, Any] = {}
-    for device in devices:
+    for device in dict.fromkeys([node.device for node in nodes]):
         group = [node for node in dict.fromkeys(nodes) if node.device is device]
         found.update(zip(group, _run(group, [], list), strict=True))
     return [found[node] for node in nodes]
@@ -253,13 +258,14 @@ def ready(leaf: Node, device: Any = None) -> Any:
     if value is None:
         refuse(leaf, leaf)
     assert value is not None
-    if not isinstance(value, np.ndarray):
+    dtype = plain_dtype(leaf.dtype)
+    if value.__class__ is np.ndarray:
+        if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype:
+            return value
+    elif not isinstance(value, np.ndarray):
         if value.device is device:
             return value
         value = value.to_host()
-    dtype = plain_dtype(leaf.dtype)
-    if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype and type(value) is np.ndarray:
-        return value
     return np.array(value, dtype=dtype, order="C", subok=False)
 
 
