@@ -237,14 +237,15 @@ def test_second_derivatives(function: Any) -> None:
     "function", [ladder, nested, series, find, skipping, counted_while, calls], ids=lambda f: f.__name__
 )
 def test_as_numba_compiles_it(function: Any) -> None:
-    compiled = numba.njit(function)
+    compiled: Any = numba.njit(function)
     found = nb.elementwise(compiled)(X, Y)
     expected = np.array([[compiled(x, y) for x in X] for y in Y[:, 0]])
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
 
 
 def test_a_function_for_numba_vectorize() -> None:
-    vectorized: Any = numba.vectorize(["float64(float64, float64)"])(ladder)
+    vectorize: Any = numba.vectorize
+    vectorized = vectorize(["float64(float64, float64)"])(ladder)
     np.testing.assert_allclose(nb.elementwise(vectorized)(X, Y), vectorized(X, Y), rtol=1e-13)
 
 

@@ -49,7 +49,7 @@ def nbgrad_polygamma(n: float, x: float) -> float:
         return math.inf if n % 2.0 == 1.0 else math.nan
     s = n + 1.0
     total = 0.0
-    while x <= 12.0:
+    while x <= 20.0:
         total += math.pow(x, -s)
         x += 1.0
     power = math.pow(x, -s)

@@ -11,7 +11,7 @@ import builtins
 import functools
 import inspect
 import textwrap
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from ..errors import ArgumentError, DtypeError
@@ -107,7 +107,10 @@ def _same_code(node: ast.Lambda, code: Any) -> bool:
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
     if names != list(code.co_varnames[: len(names)]) or len(names) != code.co_argcount + code.co_kwonlyargcount:
         return False
-    compiled = compile(ast.Expression(node), "<lambda>", "eval").co_consts[0]
+    constants = compile(ast.Expression(node), "<lambda>", "eval").co_consts
+    compiled = next(
+        constant for constant in constants if isinstance(constant, CodeType) and constant.co_name == "<lambda>"
+    )
     return compiled.co_consts == code.co_consts and set(compiled.co_names) <= {*code.co_names, *code.co_freevars}
 
 
