@@ -122,7 +122,7 @@ def recurrence_totals(a, b, m_totals, s_totals, e_totals, rows, length, count, r
     t = thread()
     m, e, s = recurrence_warp(m, e, s, t & 31, tile == 0 and t < 32, scales, scaled)
     last = (size - 1) // ITEMS
-    if t == last or (t & 31) == 31:
+    if t == last or ((t & 31) == 31 and t < last):
         warps[t >> 5] = m
         warps[32 + (t >> 5)] = s
         e_warps[t >> 5] = e
@@ -191,7 +191,7 @@ def recurrence_tiles(a, b, carries, out, e_like, rows, length, count, reverse, s
     barrier()
     # The state before this warp, then before this thread; without one, that of the first element is its term.
     some = tile > 0
-    state = terms[0]
+    state = s
     if some:
         state = carries[block() - 1]
     for warp in range(t >> 5):

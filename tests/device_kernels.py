@@ -51,9 +51,10 @@ def run(
     threads: int = 32,
     shared: int = 0,
     order: str = "forward",
+    races: bool = True,
 ) -> list[np.ndarray]:
     """Run a kernel with copies of the arrays, which come back."""
-    simulator = Simulator(order=order)
+    simulator = Simulator(order=order, races=races)
     words: list[int] = []
     arrays: list[np.ndarray] = []
     for operand in operands:

@@ -200,15 +200,73 @@ def test_a_missing_barrier_shows_in_one_of_both_orders() -> None:
     expected = np.roll(x.reshape(2, 64), -1, axis=1).ravel()
     right = kernel("neighbour", NEIGHBOUR.replace("BARRIER", "call void @nbgrad.barrier()"))
     wrong = kernel("neighbour", NEIGHBOUR.replace("BARRIER", ""))
-    results = {
-        (used is right, order): run(used, x, np.zeros_like(x), blocks=2, threads=64, shared=256, order=order)[1]
-        for used in (right, wrong)
-        for order in ORDERS
-    }
+    results: dict[tuple[bool, str], np.ndarray] = {}
+    for used in (right, wrong):
+        for order in ORDERS:
+            sizes = {"blocks": 2, "threads": 64, "shared": 256}
+            results[used is right, order] = run(used, x, np.zeros_like(x), **sizes, order=order, races=used is right)[1]
     for order in ORDERS:
         np.testing.assert_array_equal(results[True, order], expected)
+        with pytest.raises(DeviceError, match="race: in block"):
+            run(wrong, x, np.zeros_like(x), blocks=2, threads=64, shared=256, order=order)
     assert (results[False, "forward"] != expected).sum() == 2 * 63
     assert (results[False, "reversed"] != expected).sum() == 2
+
+
+READ, WRITE, ADD = (
+    "%v = load volatile i32, ptr %q",
+    "store i32 %t, ptr %q",
+    "%v = atomicrmw add ptr %q, i32 1 monotonic",
+)
+BARRIER = "call void @nbgrad.barrier()"
+BALLOT = "%z = call i32 @nbgrad.ballot(i32 1)"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("first", "between", "second", "races"),
+    [
+        (READ, "", READ, False),
+        (READ, "", WRITE, True),
+        (WRITE, "", READ, True),
+        (WRITE, "", WRITE, True),
+        (WRITE, BARRIER, READ, False),
+        (READ, BARRIER, WRITE, False),
+        (WRITE, BALLOT, READ, True),
+        (ADD, "", ADD, False),
+        (ADD, "", READ, True),
+        (ADD, BARRIER, READ, False),
+        (WRITE, "", ADD, True),
+    ],
+)
+def test_races_between_two_threads(first: str, between: str, second: str, races: bool, order: str) -> None:
+    """Thread 3 does one thing to a word of shared memory, thread 5 another one."""
+    one, two = ("  call void @nbgrad.fence()\n  " + text for text in (first, second.replace("%v", "%u")))
+    used = kernel(
+        "two threads",
+        f"""
+  %q = call ptr @nbgrad.shared()
+  %is.one = icmp eq i32 %t, 3
+  br i1 %is.one, label %one, label %middle
+one:
+{one}
+  br label %middle
+middle:
+  {between}
+  %is.two = icmp eq i32 %t, 5
+  br i1 %is.two, label %two, label %end
+two:
+{two}
+  br label %end
+end:
+  ret void
+""",
+    )
+    if races:
+        with pytest.raises(DeviceError, match=r"race: in block 0, thread [35] accesses byte 0 of the block's 4 bytes"):
+            run(used, np.zeros(1), np.zeros(1), shared=4, order=order)
+    else:
+        run(used, np.zeros(1), np.zeros(1), shared=4, order=order)
 
 
 def test_shared_memory_is_unset_in_every_block() -> None:

@@ -131,9 +131,9 @@ def test_accesses_to_nothing() -> None:
 def test_accesses_beyond_shared_memory(offset: int) -> None:
     body = "  %s = call ptr @nbgrad.shared()\n  %q = getelementptr i8, ptr %s, i64 %n\n  store i8 7, ptr %q\n  ret void"
     used = kernel("store shared", body, "ptr %x, i64 %n")
-    run(used, np.zeros(4), 63, shared=64)
+    run(used, np.zeros(4), 63, threads=1, shared=64)
     with pytest.raises(DeviceError, match=f"byte {offset} of the block's 64 bytes of shared memory"):
-        run(used, np.zeros(4), offset, shared=64)
+        run(used, np.zeros(4), offset, threads=1, shared=64)
 
 
 def test_local_memory_and_constants_are_free() -> None:

@@ -7,6 +7,10 @@ All memory of simulated devices, and the shared memory of a block, lie in one ra
 For every eight bytes of it, a byte of the map tells how many of them, from the first on, are in a living array. What
 lies outside of the range is not checked: constants, and the stacks of threads. An access must be aligned as the IR says
 it is, too, because GPUs insist.
+
+For every byte of shared memory, two words tell which thread has written it last and which one has read it, and in which
+epoch: a new one begins with each block and at each barrier. Two threads that access a byte in the same epoch, one of
+them to write it, race, unless both do atomic operations. That holds within a warp, too: a shuffle orders no memory.
 """
 
 from __future__ import annotations
@@ -17,7 +21,12 @@ _NAME = r'%(?:[\w.$-]+|"[^"]+")'
 _ACCESS = re.compile(
     rf"^ *(?:{_NAME} = )?(?:tail )?(?P<kind>load|store|atomicrmw|cmpxchg) (?:atomic |volatile |weak )*(?P<rest>.*)$"
 )
+ATOMIC, MANY = 4095, 4094
+"""In place of a thread that has accessed a byte: an atomic operation, and several readers."""
 _OPENING = {"<": ">", "{": "}", "[": "]"}
+
+_WHAT = {"load": 0, "store": 1}
+"""What an access is to a race: 0 for reading, 1 for writing, 2 for an atomic operation."""
 
 
 def _leading_type(text: str) -> str:
@@ -64,32 +73,35 @@ def with_checks(text: str) -> str:
         found = _accessed(line)
         if found is not None and found[0] not in local:
             pointer, kind, aligned = found
+            instruction = re.search(r"\b(load|store|atomicrmw|cmpxchg)\b(?: atomic)?", line)
+            assert instruction is not None
+            what = _WHAT.get(instruction[0], 2)
             size = f"ptrtoint (ptr getelementptr ({kind}, ptr null, i64 1) to i64)"
             own = f"ptrtoint (ptr getelementptr ({{i1, {kind}}}, ptr null, i64 0, i32 1) to i64)"
-            lines.append(f"  call void @nbgrad.access(ptr {pointer}, i64 {size}, i64 {aligned or own})")
+            lines.append(f"  call void @nbgrad.access(ptr {pointer}, i64 {size}, i64 {aligned or own}, i64 {what})")
         lines.append(line)
     return "\n".join([*lines, ""])
 
 
 def definition(fiber: dict[str, int], grid: dict[str, int], faulted: int) -> str:
     """The function that checks an access, for the given offsets of fields."""
-    fields = {"range": "i64", "reserved": "i64", "map": "ptr"}
+    fields = {"range": "i64", "reserved": "i64", "map": "ptr", "races": "i64", "epoch": "i64", "shared.end": "i64"}
     loads = "".join(
         f"  %g.{name} = getelementptr i8, ptr %grid, i64 {grid[name]}\n  %{name} = load {kind}, ptr %g.{name}\n"
         for name, kind in fields.items()
     )
     stores = "".join(
         f"  %s.{name} = getelementptr i8, ptr %grid, i64 {grid[name]}\n  store i64 %{value}, ptr %s.{name}\n"
-        for name, value in {"address": "a", "size": "size", "align": "align"}.items()
+        for name, value in {"address": "a", "size": "size", "align": "align", "other": "other"}.items()
     )
     return f"""
-define internal void @nbgrad.access(ptr %p, i64 %size, i64 %align) alwaysinline {{
+define internal void @nbgrad.access(ptr %p, i64 %size, i64 %align, i64 %what) alwaysinline {{
   %a = ptrtoint ptr %p to i64
-  call void @nbgrad.check(i64 %a, i64 %size, i64 %align)
+  call void @nbgrad.check(i64 %a, i64 %size, i64 %align, i64 %what)
   ret void
 }}
 
-define internal void @nbgrad.check(i64 %a, i64 %size, i64 %align) noinline {{
+define internal void @nbgrad.check(i64 %a, i64 %size, i64 %align, i64 %what) noinline {{
 entry:
   %fiber = call ptr @nbgrad.self()
   %f.grid = getelementptr i8, ptr %fiber, i64 {fiber["grid"]}
@@ -126,12 +138,78 @@ look:
   %o.last = and i64 %last, 7
   %ok.last = icmp ugt i64 %have.last, %o.last
   %ok = and i1 %ok.first, %ok.last
-  br i1 %ok, label %good, label %bad
+  br i1 %ok, label %whose, label %bad
+whose:
+  %traced = icmp ne i64 %races, 0
+  %is.shared = icmp ult i64 %offset, %shared.end
+  %trace = and i1 %traced, %is.shared
+  br i1 %trace, label %race, label %good
+race:
+  %found = call i64 @nbgrad.race(ptr %fiber, i64 %races, i64 %epoch, i64 %offset, i64 %size, i64 %what)
+  %raced = icmp ne i64 %found, 0
+  br i1 %raced, label %bad, label %good
 good:
   ret void
 bad:
+  %other = phi i64 [ 0, %entry ], [ 0, %aligned ], [ 0, %look ], [ %found, %race ]
 {stores}
   call void @nbgrad.wait(ptr %fiber, i32 {faulted})
   unreachable
+}}
+
+define internal i64 @nbgrad.race(ptr %fiber, i64 %races, i64 %epoch, i64 %offset, i64 %size, i64 %what) noinline {{
+  ; 0, or whom an access races with: the number of a thread plus 1, or {ATOMIC} or {MANY}.
+entry:
+  %f.thread = getelementptr i8, ptr %fiber, i64 {fiber["thread"]}
+  %thread = load i32, ptr %f.thread
+  %t = zext i32 %thread to i64
+  %t1 = add i64 %t, 1
+  %time = shl i64 %epoch, 12
+  %me = or i64 %time, %t1
+  %many = or i64 %time, {MANY}
+  %as.atomic = or i64 %time, {ATOMIC}
+  %is.atomic = icmp eq i64 %what, 2
+  %as = select i1 %is.atomic, i64 %as.atomic, i64 %me
+  %reads = icmp eq i64 %what, 0
+  %table = inttoptr i64 %races to ptr
+  br label %byte
+byte:
+  %k = phi i64 [ 0, %entry ], [ %next, %fine ]
+  %place = add i64 %offset, %k
+  %index = shl i64 %place, 4
+  %w.at = getelementptr i8, ptr %table, i64 %index
+  %r.at = getelementptr i8, ptr %w.at, i64 8
+  %w = load i64, ptr %w.at
+  %r = load i64, ptr %r.at
+  %w.time = lshr i64 %w, 12
+  %w.now = icmp eq i64 %w.time, %epoch
+  %w.not.as = icmp ne i64 %w, %as
+  %w.not.me = icmp ne i64 %w, %me
+  %w.other = and i1 %w.not.as, %w.not.me
+  %w.bad = and i1 %w.now, %w.other
+  %r.time = lshr i64 %r, 12
+  %r.now = icmp eq i64 %r.time, %epoch
+  %r.other = icmp ne i64 %r, %me
+  %r.there = and i1 %r.now, %r.other
+  %writes = xor i1 %reads, true
+  %r.bad = and i1 %r.there, %writes
+  %bad = or i1 %w.bad, %r.bad
+  br i1 %bad, label %race, label %note
+note:
+  %r.new = select i1 %r.there, i64 %many, i64 %me
+  %new = select i1 %reads, i64 %r.new, i64 %as
+  %at = select i1 %reads, ptr %r.at, ptr %w.at
+  store i64 %new, ptr %at
+  br label %fine
+fine:
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %size
+  br i1 %more, label %byte, label %none
+none:
+  ret i64 0
+race:
+  %by = select i1 %w.bad, i64 %w, i64 %r
+  %who = and i64 %by, 4095
+  ret i64 %who
 }}
 """

@@ -25,6 +25,7 @@ import llvmlite.binding as llvm
 
 from ..compiler.cpu import function_address
 from ..errors import DeviceError
+from .checked_accesses import ATOMIC, MANY
 from .host_dialect import (
     COLOURS,
     ENDED,
@@ -113,7 +114,14 @@ def compile_kernel(kernel: DeviceKernel) -> HostKernel:
 
 
 def run(
-    kernel: HostKernel, blocks: int, threads: int, shared: int, words: int, memories: Memories, backwards: bool = False
+    kernel: HostKernel,
+    blocks: int,
+    threads: int,
+    shared: int,
+    words: int,
+    memories: Memories,
+    backwards: bool = False,
+    races: bool = True,
 ) -> None:
     """Run a grid.
 
@@ -129,11 +137,13 @@ def run(
         What it may access.
     backwards : bool
         Whether the last block and the last thread begin.
+    races : bool
+        Whether to look for races in shared memory.
 
     Raises
     ------
     DeviceError
-        If threads wait for each other in vain, or one accesses memory that is not its own.
+        If threads wait for each other in vain, one accesses memory that is not its own, or two race.
     """
     with _lock:
         if not _stacks:
@@ -150,21 +160,37 @@ def run(
             "range": memories.range,
             "reserved": memories.reserved,
             "map": memories.map,
+            "races": memories.races if races else 0,
+            "epoch": memories.epoch,
+            "shared.end": memories.shared_end,
         }
         for name, value in long.items():
             ctypes.c_uint64.from_address(at + GRID[name]).value = value
         for name, value in {"threads": threads, "blocks": blocks, "reversed": backwards}.items():
             ctypes.c_uint32.from_address(at + GRID[name]).value = value
         code = _entry(kernel.address)(at)
+        memories.epoch = ctypes.c_uint64.from_address(at + GRID["epoch"]).value
         if code:
             block = ctypes.c_uint32.from_address(at + GRID["block"]).value
             if code == _FAULT:
                 thread = ctypes.c_uint32.from_address(at + GRID["thread"]).value
-                address, size, align = (
-                    ctypes.c_uint64.from_address(at + GRID[name]).value for name in ("address", "size", "align")
+                address, size, align, other = (
+                    ctypes.c_uint64.from_address(at + GRID[name]).value
+                    for name in ("address", "size", "align", "other")
                 )
+                if other:
+                    raise DeviceError(_race(kernel, block, thread, memories.place(address), other))
                 raise DeviceError(_fault(kernel, f"block {block}, thread {thread}", address, size, align, memories))
             raise DeviceError(_disagreement(kernel, block, [stacks.kind(number) for number in range(threads)]))
+
+
+def _race(kernel: HostKernel, block: int, thread: int, place: str, other: int) -> str:
+    """Which threads access the same byte without a barrier in between."""
+    names = {ATOMIC: "an atomic operation", MANY: "several threads"}
+    return (
+        f"Threads of the kernel {kernel.key[:200]!r} race: in block {block}, thread {thread} accesses {place}, as does "
+        f"{names.get(other, f'thread {other - 1}')} without a barrier in between, and one of them writes."
+    )
 
 
 def _fault(kernel: HostKernel, who: str, address: int, size: int, align: int, memories: Memories) -> str:

@@ -41,9 +41,15 @@ GRID = {
     "size": 88,
     "align": 96,
     "thread": 104,
+    "races": 112,
+    "epoch": 120,
+    "shared.end": 128,
+    "other": 136,
 }
-"""The range of checked addresses, its length and its map; what was accessed in vain, and by which thread."""
-GRID_BYTES = 128
+"""What checked_accesses.py needs: the range of addresses, its length and its map; the address of what is known of
+shared memory (0 if nobody asks), the number of the epoch, and where shared memory ends; what was accessed in vain, by
+which thread, and with which other one it races."""
+GRID_BYTES = 144
 COLOURS = 64
 """Fibers begin at as many different offsets in their stacks, or they would all meet in the same lines of the caches."""
 FIRST = STACK - 128 * COLOURS
@@ -162,6 +168,16 @@ define internal void @nbgrad.open(ptr %grid, i32 %block) {{
   %g.bytes = getelementptr i8, ptr %grid, i64 {GRID["bytes"]}
   %bytes = load i64, ptr %g.bytes
   call void @llvm.memset.p0.i64(ptr %shared, i8 {UNSET}, i64 %bytes, i1 false)
+  call void @nbgrad.proceed(ptr %grid)
+  ret void
+}}
+
+define internal void @nbgrad.proceed(ptr %grid) alwaysinline {{
+  ; A new epoch.
+  %g.epoch = getelementptr i8, ptr %grid, i64 {GRID["epoch"]}
+  %epoch = load i64, ptr %g.epoch
+  %next = add i64 %epoch, 1
+  store i64 %next, ptr %g.epoch
   ret void
 }}
 
@@ -374,6 +390,7 @@ together:
   br i1 %ended, label %block.end, label %release
 release:
   call void @nbgrad.release(ptr %fibers, i32 0, i32 %threads)
+  call void @nbgrad.proceed(ptr %grid)
   br label %round
 block.end:
   %b.next = add i32 %b, 1

@@ -106,6 +106,12 @@ class Memories:
         self.range, self.map = self._range.address, self._map.address
         self._top = 2 * ALIGNMENT + _SHARED_ROOM
         self._shared = 0
+        self.shared_end = ALIGNMENT + _SHARED_ROOM
+        """Where shared memory ends, from the beginning of the range."""
+        self._races = Space(16 * self.shared_end)
+        self.races = self._races.address
+        """What is known of each byte of shared memory, and the last epoch (checked_accesses.py)."""
+        self.epoch = 0
         self._rooms: dict[int, list[int]] = {}
         self._starts: list[int] = []
         self._blocks: dict[int, _Block] = {}
@@ -244,7 +250,7 @@ class Memories:
         """Where an address is, in words."""
         with self._lock:
             offset = address - self.range
-            if offset < ALIGNMENT + _SHARED_ROOM:
+            if offset < self.shared_end:
                 return f"byte {offset - ALIGNMENT} of the block's {self._shared} bytes of shared memory"
             number = bisect_right(self._starts, address) - 1
             near = [self._blocks[start] for start in self._starts[max(number, 0) : number + 2]]

@@ -83,6 +83,8 @@ class Simulator:
         Whether block 0 and thread 0 run first or last. Kernels without races give the same in both.
     memory : int
         Bytes of each device.
+    races : bool
+        Whether threads that race in shared memory are an error.
 
     Raises
     ------
@@ -105,11 +107,12 @@ class Simulator:
     name = "simulator"
     calls_python = True
 
-    def __init__(self, devices: int = 1, order: str = "forward", memory: int = MEMORY) -> None:
+    def __init__(self, devices: int = 1, order: str = "forward", memory: int = MEMORY, races: bool = True) -> None:
         if order not in ("forward", "reversed"):
             message = f'order must be "forward" or "reversed", but is {order!r}.'
             raise ArgumentError(message)
         self.backwards = order == "reversed"
+        self.races = races
         self.memories = Memories(devices, memory)
         self.waits: list[tuple[int, int]] = []
         """(stream, other) of every call of `wait`."""
@@ -412,7 +415,7 @@ class Simulator:
                 raise DeviceError(message)
             self._recent.append(kernel.key)
             self.launches[kernel.key] += 1
-            fibers.run(kernel, blocks, threads, shared, words.ctypes.data, self.memories, self.backwards)
+            fibers.run(kernel, blocks, threads, shared, words.ctypes.data, self.memories, self.backwards, self.races)
         except DeviceError as error:
             self._pending.append(error)
 
