@@ -3,7 +3,9 @@ the processor, on a simulated device, and as kernels of Numba's CUDA simulator; 
 
 from __future__ import annotations
 
+import doctest
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -545,3 +547,23 @@ def test_a_numba_kernel_on_a_gpu() -> None:
     doubled: Any = nb.primitive(None, shape=_same, cuda_forward=launch)
     x = np.arange(1000.0)
     np.testing.assert_array_equal(doubled(nb.Tensor(x, device="cuda") + 1.0).asnumpy(), 2 * (x + 1))
+
+
+# ----- The page -----
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "own-kernels.md"
+
+
+def test_the_page_on_own_kernels() -> None:
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=options)
+    assert found.attempted > 20 and not found.failed
+
+
+SCRIPTS = [block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if ">>>" not in block]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
+def test_the_pages_scripts_for_cuda(script: str, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(script)
+    _on_device(f"import runpy; runpy.run_path({str(tmp_path / 'script.py')!r})", NUMBA_ENABLE_CUDASIM="1")
