@@ -50,7 +50,10 @@ def set_context(**kwargs: Any) -> None:
             message = f"mode must be GRAPH_MODE or PYNATIVE_MODE, but got {value!r}."
             raise ArgumentError(message)
         if name == "device_target" and value != "CPU":
-            message = f"device_target must be 'CPU', but got {value!r}."
+            message = (
+                f"device_target must be 'CPU', but got {value!r}. Arrays say themselves where they are: "
+                'nb.Tensor(x, device="cuda"), net.to("cuda").'
+            )
             raise ArgumentError(message)
         if name not in _options and name not in _IGNORED:
             message = f"set_context has no option {name!r}."

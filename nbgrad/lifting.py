@@ -388,12 +388,14 @@ class _Slot:
 
 
 def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> list[Node]:
-    """Derivatives that have the shapes and dtypes of `nodes`, with zeros for those that are structurally zero."""
+    """Derivatives that have the shapes, dtypes and devices of `nodes`, with zeros for those that are structurally zero.
+
+    A derivative that is the same everywhere comes from no array, and so from no device.
+    """
     pairs = zip(derivatives, nodes, strict=True)
-    return [zeros_like(node) if found is None else found for found, node in pairs]
+    return [_beside(zeros(node.shape, node.dtype) if found is None else found, node) for found, node in pairs]
 
 
-def zeros_like(node: Node) -> Node:
-    """Zeros of a node's shape and dtype, on its device."""
-    made = zeros(node.shape, node.dtype)
-    return made if node.device is None else placed(made, node.device)
+def _beside(found: Node, node: Node) -> Node:
+    """A value that goes anywhere, on the device of a node."""
+    return placed(found, node.device) if found.place is None and node.device is not None else found

@@ -248,6 +248,10 @@ def test_indices_on_the_device():
     same(x[on(rows)], A[rows])
     same(np.take(x, on(rows), axis=0), A[rows])
     same(x[on(A > 0)], A[A > 0])
+    for found, expected in zip(np.nonzero(x > 0), np.nonzero(A > 0), strict=True):
+        same(found, expected)
+    same(np.argwhere(x > 0), np.argwhere(A > 0))
+    same(np.searchsorted(np.sort(x[0]), x[1]), np.searchsorted(np.sort(A[0]), A[1]))
     with pytest.raises(IndexError):
         str(x[on(np.array([0, 3]))])
 
@@ -297,6 +301,23 @@ def test_results_have_the_kind_of_the_arguments():
     same(nb.grad(lambda x, y: y * 2)(on(A), 1.0), np.zeros((3, 4)))
     same(nb.jit(nb.grad(lambda x, y: y * 2))(on(A), 1.0), np.zeros((3, 4)))
     assert isinstance(nb.grad(lambda s: (s * w).sum())(2.0), np.floating)
+
+
+def test_derivatives_that_come_from_no_array():
+    def two(x: Any, y: Any) -> Any:
+        return (x * 2).sum(), (y * 3).sum()
+
+    first, second = nb.grad(two, (0, 1))(on(A), on(B, "cuda:1"))
+    same(first, np.full((3, 4), 2.0))
+    same(second, np.full((3, 4), 3.0), "cuda:1")
+
+    def inside(x: Any) -> Any:
+        gradient = nb.grad(lambda v: (v * 2).sum())(x)
+        assert gradient.device == "cuda"
+        return gradient
+
+    same(nb.jit(inside)(on(A)), np.full((3, 4), 2.0))
+    same(nb.jacfwd(lambda v: v[1:] * 2)(on(A[0])), 2 * np.eye(4)[1:])
 
 
 def test_other_transforms():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .ir import INT64, Node, broadcast, elementwise, extent, make, placeholder, topological
+from .ir import INT64, Node, broadcast, elementwise, extent, make, placed, placeholder, topological
 from .primitives import gather, iota, reshape, scatter_add, scatter_last, transpose
 
 
@@ -19,7 +19,8 @@ def batch(outputs: Sequence[Node], batched: Mapping[Node, Node], size: int) -> l
     for node in topological_above(outputs, batched):
         if node in known or not any(source in known for source in node.inputs):
             continue
-        known[node] = _batched(node, [known.get(source) for source in node.inputs], size)
+        made = _batched(node, [known.get(source) for source in node.inputs], size)
+        known[node] = made if made.place is not None or node.place is None else placed(made, node.place)
     return [known[node] if node in known else broadcast(node, (size, *node.shape)) for node in outputs]
 
 

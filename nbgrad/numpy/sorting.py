@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..graph import primitives
-from ..graph.ir import INT64, Node, constant, elementwise, extent
+from ..graph.ir import INT64, Node, constant, elementwise, extent, placed
 from ..graph.primitives import cast, concatenate, gather, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -212,7 +212,13 @@ def nonzero_nodes(node: Node) -> tuple[Node, ...]:
     if node.ndim == 0:
         message = "nonzero needs at least one axis; use atleast_1d."
         raise ShapeError(message)
-    return tuple([constant(np.asarray(p, INT64)) for p in np.nonzero(concrete(truth(node), "array"))])
+    return tuple([_found(p, node) for p in np.nonzero(concrete(truth(node), "array"))])
+
+
+def _found(positions: np.ndarray, node: Node) -> Node:
+    """Positions that the processor has found, on the device that the array is on."""
+    found = constant(np.asarray(positions, INT64))
+    return found if node.device is None else placed(found, node.device)
 
 
 def nonzero(a: Any) -> tuple[Tensor, ...]:
@@ -228,7 +234,8 @@ def flatnonzero(a: Any) -> Tensor:
 
 def argwhere(a: Any) -> Tensor:
     """Positions of the nonzero elements, one row each."""
-    return wrap(constant(np.argwhere(concrete(truth(as_node(a)), "array")).astype(INT64)))
+    node = as_node(a)
+    return wrap(_found(np.argwhere(concrete(truth(node), "array")), node))
 
 
 def _selected(node: Node) -> np.ndarray:
