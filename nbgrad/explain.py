@@ -14,6 +14,7 @@ from .compiler import cache
 from .compiler.fuse import Special
 from .compiler.loops import Loop, show
 from .errors import ArgumentError
+from .explain_device import explain_device
 from .graph.ir import show as show_graph
 from .jit import Jitted, jit
 from .lifting import name_of
@@ -55,6 +56,14 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     runs = 1 + int(min(200, 0.2 / max(first, 1e-6)))
     samples = [_timed(compiled, args) for _ in range(max(runs, 5))]
     made = {key: cache.counters[key] - before[key] for key in ("compiled", "loaded")}
+    if not isinstance(program, Program):
+        count = len(program.plan.actions)
+        seconds = sorted(samples)[len(samples) // 2]
+        head = [
+            f"{name_of(fn)}: {count} action{'s' if count != 1 else ''} on {program.device}",
+            f"first call {first * 1e3:.1f} ms, then {seconds * 1e6:.2f} us a call on the host",
+        ]
+        return explain_device(program, head)
     count = len(program.plan.steps)
     flops = sum(_cost(step)[1] for step in program.plan.steps)
     moved = sum(_cost(step)[0] for step in program.plan.steps)
@@ -94,7 +103,7 @@ def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
     return time.perf_counter() - start
 
 
-def _program_of(compiled: Jitted) -> Program:
+def _program_of(compiled: Jitted) -> Any:
     program = next(iter(compiled.paths()), None)
     if program is None:
         message = "Nothing was compiled: NBGRAD_DISABLE_JIT is set. Unset it to see what would be compiled."

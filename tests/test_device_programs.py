@@ -208,6 +208,25 @@ def test_addresses_that_are_not_aligned(simulator: Simulator) -> None:
     np.testing.assert_array_equal(program.call(part)[0].to_host(), x[1:] * 2)
 
 
+def test_more_parameters_than_a_launch_can_have(simulator: Simulator) -> None:
+    arrays = [floats(4, 5, seed=k) for k in range(120)]
+
+    def f(*x: Any) -> Any:
+        # Each operand is read through a view of its own, so that none of the axes become one.
+        parts = [a[::-1] * (k + 1) if k % 2 else a.T[:4, :4].T @ np.ones(4) * k for k, a in enumerate(x)]
+        return sum(np.sum(part, axis=-1) for part in parts)
+
+    check(f, *arrays)
+
+
+def test_numbers_in_memory(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbgrad.device import parameters
+
+    monkeypatch.setattr(parameters, "MOST_WORDS", 3)
+    for f in (MATRICES["all kinds at once"], MATRICES["softmax"], MATRICES["padded"]):
+        check(f, floats(8, 100))
+
+
 # ----- Launches, streams and graphs -----
 
 

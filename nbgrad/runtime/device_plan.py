@@ -40,10 +40,11 @@ class Operand(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """An action, and where each of its pointers lies."""
+    """An action of a unit (by its number), and where each of the action's pointers lies."""
 
     action: Launch | Routine | Fill
     operands: tuple[Operand, ...]
+    unit: int
 
 
 @dataclass
@@ -55,6 +56,20 @@ class DevicePlan:
     bases: list[Node]
     literals: list[Node]
     places: dict[Node, Operand]
+    units: list[list[Kernel]]
+    kept: dict[Node, int]
+    """Arrays that stay in the memory of a block, and the units that they belong to."""
+
+    def where(self, node: Node) -> str:
+        """Where an array lives, in words."""
+        if node in self.kept:
+            return "shared memory"
+        base, offset = self.places[node]
+        if base == 0:
+            return f"scratch[{offset}:{offset + nbytes(node)}]"
+        if base <= len(self.bases):
+            return f"{self.bases[base - 1].name} {base - 1}"
+        return "literals" if base == 1 + len(self.bases) else f"output {base - 2 - len(self.bases)}"
 
 
 Kernel = Loop | Special
@@ -80,6 +95,7 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
         ending.setdefault(position, []).append(node)
     arena = Arena()
     held: dict[Node, tuple[int, int]] = {}
+    kept: dict[Node, int] = {}
     actions: list[Planned] = []
     for position, unit in enumerate(units):
         within = {node for node in ending.get(position, []) if node not in places}
@@ -87,6 +103,7 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
         if done is not None:
             # What stays in a block takes no place; no kernel is given its address.
             places.update(dict.fromkeys(done.kept, Operand(0, 0)))
+            kept.update(dict.fromkeys(done.kept, position))
         for kernel in unit:
             for node in reads_and_writes(kernel)[1]:
                 if node not in places:
@@ -98,13 +115,13 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
         operands += [Operand(0, start) for start, _ in blocks]
         for action in recipe.actions:
             pointers = (action.pointer,) if isinstance(action, Fill) else action.pointers
-            actions.append(Planned(action, tuple([operands[p] for p in pointers])))
+            actions.append(Planned(action, tuple([operands[p] for p in pointers]), position))
         for block in blocks:
             arena.give(*block)
         for node in ending.get(position, []):
             if node in held:
                 arena.give(*held.pop(node))
-    return DevicePlan(actions, arena.end, bases, literals, places)
+    return DevicePlan(actions, arena.end, bases, literals, places, units, kept)
 
 
 def _placed(places: dict[Node, Operand], node: Node, view: View | None) -> Operand:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.fuse import Special, fuse
+from ..device import parameters
 from ..device.arrays import Device, DeviceArray, Memory
 from ..device.launcher import Launches
 from ..device.launches import Fill, Launch, Routine
@@ -156,7 +157,7 @@ class DeviceProgram:
 
         for planned in self.plan.actions:
             if isinstance(planned.action, Launch):
-                launch = planned.action
+                launch = self._with_room(planned.action)
                 handle = driver.function(launch.kernel, self.device.index, launch.shared)
                 row.append((launch, handle, planned.operands))
             else:
@@ -164,6 +165,15 @@ class DeviceProgram:
                 segments.append(planned)
         close()
         return segments
+
+    def _with_room(self, launch: Launch) -> Launch:
+        """A launch whose integers are in memory, if they are too many for parameters."""
+        if parameters.fits(launch):
+            return launch
+        numbers = DeviceArray.of(np.array(launch.numbers, np.int64), self.device)
+        self._kept.append(numbers)
+        kernel = parameters.with_numbers_in_memory(launch.kernel)
+        return launch._replace(kernel=kernel, numbers=(numbers.pointer,))
 
     # ----- Calls -----
 
