@@ -130,7 +130,7 @@ SET_STREAM = {"cublas": "cublasSetStream_v2", "cusolver": "cusolverDnSetStream"}
 
 
 class Library:
-    """One library on one device. Several threads may use it: `on` keeps the handle for one of them.
+    """One library on one device. Several threads may use it: `on` keeps the handle for one of them, by `lock`.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Library:
         self.name = name
         self._find = functions
         self._functions: dict[str, Callable[..., int]] = {}
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._handle = 0
         self._params = 0
         self._stream = -1
@@ -157,17 +157,43 @@ class Library:
         DeviceError
             If it gives a status other than 0: which, and what that means.
         """
+        status = self._function(function)(*arguments)
+        if status:
+            raise DeviceError(self._told(function, status))
+
+    def _function(self, function: str) -> Callable[..., int]:
         found = self._functions.get(function)
         if found is None:
             found = self._functions[function] = self._find(function)
-        status = found(*arguments)
-        if status:
-            word = STATUS[self.name].get(status, str(status))
-            prefix = "CUBLAS" if self.name == "cublas" else "CUSOLVER"
-            advice = ADVICE.get(word)
-            meaning = f": {advice}" if advice else ""
-            message = f"{function} has failed with {prefix}_STATUS_{word}{meaning}."
-            raise DeviceError(message)
+        return found
+
+    def _told(self, function: str, status: int) -> str:
+        word = STATUS[self.name].get(status, str(status))
+        prefix = "CUBLAS" if self.name == "cublas" else "CUSOLVER"
+        advice = ADVICE.get(word)
+        meaning = f": {advice}" if advice else ""
+        return f"{function} has failed with {prefix}_STATUS_{word}{meaning}."
+
+    def prepared(self, function: str, arguments: Sequence[int], varying: Sequence[int]) -> Callable[..., None]:
+        """A call of a routine of which only the arguments at the positions `varying` change: twice as fast as `call`.
+
+        It must be called while `lock` is held.
+        """
+        found = self._function(function)
+        kinds = getattr(found, "argtypes", None)
+        values: list[Any] = [*arguments] if kinds is None else [k(v) for k, v in zip(kinds, arguments, strict=True)]
+
+        def call(*changed: int) -> None:
+            for position, value in zip(varying, changed, strict=True):
+                if kinds is None:
+                    values[position] = value
+                else:
+                    values[position].value = value
+            status = found(*values)
+            if status:
+                raise DeviceError(self._told(function, status))
+
+        return call
 
     def has(self, function: str) -> bool:
         """Whether this version of the library has a routine."""
@@ -179,7 +205,7 @@ class Library:
 
     def start(self) -> None:
         """Make the handle, which takes memory of the device and must not happen while a graph is collected."""
-        with self._lock:
+        with self.lock:
             if not self._handle:
                 slot = np.zeros(1, np.uint64)
                 self.call(CREATE[self.name], slot.ctypes.data)
@@ -193,16 +219,20 @@ class Library:
     @contextmanager
     def on(self, stream: int, workspace: int = 0, nbytes: int = 0) -> Iterator[int]:
         """The handle, for work on a stream. cuBLAS works in the given memory, so that it allocates none itself."""
-        with self._lock:
+        with self.lock:
+            yield self.ready(stream, workspace, nbytes)
+
+    def ready(self, stream: int, workspace: int = 0, nbytes: int = 0) -> int:
+        """As `on`, where `lock` is held."""
+        if stream != self._stream or workspace != self._workspace[0] or nbytes != self._workspace[1]:
             self.start()
-            if stream != self._stream or (workspace, nbytes) != self._workspace:
-                # Setting the stream also takes cuBLAS's workspace away.
-                self._stream = -1
-                self.call(SET_STREAM[self.name], self._handle, stream)
-                if nbytes:
-                    self.call("cublasSetWorkspace_v2", self._handle, workspace, nbytes)
-                self._stream, self._workspace = stream, (workspace, nbytes)
-            yield self._handle
+            # Setting the stream also takes cuBLAS's workspace away.
+            self._stream = -1
+            self.call(SET_STREAM[self.name], self._handle, stream)
+            if nbytes:
+                self.call("cublasSetWorkspace_v2", self._handle, workspace, nbytes)
+            self._stream, self._workspace = stream, (workspace, nbytes)
+        return self._handle
 
     @property
     def params(self) -> int:

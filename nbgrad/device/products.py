@@ -7,7 +7,8 @@ places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .libraries import (
     NO_TRANSPOSE,
     TRANSPOSE,
     TYPES,
-    aligned,
+    Library,
 )
 from .settings import SETTINGS
 
@@ -36,6 +37,8 @@ ONES_AND_ZEROS = {name: np.array([1, 0], SCALED_IN[name] or name) for name in SC
 """By dtype, the factors that cuBLAS reads from the host."""
 HOPPER_WORKSPACE, WORKSPACE, SMALL_WORKSPACE = 32 << 20, 4 << 20, 1 << 20
 """Bytes that NVIDIA recommends for cuBLAS, for Hopper and for others; and what suffices for small products."""
+VARYING = (0, 7, 11, 16)
+"""Where cuBLAS gets the handle, the right operand, the left one, and the result."""
 LARGE = 1 << 24
 """Multiplications from which on a product is no small one."""
 
@@ -87,25 +90,32 @@ def matmul_recipe(kernel: Special, device: Device) -> Recipe | None:
         compute = COMPUTE_TF32
     nbytes = workspace_bytes(device, batch * m * n * k)
     kind, alpha, beta = TYPES[dtype.name], one(dtype), zero(dtype)
-    before = (tb, ta, n, m, k, alpha)
-    between = ((kind, ldb, db), (kind, lda, da), (kind, ldc, dc))
-    after = (batch, compute, DEFAULT_ALGORITHM)
-    device.driver.library("cublas", device.index).start()
-    return Recipe((Routine(multiply, (0, 1, 2, 3), (before, between, beta, after, nbytes)),), (nbytes + ALIGNMENT,))
+    like_a, like_b, like_c = (kind, lda, da), (kind, ldb, db), (kind, ldc, dc)
+    # The handle and the three addresses are those of a call.
+    arguments = (
+        *(0, tb, ta, n, m, k, alpha),
+        *(0, *like_b, 0, *like_a, beta, 0, *like_c),
+        *(batch, compute, DEFAULT_ALGORITHM),
+    )
+    device.driver.use(device.index)
+    library = device.driver.library("cublas", device.index)
+    library.start()
+    run = _Product(library, library.prepared("cublasGemmStridedBatchedEx_64", arguments, VARYING), nbytes)
+    return Recipe((Routine(run, (0, 1, 2, 3)),), (nbytes + ALIGNMENT,))
 
 
-def multiply(
-    context: Any,
-    addresses: Sequence[int],
-    before: tuple[int, ...],
-    between: tuple[tuple[int, ...], ...],
-    beta: int,
-    after: tuple[int, ...],
-    nbytes: int,
-) -> None:
-    """One call of cuBLAS; `before`, `between` and `after` are its arguments around the addresses."""
-    a, b, c, workspace = aligned(addresses, 3)
-    like_b, like_a, like_c = between
-    library = context.driver.library("cublas", context.device.index)
-    with library.on(context.stream, workspace, nbytes) as handle:
-        library.call("cublasGemmStridedBatchedEx_64", handle, *before, b, *like_b, a, *like_a, beta, c, *like_c, *after)
+@dataclass(frozen=True)
+class _Product:
+    """One call of cuBLAS."""
+
+    library: Library
+    call: Callable[..., None]
+    nbytes: int
+    capturable = True
+
+    def __call__(self, context: Any, addresses: Sequence[int]) -> None:
+        a, b, c, workspace = addresses
+        library = self.library
+        with library.lock:
+            handle = library.ready(context.stream, -(-workspace // ALIGNMENT) * ALIGNMENT, self.nbytes)
+            self.call(handle, b, a, c)
