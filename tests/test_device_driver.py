@@ -385,7 +385,9 @@ def test_errors_of_the_driver_s_compiler_are_shown(fake, monkeypatch):
 
 def test_old_driver_for_ptx(fake):
     fake.fails["cuModuleLoadDataEx"] = ["UNSUPPORTED_PTX_VERSION"] * 2
-    with pytest.raises(DeviceError, match=r"too old for this version of PTX.*supports CUDA 13\.0"):
+    with pytest.raises(
+        DeviceError, match=r"too old for this version of PTX.*supports CUDA 13\.0; the PTX has version 8\.0"
+    ):
         CudaDriver(fake).function(KERNEL, 0)
 
 

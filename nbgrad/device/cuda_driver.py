@@ -276,8 +276,9 @@ class CudaDriver:
             results, log = self._load_module(ptx.ptx(kernel, capability))
         if int(results[0]):
             told = self._told(results[0], f"load a kernel for cuda:{device}")
-            supports = ".".join(map(str, self.version))
-            message = f"{told} The driver supports CUDA {supports}. Kernel: {kernel.key[:SHOWN]}. {log}"
+            supports, version = ".".join(map(str, self.version)), ptx.target_of(capability).version
+            versions = f"The driver supports CUDA {supports}; the PTX has version {version // 10}.{version % 10}."
+            message = f"{told} {versions} Kernel: {kernel.key[:SHOWN]}. {log}"
             raise DeviceError(message.rstrip())
         module = results[1]
         self._modules.append(module)
