@@ -42,8 +42,8 @@ def matmul(
     column = (tile - tile // across * across) * TILE
     t = thread()
     x, y = t & 15, t >> 4
-    left[0] = 0
-    first = second = third = fourth = left[0]
+    left[t] = 0
+    first = second = third = fourth = left[t]
     barrier()
     step = 0
     while step < k:

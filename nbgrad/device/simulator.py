@@ -107,7 +107,7 @@ class Simulator:
     name = "simulator"
     calls_python = True
 
-    def __init__(self, devices: int = 1, order: str = "forward", memory: int = MEMORY, races: bool = True) -> None:
+    def __init__(self, devices: int = 1, order: str = "forward", memory: int = MEMORY, races: bool = False) -> None:
         if order not in ("forward", "reversed"):
             message = f'order must be "forward" or "reversed", but is {order!r}.'
             raise ArgumentError(message)
