@@ -99,7 +99,8 @@ class Path:
             found = self.program.call(*arrays)
         else:
             found = [target.array(arrays, targets) for target in targets]
-            self.program.call_into(*arrays, *found)
+            if self.program.call_into(*arrays, *found) is MISSED:
+                found = self.program.call(*arrays)
         return self.at_home(found)
 
     def at_home(self, found: Sequence[Any]) -> list[Any]:

@@ -742,3 +742,14 @@ def test_the_table_of_libraries():
     for module, name, options in exchange.MAKERS.values():
         assert module and name and isinstance(options, dict)
     assert streams.number_of(0) == 1 and streams.number_of(7) == 7
+
+
+def test_the_guide():
+    import doctest
+    from pathlib import Path
+
+    guide = Path(__file__).parents[1] / "docs" / "cuda.md"
+    found = doctest.testfile(
+        str(guide), module_relative=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert found.attempted > 15 and not found.failed

@@ -122,10 +122,27 @@ def taken(value: Any) -> DeviceArray:
             f"The stream in the __cuda_array_interface__ of this {_name(value)} is {producer!r}, which names none."
         )
         raise ArgumentError(message)
-    stream = device.stream if producer is None else handle_of(producer)
+    if producer is None:
+        stream = _unsaid_stream(value, device)
+    else:
+        stream = handle_of(producer)
     array = DeviceArray(pointer, shape, dtype, device, stream, value)
     strides = description.get("strides")
     return array if strides is None else _in_order(array, tuple([int(step) for step in strides]))
+
+
+def _unsaid_stream(value: Any, device: Device) -> int:
+    """The stream of an array that says none: of PyTorch's it is the current one, others need not be waited for."""
+    streams = getattr(sys.modules.get("torch"), "cuda", None) if _library(value) == "torch" else None
+    if not hasattr(streams, "current_stream"):
+        return device.stream
+    return handle_of(streams.current_stream(device.index))  # type: ignore[union-attr]
+
+
+def _library(value: Any) -> str:
+    """The library of an array."""
+    found = type(value).__module__.partition(".")[0]
+    return _SAME.get(found, found)
 
 
 def is_writeable(value: Any) -> bool:
@@ -235,19 +252,11 @@ def giver(value: Any, array: DeviceArray) -> Giver:
     DtypeError
         If nbgrad does not know how to make such arrays.
     """
-    found = type(value).__module__.partition(".")[0]
-    library = _SAME.get(found, found)
+    library = _library(value)
     if library not in MAKERS:
         message = (
             f"Results cannot be given back as arrays like this {_name(value)}. Pass nb.cuda.as_tensor(x), which shares "
             "its memory; results are Tensors then."
         )
         raise DtypeError(message)
-    stream = array.stream
-    if library == "torch":
-        # PyTorch's arrays do not say on which stream they are.
-        streams = getattr(sys.modules["torch"], "cuda", None)
-        if hasattr(streams, "current_stream"):
-            stream = handle_of(streams.current_stream(array.device.index))  # type: ignore[union-attr]
-            array.stream = stream
-    return Giver(library, array.device, stream)
+    return Giver(library, array.device, array.stream)
