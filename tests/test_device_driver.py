@@ -252,6 +252,15 @@ def test_memory_in_the_order_of_streams(fake):
     assert fake.calls("cuMemAllocFromPoolAsync") == [("cuMemAllocFromPoolAsync", 512, 70, 9)]
 
 
+def test_freeing_leaves_the_current_device(fake):
+    driver = CudaDriver(fake)
+    at = driver.allocate(512, 0, 0)
+    driver.use(1)
+    driver.free(at, 0, 0)
+    assert [line[1] for line in fake.calls("cuCtxSetCurrent")] == [1000, 1001, 1000, 1001]
+    assert fake.current == 1001
+
+
 def test_devices_without_pools():
     fake = FakeCuda(attributes={"MEMORY_POOLS_SUPPORTED": 0})
     driver = CudaDriver(fake)

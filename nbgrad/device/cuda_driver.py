@@ -347,12 +347,18 @@ class CudaDriver:
 
     def free(self, pointer: int, stream: int, device: int) -> None:
         """Give memory back after all work that is now on the stream."""
+        before = self._thread.device
         self.use(device)
-        if self._contexts[device].pool is None:
-            # This waits until the device has nothing to do.
-            self._done(self._cuda.cuMemFree(pointer), "give memory back")
-        else:
-            self._done(self._cuda.cuMemFreeAsync(pointer, stream), "give memory back")
+        try:
+            if self._contexts[device].pool is None:
+                # This waits until the device has nothing to do.
+                self._done(self._cuda.cuMemFree(pointer), "give memory back")
+            else:
+                self._done(self._cuda.cuMemFreeAsync(pointer, stream), "give memory back")
+        finally:
+            # Arrays end anywhere, also between what is done on another device.
+            if before not in (device, -1):
+                self.use(before)
 
     def upload(self, pointer: int, array: np.ndarray, stream: int) -> None:
         """Copy an array in C order to the device; the array may be changed when this returns."""
