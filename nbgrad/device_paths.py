@@ -52,10 +52,14 @@ class Target:
         self.given, self.held = given, held
 
     def array(self, inputs: Sequence[Any], targets: Sequence[Target]) -> Any:
-        """What the program writes to: the memory of the target itself, unless somebody else reads that, too."""
+        """What the program writes to: the memory of the target itself, unless somebody else reads that, too, or it is
+        not aligned."""
+        from .runtime.device_program import ALIGNMENT
+
         others = [value for value in inputs if hasattr(value, "pointer")]
         others += [target.held for target in targets if target is not self]
         free = not isinstance(self.given, Tensor) or _is_only_holder(self.given)
+        free = free and self.held.pointer % ALIGNMENT == 0
         if free and not any(_overlap(self.held, other) for other in others):
             return self.held
         return type(self.held).empty(self.held.shape, self.held.dtype, self.held.device)

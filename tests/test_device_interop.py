@@ -753,3 +753,14 @@ def test_the_guide():
         str(guide), module_relative=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     )
     assert found.attempted > 15 and not found.failed
+
+
+def test_addresses_that_are_not_aligned():
+    given, target = Cupy(np.arange(9.0)), Cupy(np.zeros(9))
+    for array in (given, target):
+        array.shape, array.changes = (8,), {"data": (array.held.pointer + 8, False)}
+    compiled = nb.jit(lambda x: np.sin(x))
+    np.testing.assert_allclose((nb.cuda.as_tensor(given) * 2).asnumpy(), 2 * np.arange(1.0, 9.0))
+    for _ in range(4):
+        assert compiled(given, out=target) is target
+        np.testing.assert_allclose(target.held.to_host(), [0.0, *np.sin(np.arange(1.0, 9.0))])
