@@ -16,7 +16,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from . import bits, device, linalg
+from . import approximate, bits, device, linalg
 
 
 def _bit_cast(source, target):
@@ -232,6 +232,30 @@ def _atomic(operation):
     return intrinsic(atomic)
 
 
+class _Pure(FunctionAttributes):
+    """Attributes of a function of its operands alone."""
+
+    _known = FunctionAttributes._known | {"willreturn", "memory(none)"}
+
+    def __init__(self):
+        super().__init__(("nounwind", "willreturn", "memory(none)"))
+
+
+def _instruction(name, arity):
+    """A Numba intrinsic for an instruction of GPUs on float32."""
+
+    def generate(context, builder, signature, arguments):
+        single = ir.FloatType()
+        called = _target_function(builder, f"approximate.{name}.f32", single, [single] * arity, arguments)
+        called.callee.attributes = _Pure()
+        return called
+
+    kinds = types.float32(*[types.float32] * arity)
+    if arity == 1:
+        return intrinsic(lambda typing_context, x: (kinds, generate))
+    return intrinsic(lambda typing_context, x, y, z: (kinds, generate))
+
+
 INTRINSICS = {
     bits.float64_to_int64: _bit_cast(types.float64, types.int64),
     bits.int64_to_float64: _bit_cast(types.int64, types.float64),
@@ -249,6 +273,11 @@ INTRINSICS = {
     bits.rare_tan: _rare_call("tan", 1),
     bits.rare_fmod: _rare_call("fmod", 2),
     bits.with_sign: _llvm_function("copysign", 2),
+    approximate.approximate_exp2: _instruction("exp2", 1),
+    approximate.approximate_log2: _instruction("log2", 1),
+    approximate.approximate_reciprocal: _instruction("reciprocal", 1),
+    approximate.approximate_rsqrt: _instruction("rsqrt", 1),
+    approximate.saturated_muladd: _instruction("muladd", 3),
     linalg.at: _pointer_to,
     linalg.call: _call_address,
     device.thread: _position("thread"),

@@ -465,6 +465,10 @@ class Emitter:
         self.lines.extend(lines)
         return name
 
+    def scalar(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
+        """A scalar kernel of the target."""
+        return scalar_ir(name, dtypes, result)
+
     def call(self, value: Value, names: list[str]) -> str:
         """Call a scalar kernel; float16 is computed in float32 and rounded after each operation."""
         dtypes = [self.loop.values[o].dtype for o in value.operands]
@@ -472,7 +476,7 @@ class Emitter:
         wide = [FLOAT32 if d.num == FLOAT16 else d for d in dtypes]
         operands = [self.cast(v, d, w) for v, d, w in zip(operands, dtypes, wide, strict=True)]
         result = FLOAT32 if value.dtype.num == FLOAT16 else value.dtype
-        symbol, text = scalar_ir(value.operation, wide, result)
+        symbol, text = self.scalar(value.operation, wide, result)
         self.scalars[symbol] = text
         arguments = ", ".join(f"{register_type(d)} {v}" for d, v in zip(wide, operands, strict=True))
         called = self.let(f"call {register_type(result)} @{symbol}({arguments})")

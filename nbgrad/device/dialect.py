@@ -9,7 +9,8 @@ The functions: `nbgrad.thread`, `nbgrad.block` (in the grid), `nbgrad.threads` (
 grid), all i32; `nbgrad.barrier` for the threads of a block; `nbgrad.fence`, which orders writes to device memory;
 `nbgrad.shuffle.down`, `.xor` and `.from` of i32 and i64, which give the value of another lane (by distance, mask, or
 number), and `nbgrad.ballot`, the lanes whose argument is not 0: all 32 lanes of a warp must take part;
-`nbgrad.shared`, the block's dynamic shared memory, aligned to 16 bytes. `nbgrad.atomic.add` and `.max` (of i32, i64,
+`nbgrad.shared`, the block's dynamic shared memory, aligned to 16 bytes; `nbgrad.approximate.` instructions on float32,
+of which kernels/approximate.py says what they do. `nbgrad.atomic.add` and `.max` (of i32, i64,
 u32, u64, f32, f64) change an element in one step and give what it was; they are defined here for all targets.
 """
 
@@ -54,12 +55,34 @@ def _shuffle(kind: str) -> str:
     )
 
 
+_INSTRUCTIONS = {
+    "exp2": ("ex2.approx.ftz.f32", 1),
+    "log2": ("lg2.approx.ftz.f32", 1),
+    "reciprocal": ("rcp.approx.ftz.f32", 1),
+    "rsqrt": ("rsqrt.approx.f32", 1),
+    "muladd": ("fma.rn.sat.f32", 3),
+}
+"""Instructions on float32 that LLVM's IR has no operation for; kernels/approximate.py says what they do."""
+
+
+def _instruction(name: str) -> str:
+    instruction, arity = _INSTRUCTIONS[name]
+    places = ", ".join(f"${k}" for k in range(arity + 1))
+    parameters = ", ".join(f"float %x{k}" for k in range(arity))
+    return (
+        f"define internal float @nbgrad.approximate.{name}.f32({parameters}) alwaysinline {{\n"
+        f'  %r = call float asm "{instruction} {places};", "=f{",f" * arity}"({parameters}) nounwind memory(none)\n'
+        "  ret float %r\n}"
+    )
+
+
 _SHUFFLES = {
     f"nbgrad.shuffle.{kind}.i{width}": _shuffle(kind) for kind in ("down", "xor", "from") for width in (32, 64)
 }
 TARGET = {
     **{f"nbgrad.{name}": _register(name) for name in _SPECIAL_REGISTERS},
     **_SHUFFLES,
+    **{f"nbgrad.approximate.{name}.f32": _instruction(name) for name in _INSTRUCTIONS},
     "nbgrad.barrier": "define internal void @nbgrad.barrier() alwaysinline convergent {\n"
     '  call void asm sideeffect "bar.sync 0;", "~{memory}"() convergent\n  ret void\n}',
     "nbgrad.fence": "define internal void @nbgrad.fence() alwaysinline {\n"
@@ -77,6 +100,10 @@ CONVERGENT = frozenset([*_SHUFFLES, "nbgrad.barrier", "nbgrad.ballot"])
 SIGNATURES = {
     **{f"nbgrad.{name}": "i32 ()" for name in _SPECIAL_REGISTERS},
     **{name: f"i{name[-2:]} (i{name[-2:]}, i32)" for name in _SHUFFLES},
+    **{
+        f"nbgrad.approximate.{name}.f32": f"float ({', '.join(['float'] * arity)})"
+        for name, (_, arity) in _INSTRUCTIONS.items()
+    },
     "nbgrad.barrier": "void ()",
     "nbgrad.fence": "void ()",
     "nbgrad.ballot": "i32 (i32)",
@@ -244,8 +271,15 @@ def _atomic(name: str) -> str:
     )
 
 
+def _wide(name: str) -> str:
+    """A function of float64 by the CPU's kernel."""
+    symbol, text = scalar_ir(name, [np.dtype(np.float64)], np.dtype(np.float64))
+    return text.replace(f"@{symbol}(", f"@nbgrad.wide.{name}(")
+
+
 _FIXED = {
     **{name: partial(_atomic, name) for name in _ATOMIC},
+    **{f"nbgrad.wide.{name}": partial(_wide, name) for name in ("exp2", "log2")},
     "fmod": lambda: FMOD,
     "pow": _power,
     "nbgrad.never": lambda: NEVER,

@@ -11,6 +11,7 @@ import re
 from ..errors import DeviceError
 from .checked_accesses import definition, with_checks
 from .dialect import CONVERGENT, SIGNATURES, called, complete
+from .host_instructions import definitions
 
 WARP = 32
 STACK = 1 << 16
@@ -540,7 +541,7 @@ def host_text(text: str) -> str:
         f"  %g.words = getelementptr i8, ptr %grid, i64 {GRID['words']}\n  %words = load ptr, ptr %g.words\n"
         f"{loads}  call void @kernel({values})\n  ret void\n}}\n"
     )
-    text = complete(text)
+    text = complete(text + definitions(text))
     used = called(text)
     # All objects are linked into one space of names: nothing but the entry may be seen there.
     linkage = r"^define (?:(?:linkonce_odr|linkonce|weak_odr|weak|internal|private|hidden|dso_local) )*"
@@ -548,7 +549,7 @@ def host_text(text: str) -> str:
     run = _SCHEDULER if used & CONVERGENT else _LOOP
     return (
         text
-        + "".join(_HOST[name] for name in SIGNATURES if name in used)
+        + "".join(_HOST[name] for name in SIGNATURES if name in used & _HOST.keys())
         + call
         + _COMMON
         + definition(FIBER, GRID, FAULTED)

@@ -1,0 +1,54 @@
+"""The approximate instructions of GPUs, for float32.
+
+In: float32 numbers.  Out: a float32.  Who calls: the kernels in device_math.py, by bare name.  The compiler replaces each
+function by a call that the target defines (intrinsics.py).  Here they are rounded correctly; on NVIDIA GPUs the
+documentation (PTX ISA, "Floating Point Instructions") says how far they may be off from that: `BOUNDS`.  Subnormal
+numbers count as zero, given or found, except in `approximate_rsqrt` and `saturated_muladd`.
+"""
+
+import math
+
+import numpy as np
+
+from .bits import fma
+
+BOUNDS = {"exp2": 2.0, "log2": 4.0, "reciprocal": 1.0, "rsqrt": 2.2}
+"""The largest errors in ULP: ex2.approx, lg2.approx (where its result is no special value), rcp.approx, rsqrt.approx."""
+
+
+def _flushed(x):
+    """A number as a float32, and zero instead of a subnormal one."""
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = np.float32(x)
+    return narrow if not abs(narrow) < 2.0**-126 else np.copysign(np.float32(0.0), narrow)
+
+
+def approximate_exp2(x):
+    """2**x."""
+    with np.errstate(over="ignore", under="ignore"):
+        return _flushed(np.exp2(np.float64(_flushed(x))))
+
+
+def approximate_log2(x):
+    """The logarithm to base 2; minus infinity at 0, NaN below.  Near 1 only its absolute error is small."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _flushed(np.log2(np.float64(_flushed(x))))
+
+
+def approximate_reciprocal(x):
+    """1 / x."""
+    with np.errstate(divide="ignore"):
+        return _flushed(1.0 / np.float64(_flushed(x)))
+
+
+def approximate_rsqrt(x):
+    """1 / sqrt(x); infinite at zero, with its sign, NaN below."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.float32(1.0 / np.sqrt(np.float64(x)))
+
+
+def saturated_muladd(x, y, z):
+    """x * y + z, rounded once, moved into the range from 0 to 1; 0 if that is NaN.  Exact on all GPUs."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = fma(x, y, z)
+    return np.float32(0.0) if math.isnan(total) else np.float32(min(max(total, 0.0), 1.0))

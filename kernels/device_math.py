@@ -1,0 +1,328 @@
+"""The elementary functions of float32 numbers on GPUs, where an instruction for 2**x, 1/x or 1/sqrt(x) is cheap.
+
+In:  a float32.  Out: a float32.  Who calls: nbgrad/device/scalars.py, for the functions in the table `DEVICE_SCALARS` of
+device_functions.py; all others are the CPU's kernels (single.py, widened.py).  Errors in the docstrings hold for the
+largest documented errors of the instructions (approximate.py).
+"""
+
+import math
+
+import numpy as np
+
+from .approximate import (
+    approximate_exp2,
+    approximate_log2,
+    approximate_reciprocal,
+    approximate_rsqrt,
+    saturated_muladd,
+)
+from .bits import (
+    float32_to_int32,
+    fma,
+    int32_to_float32,
+    muladd,
+    rare_cos,
+    rare_sin,
+    with_sign,
+)
+
+f32 = np.float32
+ZERO = f32(0.0)
+HALF = f32(0.5)
+ONE = f32(1.0)
+TWO = f32(2.0)
+QUARTER = f32(0.25)
+INFINITY = f32(math.inf)
+NAN = f32(math.nan)
+SMALLEST = f32(2.0**-126)
+LOG2_E = f32(1.442695)
+LOG2_E_LOW = f32(1.925963e-08)
+LN2 = f32(0.6931472)
+LN2_HIGH = f32(0.693145751953125)
+LN2_LOW = f32(1.4286068e-06)
+# 1.5 * 2**23 rounds to a whole number.
+ROUNDER = f32(12582912.0)
+STEPS = f32(252.0)
+STEPS_INVERSE = f32(1.0 / 252.0)
+LOG2_E_STEP = f32(1.4426950408889634 / 252.0)
+FIRST_STEP = f32(12582912.0 + 1.0)
+MIDDLE_STEP = f32(12582912.0 + 127.0)
+TWO_THIRDS_BITS = 0x3F2AAAAB
+ONE_BITS = 0x3F800000
+FOUR_BITS = 0x40800000
+EXPONENT_MASK = -0x800000
+SIGN = -0x80000000
+TWO_OVER_PI = f32(0.63661975)
+HALF_PI = f32(1.5707963)
+HALF_PI_SECOND = f32(7.5497894e-08)
+HALF_PI_THIRD = f32(5.3903025e-15)
+LARGEST_REDUCED = f32(65536.0)
+INFINITY_BITS = 0x7F800000
+UNIT = f32(2.0**-23)
+
+
+def exp(x):
+    """e**x: 3.2 ULP.  2**n 2**r, where n stays within -126 and 126 and r takes the rest, and so what is subnormal."""
+    shifted = muladd(saturated_muladd(x, LOG2_E_STEP, HALF), STEPS, FIRST_STEP)
+    n = shifted - MIDDLE_STEP
+    r = fma(x, LOG2_E_LOW, fma(x, LOG2_E, -n))
+    return approximate_exp2(r) * int32_to_float32(float32_to_int32(shifted) << 23)
+
+
+def exp2(x):
+    """2**x."""
+    shifted = muladd(saturated_muladd(x, STEPS_INVERSE, HALF), STEPS, FIRST_STEP)
+    r = x - (shifted - MIDDLE_STEP)
+    result = approximate_exp2(r) * int32_to_float32(float32_to_int32(shifted) << 23)
+    return INFINITY if x >= f32(128.0) else result
+
+
+def exp_tail(r):
+    """(exp(r) - 1 - r) / r**2 for |r| <= 0.347."""
+    p = muladd(r, f32(0.001394155), f32(0.008369012))
+    p = muladd(r, p, f32(0.041666392))
+    p = muladd(r, p, f32(0.16666518))
+    return muladd(r, p, HALF)
+
+
+def expm1(x):
+    """e**x - 1."""
+    bounded = min(max(x, f32(-20.0)), f32(89.0))
+    shifted = fma(bounded, LOG2_E, ROUNDER + f32(126.0))
+    n = shifted - (ROUNDER + f32(126.0))
+    r = fma(n, -LN2_LOW, fma(n, -LN2_HIGH, bounded))
+    p = muladd(r * r, exp_tail(r), r)
+    # Half of 2**n, since 2**n overflows before the result does.
+    half = int32_to_float32(float32_to_int32(shifted) << 23)
+    result = TWO * fma(half, p, half - HALF)
+    return result if abs(x) >= f32(1e-9) else x
+
+
+def expit(x):
+    """1 / (1 + e**-x)."""
+    bounded = min(abs(x), f32(104.0))
+    # With 2**(n + 64) nothing is subnormal before the last product.
+    shifted = fma(bounded, -LOG2_E, ROUNDER + f32(64.0))
+    n = shifted - (ROUNDER + f32(64.0))
+    r = fma(n, -LN2_LOW, fma(n, -LN2_HIGH, -bounded))
+    y = muladd(r, muladd(r, exp_tail(r), ONE), ONE)
+    shrunk = int32_to_float32(float32_to_int32(y) + (float32_to_int32(shifted) << 23)) * f32(2.0**-64)
+    total = ONE + shrunk
+    above = ONE if x >= ZERO else shrunk
+    inverse = approximate_reciprocal(total)
+    ratio = above * inverse
+    result = fma(fma(-ratio, total, above), inverse, ratio)
+    return result if abs(x) <= INFINITY else x
+
+
+def log_fraction(f):
+    """log(1 + f) for |f| <= 1/3."""
+    p = muladd(f, f32(-0.12883718), f32(0.13987412))
+    p = muladd(f, p, f32(-0.12186025))
+    p = muladd(f, p, f32(0.14005226))
+    p = muladd(f, p, f32(-0.16680364))
+    p = muladd(f, p, f32(0.20010449))
+    p = muladd(f, p, f32(-0.249998))
+    p = muladd(f, p, f32(0.33333215))
+    p = muladd(f, p, f32(-0.5))
+    return muladd(f * f, p, f)
+
+
+def log_split(x):
+    """(k, f, s) with x = 2**k (1 + f), |f| <= 1/3, for positive finite x; s has the sign and the class of x."""
+    tiny = x < SMALLEST
+    scaled = x * f32(8388608.0) if tiny else x
+    i = float32_to_int32(scaled)
+    shift = (i - TWO_THIRDS_BITS) & EXPONENT_MASK
+    k = muladd(f32(np.int32(shift)), UNIT, f32(-23.0) if tiny else ZERO)
+    return k, int32_to_float32(i - shift) - ONE, scaled
+
+
+def is_ordinary(x):
+    """Whether a number is positive and finite; of whole numbers LLVM makes one comparison."""
+    i = float32_to_int32(x)
+    return (i > 0) & (i < INFINITY_BITS)
+
+
+def log(x):
+    """The natural logarithm."""
+    k, f, scaled = log_split(x)
+    special = approximate_log2(scaled)
+    result = muladd(k, LN2, log_fraction(f))
+    return result if is_ordinary(x) else special
+
+
+def log2(x):
+    """The logarithm to base 2."""
+    k, f, scaled = log_split(x)
+    special = approximate_log2(scaled)
+    result = muladd(log_fraction(f), LOG2_E, k)
+    return result if is_ordinary(x) else special
+
+
+def log10(x):
+    """The logarithm to base 10."""
+    k, f, scaled = log_split(x)
+    special = approximate_log2(scaled)
+    result = muladd(
+        k, f32(0.30102920532226562), muladd(log_fraction(f), f32(0.4342944819032518), k * f32(7.9034151668e-07))
+    )
+    return result if is_ordinary(x) else special
+
+
+def log1p(x):
+    """log(1 + x)."""
+    total = ONE + x
+    special = approximate_log2(total)
+    shift = (float32_to_int32(total) - TWO_THIRDS_BITS) & EXPONENT_MASK
+    # x 2**-k + (2**-k - 1), from 4 * 2**-k, which is never subnormal.
+    rest = fma(int32_to_float32(FOUR_BITS - shift), QUARTER, -ONE)
+    f = int32_to_float32(float32_to_int32(x) - shift) + rest
+    k = f32(np.int32(shift)) * UNIT
+    result = with_sign(muladd(k, LN2, log_fraction(f)), x)
+    return result if is_ordinary(total) else special
+
+
+def tanh(x):
+    """The hyperbolic tangent."""
+    a = abs(x)
+    large = fma(approximate_reciprocal(approximate_exp2(a * f32(2.8853900817779268)) + ONE), -TWO, ONE)
+    z = a * a
+    p = muladd(z, f32(0.0017455011), f32(-0.0076715946))
+    p = muladd(z, p, f32(0.021460991))
+    p = muladd(z, p, f32(-0.053895276))
+    p = muladd(z, p, f32(0.13332726))
+    p = muladd(z, p, f32(-0.33333316))
+    small = muladd(z * a, p, a)
+    return with_sign(large if a >= f32(0.75) else small, x)
+
+
+def erf(x):
+    """The error function: 1 - 2**(|x| p(|x|)) from 1 on."""
+    a = abs(x)
+    p = muladd(a, f32(-2.0141171e-05), f32(0.00050577614))
+    p = muladd(a, p, f32(-0.005420816))
+    p = muladd(a, p, f32(0.03463906))
+    p = muladd(a, p, f32(-0.1536914))
+    p = muladd(a, p, f32(-0.9160675))
+    p = muladd(a, p, f32(-1.6283617))
+    large = ONE - approximate_exp2(a * p)
+    z = a * a
+    q = muladd(z, f32(-0.00055965927), f32(0.0049103037))
+    q = muladd(z, q, f32(-0.02670629))
+    q = muladd(z, q, f32(0.112800494))
+    q = muladd(z, q, f32(-0.37612316))
+    q = muladd(z, q, f32(0.12837912))
+    return with_sign(large if a >= f32(1.0) else muladd(a, q, a), x)
+
+
+def reduce_angle(x):
+    """(quadrant, r) with x = quadrant pi / 2 + r and |r| <= 0.79, for |x| <= 65536; the bits end in the quadrant's."""
+    shifted = fma(x, TWO_OVER_PI, ROUNDER)
+    n = shifted - ROUNDER
+    r = fma(n, -HALF_PI_THIRD, fma(n, -HALF_PI_SECOND, fma(n, -HALF_PI, x)))
+    return float32_to_int32(shifted), r
+
+
+def circular(r, odd):
+    """cos(r) if `odd`, else sin(r)."""
+    z = r * r
+    p = muladd(z, f32(-0.00019518394), f32(0.00833219))
+    p = muladd(z, p, f32(-0.16666655))
+    q = muladd(z, f32(2.4430661e-05), f32(-0.0013887301))
+    q = muladd(z, q, f32(0.041666646))
+    q = muladd(z, q, f32(-0.5))
+    return muladd(z, q, ONE) if odd else muladd(z * r, p, r)
+
+
+def sin(x):
+    """The sine."""
+    a = abs(x)
+    quadrant, r = reduce_angle(a)
+    value = circular(r, (quadrant & 1) != 0)
+    sign = ((quadrant << 30) ^ float32_to_int32(x)) & SIGN
+    result = int32_to_float32(float32_to_int32(value) ^ sign)
+    if not a <= LARGEST_REDUCED:
+        result = rare_sin(x)
+    return result
+
+
+def cos(x):
+    """The cosine."""
+    a = abs(x)
+    quadrant, r = reduce_angle(a)
+    value = circular(r, (quadrant & 1) == 0)
+    result = int32_to_float32(float32_to_int32(value) ^ (((quadrant + 1) << 30) & SIGN))
+    if not a <= LARGEST_REDUCED:
+        result = rare_cos(x)
+    return result
+
+
+def quarter_exp(x):
+    """e**x / 4 for x >= 0: 1.2 ULP; finite where sinh and cosh are."""
+    shifted = muladd(saturated_muladd(x, f32(1.4426950408889634 / 130.0), ZERO), f32(130.0), ROUNDER + f32(125.0))
+    n = shifted - (ROUNDER + f32(125.0))
+    r = fma(n, -LN2_LOW, fma(n, -LN2_HIGH, x))
+    return muladd(r, muladd(r, exp_tail(r), ONE), ONE) * int32_to_float32(float32_to_int32(shifted) << 23)
+
+
+def cosh(x):
+    """The hyperbolic cosine."""
+    grown = quarter_exp(abs(x))
+    return fma(approximate_reciprocal(grown), f32(0.125), TWO * grown)
+
+
+def sinh(x):
+    """The hyperbolic sine."""
+    a = abs(x)
+    grown = quarter_exp(a)
+    large = fma(approximate_reciprocal(grown), f32(-0.125), TWO * grown)
+    z = a * a
+    p = muladd(z, f32(2.783925e-06), f32(0.00019842635))
+    p = muladd(z, p, f32(0.008333311))
+    p = muladd(z, p, f32(0.16666667))
+    return with_sign(large if a >= ONE else muladd(z * a, p, a), x)
+
+
+def arctan(x):
+    """The angle whose tangent is x."""
+    a = abs(x)
+    inverse = approximate_reciprocal(a)
+    t = inverse if a > ONE else a
+    z = t * t
+    p = muladd(z, f32(-0.0018247393), f32(0.011053138))
+    p = muladd(z, p, f32(-0.03143414))
+    p = muladd(z, p, f32(0.058212325))
+    p = muladd(z, p, f32(-0.08418121))
+    p = muladd(z, p, f32(0.109571025))
+    p = muladd(z, p, f32(-0.14265151))
+    p = muladd(z, p, f32(0.1999863))
+    p = muladd(z, p, f32(-0.33333302))
+    angle = muladd(z * t, p, t)
+    return with_sign(f32(1.5707964) - angle if a > ONE else angle, x)
+
+
+def rsqrt(x):
+    """1 / sqrt(x)."""
+    return approximate_rsqrt(x)
+
+
+SCALARS = {
+    "exp": exp,
+    "exp2": exp2,
+    "expm1": expm1,
+    "expit": expit,
+    "log": log,
+    "log2": log2,
+    "log10": log10,
+    "log1p": log1p,
+    "sin": sin,
+    "cos": cos,
+    "arctan": arctan,
+    "sinh": sinh,
+    "cosh": cosh,
+    "tanh": tanh,
+    "erf": erf,
+    "rsqrt": rsqrt,
+}
+"""The primitives that have a kernel here, for float32."""
