@@ -16,6 +16,7 @@ from .compiler.loops import Loop, show
 from .errors import ArgumentError
 from .explain_device import explain_device
 from .graph.ir import show as show_graph
+from .graph.own_kernels import NAME as OWN_KERNEL
 from .jit import Jitted, jit
 from .lifting import name_of
 from .runtime.plan import Step
@@ -122,6 +123,11 @@ def _cost(step: Step) -> tuple[int, int]:
     return touched, work
 
 
+def host_title(params: tuple[Any, ...]) -> str:
+    """What to call the function of a `host` node."""
+    return f"own kernel {params[1]}" if params[0] == OWN_KERNEL else f"library function {params[0]}"
+
+
 def _kernel(step: Step, program: Program) -> str:
     kernel = step.kernel
     where = program.plan.where
@@ -129,7 +135,7 @@ def _kernel(step: Step, program: Program) -> str:
         shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.sources, kernel.views, strict=True))
         places = ", ".join(where(node) for node in kernel.sources)
         target = f"{kernel.node.dtype}{list(kernel.node.shape)}"
-        name = f"library function {kernel.node.params[0]}" if kernel.node.name == "host" else kernel.node.name
+        name = host_title(kernel.node.params) if kernel.node.name == "host" else kernel.node.name
         return f"{name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"
     buffers = [f"b{k} = {where(node)}" for k, node in enumerate(dict.fromkeys(kernel.buffers))]
     return f"# {', '.join(buffers)}\n{show(kernel)}"
