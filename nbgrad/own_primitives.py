@@ -20,8 +20,8 @@ from .graph.ir import Node, Shape, make, plain_dtype, zeros
 from .graph.own_kernels import NAME, Call, Kernel, Layout, nodes_of, run_unpacked
 from .graph.primitives import concatenate, reshape
 from .interop import full_name
-from .lifting import kind_of, name_of, node_of
-from .numpy.lifting import supported
+from .lifting import kind_of, name_of
+from .numpy.lifting import any_tensor, as_node, supported
 from .tensor import Tensor
 
 Launcher = Callable[..., Any]
@@ -78,33 +78,34 @@ class Primitive:
         array, or tuple of arrays
             As the shape rule says; ndarrays if all inputs are ndarrays or numbers, otherwise Tensors.
         """
-        nodes = [self._node(position, value) for position, value in enumerate(arrays)]
-        if not nodes:
+        if not arrays:
             message = f"{self.kernel.title} was called without arrays; it needs at least one."
             raise ArgumentError(message)
-        call, several = self._call(nodes, params)
-        if any(isinstance(value, Tensor) for value in arrays):
+        for position, value in enumerate(arrays):
+            if kind_of(value) == "other" and not isinstance(value, list | tuple):
+                what = f"Input {position} of {self.kernel.title}"
+                message = f"{what} is a {full_name(value)}, but must be an array or a number."
+                raise DtypeError(message)
+        if any_tensor(arrays):
+            nodes = [as_node(value) for value in arrays]
+            call, several = self._call(nodes, params)
             found: list[Any] = [Tensor._of(node) for node in self.results(call, nodes)]
         else:
-            found = [array[()] for array in run_unpacked(call, [np.asarray(value) for value in arrays])]
+            values = [np.asarray(value) for value in arrays]
+            call, several = self._call(values, params)
+            found = [array[()] for array in run_unpacked(call, values)]
         return tuple(found) if several else found[0]
 
     # ----- What is asked for -----
 
-    def _node(self, position: int, value: Any) -> Node:
-        what = f"Input {position} of {self.kernel.title}"
-        if kind_of(value) == "other" and not isinstance(value, list | tuple):
-            message = f"{what} is a {full_name(value)}, but must be an array or a number."
-            raise DtypeError(message)
-        node = node_of(value)
-        if node.dtype == np.float16 or not supported(node.dtype):
-            message = f"{what} has dtype {node.dtype}, which own kernels do not get. Convert it: x.astype(np.float32)."
-            raise DtypeError(message)
-        return node
-
-    def _call(self, nodes: Sequence[Node], params: dict[str, Any]) -> tuple[Call, bool]:
+    def _call(self, nodes: Sequence[Node | np.ndarray], params: dict[str, Any]) -> tuple[Call, bool]:
         """The call for some inputs, and whether it gives several results: asks the shape rule."""
         assert self.shape is not None
+        for position, node in enumerate(nodes):
+            if node.dtype == np.float16 or not supported(node.dtype):
+                what = f"Input {position} of {self.kernel.title} has dtype {node.dtype}"
+                message = f"{what}, which own kernels do not get. Convert it: x.astype(np.float32)."
+                raise DtypeError(message)
         for name, value in params.items():
             try:
                 hash(value)

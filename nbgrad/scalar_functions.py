@@ -11,14 +11,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
-import numpy as np
-
 from .errors import DtypeError, ShapeError
 from .graph.ir import joint_shape
 from .graph.trace import current_trace
 from .interop import full_name
 from .jit import jit
-from .lifting import flatten, kind_of, node_of
+from .lifting import flatten, kind_of
 from .numpy import broadcast_to
 from .numpy.lifting import as_node
 from .source.if_conversion import record
@@ -62,10 +60,10 @@ class Elementwise:
 def _lifted(value: Any, name: str) -> Any:
     """Arrays and floats as Tensors; what else there is decides what is recorded."""
     kind = kind_of(value)
-    if kind in ("array", "tensor", "float"):
-        return Tensor._of(node_of(value)) if kind != "tensor" else value
-    if isinstance(value, list):
-        return Tensor._of(as_node(np.array(value)))
+    if kind in ("array", "float") or isinstance(value, list):
+        return Tensor._of(as_node(value))
+    if kind == "tensor":
+        return value
     if kind == "integer" or value is None or isinstance(value, str | tuple) or callable(value):
         return value
     message = f"{name}() works on arrays and numbers, but got a {full_name(value)}."

@@ -469,6 +469,10 @@ def test_several_results_and_mistakes_on_a_simulated_device() -> None:
     for one, expected in zip(own(a), (x + 1, x.sum(), x > 1)):
         np.testing.assert_allclose(one.cpu().asnumpy(), expected)
 
+    mapped = nb.vmap(lambda x: own(x))(nb.Tensor(np.stack([x, y]), device="cuda"))
+    for one, expected in zip(mapped, ([x + 1, y + 1], [x.sum(), y.sum()], [x > 1, y > 1])):
+        np.testing.assert_allclose(one.cpu().asnumpy(), expected)
+
     def raised(launcher):
         try:
             nb.primitive(None, shape=lambda x: x, cuda_forward=launcher, name="wrong")(a).cpu().asnumpy()
@@ -483,10 +487,12 @@ def test_several_results_and_mistakes_on_a_simulated_device() -> None:
         assert type(x) is np.ndarray
         np.exp(x, out=out)
 
-    fallback = nb.primitive(on_host, shape=lambda x: x)
+    fallback = nb.primitive(on_host, shape=lambda x: x, vjp=lambda x, out, g, grad: np.multiply(g, out, out=grad))
     found = fallback(a)
     assert found.device == "cuda"
     np.testing.assert_allclose(found.cpu().asnumpy(), np.exp(x))
+    slope = nb.jit(nb.grad(lambda x: (fallback(x) ** 2).sum()))(a)
+    np.testing.assert_allclose(slope.cpu().asnumpy(), 2 * np.exp(2 * x))
     """
     )
 
