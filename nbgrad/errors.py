@@ -94,3 +94,7 @@ class CheckpointError(NbgradError, ValueError):
 
 class DeviceError(NbgradError, RuntimeError):
     """A device, its driver or one of its libraries is missing, or has failed."""
+
+
+class LibraryError(DeviceError):
+    """A library that an operation on a device needs is not installed."""

@@ -45,7 +45,7 @@ def kernels_of(f: Callable[..., Any], *arguments: tuple[tuple[int, ...], str]) -
     found = f(*[Tensor._of(node) for node in nodes])
     outputs = [tensor._node for tensor in (found if isinstance(found, tuple) else (found,))]
     for unit in _units(fuse(simplify(outputs)).steps, 132):
-        done = _row_pass(unit, set())
+        done = _row_pass(unit, set(), 132)
         recipe = row_passes.row_pass_recipe(done) if done is not None else loops.recipe(unit[0], 132)
         yield from (action.kernel for action in recipe.actions if isinstance(action, Launch))
 

@@ -221,14 +221,16 @@ class DeviceArray:
         return self.pointer
 
     def to(self, device: Device) -> DeviceArray:
-        """The array on a device; itself if it is there."""
+        """The array on a device; itself if it is there. Waits for both devices, whose streams are not one order."""
         if device is self.device:
             return self
         made = DeviceArray.empty(self.shape, self.dtype, device)
         if made.pointer:
+            self.device.driver.use(self.device.index)
+            self.device.driver.synchronise(self.stream)
             device.driver.use(device.index)
-            self.ready_on(made.stream)
             device.driver.copy(made.pointer, self.pointer, self.nbytes, made.stream)
+            device.driver.synchronise(made.stream)
         return made
 
     def reshape(self, shape: tuple[int, ...]) -> DeviceArray:

@@ -13,11 +13,15 @@ LLVM reads and writes 16 bytes at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..compiler.emit import Emitter, memory_type
+from ..compiler.fuse import HEAVY_WEIGHT, LIGHT
 from ..compiler.loops import Access, Loop
 from ..graph.ir import Node
+from .scalars import device_scalar_ir
 
 LINEAR_LIMIT = 1 << 31
 """From this many points on, points are counted with 64 bits."""
@@ -35,6 +39,11 @@ class Variant(NamedTuple):
     wide: bool = False
     group: int = 1
     split: bool = False
+
+
+def weight(loop: Loop) -> int:
+    """The work of a point: a light operation is 1."""
+    return sum(1 if value.operation in LIGHT else HEAVY_WEIGHT for value in loop.values if value.operands)
 
 
 def magic(extent: int) -> int:
@@ -233,6 +242,10 @@ class DeviceEmitter(Emitter):
             case _:
                 return self.let(f"mul nsw i64 {index}, %a{position}.s{self.last}")
 
+    def scalar(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
+        """A scalar kernel of GPUs."""
+        return device_scalar_ir(name, dtypes, result)
+
     def branch(self, condition: str, inside: Callable[[], object]) -> None:
         """`if condition: inside()`."""
         self.counter += 1
@@ -288,4 +301,5 @@ def text_of(parts: Sequence[DeviceEmitter], lines: Sequence[str]) -> str:
     """Lines of functions, with all that they call."""
     scalars = {name: text for part in parts for name, text in part.scalars.items()}
     intrinsics = sorted({line for part in parts for line in part.intrinsics})
-    return "\n".join([*scalars.values(), *intrinsics, *lines, "!0 = !{}", ""])
+    hints = [hint for part in parts for hint in part.hints]
+    return "\n".join([*scalars.values(), *intrinsics, *lines, "!0 = !{}", *hints, ""])

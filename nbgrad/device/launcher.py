@@ -111,7 +111,7 @@ class Launches:
     """
 
     def __init__(self, launches: Sequence[tuple[Launch, int, Sequence[tuple[int, int]]]], launch_address: int) -> None:
-        self.keys = [launch.kernel.key for launch, _, _ in launches]
+        self.keys = tuple([launch.kernel.key for launch, _, _ in launches])
         self._kept: list[np.ndarray] = []
         table: list[int] = []
         for launch, handle, places in launches:

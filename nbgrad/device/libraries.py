@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError
+from ..errors import DeviceError, LibraryError
 from .cuda_errors import EXTRAS
 
 PACKAGES = {
@@ -253,7 +253,7 @@ def open_library(name: str) -> Library:
 
     Raises
     ------
-    DeviceError
+    LibraryError
         If it is not there: which package has it.
     """
     shared = _loaded(name)
@@ -263,7 +263,7 @@ def open_library(name: str) -> Library:
             found: Any = getattr(shared, function)
         except AttributeError as error:
             message = f"This version of {name} has no {function}: install a newer one, {EXTRAS}."
-            raise DeviceError(message) from error
+            raise LibraryError(message) from error
         found.argtypes = [KINDS[letter] for letter in SIGNATURES[name][function].replace(" ", "")]
         found.restype = ctypes.c_int
         return found
@@ -278,8 +278,8 @@ def _loaded(name: str) -> ctypes.CDLL:
         return ctypes.CDLL(path)
     except ImportError as error:
         message = f"Finding {name} needs the Python package cuda-pathfinder ({error}): {EXTRAS}."
-        raise DeviceError(message) from error
+        raise LibraryError(message) from error
     except (RuntimeError, OSError) as error:
         where = f"It is in the package {PACKAGES[name]}: {EXTRAS}."
         message = f"This needs NVIDIA's library {name}, which is not installed. {where}"
-        raise DeviceError(message) from error
+        raise LibraryError(message) from error

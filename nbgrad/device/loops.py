@@ -24,7 +24,7 @@ from .variants import THREADS, variant_of
 
 LONG_SUM = 1024
 """A sum of more steps is worth a whole block."""
-WAVES = 4
+WAVES = 8
 """Blocks for each multiprocessor, from which on it is busy."""
 SHARE = 8
 """Steps that each thread of a part of a sum has at least."""
@@ -93,7 +93,9 @@ def _rows(loop: Loop, reduced: list[int], kept: list[int], outputs: int, multipr
     kernel = DeviceKernel(
         f"rows {loop.identity} {variant} {reduced}", lambda: ReductionEmitter(loop, variant, reduced).rows_text()
     )
-    threads = min(THREADS, -(-outputs * parts * group // WARP) * WARP)
+    threads = THREADS
+    while threads > max(group, WARP) and outputs * parts * group < threads * multiprocessors:
+        threads //= 2
     blocks = -(-outputs * parts * group // threads)
     shared = shared_bytes([emitter]) if group > WARP else 0
     return _finished(loop, emitter, kernel, (blocks, threads, shared), kept, parts, False, multiprocessors)

@@ -17,21 +17,25 @@ from collections.abc import Callable, Sequence
 
 from ..compiler.emit import memory_type, number, register_type
 from ..compiler.loops import Loop, Reduction
-from .emitter import DeviceEmitter, Variant, text_of
+from .emitter import DeviceEmitter, Variant, text_of, weight
 
 WARP = 32
 COLUMNS, COLUMN_THREADS = 32, 8
 """A block of columns, and how many threads share each."""
+UNROLLED = 4
+SHORT_BODY = 32
+"""Weight of the operations of a step, up to which several are done side by side."""
 
 
 class ReductionEmitter(DeviceEmitter):
     """Writes kernels, and parts of kernels, that may reduce."""
 
-    def __init__(self, loop: Loop, variant: Variant, reduced: Sequence[int]) -> None:
+    def __init__(self, loop: Loop, variant: Variant, reduced: Sequence[int], number_: int = 0) -> None:
         super().__init__(loop, variant)
         self.reduced = list(reduced)
         self.kept = [axis for axis in range(len(loop.shape)) if axis not in reduced]
         self.totals: dict[int, tuple[str, str]] = {}
+        self.first_hint = 10 + 100 * number_
 
     # ----- What a thread has -----
 
@@ -210,8 +214,20 @@ class ReductionEmitter(DeviceEmitter):
         self.label(f"{mark}.body")
         body(index)
         self.store("i64", self.let(f"add nsw i64 {index}, {stride}"), variable)
-        self.put(f"br label %{mark}.test")
+        self.put(f"br label %{mark}.test{self.unrolled()}")
         self.label(f"{mark}.done")
+
+    def unrolled(self) -> str:
+        """Lets LLVM put several steps of a short body side by side, so that more reads are under way at once."""
+        work = weight(self.loop) * self.variant.vector
+        if work > SHORT_BODY:
+            return ""
+        name = f"!{self.first_hint + 2 * len(self.hints)}"
+        count = f"!{self.first_hint + 2 * len(self.hints) + 1}"
+        self.hints.append(
+            f'{name} = distinct !{{{name}, {count}}}\n{count} = !{{!"llvm.loop.unroll.count", i32 {UNROLLED}}}'
+        )
+        return f", !llvm.loop {name}"
 
     def rows_text(self) -> str:
         """A kernel of one loop, in which each group of threads does a row or a part of one."""

@@ -27,30 +27,37 @@ MOST_SHARED = 40 << 10
 
 
 class RowPass(NamedTuple):
-    """How rows are done: `group` threads do one; `kept` are the arrays in shared memory, each with where it begins and
-    how many elements a row of it has."""
+    """How rows are done: blocks have `threads` threads, of which `group` do a row.
+
+    `kept` are the arrays in shared memory, each with where it begins and how many elements a row of it has.
+    """
 
     loops: tuple[Loop, ...]
+    threads: int
     group: int
     kept: dict[Node, tuple[int, int]]
     shared: int
 
 
-def row_pass(loops: Sequence[Loop], within: frozenset[Node]) -> RowPass:
+def row_pass(loops: Sequence[Loop], within: frozenset[Node], multiprocessors: int) -> RowPass:
     """Decide how loops over the same rows are done; nobody else reads the arrays in `within`."""
     most = max(math.prod(loop.shape[1:]) for loop in loops)
     group = THREADS if most >= LONG_ROW else WARP
     rows = loops[0].shape[0]
+    threads = THREADS
+    while threads > group and rows * group < threads * multiprocessors:
+        # Small blocks, rather than multiprocessors without work.
+        threads //= 2
     start = _scratch(loops, group)
     kept: dict[Node, tuple[int, int]] = {}
     for node in sorted((n for n in within if n.size % rows == 0), key=lambda n: n.size * n.dtype.itemsize):
         step = node.size // rows
-        size = -(-step * node.dtype.itemsize * (THREADS // group) // 16) * 16
+        size = -(-step * node.dtype.itemsize * (threads // group) // 16) * 16
         if start + size > MOST_SHARED:
             break
         kept[node] = (start, step)
         start += size
-    return RowPass(tuple(loops), group, kept, start)
+    return RowPass(tuple(loops), threads, group, kept, start)
 
 
 def _scratch(loops: Sequence[Loop], group: int) -> int:
@@ -82,15 +89,15 @@ def row_pass_recipe(done: RowPass) -> Recipe:
     ]
     loops = " ".join(f"{part.loop.identity}{part.variant}" for part in parts)
     kernel = DeviceKernel(f"row pass {loops} {marks}", lambda: _text(_parts(done), shared, done))
-    blocks = -(-rows * done.group // THREADS)
-    launch = Launch(kernel, blocks, THREADS, done.shared, tuple(pointers), (*numbers, rows))
+    blocks = -(-rows * done.group // done.threads)
+    launch = Launch(kernel, blocks, done.threads, done.shared, tuple(pointers), (*numbers, rows))
     return Recipe((launch,))
 
 
 def _parts(done: RowPass) -> list[ReductionEmitter]:
     return [
-        ReductionEmitter(loop, variant_of(loop, done.group, rows=True), list(range(1, len(loop.shape))))
-        for loop in done.loops
+        ReductionEmitter(loop, variant_of(loop, done.group, rows=True), list(range(1, len(loop.shape))), number)
+        for number, loop in enumerate(done.loops)
     ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..compiler.fuse import Special
-from ..errors import DeviceError
+from ..errors import DeviceError, LibraryError
 from .launches import Recipe
 from .matrices import (
     cholesky_recipe,
@@ -64,8 +64,7 @@ def recipe(kernel: Special, device: Device | None = None) -> Recipe:
 
         try:
             found = library_recipe(kernel, device)
-        except DeviceError:
-            # The library is not installed.
+        except LibraryError:
             if own is None:
                 raise
             found = None

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-from ..compiler.fuse import HEAVY_WEIGHT, LIGHT
 from ..compiler.loops import Loop
-from .emitter import LINEAR_LIMIT, Variant
+from .emitter import LINEAR_LIMIT, Variant, weight
 
 THREADS = 256
 """Of a block."""
@@ -18,11 +17,6 @@ VECTOR_BYTES = 16
 MOST_AT_ONCE = 8
 HEAVIEST = 256
 """Weight of the operations that a thread does in one step; heavier points are done fewer at a time."""
-
-
-def weight(loop: Loop) -> int:
-    """The work of a point: a light operation is 1."""
-    return sum(1 if value.operation in LIGHT else HEAVY_WEIGHT for value in loop.values if value.operands)
 
 
 def variant_of(loop: Loop, group: int = 1, split: bool = False, rows: bool = False) -> Variant:

@@ -99,7 +99,7 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
     actions: list[Planned] = []
     for position, unit in enumerate(units):
         within = {node for node in ending.get(position, []) if node not in places}
-        done = _row_pass(unit, within)
+        done = _row_pass(unit, within, multiprocessors)
         if done is not None:
             # What stays in a block takes no place; no kernel is given its address.
             places.update(dict.fromkeys(done.kept, Operand(0, 0)))
@@ -147,13 +147,13 @@ def _recipe(kernel: Kernel, device: Device) -> Recipe:
     return loops.recipe(kernel, device.properties.multiprocessors)
 
 
-def _row_pass(unit: Sequence[Kernel], within: set[Node]) -> row_passes.RowPass | None:
+def _row_pass(unit: Sequence[Kernel], within: set[Node], multiprocessors: int) -> row_passes.RowPass | None:
     """How the loops of a unit are done together; None for a kernel on its own."""
     if len(unit) == 1:
         return None
     parts = [kernel for kernel in unit if isinstance(kernel, Loop)]
     written = {node for loop in parts for node in loop.targets}
-    return row_passes.row_pass(parts, frozenset(within & written))
+    return row_passes.row_pass(parts, frozenset(within & written), multiprocessors)
 
 
 # ----- Loops over the same rows -----

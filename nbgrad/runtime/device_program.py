@@ -114,6 +114,7 @@ class DeviceProgram:
                 self._result_places.append((self._small_bytes, size))
                 self._small_bytes += -(-size // RESULT_ALIGNMENT) * RESULT_ALIGNMENT
         self._lock = threading.Lock()
+        self._note = getattr(device.driver, "note", None)
         self._place_bases(arguments, constants)
         self._segments = self._make_segments()
         self._seen: dict[tuple[int, ...], int] = {}
@@ -312,6 +313,8 @@ class DeviceProgram:
         driver = self.device.driver
         for segment in self._segments:
             if isinstance(segment, Launches):
+                if self._note is not None:
+                    self._note(segment.keys)
                 refused = segment.run(self._bases_at, stream)
                 if refused is not None:
                     self._refused(*refused, stream)
