@@ -250,23 +250,23 @@ def device_function(function: Callable[..., Any], /, *, dtype: Any = np.float64,
 
 def _title(function: Any) -> tuple[str, str]:
     """What a function is, and what to call it."""
+    if isinstance(function, Jitted):
+        return _title(function.fn)
     inner = getattr(function, "__wrapped__", None) if hasattr(function, "of_another") else None
     if inner is not None:
         kind = "grad" if function.of_another.func.__name__ == "_gradient" else "value_and_grad"
         about, name = _title(inner)
         return f"{kind} of {about}", f"{name}_{kind}"
-    if isinstance(function, Jitted):
-        return _title(function.fn)
     about = getattr(function, "__name__", type(function).__name__)
     return about, about if about.isidentifier() else "function"
 
 
 def _of_numbers(function: Any) -> Callable[..., Any]:
     """The function that is recorded: at the bottom one of numbers, which may branch and call `math`."""
-    if hasattr(function, "of_another"):
-        return function.of_another(_of_numbers(function.__wrapped__))
     if isinstance(function, Jitted):
         return _of_numbers(function.fn)
+    if hasattr(function, "of_another"):
+        return function.of_another(_of_numbers(function.__wrapped__))
     if isinstance(function, Elementwise):
         return _of_numbers(function.scalar_function)
     if python_function(function) is None:
@@ -282,8 +282,8 @@ def _of_numbers(function: Any) -> Callable[..., Any]:
 
 def _argument_names(function: Any, dtype: Any) -> list[str]:
     """The arguments without a default, or as many as there are dtypes."""
-    while hasattr(function, "of_another"):
-        function = function.__wrapped__
+    while isinstance(function, Jitted) or hasattr(function, "of_another"):
+        function = function.fn if isinstance(function, Jitted) else function.__wrapped__
     function = python_function(getattr(function, "scalar_function", function)) or function
     count = len(dtype) if isinstance(dtype, tuple | list) else None
     try:

@@ -81,6 +81,9 @@ def test_second_derivatives_and_plain_functions() -> None:
     plain = nb.device_function(energy)
     elementwise_too = nb.device_function(nb.grad(nb.elementwise(energy), 1))
     assert (plain.__name__, second.__name__) == ("energy", "energy_grad_grad")
+    first = nb.device_function(nb.jit(nb.grad(nb.jit(energy))))
+    assert first.__name__ == "energy_grad"
+    np.testing.assert_allclose(first(1.4, 1.0), 4 * (-12 * 1.4**-13 + 6 * 1.4**-7), rtol=1e-12)
     for r in (0.9, 1.4, 3.0):
         expected = 4 * (12 * 13 * r**-14 - 6 * 7 * r**-8) if r < 2.5 else 0.0
         np.testing.assert_allclose(second(r, 1.0), expected, rtol=1e-12)

@@ -259,6 +259,13 @@ def test_numba_functions_with_declared_types() -> None:
     np.testing.assert_allclose(found, matrix(3) @ X)
 
 
+def test_sparse_jacobians_and_parameters() -> None:
+    np.testing.assert_allclose(nb.sparse_jacobian(SMOOTH)(X).toarray(), matrix(3))
+    w = nb.Parameter(nb.Tensor(X), name="w")
+    (found,) = nb.grad(lambda x: SMOOTH(w * x).sum(), None, [w])(nb.Tensor(Y))
+    np.testing.assert_allclose(found.asnumpy(), matrix(3).sum(0) * Y)
+
+
 def test_a_gradient_that_is_asked_for_again_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     gradient = nb.grad(lambda x: np.sum(SMOOTH(x * x) ** 2))
     gradient(X)

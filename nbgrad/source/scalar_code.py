@@ -108,10 +108,14 @@ def _same_code(node: ast.Lambda, code: Any) -> bool:
     if names != list(code.co_varnames[: len(names)]) or len(names) != code.co_argcount + code.co_kwonlyargcount:
         return False
     constants = compile(ast.Expression(node), "<lambda>", "eval").co_consts
-    compiled = next(
-        constant for constant in constants if isinstance(constant, CodeType) and constant.co_name == "<lambda>"
-    )
-    return compiled.co_consts == code.co_consts and set(compiled.co_names) <= {*code.co_names, *code.co_freevars}
+    compiled = next(one for one in constants if isinstance(one, CodeType) and one.co_name == "<lambda>")
+    same_names = set(compiled.co_names) <= {*code.co_names, *code.co_freevars}
+    return same_names and _plain_constants(compiled) == _plain_constants(code)
+
+
+def _plain_constants(code: CodeType) -> list[str]:
+    """The constants of a code object that do not depend on where it stands."""
+    return [repr(one) for one in code.co_consts if not isinstance(one, CodeType) and "<locals>" not in str(one)]
 
 
 def _definition(code: Any, function: FunctionType) -> tuple[Definition, int]:
