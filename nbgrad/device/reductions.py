@@ -28,14 +28,14 @@ SHORT_BODY = 32
 
 
 class ReductionEmitter(DeviceEmitter):
-    """Writes kernels, and parts of kernels, that may reduce."""
+    """Writes kernels, and parts of kernels, that may reduce; `long`: a thread is likely to do many steps."""
 
-    def __init__(self, loop: Loop, variant: Variant, reduced: Sequence[int], number_: int = 0) -> None:
+    def __init__(self, loop: Loop, variant: Variant, reduced: Sequence[int], long: bool = True) -> None:
         super().__init__(loop, variant)
         self.reduced = list(reduced)
         self.kept = [axis for axis in range(len(loop.shape)) if axis not in reduced]
         self.totals: dict[int, tuple[str, str]] = {}
-        self.first_hint = 10 + 100 * number_
+        self.long = long
 
     # ----- What a thread has -----
 
@@ -219,11 +219,9 @@ class ReductionEmitter(DeviceEmitter):
 
     def unrolled(self) -> str:
         """Lets LLVM put several steps of a short body side by side, so that more reads are under way at once."""
-        work = weight(self.loop) * self.variant.vector
-        if work > SHORT_BODY:
+        if weight(self.loop) * self.variant.vector > SHORT_BODY or not self.long:
             return ""
-        name = f"!{self.first_hint + 2 * len(self.hints)}"
-        count = f"!{self.first_hint + 2 * len(self.hints) + 1}"
+        name, count = f"!{10 + 2 * len(self.hints)}", f"!{11 + 2 * len(self.hints)}"
         self.hints.append(
             f'{name} = distinct !{{{name}, {count}}}\n{count} = !{{!"llvm.loop.unroll.count", i32 {UNROLLED}}}'
         )
