@@ -385,6 +385,34 @@ def test_casts_of_numpy_and_numba() -> None:
     np.testing.assert_allclose(found, X.astype(np.float32) + np.float32(0.25))
 
 
+def test_arguments_that_may_be_left_out_and_tuples() -> None:
+    @nb.elementwise
+    def shifted(x, by=None, line=(1.0, 0.0)):
+        if by is not None:
+            x = x + by
+        return line[0] * x + line[1]
+
+    np.testing.assert_allclose(shifted(X), X)
+    np.testing.assert_allclose(shifted(X, 2.0), X + 2)
+    np.testing.assert_allclose(shifted(X, Y, (3.0, 1.0)), 3 * (X + Y) + 1)
+
+
+def test_the_arguments_are_not_changed() -> None:
+    @nb.elementwise
+    def increased(x):
+        x += 1
+        return x
+
+    for x in (X.copy(), nb.Tensor(X)):
+        np.testing.assert_allclose(increased(x), X + 1)
+        np.testing.assert_array_equal(x, X)
+
+
+def test_complex_numbers() -> None:
+    fast = nb.elementwise(lambda z: z * z if abs(z) < 1 else z.conjugate())
+    np.testing.assert_allclose(fast(np.array([0.5j, 2 + 1j])), [-0.25, 2 - 1j])
+
+
 def test_integers() -> None:
     def collatz(n):
         for _ in range(4):
@@ -513,6 +541,17 @@ def two_texts(x):
     return x if kind == "a" else -x
 
 
+def with_inner(x):
+    def square(v):
+        return v * v
+
+    return square(x)
+
+
+def is_one(x):
+    return x if x is HALF else -x
+
+
 def nothing(x):
     x + 1  # pyright: ignore
 
@@ -548,6 +587,8 @@ INSTEAD = "nb.primitive takes such a function"
         (sometimes, ArgumentError, "a value on some paths and none on others"),
         (text, ArgumentError, "variable that is no number"),
         (two_texts, ArgumentError, "variable that is no number"),
+        (with_inner, ArgumentError, "defines a function, square"),
+        (is_one, TracedValueError, "asks Is of the value"),
         (nothing, DtypeError, "returned a NoneType"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

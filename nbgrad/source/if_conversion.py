@@ -120,6 +120,8 @@ class _Frame:
             rule = _STATEMENTS.get(type(statement))
             if rule is None:
                 what = f"has a statement ({type(statement).__name__}) that has no meaning element by element."
+                if isinstance(statement, ast.FunctionDef):
+                    what = f"defines a function, {statement.name}(), inside of it. Define it outside."
                 raise self.refuse(statement, what)
             variables, path = rule(self, statement, variables, path)
             if path is None:
@@ -345,7 +347,8 @@ class _Frame:
         found: Any = True
         for op, following in zip(node.ops, node.comparators, strict=True):
             right = self.value(following, variables)
-            if has_tensor((left, right)):
+            identity = isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None)
+            if has_tensor((left, right)) and not identity:
                 if type(op) not in _ORDER:
                     raise self.refuse(node, f"asks {type(op).__name__} of the value of an element.", True)
                 left, right = self.number(node, left), self.number(node, right)
