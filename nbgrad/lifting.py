@@ -17,7 +17,7 @@ import numpy as np
 import optree
 
 from .errors import ArgumentError, DtypeError
-from .graph.ir import Node, constant, make, on_host, placed, users_constant, zeros
+from .graph.ir import Node, beside, constant, make, on_host, users_constant, zeros
 from .graph.trace import current_trace, depends_on_recording
 from .interop import advice, computes_itself, described_output, device_node, full_name, on_cuda
 from .numpy.lifting import as_node, supported
@@ -393,9 +393,4 @@ def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> lis
     A derivative that is the same everywhere comes from no array, and so from no device.
     """
     pairs = zip(derivatives, nodes, strict=True)
-    return [_beside(zeros(node.shape, node.dtype) if found is None else found, node) for found, node in pairs]
-
-
-def _beside(found: Node, node: Node) -> Node:
-    """A value that goes anywhere, on the device of a node."""
-    return placed(found, node.device) if found.place is None and node.device is not None else found
+    return [beside(zeros(node.shape, node.dtype) if found is None else found, node) for found, node in pairs]

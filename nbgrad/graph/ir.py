@@ -322,6 +322,11 @@ def placed(node: Node, device: Any) -> Node:
     return made
 
 
+def beside(node: Node, other: Node) -> Node:
+    """What goes anywhere, on the device of another node: the result of a function that only looks at its shape."""
+    return placed(node, other.device) if node.place is None and other.device is not None else node
+
+
 def _example(device: Any) -> Node:
     node = Node(PRIMITIVES["literal"], (), (), (), BOOL)
     node.place = device

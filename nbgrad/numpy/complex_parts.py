@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import DtypeError
 from ..graph.complex_numbers import is_complex, pair, parts
 from ..graph.derivatives import choose
-from ..graph.ir import Node, broadcast, elementwise, zeros
+from ..graph.ir import Node, beside, broadcast, elementwise, zeros
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -41,7 +41,7 @@ def imag(val: Any) -> Tensor:
 
 def _part(tensor: Tensor, side: int) -> Tensor:
     if tensor.dtype.kind != "c":
-        return wrap(zeros(tensor.shape, tensor._node.dtype)) if side else tensor
+        return wrap(beside(zeros(tensor.shape, tensor._node.dtype), tensor._node)) if side else tensor
     from ..aliasing import view
     from ..moves import PART_MOVES
 
@@ -107,7 +107,7 @@ def isreal(x: Any) -> Tensor:
 
 def _has_imaginary_part(node: Node) -> Node:
     if not is_complex(node):
-        return zeros(node.shape, np.dtype(np.bool_))
+        return beside(zeros(node.shape, np.dtype(np.bool_)), node)
     return elementwise("not_equal", parts(node)[1], 0)
 
 

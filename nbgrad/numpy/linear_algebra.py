@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..graph import primitives
 from ..graph.complex_numbers import conjugate
-from ..graph.ir import BOOL, Node, broadcast, elementwise
+from ..graph.ir import BOOL, Node, beside, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
 from ..tensor import Tensor
 from .creation import diagonal_node, eye
@@ -344,7 +344,7 @@ def matrix_power(a: Any, n: int) -> Tensor:
     if power < 0:
         node, power = inv(a)._node, -power
     if power == 0:
-        return wrap(broadcast(eye(node.shape[-1], dtype=node.dtype)._node, node.shape))
+        return wrap(beside(broadcast(eye(node.shape[-1], dtype=node.dtype)._node, node.shape), node))
     result: Node | None = None
     square = node
     while power:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..graph import primitives
-from ..graph.ir import INT64, Node, constant, elementwise, extent, placed
+from ..graph.ir import INT64, Node, beside, constant, elementwise, extent
 from ..graph.primitives import cast, concatenate, gather, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
@@ -217,8 +217,7 @@ def nonzero_nodes(node: Node) -> tuple[Node, ...]:
 
 def _found(positions: np.ndarray, node: Node) -> Node:
     """Positions that the processor has found, on the device that the array is on."""
-    found = constant(np.asarray(positions, INT64))
-    return found if node.device is None else placed(found, node.device)
+    return beside(constant(np.asarray(positions, INT64)), node)
 
 
 def nonzero(a: Any) -> tuple[Tensor, ...]:
