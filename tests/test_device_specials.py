@@ -16,7 +16,7 @@ from nbgrad.device.launches import DeviceKernel, Fill, Launch, Recipe, Routine
 from nbgrad.device.python_kernels import PYTHON_KERNELS, python_kernel
 from nbgrad.device.settings import SETTINGS
 from nbgrad.device.simulator import Simulator
-from nbgrad.device.specials import recipe
+from nbgrad.device.specials import needed, recipe
 from nbgrad.device.transposes import transpose_recipe
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
@@ -119,6 +119,15 @@ def test_running_sums(dtype: str, reverse: bool) -> None:
         wide = "float64" if x.dtype.kind == "f" else dtype
         expected = np.add.accumulate(x[..., ::step], -1, dtype=wide)[..., ::step]
         close(got[0], expected, np.abs(x.astype("float64")).sum(-1).max(), str(shape))
+
+
+def test_ones_are_not_filled_for_sums() -> None:
+    x = placeholder((3, 40), np.dtype("float64"))
+    total = make("recurrence", (filled(1, x.dtype, x.shape), x), (False,))
+    ones = make("alias", (filled(1, x.dtype, x.shape),))
+    for outputs, count in [([total], 1), ([total, ones], 2), ([make("recurrence", (total, x), (False,))], 2)]:
+        fused = fuse(outputs)
+        assert len(needed(fused.steps, fused.outputs)) == count
 
 
 def recurrence_in_numpy(a: np.ndarray, b: np.ndarray, reverse: bool) -> np.ndarray:

@@ -7,11 +7,14 @@ installed; a kernel of our own does the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..compiler.fuse import Special
+from ..compiler.loops import Loop
 from ..errors import DeviceError, LibraryError
+from ..graph.ir import Node
 from .launches import Recipe
 from .matrices import (
     cholesky_recipe,
@@ -21,7 +24,7 @@ from .matrices import (
     matmul_recipe,
     triangular_solve_recipe,
 )
-from .scans import accumulate_recipe, recurrence_recipe
+from .scans import accumulate_recipe, is_ones, recurrence_recipe
 from .scatters import scatter_add_recipe, scatter_last_recipe, scatter_rows_recipe
 from .sorts import argsort_recipe
 from .window_recipes import fold_recipe, unfold_recipe, window_argmax_recipe
@@ -74,3 +77,22 @@ def recipe(kernel: Special, device: Device | None = None) -> Recipe:
         message = f"No kernel for devices does {kernel.node.name!r}; it needs a library, and none was given a device."
         raise DeviceError(message)
     return own(kernel)
+
+
+def needed(steps: Sequence[Loop | Special], outputs: Sequence[Node]) -> list[Loop | Special]:
+    """The steps without those that fill arrays which no recipe reads: the ones that make a recurrence a sum."""
+    lean = [_without_ones(step) if isinstance(step, Special) else step for step in steps]
+    read = set(outputs)
+    kept: list[Loop | Special] = []
+    for step in reversed(lean):
+        if isinstance(step, Loop) and read.isdisjoint(step.targets):
+            continue
+        read.update(step.sources if isinstance(step, Special) else step.reads)
+        kept.append(step)
+    return kept[::-1]
+
+
+def _without_ones(kernel: Special) -> Special:
+    if kernel.node.name != "recurrence" or not is_ones(kernel.node.inputs[0]):
+        return kernel
+    return replace(kernel, sources=kernel.sources[1:] * 2, views=kernel.views[1:] * 2)

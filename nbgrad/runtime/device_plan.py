@@ -78,7 +78,12 @@ Kernel = Loop | Special
 def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], device: Device) -> DevicePlan:
     """Place every array and make every recipe."""
     multiprocessors = device.properties.multiprocessors
-    units = _units(fused.steps, multiprocessors)
+    steps = fused.steps
+    if any(isinstance(step, Special) for step in steps):
+        from ..device.specials import needed
+
+        steps = needed(steps, fused.outputs)
+    units = _units(steps, multiprocessors)
     literals = list(dict.fromkeys(n for s in fused.steps for n in reads_and_writes(s)[0] if n.primitive is LITERAL))
     bases = [*arguments, *constants]
     places: dict[Node, Operand] = {node: Operand(1 + k, 0) for k, node in enumerate(bases)}
