@@ -356,6 +356,8 @@ def test_guards_and_checks():
     for sign in (1.0, -1.0, 1.0, -1.0):
         for _ in range(3):
             same(f(on(sign * np.ones(3)), on(np.array(1))), np.float64(1.0))
+    with pytest.raises(IndexError):
+        f(on(np.ones(3)), on(np.array(10**13)))
 
 
 def test_compiled_programs_are_found_again():

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError, RangeError, ShapeError, TracedValueError
 from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
@@ -414,3 +415,17 @@ def test_a_loop_that_fills_an_array_differentiates():
     assert interpret([g])[0] == 5 * 2.0**4
     u[1:] += u[:-1] * Tensor._of(x)
     assert u.asnumpy().tolist() == [1, 4, 8, 16, 32, 64]
+
+
+@pytest.mark.parametrize("far", [3, -4, 10**13, -(10**13)])
+def test_compiled_functions_neither_read_nor_write_out_of_range(far):
+    def written(x, k):
+        y = x * 1.0
+        y[k] = 7.0
+        return y
+
+    for function in (lambda x, k: x[k] * 2, nb.grad(lambda x, k: (x[k] ** 2).sum()), written):
+        compiled = nb.jit(function)
+        compiled(np.arange(3.0), np.array([1, -1]))
+        with pytest.raises(IndexError, match="out of range"):
+            compiled(np.arange(3.0), np.array([1, far]))

@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import RangeError, ShapeError, TracedValueError
 from ..graph.ir import INT64, Node, Shape, elementwise, literal_value
 from ..graph.primitives import cast
+from ..graph.trace import current_trace
 from ..interop import advice, values_of
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
@@ -186,9 +187,13 @@ def checked_node(positions: Node, extent: int, axis: int) -> Node:
             "logical_and", elementwise("greater_equal", positions, -extent), elementwise("less", positions, extent)
         )
         require(inside, f"An index is out of range for axis {axis} with size {extent}.")
-    if known is not None and known[0] >= 0:
-        return positions
-    return elementwise("select", elementwise("less", positions, 0), positions + extent, positions)
+    if known is None or known[0] < 0:
+        positions = elementwise("select", elementwise("less", positions, 0), positions + extent, positions)
+    trace = current_trace()
+    if positions.traced and trace is not None and trace.guards is not None and extent:
+        # The compiled program finds out that the check fails after it has read or written there.
+        return elementwise("maximum", elementwise("minimum", positions, extent - 1), 0)
+    return positions
 
 
 def bounds(node: Node, depth: int = 16) -> tuple[int, int] | None:
