@@ -1,7 +1,7 @@
 """The approximate instructions of GPUs, for float32.
 
-In: float32 numbers.  Out: a float32.  Who calls: the kernels in device_math.py, by bare name.  The compiler replaces each
-function by a call that the target defines (intrinsics.py).  Here they are rounded correctly; on NVIDIA GPUs the
+In: float32 numbers.  Out: a float32.  Who calls: the kernels in device_math.py, by bare name.  The compiler replaces
+each function by a call that the target defines (intrinsics.py).  Here they are rounded correctly; on NVIDIA GPUs the
 documentation (PTX ISA, "Floating Point Instructions") says how far they may be off from that: `BOUNDS`.  Subnormal
 numbers count as zero, given or found, except in `approximate_rsqrt` and `saturated_muladd`.
 """
@@ -12,8 +12,10 @@ import numpy as np
 
 from .bits import fma
 
-BOUNDS = {"exp2": 2.0, "log2": 4.0, "reciprocal": 1.0, "rsqrt": 2.2}
-"""The largest errors in ULP: ex2.approx, lg2.approx (where its result is no special value), rcp.approx, rsqrt.approx."""
+BOUNDS = {"exp2": 2, "reciprocal": 1, "rsqrt": 2}
+"""How many floats ex2.approx, rcp.approx and rsqrt.approx (2**-22.9) may be away from the correctly rounded result."""
+LOG2_BOUND = 2.0**-22
+"""The largest error of lg2.approx, relative to its result or, where that is less than 1, absolute."""
 
 
 def _flushed(x):

@@ -1,8 +1,8 @@
 """The approximate instructions of GPUs (kernels/approximate.py) for this machine's processor.
 
-In: the text of a kernel. Out: IR that defines those that it calls. Called by host_dialect.py. They are computed in double
-and rounded, so a simulated kernel is more precise than a real one; a test sets `ERRORS` to be as imprecise as the
-documentation allows.
+In: the text of a kernel. Out: IR that defines those that it calls. Called by host_dialect.py. They are computed in
+double and rounded, so a simulated kernel is more precise than a real one; a test sets `ERRORS` to be as imprecise as
+the documentation allows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ define internal float @nbgrad.approximate.muladd.f32(float %x, float %y, float %
   %r = select i1 %below, float %low, float 1.0
   ret float %r
 }
-declare float @llvm.fma.f32(float, float, float)
 """
 _HELPERS = """
 define internal float @nbgrad.flushed(float %x) alwaysinline {
@@ -53,6 +52,7 @@ define internal float @nbgrad.flushed(float %x) alwaysinline {
 }
 declare float @llvm.fabs.f32(float)
 declare float @llvm.copysign.f32(float, float)
+declare float @llvm.fma.f32(float, float, float)
 declare double @llvm.sqrt.f64(double)
 """
 
@@ -79,22 +79,31 @@ def _definition(name: str) -> str:
 
 def _error(name: str, given: str) -> str:
     """From %r to %o: off by the largest documented error. Special values are documented to be exact."""
-    if ERRORS is None or name == "log2":
+    if ERRORS is None:
         return "\n  %o = fadd float %r, -0.0"
-    bound = int(kernel_module("approximate").BOUNDS[name])
+    bounds = kernel_module("approximate")
     sign = {"up": "add i32 1, 0", "down": "add i32 -1, 0", "mixed": "sub i32 %twice, 1"}[ERRORS]
+    if name == "log2":
+        change = f"""
+  %large = fcmp ogt float %size.r, 1.0
+  %scale = select i1 %large, float %size.r, float 1.0
+  %error = fmul float %scale, {bounds.LOG2_BOUND}
+  %sign.float = sitofp i32 %sign to float
+  %other = call float @llvm.fma.f32(float %error, float %sign.float, float %r)"""
+    else:
+        change = f"""
+  %change = mul i32 %sign, {bounds.BOUNDS[name]}
+  %bits = bitcast float %r to i32
+  %moved = add i32 %bits, %change
+  %other = bitcast i32 %moved to float"""
     return f"""
   %given = bitcast float {given} to i32
   %spread = mul i32 %given, -1640531527
   %bit = lshr i32 %spread, 31
   %twice = shl i32 %bit, 1
   %sign = {sign}
-  %change = mul i32 %sign, {bound}
-  %bits = bitcast float %r to i32
-  %moved = add i32 %bits, %change
-  %other = bitcast i32 %moved to float
   %size.r = call float @llvm.fabs.f32(float %r)
-  %size.x = call float @llvm.fabs.f32(float {given})
+  %size.x = call float @llvm.fabs.f32(float {given}){change}
   %normal = fcmp ogt float %size.r, 0x3820000000000000
   %finite = fcmp olt float %size.r, 0x47EFFFFF00000000
   %nonzero = fcmp ogt float %size.x, 0.0

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler import cache as disk
 from ..compiler.scalars import kernel_module, lower, scalar_ir
 
 FLOAT32 = np.dtype(np.float32)
@@ -20,7 +21,7 @@ SHIPPED_SYMBOL = "special"
 
 
 def device_scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
-    """The IR function that computes a primitive on scalars, for GPUs; parameters and results as `scalar_ir` has them."""
+    """The IR function that computes a primitive on scalars of GPUs; parameters and results as for `scalar_ir`."""
     if result == FLOAT32 and all(dtype == FLOAT32 for dtype in dtypes):
         found = _own(name, len(dtypes))
         if found is not None:
@@ -33,6 +34,11 @@ def _own(name: str, arity: int) -> tuple[str, str] | None:
     function = kernel_module("device_math").SCALARS.get(name)
     if function is None:
         return None
-    text = lower(function, ["float32"] * arity, "float32", SHIPPED_SYMBOL)
+    arguments = ["float32"] * arity
+    key = disk.digest("lowered", function.__module__, function.__qualname__, *arguments)
+    text = disk.load_text("lowered", key)
+    if text is None:
+        text = lower(function, arguments, "float32", SHIPPED_SYMBOL)
+        disk.store_text("lowered", key, text)
     symbol = f"nbgrad.device.{name}"
     return symbol, text.replace(f"@{SHIPPED_SYMBOL}(", f"@{symbol}(")
