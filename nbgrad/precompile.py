@@ -1,8 +1,9 @@
-"""Writes the file of IR that comes with the package: `python -m nbgrad.precompile`.
+"""Writes the IR that comes with the package: `python -m nbgrad.precompile`.
 
-In: the kernels' sources. Out: nbgrad/compiler/shipped.ll. To be run after every change of kernels/, of
-runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. What is still current is
-kept; all of it takes a minute. Without a current file everything works, but the first gradient needs Numba.
+In: the kernels' sources. Out: nbgrad/compiler/shipped.ll and shipped_device.ll. To be run after every change of
+kernels/, of runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. What is still
+current is kept; all of it takes some minutes. Without current files everything works, but the first gradient needs
+Numba.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from .compiler import shipped
 from .compiler.lowering import kernel_module, lower, scalar_text
+from .device.python_kernels import PYTHON_KERNELS, arguments_of
 from .graph.ir import make, placeholder
 from .graph.primitives import PRIMITIVES
 from .runtime import blocks, native, tensors
@@ -77,6 +79,17 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             arguments = [*arrays, "*int64", "int64", "int64"]
             section = shipped.function_name(function, arguments, "int64")
             yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
+    for function in kernel_module("device_math").SCALARS.values():
+        arguments = ["float32"] * function.__code__.co_argcount
+        section = shipped.function_name(function, arguments, "float32")
+        yield section, function.__module__, partial(lower, function, arguments, "float32", "special")
+    for place, (pattern, count, names) in PYTHON_KERNELS.items():
+        module, _, name = place.partition(".")
+        function = getattr(kernel_module(module), name)
+        for dtype in names.split():
+            arguments = arguments_of([dtype if part == "*" else part for part in pattern.split()], count)
+            section = shipped.function_name(function, arguments, "int64")
+            yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
     for function, count in {**native.FUNCTIONS, **blocks.FUNCTIONS, **tensors.FUNCTIONS}.items():
         arguments = ["int64"] * count
         section = shipped.function_name(function, arguments, "int64")
@@ -85,18 +98,19 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
 
 
 def write() -> int:
-    """Compile what the file does not have yet and write it anew; returns the number of functions."""
+    """Compile what the files do not have yet and write them anew; returns the number of functions."""
     found = [(name, module, shipped.find(name) or make_ir()) for name, module, make_ir in functions()]
-    modules = sorted({module for _, module, _ in found})
-    lines = [
-        "; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.",
-        f"; llvm {llvm.llvm_version_info[0]}",
-        *[f"; digest {module} {shipped.digest(module)}" for module in modules],
-    ]
-    lines += [f";; {name} {module} {shipped.row(name)}\n{text.strip()}" for name, module, text in found]
-    temporary = shipped.FILE.with_suffix(".new")
-    temporary.write_text("\n".join([*lines, ";; end", ""]), encoding="ascii", newline="\n")
-    os.replace(temporary, shipped.FILE)
+    for file in (shipped.FILE, shipped.DEVICE_FILE):
+        own = [(name, module, text) for name, module, text in found if shipped.file_of(name) == file]
+        lines = [
+            "; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.",
+            f"; llvm {llvm.llvm_version_info[0]}",
+            *[f"; digest {module} {shipped.digest(module)}" for module in sorted({module for _, module, _ in own})],
+        ]
+        lines += [f";; {name} {module} {shipped.row(name)}\n{text.strip()}" for name, module, text in own]
+        temporary = file.with_suffix(".new")
+        temporary.write_text("\n".join([*lines, ";; end", ""]), encoding="ascii", newline="\n")
+        os.replace(temporary, file)
     shipped.forget()
     return len(found)
 
@@ -106,8 +120,8 @@ def main() -> None:
     if any(os.environ.get(name) != value for name, value in NEUTRAL.items()):
         os.execve(sys.executable, [sys.executable, "-m", "nbgrad.precompile"], {**os.environ, **NEUTRAL})
     count = write()
-    size = shipped.FILE.stat().st_size
-    sys.stdout.write(f"{shipped.FILE}: {count} functions, {size // 1024} KiB\n")
+    sizes = [f"{file.name} {file.stat().st_size // 1024} KiB" for file in (shipped.FILE, shipped.DEVICE_FILE)]
+    sys.stdout.write(f"{count} functions: {', '.join(sizes)}\n")
 
 
 if __name__ == "__main__":

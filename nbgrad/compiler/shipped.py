@@ -1,9 +1,11 @@
-"""IR that comes with the package: the scalar and special kernels as Numba compiled them once, in the file shipped.ll.
+"""IR that comes with the package: the scalar and special kernels as Numba compiled them once, in shipped.ll.
 
 In: the name of a function. Out: its IR text, if the file has it and it is not out of date. Called by scalars.py and
 lowering.py, which compile with Numba what is not found here. Written by `python -m nbgrad.precompile`.
 
-The file is text. Each function is a section with a line `;; name module row` above it, where `module` is the file of
+The kernels of GPUs are in a file of their own, shipped_device.ll, so that nobody else reads it.
+
+The files are text. Each function is a section with a line `;; name module row` above it, where `module` is the file of
 kernels that it comes from and `row` a digest of the primitive's row in the table of scalar kernels. Lines `; digest
 module hex` at the top say what each of these files was when the IR was made: the function counts only as long as the
 row, the file, the files that it imports, and the code that lowers it are still the same. The IR depends neither on the
@@ -26,6 +28,7 @@ from .cache import kernels_folder
 
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "shipped.ll"
+DEVICE_FILE = HERE / "shipped_device.ll"
 KERNELS = "nbgrad.kernels."
 LOWERING = ("lowering.py", "conversions.py")
 """Files of this folder that decide what the IR looks like."""
@@ -41,9 +44,14 @@ def function_name(function: Callable[..., Any], arguments: Sequence[str], result
     return f"{function.__module__}.{function.__qualname__}({','.join(arguments)}){result}"
 
 
+def file_of(name: str) -> Path:
+    """The file that a function, or those of a module, belong to."""
+    return DEVICE_FILE if name.startswith(f"{KERNELS}device_") else FILE
+
+
 def find(name: str) -> str | None:
-    """The IR of a function; None if it is not in the file, or not what the sources say now."""
-    text = _text()
+    """The IR of a function; None if it is not in its file, or not what the sources say now."""
+    text = _text(file_of(name))
     start = text.find(f"\n;; {name} ")
     if start < 0:
         return None
@@ -74,10 +82,10 @@ def _table() -> tuple[str, str]:
 
 
 @cache
-def _text() -> str:
-    """The file; empty if there is none for this LLVM."""
+def _text(file: Path) -> str:
+    """A file; empty if there is none for this LLVM."""
     try:
-        text = FILE.read_text(encoding="ascii")
+        text = file.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
         return ""
     version = re.search(r"^; llvm (\d+)$", text, re.MULTILINE)
@@ -88,7 +96,7 @@ def _text() -> str:
 @cache
 def _current(module: str) -> bool:
     try:
-        return f"\n; digest {module} {digest(module)}\n" in _text()
+        return f"\n; digest {module} {digest(module)}\n" in _text(file_of(module))
     except OSError:
         return False
 
@@ -100,11 +108,15 @@ def forget() -> None:
 
 
 def stale() -> list[str]:
-    """The modules and functions of the file that are out of date; ["shipped.ll"] if there is no file for this LLVM."""
-    modules = re.findall(r"^; digest (\S+) ", _text(), re.MULTILINE)
-    names = re.findall(r"^;; (\S+) ", _text(), re.MULTILINE)
-    found = [module for module in modules if not _current(module)] + [name for name in names if find(name) is None]
-    return found if modules else [FILE.name]
+    """The modules and functions of the files that are out of date; a file's name if there is none for this LLVM."""
+    found: list[str] = []
+    for file in (FILE, DEVICE_FILE):
+        modules = re.findall(r"^; digest (\S+) ", _text(file), re.MULTILINE)
+        names = re.findall(r"^;; (\S+) ", _text(file), re.MULTILINE)
+        found += [module for module in modules if not _current(module)]
+        found += [name for name in names if find(name) is None]
+        found += [] if modules else [file.name]
+    return found
 
 
 @cache

@@ -28,14 +28,18 @@ SHORT_BODY = 32
 
 
 class ReductionEmitter(DeviceEmitter):
-    """Writes kernels, and parts of kernels, that may reduce; `long`: a thread is likely to do many steps."""
+    """Writes kernels, and parts of kernels, that may reduce.
 
-    def __init__(self, loop: Loop, variant: Variant, reduced: Sequence[int], long: bool = True) -> None:
+    `long`: a thread is likely to do many steps. `part` numbers the parts of a kernel.
+    """
+
+    def __init__(self, loop: Loop, variant: Variant, reduced: Sequence[int], long: bool = True, part: int = 0) -> None:
         super().__init__(loop, variant)
         self.reduced = list(reduced)
         self.kept = [axis for axis in range(len(loop.shape)) if axis not in reduced]
         self.totals: dict[int, tuple[str, str]] = {}
         self.long = long
+        self.first_hint = 10 + 1000 * part
 
     # ----- What a thread has -----
 
@@ -218,13 +222,12 @@ class ReductionEmitter(DeviceEmitter):
         self.label(f"{mark}.done")
 
     def unrolled(self) -> str:
-        """Lets LLVM put several steps of a short body side by side, so that more reads are under way at once."""
-        if weight(self.loop) * self.variant.vector > SHORT_BODY or not self.long:
-            return ""
-        name, count = f"!{10 + 2 * len(self.hints)}", f"!{11 + 2 * len(self.hints)}"
-        self.hints.append(
-            f'{name} = distinct !{{{name}, {count}}}\n{count} = !{{!"llvm.loop.unroll.count", i32 {UNROLLED}}}'
-        )
+        """Tells LLVM to put several steps of a short body side by side, so that more reads are under way at once, and
+        to leave other loops alone: their code would only be longer."""
+        short = weight(self.loop) * self.variant.vector <= SHORT_BODY
+        told = f'"llvm.loop.unroll.count", i32 {UNROLLED}' if short and self.long else '"llvm.loop.unroll.disable"'
+        name, how = f"!{self.first_hint + 2 * len(self.hints)}", f"!{self.first_hint + 2 * len(self.hints) + 1}"
+        self.hints.append(f"{name} = distinct !{{{name}, {how}}}\n{how} = !{{!{told}}}")
         return f", !llvm.loop {name}"
 
     def rows_text(self) -> str:

@@ -96,8 +96,8 @@ def row_pass_recipe(done: RowPass) -> Recipe:
 
 def _parts(done: RowPass) -> list[ReductionEmitter]:
     return [
-        ReductionEmitter(loop, variant_of(loop, done.group, rows=True), list(range(1, len(loop.shape))), long=False)
-        for loop in done.loops
+        ReductionEmitter(loop, variant_of(loop, done.group, rows=True), list(range(1, len(loop.shape))), False, part)
+        for part, loop in enumerate(done.loops)
     ]
 
 
