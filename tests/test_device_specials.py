@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.rows import SCATTER_ROWS
 from nbgrad.compiler.views import View
 from nbgrad.device import ptx
+from nbgrad.device.arrays import Device
 from nbgrad.device.launches import DeviceKernel, Fill, Launch, Recipe, Routine
 from nbgrad.device.python_kernels import PYTHON_KERNELS, python_kernel
 from nbgrad.device.settings import SETTINGS
 from nbgrad.device.simulator import Simulator
 from nbgrad.device.specials import needed, recipe
 from nbgrad.device.transposes import transpose_recipe
+from nbgrad.errors import LibraryError
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
 
@@ -359,6 +362,29 @@ def test_products(dtype: str) -> None:
                     shape = (m, batch, n) if interleaved else (batch, m, n)
                     got = run_recipe(found, [a, b], np.empty(shape, dtype))
                     close(got.swapaxes(0, 1) if interleaved else got, expected, 4.0 * k)
+
+
+class WithoutLibraries(Simulator):
+    """A machine where cuBLAS and cuSOLVER are not installed."""
+
+    def library(self, name: str, device: int) -> Any:
+        """Says so."""
+        message = f"{name} is not installed."
+        raise LibraryError(message)
+
+
+def test_libraries_do_what_they_do_better_if_they_are_installed() -> None:
+    square = [placeholder((2, n, n), np.dtype("float64")) for n in (32, 33)]
+    nodes = [make(name, (a,)) for a in square for name in ("lu", "cholesky")]
+    nodes += [make("triangular_solve", (a, a), (True, False, False)) for a in square]
+    nodes += [make("matmul", (square[1], square[1]))]
+    for node in nodes:
+        installed, missing = [
+            [type(action) for action in recipe(special(node), Device(driver, 0)).actions]
+            for driver in (SIMULATORS["forward"], WithoutLibraries(memory=1 << 20))
+        ]
+        assert installed == [Launch if node.shape[-1] == 32 else Routine], node
+        assert missing == [Launch], node
 
 
 # ----- Transposes -----
