@@ -167,7 +167,9 @@ def _special(name: str, x: Any) -> Any:
     return getattr(scipy.special, name)(x)
 
 
-def device_function(function: Callable[..., Any], /, *, dtype: Any = np.float64, name: str | None = None) -> Any:
+def device_function(
+    function: Callable[..., Any], /, *, dtype: Any = np.float64, name: str | None = None, value: bool = False
+) -> Any:
     """A function of numbers, or its gradient, as Python text that can be called inside of your own kernels.
 
     Parameters
@@ -180,6 +182,8 @@ def device_function(function: Callable[..., Any], /, *, dtype: Any = np.float64,
         tells how many arguments there are, where the function does not.
     name : str, optional
         The name of the new function; by default made of that of `function`.
+    value : bool
+        Whether `grad(f)` gives the value of f too, first, as `value_and_grad(f)` does.
 
     Returns
     -------
@@ -228,6 +232,8 @@ def device_function(function: Callable[..., Any], /, *, dtype: Any = np.float64,
     if not callable(function):
         message = f"device_function takes a function of numbers, but got a {full_name(function)}."
         raise DtypeError(message)
+    if value:
+        function = _with_value(function)
     names = _argument_names(function, dtype)
     dtypes = _dtypes(dtype, len(names))
     about, default = _title(function)
@@ -246,6 +252,15 @@ def device_function(function: Callable[..., Any], /, *, dtype: Any = np.float64,
     outputs = simplify([node_of(leaf) for leaf in leaves])
     text = f"{about}({', '.join(names)}), written by nbgrad."
     return DeviceFunction(printed(name, list(zip(names, nodes, strict=True)), outputs, text), dtypes)
+
+
+def _with_value(function: Any) -> Any:
+    """`value_and_grad` in place of `grad`."""
+    made = getattr(function.fn if isinstance(function, Jitted) else function, "with_value", None)
+    if made is None:
+        message = f"value=True is for what grad() gives, but got {_title(function)[0]}."
+        raise ArgumentError(message)
+    return made()
 
 
 def _title(function: Any) -> tuple[str, str]:

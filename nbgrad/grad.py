@@ -376,7 +376,7 @@ def _like(fn: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[...
 
 
 def _gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
-    """What `grad` gives; its `of_another` makes the same of another function."""
+    """What `grad` gives; its `of_another` makes the same of another function, `with_value` what has the value too."""
 
     @_like(fn)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -385,6 +385,7 @@ def _gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
         return results.fill((gradients, aux) if request.has_aux else gradients)[0]
 
     gradient.of_another = functools.partial(_gradient, request=request)  # type: ignore[attr-defined]
+    gradient.with_value = functools.partial(_value_and_gradient, fn, request)  # type: ignore[attr-defined]
     return gradient
 
 

@@ -368,3 +368,15 @@ def test_loops_over_values_are_named() -> None:
 
     with pytest.raises(TracedValueError, match="while loop"):
         nb.device_function(nb.grad(endless))
+
+
+def test_the_value_beside_the_gradient() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return x * x * y
+
+    # f = 12, df/dx = 2 x y = 12, df/dy = x^2 = 4.
+    for gradient in (nb.grad(f, (0, 1)), nb.jit(nb.grad(f, (0, 1)))):
+        assert nb.device_function(gradient)(2.0, 3.0) == (12.0, 4.0)
+        assert nb.device_function(gradient, value=True)(2.0, 3.0) == (12.0, 12.0, 4.0)
+    with pytest.raises(ArgumentError, match="value=True is for what grad"):
+        nb.device_function(f, value=True)
