@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,6 +15,7 @@ from nbgrad.compiler.rows import SCATTER_ROWS
 from nbgrad.compiler.views import View
 from nbgrad.device import ptx
 from nbgrad.device.arrays import Device
+from nbgrad.device.driver import Driver
 from nbgrad.device.launches import DeviceKernel, Fill, Launch, Recipe, Routine
 from nbgrad.device.python_kernels import PYTHON_KERNELS, python_kernel
 from nbgrad.device.settings import SETTINGS
@@ -24,7 +26,7 @@ from nbgrad.errors import LibraryError
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
 
-SIMULATORS = {
+SIMULATORS: dict[str, Driver] = {
     "forward": Simulator(memory=1 << 26, races=True),
     "reversed": Simulator(memory=1 << 26, order="reversed"),
 }
@@ -467,3 +469,43 @@ def test_all_kernels_of_recipes_are_in_the_table(dtype: str) -> None:
                 _, place, *dtypes, numbers, _ = action.kernel.key.split()
                 pattern, count, _ = PYTHON_KERNELS[place]
                 assert (len(dtypes), int(numbers)) == (len(pattern.split()), count)
+
+
+# ----- On a GPU -----
+
+ON_A_GPU = [
+    *[partial(test_running_sums, dtype, reverse) for dtype in ("int64", "float32") for reverse in (False, True)],
+    *[partial(test_recurrences, dtype, reverse) for dtype in ("int64", "float64") for reverse in (False, True)],
+    partial(test_running_products_whose_parts_are_out_of_range, "float32"),
+    *[partial(test_running_extremes, name, "float32") for name in ("maximum", "minimum")],
+    partial(test_the_last_update_of_each_position),
+    *[partial(test_sorting, dtype) for dtype in ("bool", "int32", "float64")],
+    *[partial(test_columns_and_their_transpose, *case, "float32") for case in WINDOWS],
+    *[partial(test_window_maxima, *case, "float32") for case in WINDOWS],
+    *[partial(test_factorisations, "float64", n) for n in (5, 32, 100)],
+    partial(test_triangular_systems, "float64", (True, False, False)),
+    partial(test_complete_pivots, "float64", 80),
+    partial(test_products, "float32"),
+    *[partial(test_transposes, dtype) for dtype in ("bool", "float64")],
+]
+"""Tests from above, run with NVIDIA's driver in place of both simulators."""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("test", ON_A_GPU, ids=lambda test: f"{test.func.__name__[5:]}-{test.args}")
+def test_on_a_gpu(test: partial[None], monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbgrad.device.cuda_driver import CudaDriver
+
+    used = CudaDriver()
+    used.use(0)
+    for order in SIMULATORS:
+        monkeypatch.setitem(SIMULATORS, order, used)
+    test()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64"])
+def test_sums_on_a_gpu(dtype: str, deterministic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    test_on_a_gpu(partial(test_sums_at_positions, dtype, deterministic, monkeypatch), monkeypatch)
+    test_on_a_gpu(partial(test_sums_of_rows, dtype, deterministic, monkeypatch), monkeypatch)
