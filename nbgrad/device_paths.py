@@ -16,7 +16,7 @@ from .errors import ArgumentError, DeviceError, DtypeError, ShapeError
 from .graph.ir import Node, constant
 from .graph.trace import current_trace
 from .interop import on_cuda
-from .lifting import flatten
+from .lifting import Lent, flatten
 from .parameter import Parameter
 from .runtime.program import MISSED
 from .tensor import Tensor
@@ -181,6 +181,8 @@ def device_shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any
             specs.append(float)
         elif kind in (bool, int, str, bytes, type(None)) or isinstance(value, Parameter):
             specs.append(value)
+        elif on_cuda(value):
+            specs.append(_Foreign(kind, next(nodes)))
         else:
             return None
     if program is None:
@@ -194,20 +196,27 @@ def device_shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any
         if len(given) != count or current_trace() is not None or config.interpret() or not path.current():
             return fallback(*given)
         values: list[Any] = []
+        giver: Any = False
         for value, spec in zip(given, specs, strict=True):
             if spec.__class__ is Node:
                 if value.__class__ is not Tensor:
                     return fallback(*given)
                 node = value._node
-                if node.place is not spec.place or node.shape != spec.shape or node.dtype is not spec.dtype:
-                    return fallback(*given)
-                if node.value is None or node.weak is not spec.weak or node.tensor is not spec.tensor:
+                if not _alike(node, spec) or node.value is None:
                     return fallback(*given)
                 values.append(node.value)
             elif spec is float:
                 if value.__class__ is not float:
                     return fallback(*given)
                 values.append(value)
+            elif spec.__class__ is _Foreign:
+                if value.__class__ is not spec.kind:
+                    return fallback(*given)
+                taken = Lent(value, copy=False)
+                if not _alike(taken.node, spec.node):
+                    return fallback(*given)
+                values.append(taken.node.value)
+                giver = giver or taken.giver
             elif value is not spec:
                 return fallback(*given)
         for parameter in parameters:
@@ -217,7 +226,31 @@ def device_shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any
             values.append(value)
         if bare:
             return Tensor._holding(call(*values)[0])
-        result = path.finished(path.at_home(call(*values)))
+        if giver:
+            with giver.working():
+                result = path.finished(path.at_home(call(*values)), giver)
+        else:
+            result = path.finished(path.at_home(call(*values)))
         return fallback(*given) if result is MISSED else result
 
     return short
+
+
+class _Foreign:
+    """What a position of a call holds: another library's array, like a node."""
+
+    __slots__ = ("kind", "node")
+
+    def __init__(self, kind: type, node: Node) -> None:
+        self.kind, self.node = kind, node
+
+
+def _alike(node: Node, spec: Node) -> bool:
+    """Whether a value fits where a compiled function had another one."""
+    return (
+        node.place is spec.place
+        and node.shape == spec.shape
+        and node.dtype is spec.dtype
+        and node.weak is spec.weak
+        and node.tensor is spec.tensor
+    )
