@@ -46,9 +46,9 @@ FUNCTIONS = {
     "log2": Function(np.log2, 1.7, 25),
     "log10": Function(np.log10, 2.3, 27),
     "log1p": Function(np.log1p, 1.5, 25),
-    "sin": Function(np.sin, 1.5, 0),
-    "cos": Function(np.cos, 1.5, 0),
-    "tan": Function(np.tan, 2.9, 0),
+    "sin": Function(np.sin, 1.6, 70),
+    "cos": Function(np.cos, 1.6, 70),
+    "tan": Function(np.tan, 2.5, 73),
     "arcsin": Function(np.arcsin, 2.3, 23),
     "arccos": Function(np.arccos, 1.2, 28),
     "arctan": Function(np.arctan, 2.4, 18),
@@ -61,7 +61,8 @@ FUNCTIONS = {
     "cbrt": Function(np.cbrt, 1.7, 22),
     "power": Function(np.power, 2.2, 109),
 }
-"""Functions with 0 instructions have a branch for angles beyond 65536, which calls others."""
+CIRCULAR = ("sin", "cos", "tan")
+"""They have a branch for angles beyond 65536, which converts whole numbers by float64."""
 BINARY = ("arctan2", "power")
 ORDINARY = [0, 1, 2, 0.5, 3, 2.5, 1.0000001, 0.99999994, 1e-9, 65536, 1e5, 2.0**40]
 EDGES = [88.72283, 88.72284, 89.41598, 89.41599, 103.97208, 87.33655, 89, 126, 127, 127.99999, 128, 149, 150, 16.635532]
@@ -202,7 +203,7 @@ def test_errors_and_special_values(name: str, mode: str | None, monkeypatch: pyt
 def test_kernels_are_ordinary_python(name: str) -> None:
     """As every kernel they run as Python, where instructions are rounded correctly and a product is rounded first."""
     function = kernel_module("device_math").SCALARS[name]
-    for x in (0.25, 0.75, 0.9, -0.5, 0.0):
+    for x in (0.25, 0.75, 0.9, -0.5, 0.0, *((1e10, -3e38) if name in CIRCULAR else ())):
         operands = [np.float32(x)] * (1 + (name in BINARY))
         with np.errstate(all="ignore"):
             value = np.float32(function(*operands))
@@ -219,7 +220,7 @@ def _instructions(text: str) -> int:
 @pytest.mark.parametrize("generation", GENERATIONS, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_short(name: str, generation: tuple[int, int]) -> None:
-    """No call, no local memory, no float64, no more instructions than when this was written."""
+    """No call, no local memory, hardly any float64, no more instructions than when this was written."""
     count = 1 + (name in BINARY)
     symbol, function = device_scalar_ir(name, [FLOAT32] * count, FLOAT32)
     loads = "".join(
@@ -238,9 +239,9 @@ define void @kernel({pointers}, ptr noalias %y) {{
 """
     compiled = ptx.compile_ptx(text, generation)
     assert ".extern" not in compiled
-    if FUNCTIONS[name].instructions:
-        assert "call" not in compiled and ".local" not in compiled and ".f64" not in compiled
-        assert _instructions(compiled) <= FUNCTIONS[name].instructions
+    assert "call" not in compiled and ".local" not in compiled
+    assert ".f64" not in compiled or name in CIRCULAR
+    assert _instructions(compiled) <= FUNCTIONS[name].instructions
 
 
 def test_instructions_are_those_of_the_documentation() -> None:
