@@ -6,6 +6,7 @@ The examples are the same in every run; `--hypothesis-profile=explore` looks for
 from __future__ import annotations
 
 import os
+from functools import cache
 
 import pytest
 from hypothesis import settings
@@ -17,14 +18,16 @@ settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("nbgrad")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and say why."""
-    reasons: dict[str, str] = {}
-    if not hasattr(os, "fork"):
-        reasons["fork"] = "this system cannot fork"
-    if any(item.get_closest_marker("gpu") for item in items) and not cuda_devices():
-        reasons["gpu"] = "no CUDA device"
-    for item in items:
-        for marker, reason in reasons.items():
-            if item.get_closest_marker(marker):
-                item.add_marker(pytest.mark.skip(reason=reason))
+REASONS = {
+    "fork": lambda: "" if hasattr(os, "fork") else "this system cannot fork",
+    "gpu": cache(lambda: "" if cuda_devices() else "no CUDA device"),
+}
+"""Why this machine cannot run the tests with a marker; empty if it can."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this machine cannot run. All say it from here, which makes one line in the report of each reason."""
+    for marker, reason in REASONS.items():
+        if item.get_closest_marker(marker) and reason():
+            pytest.skip(reason())
