@@ -73,8 +73,10 @@ def applied(m, e, state, scales, scaled):
 
 def recurrence_warp(m, e, s, lane, begins, scales, scaled):
     """What the parts up to each lane of a warp do together, the own one included; the warp may begin the row."""
+    # A bound that the compiler does not know: five copies of what follows would be a lot of code.
+    warp = min(threads(), 32)
     distance = 1
-    while distance < 32:
+    while distance < warp:
         lower = max(lane - distance, 0)
         m_before = shuffle_from(m, lower)
         e_before = shuffle_from(e, lower)
