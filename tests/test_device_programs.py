@@ -6,12 +6,14 @@ that the scalar kernels state.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+import nbgrad as nb
 from nbgrad.device.arrays import DeviceArray, device_named
 from nbgrad.device.driver import using
 from nbgrad.device.launches import Launch
@@ -309,3 +311,56 @@ def test_programs_on_two_streams_wait_for_what_they_read(simulator: Simulator) -
         np.testing.assert_array_equal(found.to_host(), x * 2)
     finally:
         set_stream(program.device, 0)
+
+
+def many_intermediates(x: Any) -> Any:
+    """A function whose program needs scratch memory."""
+    y = np.sort(x)
+    for _ in range(3):
+        y = np.sort(np.cos(y) * 3)[::-1] + np.cumsum(y)
+    return y
+
+
+def test_programs_of_two_threads_on_one_stream_do_not_share_scratch() -> None:
+    with using(Simulator()):
+        device = device_named("cuda")
+        assert device is not None
+        inputs = [floats(60, seed=k) for k in range(2)]
+        programs = [program_of(many_intermediates, x) for x in inputs]
+        assert all(program.plan.bytes for program in programs)
+        wrong: list[int] = []
+
+        def work(k: int) -> None:
+            given = DeviceArray.of(inputs[k], device)
+            for _ in range(40):
+                (found,) = programs[k].call(given)
+                if not np.allclose(found.to_host(), many_intermediates(inputs[k])):
+                    wrong.append(k)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+
+
+def test_a_program_within_a_launcher_has_scratch_of_its_own() -> None:
+    inner = nb.jit(many_intermediates)
+
+    def launcher(x: Any, out: Any, stream: Any = None) -> None:
+        given = nb.cuda.as_tensor(x) if not isinstance(x, np.ndarray) else nb.Tensor(x, device="cuda")
+        inner(nb.Tensor(np.full(60, 7.0), device="cuda"))
+        found = inner(given)
+        out[...] = found.asnumpy()
+
+    own = nb.primitive(None, shape=lambda x: x, cuda_forward=launcher, name="nested")
+
+    def outer(x: Any) -> Any:
+        before = np.sort(x) * 2
+        return own(np.sort(np.sin(before))) + np.sort(before)
+
+    x = floats(60)
+    with using(Simulator()):
+        found = nb.jit(outer)(nb.Tensor(x, device="cuda")).asnumpy()
+    np.testing.assert_allclose(found, many_intermediates(np.sort(np.sin(np.sort(x) * 2))) + np.sort(x) * 2)

@@ -32,6 +32,7 @@ from ..graph.simplify import simplify
 from .device_plan import DevicePlan, Planned, plan
 from .plan import nbytes
 from .program import MISSED, Output
+from .scratch import scratch_of
 
 ALIGNMENT = 16
 """What kernels expect of the address of an argument, in bytes."""
@@ -51,31 +52,6 @@ class Context:
     driver: Any
     device: Device
     stream: int
-
-
-class _Scratch:
-    """Memory that the programs on a stream share. It only grows; what it was before is freed in the stream's order."""
-
-    def __init__(self) -> None:
-        self.memories: dict[tuple[Device, int], Memory] = {}
-        self.lock = threading.Lock()
-
-    def of(self, device: Device, stream: int, nbytes: int) -> Memory:
-        """At least so many bytes."""
-        memory = self.memories.get((device, stream))
-        if memory is None or memory.nbytes < nbytes:
-            with self.lock:
-                memory = Memory(device, max(nbytes, 1 << 16), stream)
-                self.memories[device, stream] = memory
-        return memory
-
-    def forget(self, device: Device) -> None:
-        """Give the memory of a device back."""
-        for key in [key for key in self.memories if key[0] is device]:
-            self.memories.pop(key, None)
-
-
-scratch = _Scratch()
 
 
 class DeviceProgram:
@@ -113,7 +89,7 @@ class DeviceProgram:
             else:
                 self._result_places.append((self._small_bytes, size))
                 self._small_bytes += -(-size // RESULT_ALIGNMENT) * RESULT_ALIGNMENT
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._note = getattr(device.driver, "note", None)
         self._place_bases(arguments, constants)
         self._segments = self._make_segments()
@@ -195,9 +171,7 @@ class DeviceProgram:
         self.device.driver.use(self.device.index)
         results = self._new_results(stream)
         with self._lock:
-            kept = self._fill_in(values, results, stream)
-            self._run(stream)
-        del kept
+            self._enqueue(values, results, stream)
         return results
 
     def _new_results(self, stream: int) -> tuple[DeviceArray, ...]:
@@ -231,18 +205,29 @@ class DeviceProgram:
             if known is not None:
                 for value in values:
                     value.ready_on(stream)
+                known[1].used_on(stream)
                 driver.launch_graph(known[0], stream)
                 self._written(targets, stream)
                 return targets
-            kept = self._fill_in(inputs, targets, stream)
-            self._run(stream)
+            self._enqueue(inputs, targets, stream)
             self._written(targets, stream)
             if -1 not in key and self._capturable():
                 self._seen[key] = self._seen.get(key, 0) + 1
                 if self._seen[key] >= REPEATS:
                     self._capture(key, values)
-        del kept
         return targets
+
+    def _enqueue(self, inputs: Sequence[Any], results: Sequence[DeviceArray], stream: int) -> None:
+        """All work of a call."""
+        scratch = scratch_of(self.device, stream)
+        address = scratch.enter(self.plan.bytes)
+        try:
+            kept = self._fill_in(inputs, results, stream)
+            self._bases[0] = address
+            self._run(stream)
+            del kept
+        finally:
+            scratch.leave()
 
     def _fits(self, inputs: Sequence[Any], targets: Sequence[Any]) -> bool:
         for value, (shape, dtype) in zip([*inputs, *targets], [*self._expected, *self._shapes], strict=False):
@@ -286,10 +271,6 @@ class DeviceProgram:
             self._upload_numbers(numbers, stream)
         for position, result in enumerate(results):
             bases[self._first_output + position] = result.ready_on(stream)
-        if self.plan.bytes:
-            memory = scratch.of(self.device, stream, self.plan.bytes)
-            kept.append(memory)
-            bases[0] = memory.pointer
         return kept
 
     def _aligned(self, value: DeviceArray, stream: int) -> DeviceArray:
