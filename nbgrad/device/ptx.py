@@ -7,8 +7,10 @@ on machines without a GPU.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -24,6 +26,16 @@ SYMBOL = "kernel"
 PTX_VERSIONS = {(7, 5): 70, (8, 0): 70, (8, 6): 71, (8, 9): 78, (9, 0): 80, (10, 0): 86, (10, 3): 88, (12, 0): 87}
 """The lowest version of PTX that is written for a capability: drivers read theirs and older ones."""
 _lock = ForkSafeLock()
+
+
+@cache
+def _sources() -> str:
+    """A digest of all that turns loops into kernels for devices; that of the compiler below it is in every key."""
+    total = hashlib.sha256()
+    for folder in (Path(__file__).resolve().parent, disk.kernels_folder()):
+        for path in sorted(folder.glob("*.py")):
+            total.update(path.name.encode() + path.read_bytes())
+    return total.hexdigest()
 
 
 class Target(NamedTuple):
@@ -78,7 +90,7 @@ def compile_ptx(text: str, capability: tuple[int, int]) -> str:
 def ptx(kernel: DeviceKernel, capability: tuple[int, int]) -> str:
     """PTX of a kernel: from the disk, or compiled now."""
     target = target_of(capability)
-    name = disk.digest("ptx", kernel.key, *map(str, target))
+    name = disk.digest("ptx", _sources(), kernel.key, *map(str, target))
     found = disk.load_text("ptx", name)
     if found is None:
         with _lock.held():
@@ -99,7 +111,7 @@ def cubin(kernel: DeviceKernel, capability: tuple[int, int]) -> bytes | str:
     if _linker() is None:
         return ptx(kernel, capability)
     major, minor = capability
-    name = disk.digest("cubin", kernel.key, f"sm_{major}{minor}")
+    name = disk.digest("cubin", _sources(), kernel.key, f"sm_{major}{minor}")
     found = disk.load("cubin", name)
     if found is None:
         found, _ = link(ptx(kernel, capability), capability)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from ..compiler import cache as cache_on_disk
 from ..compiler.scalars import kernel_module, lower
 from .launches import DeviceKernel
 
@@ -89,12 +88,7 @@ def arguments_of(dtypes: Sequence[str], numbers: int) -> list[str]:
 
 def _text(module: str, name: str, dtypes: Sequence[str], numbers: int, readonly: int) -> str:
     function = getattr(kernel_module(module), name)
-    # The simulator asks anew in each process; what is not shipped takes Numba a second.
-    name = cache_on_disk.digest("python kernel", module, function.__qualname__, *dtypes, str(numbers))
-    text = cache_on_disk.load_text("lowered", name)
-    if text is None:
-        text = lower(function, arguments_of(dtypes, numbers), "int64", "special")
-        cache_on_disk.store_text("lowered", name, text)
+    text = lower(function, arguments_of(dtypes, numbers), "int64", "special")
     pointers = [f"ptr {'noalias readonly ' if k < readonly else ''}%p{k}" for k in range(len(dtypes))]
     parameters = ", ".join([*pointers, *[f"i64 %n{k}" for k in range(numbers)]])
     passed = ", ".join([*[f"ptr %p{k}" for k in range(len(dtypes))], *[f"i64 %n{k}" for k in range(numbers)]])
