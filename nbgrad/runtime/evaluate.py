@@ -262,7 +262,7 @@ def ready(leaf: Node, device: Any = None) -> Any:
     if value.__class__ is np.ndarray:
         if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype:
             return value
-    elif not isinstance(value, np.ndarray):
+    elif not isinstance(value, np.ndarray | np.generic):
         if value.device is device:
             return value
         value = value.to_host()
