@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler import cache as disk
 from ..compiler.scalars import kernel_module, lower, scalar_ir
 
 FLOAT32 = np.dtype(np.float32)
@@ -35,10 +34,6 @@ def _own(name: str, arity: int) -> tuple[str, str] | None:
     if function is None:
         return None
     arguments = ["float32"] * arity
-    key = disk.digest("lowered", function.__module__, function.__qualname__, *arguments)
-    text = disk.load_text("lowered", key)
-    if text is None:
-        text = lower(function, arguments, "float32", SHIPPED_SYMBOL)
-        disk.store_text("lowered", key, text)
+    text = lower(function, arguments, "float32", SHIPPED_SYMBOL)
     symbol = f"nbgrad.device.{name}"
     return symbol, text.replace(f"@{SHIPPED_SYMBOL}(", f"@{symbol}(")
