@@ -235,7 +235,7 @@ def test_bad_arguments_say_what_is_wrong() -> None:
     with pytest.raises(ArgumentError, match="copy"):
         ours.array([1, 2], copy=False)
     with pytest.raises(ArgumentError, match="device"):
-        ours.asarray([1], device="gpu")
+        ours.asarray([1], device="tpu")
     with pytest.raises(DtypeError):
         ours.array([t[0], "a"])
     with pytest.raises(DtypeError, match="object"):
