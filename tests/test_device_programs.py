@@ -364,3 +364,32 @@ def test_a_program_within_a_launcher_has_scratch_of_its_own() -> None:
     with using(Simulator()):
         found = nb.jit(outer)(nb.Tensor(x, device="cuda")).asnumpy()
     np.testing.assert_allclose(found, many_intermediates(np.sort(np.sin(np.sort(x) * 2))) + np.sort(x) * 2)
+
+
+def test_calls_with_out_are_repeated_by_a_graph_only_where_nobody_else_reads(simulator: Simulator) -> None:
+    f = nb.jit(lambda x: (np.sort(x) * 2, np.sum(x)))
+    x = nb.Tensor(floats(50), device="cuda")
+    out = (nb.Tensor(np.zeros(50), device="cuda"), nb.Tensor(np.zeros(()), device="cuda"))
+    for _ in range(5):
+        assert f(x, out=out) is out
+    (program,) = f.paths()
+    assert len(program._graphs) == 1
+    before = simulator.launches.total()
+    x[0] = 7.0
+    expected = x.asnumpy()
+    # Another value lies elsewhere, so this is no call of the graph; nor is what others read overwritten.
+    kept = out[0] + 1
+    f(x, out=out)
+    np.testing.assert_array_equal(out[0].asnumpy(), np.sort(expected) * 2)
+    assert not np.array_equal(kept.asnumpy(), np.sort(expected) * 2 + 1)
+    assert simulator.launches.total() > before
+    view = out[0][:3]
+    was = view.asnumpy().copy()
+    for _ in range(4):
+        f(x, out=out)
+    np.testing.assert_array_equal(out[0].asnumpy(), np.sort(expected) * 2)
+    np.testing.assert_array_equal(was, (np.sort(expected) * 2)[:3])
+    with pytest.raises(nb.errors.ShapeError):
+        f(x, out=(nb.Tensor(np.zeros(49), device="cuda"), out[1]))
+    with pytest.raises(nb.errors.ArgumentError):
+        f(x, out=(out[0],))
