@@ -245,7 +245,7 @@ def device_replay(path: Path, args: Sequence[Any]) -> Callable[[Sequence[Any], A
 
     It tells whether it did: that needs a graph of just these arrays, which the program made of earlier calls.
     """
-    program = path.program
+    program: Any = path.program
     nodes = iter(path.arguments)
     specs = [next(nodes) if type(value) is Tensor else value for value in args]
     known = (bool, int, str, bytes, type(None), Node, Parameter)

@@ -39,7 +39,7 @@ def explain_device(program: Any, head: list[str]) -> str:
                 kind = action.kernel.key.split()[0]
                 lines.append(f"# launch ({kind}): {action.blocks:,} blocks of {action.threads} threads{shared}")
             elif isinstance(action, Fill):
-                lines.append(f"# fill: {action.count:,} bytes with {action.byte}")
+                lines.append(f"# fill: {action.nbytes:,} bytes with {action.byte}")
             else:
                 lines.append(f"# call: {getattr(action.run, '__name__', 'library routine')}")
         lines.append("")

@@ -79,7 +79,7 @@ def run_special(kernel, device):
     context = types.SimpleNamespace(driver=driver, device=device, stream=0)
     for action in recipe.actions:
         if isinstance(action, Fill):
-            driver.fill(addresses[action.pointer], action.byte, action.count, 0)
+            driver.fill(addresses[action.pointer], action.byte, action.nbytes, 0)
         else:
             assert not isinstance(action, Launch)
             action.run(context, [addresses[p] for p in action.pointers], *action.params)

@@ -62,7 +62,7 @@ def run_recipe(found: Recipe, arrays: list[np.ndarray], out: np.ndarray, order: 
             function = driver.function(action.kernel, 0, action.shared)
             driver.launch(function, action.blocks, action.threads, action.shared, words, 0)
         elif isinstance(action, Fill):
-            driver.fill(pointers[action.pointer], action.byte, action.count, 0)
+            driver.fill(pointers[action.pointer], action.byte, action.nbytes, 0)
         else:
             assert isinstance(action, Routine)
             raise AssertionError(action)

@@ -56,11 +56,11 @@ class Routine(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """Sets every byte of an operand's first `count` bytes."""
+    """Sets each of an operand's first `nbytes` bytes."""
 
     pointer: int
     byte: int
-    count: int
+    nbytes: int
 
 
 class Recipe(NamedTuple):

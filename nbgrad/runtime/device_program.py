@@ -325,7 +325,7 @@ class DeviceProgram:
             addresses = [int(self._bases[base]) + offset for base, offset in segment.operands]
             action = segment.action
             if isinstance(action, Fill):
-                driver.fill(addresses[0], action.byte, action.count, stream)
+                driver.fill(addresses[0], action.byte, action.nbytes, stream)
             else:
                 assert isinstance(action, Routine)
                 action.run(Context(driver, self.device, stream), addresses, *action.params)
