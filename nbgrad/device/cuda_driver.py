@@ -13,7 +13,6 @@ import gc
 import os
 import threading
 from collections import deque
-from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -94,7 +93,6 @@ class CudaDriver:
     """
 
     name = "cuda"
-    calls_python = False
 
     def __init__(self, bindings: Any = None, version: str | None = None) -> None:
         self._cuda = cuda = _bindings() if bindings is None else bindings
@@ -106,6 +104,7 @@ class CudaDriver:
         if int(started[0]):
             raise DeviceError(cuda_errors.not_started(_name(started[0])))
         self._get_current = cuda.cuCtxGetCurrent
+        self._launch_address = 0
         self._process = os.getpid()
         self._thread = _Thread()
         self._lock = threading.Lock()
@@ -233,9 +232,14 @@ class CudaDriver:
 
     # ----- Kernels -----
 
-    @cached_property
+    @property
     def launch_address(self) -> int:
         """The address of cuLaunchKernel."""
+        if not self._launch_address:
+            self._launch_address = self._find_launch()
+        return self._launch_address
+
+    def _find_launch(self) -> int:
         flag = self._cuda.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_LEGACY_STREAM
         major, minor = cuda_errors.LEAST_VERSION
         return int(

@@ -35,10 +35,11 @@ class Driver(Protocol):
     """The operations on devices. All raise `DeviceError` with what the driver says."""
 
     name: str
-    launch_address: int
-    """A C function with the signature of cuLaunchKernel, which must not be called while the interpreter's lock is
-    released if `calls_python`."""
-    calls_python: bool
+
+    @property
+    def launch_address(self) -> int:
+        """The address of a C function with the signature of cuLaunchKernel."""
+        ...
 
     def count(self) -> int:
         """How many devices there are."""

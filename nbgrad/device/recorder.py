@@ -69,7 +69,6 @@ class Recorder:
         self._address = _FIRST_ADDRESS
         self._handle = 0x1000
         self._libraries: dict[tuple[str, int], Any] = {}
-        self.calls_python = not native
         self._callback = LaunchFunction(self._launch_native)
         if native:
             self.launch_address = function_address("recorder " + _COUNT, "nbgrad.count", lambda: _COUNT)

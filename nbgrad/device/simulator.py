@@ -105,7 +105,6 @@ class Simulator:
     """
 
     name = "simulator"
-    calls_python = True
 
     def __init__(self, devices: int = 1, order: str = "forward", memory: int = MEMORY, races: bool = False) -> None:
         if order not in ("forward", "reversed"):
