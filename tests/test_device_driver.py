@@ -416,7 +416,6 @@ def test_launch(fake):
     driver.launch(function, 7, 256, 64, np.array([0x7000, 0x7100, 5], np.int64), 9)
     assert seen == [((function, 7, 1, 1, 256, 1, 1, 64, 9, 0), 1, 2, 0, [0x7000, 0x7100, 5])]
     assert driver.launch_address == 0x1234
-    assert not driver.calls_python
 
 
 def test_a_launch_that_cannot_be(fake):

@@ -95,7 +95,6 @@ def test_much_shared_memory_must_be_asked_for() -> None:
 
 def test_launches_by_native_code() -> None:
     simulator = Simulator()
-    assert simulator.calls_python
     pointer = simulator.allocate(8, 0, 0)
     function = simulator.function(STORE, 0)
     assert native_launch(simulator.launch_address, function, [pointer, 3]) == 0
@@ -283,7 +282,6 @@ def test_the_recorder_writes_down() -> None:
 
 def test_the_recorder_counts_natively() -> None:
     recorder = Recorder(native=True)
-    assert not recorder.calls_python
     function, other = recorder.function(STORE, 0), recorder.function(BLOCK_SUM, 0)
     for handle in (function, other, function):
         assert native_launch(recorder.launch_address, handle, [1, 2]) == 0
@@ -300,7 +298,6 @@ def test_drivers_have_what_is_asked_of_a_driver(kind: type) -> None:
     made: Driver = kind()
     assert made.name == kind.__name__.lower()
     assert made.launch_address > 0
-    assert made.calls_python
 
 
 def test_another_driver_within_a_block() -> None:
