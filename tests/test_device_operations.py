@@ -19,6 +19,7 @@ OTHERS = {
     "cross_entropy": "uses a Tensor of its own in the processor's memory",
     "nll_loss": "uses a Tensor of its own in the processor's memory",
     "margin_ranking_loss": "uses a Tensor of its own in the processor's memory",
+    "ldexp": "takes integers, which become floats beside Tensors of floats",
     "decompositions of empty matrices": "gives arrays without elements, which are nowhere",
 }
 """Operations that are not compared, and why."""
