@@ -58,16 +58,20 @@ class Worker:
     """A process of peer_worker.py."""
 
     def __init__(self, library: str, task: str, options, folder: str):
-        python = options.pythons.get(library.removesuffix("-jit"), sys.executable)
         # All libraries may use compiled bytecode, as in any normal installation.
         env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         cache = Path(folder) / (f"fresh-{time.monotonic_ns()}" if task in ("compile", "chain") else "cache")
         env |= {"NBGRAD_CACHE_DIR": str(cache), "PEER_STARTED": str(time.perf_counter()), "GLOG_v": "4"}
-        command = [python, str(HERE / "peer_worker.py"), library, task, str(options.cpus), folder]
+        command = self.command(library, task, options, folder)
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the worker
         # MindSpore leaves files where it runs.
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.log}
         self.process = subprocess.Popen(command, env=env, cwd=folder, text=True, **pipes)
+
+    def command(self, library: str, task: str, options, folder: str) -> list[str]:
+        """What is run."""
+        python = options.pythons.get(library.removesuffix("-jit"), sys.executable)
+        return [python, str(HERE / "peer_worker.py"), library, task, str(options.cpus), folder]
 
     def answer(self):
         """The next line of the worker, or None if it failed."""
@@ -134,13 +138,14 @@ def measure(task: str, libraries: list[str], options, folder: str) -> dict[str, 
     return found
 
 
-def compare(task: str, found: dict[str, dict], folder: str) -> None:
+def compare(task: str, found: dict[str, dict], folder: str, tolerance: float | None = None) -> None:
     """Check that results agree with the first library's, relative to their largest element."""
     results = {}
     for library in found:
         with np.load(Path(folder) / f"{task}-{library}.npz") as stored:
             results[library] = [stored[name] for name in stored.files]
-    tolerance = TASKS[task].tolerance if task in TASKS else 1e-5
+    if tolerance is None:
+        tolerance = TASKS[task].tolerance if task in TASKS else 1e-5
     first, *others = results
     for library in others:
         if [a.shape for a in results[library]] != [a.shape for a in results[first]]:
@@ -192,6 +197,13 @@ def table(tasks: list[str], measured: dict[str, dict]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
+def between_markers(text: str, name: str, content: str) -> str:
+    """A document with something else between its markers."""
+    before, rest = text.split(f"<!-- {name} -->")
+    after = rest.split(f"<!-- /{name} -->")[1]
+    return f"{before}<!-- {name} -->\n{content}\n<!-- /{name} -->{after}"
+
+
 def conditions(measured: list[dict], cpus: int) -> str:
     """How the tables came about, in one sentence for the README."""
     versions = {}
@@ -235,9 +247,7 @@ def main() -> None:
         )
         print(f"\n{content}")
         if options.readme:
-            before, rest = text.split(f"<!-- {group} -->")
-            after = rest.split(f"<!-- /{group} -->")[1]
-            text = f"{before}<!-- {group} -->\n{content}\n<!-- /{group} -->{after}"
+            text = between_markers(text, group, content)
     if options.readme:
         Path(options.readme).write_text(text)
 

@@ -1,11 +1,15 @@
-"""The work that asv_bench measures is right: against NumPy, between libraries, and in forked processes."""
+"""The work that asv_bench measures is right: against NumPy, between libraries, and in forked processes; on GPUs too,
+for which the simulator stands in."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,13 +17,16 @@ import pytest
 import scipy.special
 
 import nbgrad as nb
+from nbgrad.info import cuda_devices
 
 FOLDER = Path(__file__).resolve().parents[1] / "asv_bench"
 sys.path.insert(0, str(FOLDER))
 try:
     import by_hand
+    import devices
     import peers
-    from benchmarks import cells, spellings
+    from benchmarks import cells, device_agreement, device_costs, device_libraries, device_tasks, spellings
+    from benchmarks import devices as device_benchmarks
     from benchmarks.libraries import Library, NbGrad
     from benchmarks.tasks import TASKS
 finally:
@@ -142,6 +149,90 @@ def test_the_readme_has_the_markers() -> None:
     text = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
     for group in peers.GROUPS:
         assert text.count(f"<!-- {group} -->") == text.count(f"<!-- /{group} -->") == 1
+
+
+# ----- GPUs -----
+
+
+@pytest.mark.parametrize("name", [name for name, task in device_tasks.TASKS.items() if task.by_hand])
+def test_what_is_written_by_hand_is_what_is_differentiated(name: str) -> None:
+    task = device_tasks.TASKS[name]
+    arrays = task.arrays(2000)
+    module = SimpleNamespace(**{name: getattr(np, name) for name in dir(np) if name[:1] != "_"}, asnumpy=np.asarray)
+    plain = device_libraries.CuPy(module)
+    plain.erf = scipy.special.erf
+    wide = [a.astype(float) if a.dtype.kind == "f" else a for a in arrays]
+    expected = device_libraries.samples(plain, device_libraries.prepare(plain, task, wide)())
+    with nb.cuda.simulator():
+        ours = device_libraries.NbGradOnDevice()
+        found = device_libraries.samples(ours, device_libraries.prepare(ours, task, arrays)())
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=max(task.tolerance, 1e-5) * np.max(np.abs(other)))
+
+
+def test_floats_between_two_numbers() -> None:
+    one = np.array([1.0, -0.0, np.nan, -1.0, np.inf], np.float32)
+    other = np.array([np.nextafter(np.float32(1), np.float32(2)), 0.0, np.nan, -1.0, np.inf], np.float32)
+    assert device_agreement.apart(one, other) == 1.0 and device_agreement.apart(one, one) == 0.0
+    smallest = np.float32([1e-45])
+    assert device_agreement.apart(smallest, -smallest) == 2.0
+    assert device_agreement.apart(smallest, -smallest, near=1.0) < 1e-30
+    assert device_agreement.apart(np.float16([np.inf]), np.float16([65504])) == 1.0
+    assert device_agreement.apart(one, np.nan_to_num(one)) == math.inf
+    assert device_agreement.apart(np.arange(3), np.arange(1, 4)) == math.inf
+
+
+def test_the_programs_have_so_many_kernels() -> None:
+    for count in device_costs.PROGRAMS:
+        with device_costs.recorded() as recorder:
+            call = device_costs.program(count, into=False)
+            before = sum(recorder.counts.values())
+            call()
+            assert sum(recorder.counts.values()) == before + count
+
+
+def test_what_was_to_be_reached() -> None:
+    measured = {
+        "launch 10": [2e-5, 3e-5],
+        "agreement": {"float32": {"exp": 3.0}},
+        "light": {"nbgrad": {"seconds": 1.0}, "copy": {"seconds": 0.9}, "jax": {"seconds": 0.5}},
+    }
+    found = {text: (number, limit) for text, number, limit in devices.goals(measured) if number is not None}
+    assert found["call of 10 kernels, us"] == (pytest.approx(20.0), 15.0)
+    assert found["largest difference from the processor, ULP"] == (3.0, 4.0)
+    assert found["light: time relative to copy"] == (pytest.approx(1 / 0.9), 1 / 0.85)
+    assert found["light: time relative to JAX"] == (2.0, 1.0)
+    assert len(found) == 4
+
+
+def test_the_command_for_gpus_in_the_simulator(tmp_path: Path) -> None:
+    readme, measured = tmp_path / "README.md", tmp_path / "measured.json"
+    readme.write_text("a\n<!-- devices -->\nold\n<!-- /devices -->\nb\n")
+    command = [sys.executable, str(FOLDER / "devices.py"), "--simulate", "--rounds", "1", "--budget", "0.01"]
+    command += ["--parts", "launch", "elementwise", "routines", "--tasks", "light", "cumsum"]
+    command += ["--libraries", "nbgrad", "copy", "cupy", "--readme", str(readme), "--json", str(measured)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = readme.read_text().splitlines()
+    assert lines[0] == "a" and lines[-1] == "b" and "old" not in lines
+    assert any(line.startswith("| gradient of x\\*y + tanh(x\\*y); 2 of 4000 float32 | ") for line in lines)
+    assert any(line.startswith("| cumsum; 400 float32 | ") for line in lines)
+    assert json.loads(measured.read_text())["light"]["copy"]["seconds"] > 0
+    assert "CuPy is skipped" in done.stderr or "CuPy" in lines[8]
+
+
+@pytest.mark.skipif(bool(cuda_devices()), reason="there is a CUDA device")
+def test_the_command_for_gpus_without_one() -> None:
+    command = [sys.executable, str(FOLDER / "devices.py"), "--parts", "launch", "elementwise", "agreement"]
+    environment = {name: value for name, value in os.environ.items() if name != "NBGRAD_CUDA_SIMULATOR"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr.splitlines() == ["No CUDA device: only the parts that need none are run (compile, launch)."]
+    assert "10 kernels on 100 float32" in done.stdout and "tanh" not in done.stdout
+    with pytest.raises(NotImplementedError, match="no CUDA device"):
+        device_benchmarks.OnADevice().setup("light")
+    with pytest.raises(NotImplementedError, match="no CUDA device"):
+        device_benchmarks.CallOnADevice().setup(1, False)
 
 
 # ----- asv forks -----

@@ -229,7 +229,9 @@ def test_linear_algebra(place: Place, name: str) -> None:
     """Values and gradients are those of the processor."""
     function, *operands = CASES[name]
     positions = tuple(range(len(operands)))
-    both = [nb.value_and_grad(function, positions)(*[nb.Tensor(a, device=d) for a in operands]) for d in ("cpu", "cuda")]
+    both = [
+        nb.value_and_grad(function, positions)(*[nb.Tensor(a, device=d) for a in operands]) for d in ("cpu", "cuda")
+    ]
     (value, gradients), (found, found_gradients) = both
     if len(operands) == 1:
         gradients, found_gradients = (gradients,), (found_gradients,)
