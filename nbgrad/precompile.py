@@ -79,10 +79,15 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             arguments = [*arrays, "*int64", "int64", "int64"]
             section = shipped.function_name(function, arguments, "int64")
             yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
-    for function in kernel_module("device_math").SCALARS.values():
-        arguments = ["float32"] * function.__code__.co_argcount
-        section = shipped.function_name(function, arguments, "float32")
-        yield section, function.__module__, partial(lower, function, arguments, "float32", "special")
+    angles = kernel_module("device_angles")
+    scalars = [
+        *[(f, ["float32"] * f.__code__.co_argcount, "float32") for f in kernel_module("device_math").SCALARS.values()],
+        *[(f, ["float32", "int64"], "float32") for f in angles.AT_ANGLE.values()],
+        (angles.angle, ["float32"], "int64"),
+    ]
+    for function, arguments, result in scalars:
+        section = shipped.function_name(function, arguments, result)
+        yield section, function.__module__, partial(lower, function, arguments, result, "special")
     for place, (pattern, count, names) in PYTHON_KERNELS.items():
         module, _, name = place.partition(".")
         function = getattr(kernel_module(module), name)

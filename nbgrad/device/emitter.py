@@ -19,9 +19,9 @@ import numpy as np
 
 from ..compiler.emit import Emitter, memory_type
 from ..compiler.fuse import HEAVY_WEIGHT, LIGHT
-from ..compiler.loops import Access, Loop
+from ..compiler.loops import Access, Loop, Value
 from ..graph.ir import Node
-from .scalars import device_scalar_ir
+from .scalars import ANGLE, FLOAT32, at_angle_ir, device_scalar_ir
 
 LINEAR_LIMIT = 1 << 31
 """From this many points on, points are counted with 64 bits."""
@@ -60,6 +60,8 @@ class DeviceEmitter(Emitter):
         super().__init__(loop)
         self.variant = variant
         self.chunk_index = "0"
+        self.angles: tuple[list[str], dict[int, str]] = ([], {})
+        """The values of a point, and what its angles were reduced to, by the position of the angle."""
         self.used = [position for position, access in enumerate(loop.accesses) if access.buffer >= 0]
         self.arrays = [loop.buffers[loop.accesses[position].buffer] for position in self.used]
         self.masked = [position for position in self.used if loop.accesses[position].view.is_masked]
@@ -245,6 +247,21 @@ class DeviceEmitter(Emitter):
     def scalar(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
         """A scalar kernel of GPUs."""
         return device_scalar_ir(name, dtypes, result)
+
+    def call(self, value: Value, names: list[str]) -> str:
+        """As on the CPU; an angle is reduced once for all functions of it at a point."""
+        shared = at_angle_ir(value.operation) if value.dtype == FLOAT32 else None
+        if shared is None:
+            return super().call(value, names)
+        symbol, texts = shared
+        self.scalars[ANGLE], self.scalars[symbol] = texts
+        if self.angles[0] is not names:
+            self.angles = names, {}
+        position = value.operands[0]
+        angle, reduced = names[position], self.angles[1]
+        if position not in reduced:
+            reduced[position] = self.let(f"call i64 @{ANGLE}(float {angle})")
+        return self.let(f"call float @{symbol}(float {angle}, i64 {reduced[position]})")
 
     def branch(self, condition: str, inside: Callable[[], object]) -> None:
         """`if condition: inside()`."""

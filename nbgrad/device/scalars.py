@@ -28,12 +28,43 @@ def device_scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtyp
     return scalar_ir(name, dtypes, result)
 
 
+ANGLE = "nbgrad.device.angle"
+"""The IR function that reduces an angle: from float to the i64 that the functions of `at_angle_ir` get."""
+
+
+@cache
+def at_angle_ir(name: str) -> tuple[str, list[str]] | None:
+    """A function of a float32 angle, of which others may be computed too.
+
+    Parameters
+    ----------
+    name : str
+        The primitive.
+
+    Returns
+    -------
+    symbol, texts : str and list of str, or None
+        The IR function takes the angle and what `ANGLE` gives for it; the texts define both. None if the primitive is
+        no function of an angle.
+    """
+    angles = kernel_module("device_angles")
+    function = angles.AT_ANGLE.get(name)
+    if function is None:
+        return None
+    symbol = f"nbgrad.device.{name}_at"
+    reduction = lower(angles.angle, ["float32"], "int64", SHIPPED_SYMBOL)
+    value = lower(function, ["float32", "int64"], "float32", SHIPPED_SYMBOL)
+    return symbol, [_renamed(reduction, ANGLE), _renamed(value, symbol)]
+
+
 @cache
 def _own(name: str, arity: int) -> tuple[str, str] | None:
     function = kernel_module("device_math").SCALARS.get(name)
     if function is None:
         return None
-    arguments = ["float32"] * arity
-    text = lower(function, arguments, "float32", SHIPPED_SYMBOL)
     symbol = f"nbgrad.device.{name}"
-    return symbol, text.replace(f"@{SHIPPED_SYMBOL}(", f"@{symbol}(")
+    return symbol, _renamed(lower(function, ["float32"] * arity, "float32", SHIPPED_SYMBOL), symbol)
+
+
+def _renamed(text: str, symbol: str) -> str:
+    return text.replace(f"@{SHIPPED_SYMBOL}(", f"@{symbol}(")
