@@ -47,7 +47,7 @@ PYTHON_KERNELS: dict[str, tuple[str, int, str]] = {
     "device_matrices.cholesky": ("* *", 2, "float32 float64"),
     "device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
     "device_matmul.matmul": ("* * *", 15, "float32 float64"),
-    "device_linalg.copy_strided": ("* *", 12, "int32 int64"),
+    "device_linalg.copy_strided": ("* *", 12, "int8 int16 int32 int64"),
     "device_linalg.copy_upper": ("* *", 6, "float32 float64"),
     "device_linalg.keep_lower": ("int32 *", 3, "float32 float64"),
     "device_linalg.spoil": ("int32 *", 2, "float32 float64"),

@@ -121,22 +121,36 @@ class Node:
         self.weak = weak
         self.owner: Callable[[], Any] | None = None
         self.serial = next(_serials)
+        # Nodes are made by the thousand: those of one and two inputs, nearly all, have no loop.
+        if len(inputs) == 2:
+            one, two = inputs
+            self.traced = one.traced or two.traced
+            self.tensor = one.tensor or two.tensor
+            place, other = one.place, two.place
+            if other is not place and other is not None:
+                place = other if place is None else _refuse_places(inputs)
+            self.place: Any = place
+            above, below = one.depth, two.depth
+            self.depth = (above if above > below else below) + 1
+        elif len(inputs) == 1:
+            one = inputs[0]
+            self.traced, self.tensor, self.place, self.depth = one.traced, one.tensor, one.place, one.depth + 1
+        else:
+            self._join(inputs)
+
+    def _join(self, inputs: tuple[Node, ...]) -> None:
+        """What follows from any number of inputs."""
         traced = tensor = False
         depth = 0
         place: Any = None
         for source in inputs:
             traced = traced or source.traced
             tensor = tensor or source.tensor
+            depth = max(depth, source.depth + 1)
             other = source.place
             if other is not place and other is not None:
                 place = other if place is None else _refuse_places(inputs)
-            below = source.depth
-            if below >= depth:
-                depth = below + 1
-        self.traced = traced
-        self.tensor = tensor
-        self.depth = depth
-        self.place = place
+        self.traced, self.tensor, self.depth, self.place = traced, tensor, depth, place
 
     @property
     def device(self) -> Any:
