@@ -58,7 +58,7 @@ UNIT = f32(2.0**-23)
 
 
 def exp(x):
-    """e**x: 3.5 ULP.  2**n 2**r, where n stays within -126 and 126 and r takes the rest: then the product rounds."""
+    """e**x: 3.7 ULP.  2**n 2**r, where n stays within -126 and 126 and r takes the rest: then the product rounds."""
     shifted = muladd(saturated_muladd(x, LOG2_E_STEP, HALF), STEPS, FIRST_STEP)
     n = shifted - MIDDLE_STEP
     r = fma(x, LOG2_E_LOW, fma(x, LOG2_E, -n))
@@ -82,7 +82,7 @@ def exp_tail(r):
 
 
 def expm1(x):
-    """e**x - 1: 1.5 ULP."""
+    """e**x - 1: 1.6 ULP."""
     bounded = min(max(x, f32(-20.0)), f32(89.0))
     shifted = fma(bounded, LOG2_E, ROUNDER + f32(126.0))
     n = shifted - (ROUNDER + f32(126.0))
@@ -95,7 +95,7 @@ def expm1(x):
 
 
 def expit(x):
-    """1 / (1 + e**-x): 2.1 ULP."""
+    """1 / (1 + e**-x): 2.4 ULP."""
     bounded = min(abs(x), f32(104.0))
     # With 2**(n + 64) nothing is subnormal before the last product.
     shifted = fma(bounded, -LOG2_E, ROUNDER + f32(64.0))
@@ -141,7 +141,7 @@ def is_ordinary(x):
 
 
 def log(x):
-    """The natural logarithm: 0.9 ULP."""
+    """The natural logarithm: 1.0 ULP."""
     k, f, scaled = log_split(x)
     special = approximate_log2(scaled)
     result = muladd(k, LN2, log_fraction(f))
@@ -149,7 +149,7 @@ def log(x):
 
 
 def log2(x):
-    """The logarithm to base 2: 1.7 ULP, exact at powers of two."""
+    """The logarithm to base 2: 1.9 ULP, exact at powers of two."""
     k, f, scaled = log_split(x)
     special = approximate_log2(scaled)
     result = muladd(log_fraction(f), LOG2_E, k)
@@ -157,7 +157,7 @@ def log2(x):
 
 
 def log10(x):
-    """The logarithm to base 10: 2.3 ULP."""
+    """The logarithm to base 10: 2.6 ULP."""
     k, f, scaled = log_split(x)
     special = approximate_log2(scaled)
     result = muladd(
@@ -167,7 +167,7 @@ def log10(x):
 
 
 def log1p(x):
-    """log(1 + x): 1.5 ULP."""
+    """log(1 + x): 1.6 ULP."""
     total = ONE + x
     special = approximate_log2(total)
     shift = (float32_to_int32(total) - TWO_THIRDS_BITS) & EXPONENT_MASK
@@ -180,7 +180,7 @@ def log1p(x):
 
 
 def tanh(x):
-    """The hyperbolic tangent: 2.9 ULP."""
+    """The hyperbolic tangent: 3.1 ULP."""
     a = abs(x)
     large = fma(approximate_reciprocal(approximate_exp2(a * f32(2.8853900817779268)) + ONE), -TWO, ONE)
     z = a * a
@@ -194,7 +194,7 @@ def tanh(x):
 
 
 def erf(x):
-    """The error function: 1.6 ULP; 1 - 2**(|x| p(|x|)) from 1 on."""
+    """The error function: 1.8 ULP; 1 - 2**(|x| p(|x|)) from 1 on."""
     a = abs(x)
     p = muladd(a, f32(-2.0141171e-05), f32(0.00050577614))
     p = muladd(a, p, f32(-0.005420816))
@@ -221,13 +221,13 @@ def quarter_exp(x):
 
 
 def cosh(x):
-    """The hyperbolic cosine: 1.4 ULP."""
+    """The hyperbolic cosine: 1.5 ULP."""
     grown = quarter_exp(abs(x))
     return fma(approximate_reciprocal(grown), f32(0.125), TWO * grown)
 
 
 def sinh(x):
-    """The hyperbolic sine: 1.6 ULP."""
+    """The hyperbolic sine: 1.8 ULP."""
     a = abs(x)
     grown = quarter_exp(a)
     large = fma(approximate_reciprocal(grown), f32(-0.125), TWO * grown)
@@ -253,7 +253,7 @@ def small_angle(t):
 
 
 def arctan(x):
-    """The angle whose tangent is x: 2.4 ULP."""
+    """The angle whose tangent is x: 2.5 ULP."""
     a = abs(x)
     inverse = approximate_reciprocal(a)
     angle = small_angle(inverse if a > ONE else a)
@@ -261,7 +261,7 @@ def arctan(x):
 
 
 def arctan2(x, y):
-    """The angle of the point (y, x), from -pi to pi: 1.8 ULP."""
+    """The angle of the point (y, x), from -pi to pi: 2.0 ULP."""
     a = abs(x)
     b = abs(y)
     small = min(a, b)
@@ -297,7 +297,7 @@ def half_chord(a):
 
 
 def arcsin(x):
-    """The angle whose sine is x: 2.3 ULP."""
+    """The angle whose sine is x: 2.4 ULP."""
     a = abs(x)
     s, z = half_chord(a)
     large = a > HALF
@@ -308,7 +308,7 @@ def arcsin(x):
 
 
 def arccos(x):
-    """The angle whose cosine is x: 1.2 ULP."""
+    """The angle whose cosine is x: 1.3 ULP."""
     a = abs(x)
     s, z = half_chord(a)
     large = a > HALF
@@ -333,7 +333,7 @@ def cbrt(x):
 
 
 def power(x, y):
-    """x**y: 2.2 ULP, with C's pow at zeros, infinities, NaN and negative numbers."""
+    """x**y: 2.4 ULP, with C's pow at zeros, infinities, NaN and negative numbers."""
     a = abs(x)
     tiny = a < SMALLEST
     scaled = a * f32(8388608.0) if tiny else a
