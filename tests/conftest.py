@@ -25,6 +25,12 @@ REASONS = {
 """Why this machine cannot run the tests with a marker; empty if it can."""
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Numba warns of small kernels, and of kernels that are given the host's arrays: tests have both."""
+    if item.get_closest_marker("gpu"):
+        item.add_marker(pytest.mark.filterwarnings("ignore:Grid size", "ignore:Host array used"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine cannot run. All say it from here, which makes one line in the report of each reason."""

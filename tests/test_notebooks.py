@@ -46,6 +46,16 @@ def test_the_notebook_prints_what_the_documents_print() -> None:
         assert found, f"{expected!r} is not in {before!r}"
 
 
+def test_the_notebook_on_gpus_says_where_it_ran() -> None:
+    """What is stored may come from a simulator, and the reader must know. Kernels are in it, and drawn results."""
+    _, first, *others = cells(FOLDER / "05_cuda.ipynb")
+    assert printed(first).startswith("This runs on ")
+    source = "".join("".join(cell["source"]) for cell in others)
+    for name in ("device=device", "@cuda.jit", "nb.primitive(", "nb.device_function("):
+        assert name in source
+    assert sum(o["output_type"] == "display_data" for cell in others for o in cell.get("outputs", [])) == 5
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_are_small_and_say_nothing_of_a_machine(path: Path) -> None:
     assert path.stat().st_size < 300_000
