@@ -148,6 +148,12 @@ def log(x):
     return result if is_ordinary(x) else special
 
 
+def xlogy(x, y):
+    """x log(y), and 0 where x is 0 (unless y is NaN): 2.0 ULP."""
+    product = x * log(y)
+    return ZERO if (x == ZERO) & (not math.isnan(y)) else product
+
+
 def log2(x):
     """The logarithm to base 2: 1.9 ULP, exact at powers of two."""
     k, f, scaled = log_split(x)
@@ -398,6 +404,7 @@ SCALARS = {
     "log2": log2,
     "log10": log10,
     "log1p": log1p,
+    "xlogy": xlogy,
     "sin": sin,
     "cos": cos,
     "tan": tan,

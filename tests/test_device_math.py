@@ -46,6 +46,7 @@ FUNCTIONS = {
     "log2": Function(np.log2, 1.9, 25),
     "log10": Function(np.log10, 2.6, 27),
     "log1p": Function(np.log1p, 1.6, 25),
+    "xlogy": Function(special.xlogy, 2.0, 30),
     "sin": Function(np.sin, 1.6, 70),
     "cos": Function(np.cos, 1.6, 70),
     "tan": Function(np.tan, 2.5, 73),
@@ -63,7 +64,7 @@ FUNCTIONS = {
 }
 CIRCULAR = ("sin", "cos", "tan")
 """They have a branch for angles beyond 65536, which converts whole numbers by float64."""
-BINARY = ("arctan2", "power")
+BINARY = ("arctan2", "power", "xlogy")
 ORDINARY = [0, 1, 2, 0.5, 3, 2.5, 1.0000001, 0.99999994, 1e-9, 65536, 1e5, 2.0**40]
 EDGES = [88.72283, 88.72284, 89.41598, 89.41599, 103.97208, 87.33655, 89, 126, 127, 127.99999, 128, 149, 150, 16.635532]
 WHOLE = [8388607, 8388607.5, 16777215, 16777216]
@@ -151,6 +152,8 @@ def samples(name: str) -> list[np.ndarray]:
             (1 + generator.uniform(-1e-3, 1e-3, count), generator.uniform(-1e5, 1e5, count)),
             (-generator.integers(1, 99, count), generator.integers(-20, 20, count)),
         ]
+    if name == "xlogy":
+        more = [(second, first) for first, second in more]
     columns = zip((left, right), zip(*more, strict=True), strict=True)
     return [np.concatenate([first, *rest]).astype(np.float32) for first, rest in columns]
 
