@@ -70,9 +70,10 @@ def main(name: str, task_name: str, elements: int, folder: str) -> None:
     first = time.perf_counter() - start
     if name != "copy":
         np.savez(Path(folder) / f"{task_name}-{name}.npz", *device_libraries.samples(library, result))
-    del result
     moved = sum(a.nbytes for a in arrays) + sum(arrays[k].nbytes for k in task.wrt or ())
-    answer(first=first, version=installed(name), moved=moved, arrays=device_tasks.described(arrays))
+    text = device_tasks.described(arrays)
+    del result, arrays
+    answer(first=first, version=installed(name), moved=moved, arrays=text)
     for line in sys.stdin:
         answer(seconds=one_round(call, library.finish, float(line)))
 

@@ -51,8 +51,6 @@ class DeviceWorker(Worker):
     """A process of device_worker.py."""
 
     def command(self, library, task, options, folder):
-        # Else the first process of JAX takes most of the memory.
-        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
         python = options.pythons.get(library.removesuffix("-compiled"), sys.executable)
         return [python, str(HERE / "device_worker.py"), library, task, str(options.elements), folder]
 
@@ -253,6 +251,7 @@ def main() -> None:
     if options.simulate:
         os.environ["NBGRAD_CUDA_SIMULATOR"] = "1"
         options.elements = min(options.elements, 4000)
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # else JAX's process takes most of the device's memory
     options.gpu = nb.cuda.is_available()
     parts = [part for part in options.parts if options.gpu or part in WITHOUT_A_GPU]
     if not options.gpu:

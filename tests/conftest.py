@@ -6,7 +6,9 @@ The examples are the same in every run; `--hypothesis-profile=explore` looks for
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,6 +25,14 @@ REASONS = {
     "gpu": cache(lambda: "" if cuda_devices() else "no CUDA device"),
 }
 """Why this machine cannot run the tests with a marker; empty if it can."""
+
+
+@pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "simulator"])
+def place(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The GPU, and the simulator in its place: a test with it runs in both (gpu.py)."""
+    from .gpu import places
+
+    yield from places(request.param)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,34 +1,32 @@
 """What only a GPU can show: that its results are those of the processor. `pytest -m gpu` runs these tests.
 
 Without a GPU they skip with one line. Each test also runs in the simulator, with smaller arrays, so that the tests
-themselves are known to be right; but for those whose subject is another library of a GPU.
+themselves are known to be right. test_gpu_interop.py and test_gpu_libraries.py have those whose subject is another
+library of GPUs.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.linalg
 
 import nbgrad as nb
-from nbgrad.device import arrays
-from nbgrad.device.cuda_driver import CudaDriver
-from nbgrad.device.driver import Driver, using
+from nbgrad.device.driver import using
 from nbgrad.device.launches import DeviceKernel
-from nbgrad.device.simulator import Simulator
 from nbgrad.errors import DeviceError
+from nbgrad.info import cuda_devices
 
+from .gpu import Place, close, on
 from .test_device_linear_algebra import CASES
 from .test_device_programs import FUNCTIONS, MATRICES, check, floats
 
@@ -40,45 +38,6 @@ finally:
     sys.path.remove(str(FOLDER))
 
 
-class Place(NamedTuple):
-    """Where a test runs: with many elements, or with few."""
-
-    real: bool
-    driver: Driver
-
-    def size(self, there: int, here: int) -> int:
-        return there if self.real else here
-
-
-_the_driver = functools.cache(CudaDriver)
-
-
-@pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "simulator"], autouse=True)
-def place(request: Any) -> Iterator[Place]:
-    """The GPU, and the simulator in its place."""
-    if request.param == "gpu":
-        with using(_the_driver()) as driver:
-            yield Place(True, driver)
-            nb.cuda.synchronize()
-        return
-    simulator = Simulator(devices=2, memory=1 << 28)
-    with using(simulator):
-        yield Place(False, simulator)
-        simulator.check()
-
-
-def on(array: Any, device: str = "cuda") -> nb.Tensor:
-    return nb.Tensor(np.asarray(array), device=device)
-
-
-def close(found: Any, expected: Any, bound: float) -> None:
-    """Equal to a share of the largest element."""
-    found = found.asnumpy() if isinstance(found, nb.Tensor) else np.asarray(found)
-    assert found.shape == np.shape(expected)
-    scale = float(np.max(np.abs(expected), initial=0.0))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=bound * scale)
-
-
 # ----- Numbers -----
 
 
@@ -88,9 +47,8 @@ def test_primitives_agree_with_the_processor(place: Place, name: str) -> None:
     dtypes = device_agreement.dtypes_of(name)
     if not place.real:  # one for all: each compiles two programs
         dtypes = [dtype for dtype in dtypes if dtype == "float32"] or dtypes[-1:]
-    limit = device_agreement.FURTHER.get(name, device_agreement.LIMIT)
     found = {d: device_agreement.difference(name, d, place.size(1_000_000, 2000)) for d in dtypes}
-    assert max(found.values()) <= limit, found
+    assert max(found.values()) <= device_agreement.LIMIT, found
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -116,14 +74,13 @@ SHAPES = [(33, 17), (1030, 1001), (3, 40_000), (5000, 4), (257, 4096)]
 def test_loops(place: Place, name: str, dtype: str) -> None:
     for shape in SHAPES if place.real else SHAPES[:1]:
         x = floats(*shape, dtype=dtype)
-        if dtype == "float64":
-            check(LOOPS[name], x if name in MATRICES else x.ravel())
-            continue
-        wide = LOOPS[name](x.astype(float) if name in MATRICES else x.ravel().astype(float))
-        found = nb.jit(LOOPS[name])(on(x if name in MATRICES else x.ravel()))
-        pairs = zip(found, wide, strict=True) if isinstance(wide, tuple) else [(found, wide)]
+        x = x if name in MATRICES else x.ravel()
+        found, exact = nb.jit(LOOPS[name])(on(x)), LOOPS[name](x.astype(np.longdouble))
+        pairs = zip(found, exact, strict=True) if isinstance(exact, tuple) else [(found, exact)]
         for one, other in pairs:
-            close(one, other, 1e-5)
+            # Where the parts of a sum cancel, NumPy's own sum is off by a share of their magnitudes.
+            bound = 1e-5 if dtype == "float32" else 1e-13 if np.size(other) > 1 else 1e-11
+            close(one, np.asarray(other), bound)
 
 
 def test_whole_numbers(place: Place) -> None:
@@ -417,6 +374,7 @@ import nbgrad as nb
 from nbgrad.device.driver import driver
 from nbgrad.device.launches import DeviceKernel
 from nbgrad.errors import DeviceError
+from nbgrad.info import cuda_devices
 
 kernel = DeviceKernel("a kernel that faults", lambda: TEXT)
 x = nb.Tensor(np.ones(100), device="cuda")
@@ -452,172 +410,10 @@ def test_after_a_fault_the_processor_goes_on(place: Place) -> None:
     assert last == "6.0 5.0"
 
 
-# ----- Other libraries of GPUs -----
-
-
-def here_only(place: Place, library: str) -> Any:
-    """A library, where there is a GPU for it."""
-    if not place.real:
-        pytest.skip("the simulator's memory is not a GPU's")
-    return pytest.importorskip(library)
-
-
-def test_arrays_of_cupy(place: Place) -> None:
-    cupy = here_only(place, "cupy")
-    x = cupy.linspace(0.0, 1.0, 10_001)
-    gradient = nb.jit(nb.grad(lambda x: np.sum(np.sin(x) * x)))
-    stream = cupy.cuda.Stream(non_blocking=True)
-    for context in (cupy.cuda.Stream.null, stream):
-        with context, nb.cuda.stream(context):
-            found = gradient(x * 1.0)
-            expected = cupy.cos(x) * x + cupy.sin(x)
-            assert isinstance(found, cupy.ndarray)
-            assert float(cupy.abs(found - expected).max()) < 1e-14
-    tensor = nb.cuda.as_tensor(x)
-    assert tensor.__cuda_array_interface__["data"][0] == x.data.ptr
-    assert cupy.asarray(tensor).data.ptr == x.data.ptr
-    nb.cuda.use_pool("cupy")
-    try:
-        close(tensor * 2, 2 * cupy.asnumpy(x), 0)
-    finally:
-        nb.cuda.use_pool(None)
-
-
-def test_tensors_of_pytorch(place: Place) -> None:
-    torch = here_only(place, "torch")
-    if not torch.cuda.is_available():
-        pytest.skip("this PyTorch has no CUDA")
-    x = torch.linspace(0.0, 1.0, 10_001, device="cuda", dtype=torch.float64)
-    gradient = nb.jit(nb.grad(lambda x: np.sum(np.sin(x) * x)))
-    for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
-        with torch.cuda.stream(stream), nb.cuda.stream(stream):
-            found = gradient(x * 1.0)
-            assert isinstance(found, torch.Tensor) and found.device == x.device
-            assert float((found - (torch.cos(x) * x + torch.sin(x))).abs().max()) < 1e-14
-    shared = torch.from_dlpack(nb.cuda.as_tensor(x))
-    assert shared.data_ptr() == x.data_ptr()
-    nb.cuda.use_pool("torch")
-    try:
-        close(nb.cuda.as_tensor(x) * 2, 2 * x.cpu().numpy(), 0)
-    finally:
-        nb.cuda.use_pool(None)
-
-
-def test_arrays_of_numba(place: Place) -> None:
-    here_only(place, "numba_cuda")
-    from numba import cuda as numba_cuda
-
-    cuda: Any = numba_cuda
-    x = np.linspace(0.0, 1.0, 1001)
-    given = cuda.to_device(x)
-    found = nb.jit(nb.grad(lambda x: np.sum(np.sin(x) * x)))(given)
-    cuda.synchronize()
-    np.testing.assert_allclose(cuda.as_cuda_array(found).copy_to_host(), np.cos(x) * x + np.sin(x), rtol=1e-14)
-
-
-SCALE = r"""
-extern "C" __global__ void scale(const double* x, double* out, double factor, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = factor * x[i];
-}
-"""
-
-
-def composed(launch: Any) -> None:
-    """A kernel that scales, as a primitive with a derivative, in the middle of a program, on two streams."""
-
-    def backwards(x: Any, out: Any, g: Any, grad: Any, *, factor: float, stream: Any) -> None:
-        launch(g, grad, factor=factor, stream=stream)
-
-    scaled: Any = nb.primitive(None, shape=lambda x, factor: x, cuda_forward=launch, cuda_vjp=backwards, name="scaled")
-    x = np.linspace(0.0, 1.0, 1000)
-    gradient = nb.jit(nb.grad(lambda x: np.sum(np.exp(scaled(x, factor=3.0)) * x)))
-    expected = np.exp(3 * x) * (1 + 3 * x)
-    for stream in (None, nb.cuda.Stream()):
-        with nb.cuda.stream(stream):
-            close(gradient(on(x)), expected, 1e-14)
-    close(nb.vmap(lambda x: scaled(x, factor=2.0))(on(np.stack([x, 2 * x]))), np.stack([2 * x, 4 * x]), 0)
-
-
-def test_own_kernels_of_numba(place: Place) -> None:
-    here_only(place, "numba_cuda")
-    from numba import cuda as numba_cuda
-
-    cuda: Any = numba_cuda
-
-    @cuda.jit
-    def scale(x: Any, factor: float, out: Any) -> None:
-        i = cuda.grid(1)
-        if i < x.shape[0]:
-            out[i] = factor * x[i]
-
-    def launch(x: Any, out: Any, *, factor: float, stream: Any) -> None:
-        scale[(x.shape[0] + 127) // 128, 128, cuda.external_stream(int(stream))](x, factor, out)
-
-    composed(launch)
-
-
-def test_own_kernels_of_cupy(place: Place) -> None:
-    cupy = here_only(place, "cupy")
-    kernel = cupy.RawKernel(SCALE, "scale")
-
-    def launch(x: Any, out: Any, *, factor: float, stream: Any) -> None:
-        n = x.shape[0]
-        with cupy.cuda.ExternalStream(int(stream)):
-            arguments = cupy.asarray(x), cupy.asarray(out), np.float64(factor), np.int32(n)
-            kernel(((n + 127) // 128,), (128,), arguments)
-
-    composed(launch)
-
-
-def test_own_kernels_of_cuda_core(place: Place) -> None:
-    core = here_only(place, "cuda.core")
-    device = core.Device(0)
-    device.set_current()
-    options = core.ProgramOptions(std="c++17", arch=f"sm_{device.arch}")
-    kernel = core.Program(SCALE, code_type="c++", options=options).compile("cubin").get_kernel("scale")
-
-    def launch(x: Any, out: Any, *, factor: float, stream: Any) -> None:
-        n = x.shape[0]
-        addresses = [array.__cuda_array_interface__["data"][0] for array in (x, out)]
-        config = core.LaunchConfig(grid=(n + 127) // 128, block=128)
-        core.launch(device.create_stream(stream), config, kernel, *addresses, np.float64(factor), np.int32(n))
-
-    composed(launch)
-
-
-def test_device_functions_in_kernels_of_numba(place: Place) -> None:
-    here_only(place, "numba_cuda")
-    from numba import cuda as numba_cuda
-
-    cuda: Any = numba_cuda
-
-    def energy(r: Any, sigma: Any) -> Any:
-        s = (sigma / r) ** 6
-        return 4.0 * (s * s - s)
-
-    force = nb.device_function(nb.grad(energy)).cuda(cuda.jit)
-
-    @cuda.jit
-    def forces(r: Any, out: Any) -> None:
-        i = cuda.grid(1)
-        if i < r.shape[0]:
-            out[i] = force(r[i], 1.0)
-
-    r = np.linspace(0.9, 2.5, 100)
-    out = np.zeros(100)
-    forces[1, 128](r, out)
-    np.testing.assert_allclose(out, 4.0 * (-12 * r**-13 + 6 * r**-7), rtol=1e-12)
-
-
 # ----- The tests themselves -----
 
 
-def test_without_a_device_one_line_says_so(tmp_path: Path) -> None:
-    """In a process that sees no device."""
-    from nbgrad.info import cuda_devices
-
-    assert arrays.device_named("cuda") is not None
+def test_without_a_device_one_line_says_so() -> None:
     if cuda_devices():
         pytest.skip("there is a device")
     here = Path(__file__)

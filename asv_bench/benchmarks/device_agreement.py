@@ -17,8 +17,6 @@ from nbgrad.graph.primitives import COMPARISON
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 NEAR_ZERO = {"gammaln": 1.0, "digamma": 1.0, "polygamma": 1.0, "sinc_derivative": 1.0}
 """Functions that lose digits next to their zeros on any machine, and the magnitude below which ULP are those of it."""
-FURTHER = {"polygamma": 64.0}
-"""Functions of which the processor's results are no better than that many ULP themselves."""
 LIMIT = 4.0
 
 
