@@ -43,12 +43,12 @@ finally:
 
 @pytest.mark.parametrize("name", device_agreement.primitives())
 def test_primitives_agree_with_the_processor(place: Place, name: str) -> None:
-    """Within 4 ULP, over random bit patterns."""
+    """Within 4 ULP, over random bit patterns (polygamma: to what it is exact to)."""
     dtypes = device_agreement.dtypes_of(name)
     if not place.real:  # one for all: each compiles two programs
         dtypes = [dtype for dtype in dtypes if dtype == "float32"] or dtypes[-1:]
     found = {d: device_agreement.difference(name, d, place.size(1_000_000, 2000)) for d in dtypes}
-    assert max(found.values()) <= device_agreement.LIMIT, found
+    assert max(found.values()) <= device_agreement.FURTHER.get(name, device_agreement.LIMIT), found
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
