@@ -1,10 +1,11 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
+; digest nbgrad.kernels.device_angles 29dce91b18b303fe08c5b1bb3742e71c
 ; digest nbgrad.kernels.device_linalg 2832ae6f7ce84af99bfad84cfdfd41b2
-; digest nbgrad.kernels.device_math 473416d9aaee41b2857700b86b639d6a
+; digest nbgrad.kernels.device_math 53fe30f6f0808aea648c97a1b7356b45
 ; digest nbgrad.kernels.device_matmul 032fc67a76d2b5c9d351e0c7e86878fd
 ; digest nbgrad.kernels.device_matrices c31d8bbe01dcf047f98176a2e3bf316d
-; digest nbgrad.kernels.device_recurrence d667df7c28846939dfcb179e8f76c9b0
+; digest nbgrad.kernels.device_recurrence f3488a359f85d1aefbbd8c9969199455
 ; digest nbgrad.kernels.device_scan 820a12cdeb10a6ffab356baf2b2d3f62
 ; digest nbgrad.kernels.device_scatter cb43b80c6136e178907ad15e087678c8
 ; digest nbgrad.kernels.device_sort 666a844c40326ea97ac2e3177791577e
@@ -281,170 +282,428 @@ define internal float @special(float %a0) alwaysinline {
   %.6..56.i = select i1 %.10.i.i, float %.6.i, float %.56.i
   ret float %.6..56.i
 }
-;; nbgrad.kernels.device_math.sin(float32)float32 nbgrad.kernels.device_math -
-declare float @llvm.fabs.f32(float)
+;; nbgrad.kernels.device_math.xlogy(float32,float32)float32 nbgrad.kernels.device_math -
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare float @sinf(float) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_sinf(sinf)"
+declare float @nbgrad.approximate.log2.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal float @special(float %a0, float %a1) alwaysinline {
+  %.8.i.i.i = fcmp olt float %a1, 0x3810000000000000
+  %.16.i.i.i = fmul float %a1, 0x4160000000000000
+  %"$phi68.0.2.014.i.i.i" = select i1 %.8.i.i.i, float %.16.i.i.i, float %a1
+  %"$phi270.4.2.0.i.i.i" = select i1 %.8.i.i.i, float -2.300000e+01, float 0.000000e+00
+  %.4116.in.i.i.i = bitcast float %"$phi68.0.2.014.i.i.i" to i32
+  %.4318.in.i.i.i = add i32 %.4116.in.i.i.i, -1059760811
+  %.4318.i.i.i = and i32 %.4318.in.i.i.i, -8388608
+  %.4920.i.i.i = sitofp i32 %.4318.i.i.i to float
+  %.74.i.i.i = tail call float @llvm.fmuladd.f32(float %.4920.i.i.i, float 0x3E80000000000000, float %"$phi270.4.2.0.i.i.i")
+  %.91.i.i.i = sub i32 %.4116.in.i.i.i, %.4318.i.i.i
+  %.92.i.i.i = bitcast i32 %.91.i.i.i to float
+  %.93.i.i.i = fadd float %.92.i.i.i, -1.000000e+00
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float 0xBFC07DBCA0000000, float 0x3FC1E76520000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float %.7.i.i.i, float 0xBFBF323BC0000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float %.9.i.i.i, float 0x3FC1ED3B80000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float %.11.i.i.i, float 0xBFC559D260000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float %.13.i.i.i, float 0x3FC99D0620000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float %.15.i.i.i, float 0xBFCFFFEF40000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float %.17.i.i.i, float 0x3FD5555060000000)
+  %.21.i.i.i = tail call float @llvm.fmuladd.f32(float %.93.i.i.i, float %.19.i.i.i, float -5.000000e-01)
+  %.22.i.i.i = fmul float %.93.i.i.i, %.93.i.i.i
+  %.23.i.i.i = tail call float @llvm.fmuladd.f32(float %.22.i.i.i, float %.21.i.i.i, float %.93.i.i.i)
+  %.5.i.i.i = bitcast float %a1 to i32
+  %1 = add i32 %.5.i.i.i, -2139095040
+  %.10.i.i.i = icmp ult i32 %1, -2139095039
+  %.44.i.i = tail call float @nbgrad.approximate.log2.f32(float %"$phi68.0.2.014.i.i.i")
+  %.73.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i.i, float 0x3FE62E4300000000, float %.23.i.i.i)
+  %.44..73.i.i = select i1 %.10.i.i.i, float %.44.i.i, float %.73.i.i
+  %.33.i = fmul float %a0, %.44..73.i.i
+  %.37.i = fcmp oeq float %a0, 0.000000e+00
+  %.38.i = fcmp ord float %a1, 0.000000e+00
+  %.40.i = and i1 %.37.i, %.38.i
+  %"$phi122.0.2.0.i" = select i1 %.40.i, float 0.000000e+00, float %.33.i
+  ret float %"$phi122.0.2.0.i"
+}
+;; nbgrad.kernels.device_angles.sin(float32)float32 nbgrad.kernels.device_angles -
+declare float @llvm.fabs.f32(float)
 
 declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @special(float %a0) alwaysinline {
-  %.8.i = tail call float @llvm.fabs.f32(float %a0)
-  %.5.i.i = tail call float @llvm.fma.f32(float %.8.i, float 0x3FE45F3060000000, float 0x4168000000000000)
-  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
-  %.10.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBFF921FB40000000, float %.8.i)
-  %.11.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBE74442D00000000, float %.10.i.i)
-  %.12.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBCF8469880000000, float %.11.i.i)
-  %1 = bitcast float %.5.i.i to i32
-  %.481.i = and i32 %1, 1
-  %.8.not.i.i = icmp eq i32 %.481.i, 0
-  %.19.i.i = fmul float %.12.i.i, %.12.i.i
-  br i1 %.8.not.i.i, label %B414.i.i, label %B370.i.i
+  %.5.i.i = tail call float @llvm.fabs.f32(float %a0)
+  %.5.i.i.i = tail call float @llvm.fma.f32(float %.5.i.i, float 0x3FE45F3060000000, float 0x4168000000000000)
+  %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
+  %.10.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBFF921FB40000000, float %.5.i.i)
+  %.11.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBE74442D00000000, float %.10.i.i.i)
+  %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
+  %1 = bitcast float %.5.i.i.i to i32
+  %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
+  br i1 %.48.i.i, label %B92.i.i, label %B0.endif.i
 
-B258.i:                                           ; preds = %B0.endif.endif.i
-  %.87.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels11device_math3sinB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B92.i.i:                                          ; preds = %0
+  %2 = bitcast float %.5.i.i to i32
+  %.35.i.i.i = zext nneg i32 %2 to i64
+  %.43.i.i.i = lshr i64 %.35.i.i.i, 23
+  %.44.i.i.i = add nsw i64 %.43.i.i.i, -126
+  %.49.i.i.i = and i64 %.44.i.i.i, 128
+  %.50.not.i.i.i = icmp eq i64 %.49.i.i.i, 0
+  br i1 %.50.not.i.i.i, label %B160.i.i.i, label %B162.i.i.i
 
-B370.i.i:                                         ; preds = %0
-  %.36.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0x3EF99E0E40000000, float 0xBF56C0C1A0000000)
-  %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
-  %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
-  %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
-  br label %B0.endif.endif.i
+B160.i.i.i:                                       ; preds = %B92.i.i
+  br label %B162.i.i.i
 
-B414.i.i:                                         ; preds = %0
-  %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
-  %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
-  %.66.i.i = fmul float %.12.i.i, %.19.i.i
-  %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.12.i.i)
-  br label %B0.endif.endif.i
+B162.i.i.i:                                       ; preds = %B160.i.i.i, %B92.i.i
+  %"$phi150.0.2.0125.i.i.i" = phi i64 [ 2475754826, %B160.i.i.i ], [ 1326507024, %B92.i.i ]
+  %"$phi126.0.2.0110114123.i.i.i" = phi i64 [ 0, %B160.i.i.i ], [ 2102212464, %B92.i.i ]
+  %"$phi138.0.2.0116121.i.i.i" = phi i64 [ 683565275, %B160.i.i.i ], [ 920167782, %B92.i.i ]
+  %"$phi162.0.2.0.i.i.i" = phi i64 [ 2131351028, %B160.i.i.i ], [ 2140428522, %B92.i.i ]
+  %.117.i.i.i = and i64 %.44.i.i.i, 64
+  %.118.not.i.i.i = icmp eq i64 %.117.i.i.i, 0
+  br i1 %.118.not.i.i.i, label %B238.i.i.i, label %B240.i.i.i
 
-B0.endif.endif.i:                                 ; preds = %B414.i.i, %B370.i.i
-  %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
-  %2 = bitcast float %"$phi452.0.2.0.i.i" to i32
-  %.70.i = shl i32 %1, 30
-  %.72.i = bitcast float %a0 to i32
-  %.74.i = xor i32 %.70.i, %.72.i
-  %.75.i = and i32 %.74.i, -2147483648
-  %.78.i = xor i32 %.75.i, %2
-  %.80.i = bitcast i32 %.78.i to float
-  %.84.i = fcmp ugt float %.8.i, 6.553600e+04
-  br i1 %.84.i, label %B258.i, label %_ZN6nbgrad7kernels11device_math3sinB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B238.i.i.i:                                       ; preds = %B162.i.i.i
+  br label %B240.i.i.i
 
-_ZN6nbgrad7kernels11device_math3sinB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B258.i, %B0.endif.endif.i
-  %result.2.0.i = phi float [ %.80.i, %B0.endif.endif.i ], [ %.87.i, %B258.i ]
-  ret float %result.2.0.i
+B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i.i.i
+  %"$phi228.0.2.0155.i.i.i" = phi i64 [ %"$phi162.0.2.0.i.i.i", %B238.i.i.i ], [ 920167782, %B162.i.i.i ]
+  %"$phi204.0.2.0134139153.i.i.i" = phi i64 [ %"$phi138.0.2.0116121.i.i.i", %B238.i.i.i ], [ %"$phi162.0.2.0.i.i.i", %B162.i.i.i ]
+  %"$phi192.0.2.0128132141151.i.i.i" = phi i64 [ %"$phi126.0.2.0110114123.i.i.i", %B238.i.i.i ], [ %"$phi150.0.2.0125.i.i.i", %B162.i.i.i ]
+  %"$phi216.0.2.0143149.i.i.i" = phi i64 [ %"$phi150.0.2.0125.i.i.i", %B238.i.i.i ], [ 2102212464, %B162.i.i.i ]
+  %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
+  %.222.i.i.i = and i64 %.44.i.i.i, 32
+  %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+
+B304.i.i.i:                                       ; preds = %B240.i.i.i
+  br label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+
+_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+  %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
+  %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
+  %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
+  %"$phi306.0.2.0.i.i.i" = phi i64 [ %"$phi228.0.2.0155.i.i.i", %B304.i.i.i ], [ %"$phi240.0.2.0.i.i.i", %B240.i.i.i ]
+  %.36.i.i.i = shl nuw nsw i64 %.35.i.i.i, 8
+  %.37.i.i.i = and i64 %.36.i.i.i, 2147483392
+  %.38.i.i.i = or disjoint i64 %.37.i.i.i, 2147483648
+  %.315.i.i.i = and i64 %.44.i.i.i, 31
+  %.319.i.i.i = shl nuw i64 %"$phi270.0.2.0158162171.i.i.i", 32
+  %.323.i.i.i = or i64 %.319.i.i.i, %"$phi282.0.2.0164169.i.i.i"
+  %.324.i.i.i = shl i64 %.323.i.i.i, %.315.i.i.i
+  %.325.i.i.i = and i64 %.324.i.i.i, -4294967296
+  %.328.i.i.i = shl nuw i64 %"$phi282.0.2.0164169.i.i.i", 32
+  %.332.i.i.i = or i64 %.328.i.i.i, %"$phi294.0.2.0173.i.i.i"
+  %.333.i.i.i = shl i64 %.332.i.i.i, %.315.i.i.i
+  %.334.i.i.i = lshr i64 %.333.i.i.i, 32
+  %.337.i.i.i = shl nuw i64 %"$phi294.0.2.0173.i.i.i", 32
+  %.340.i.i.i = or i64 %"$phi306.0.2.0.i.i.i", %.337.i.i.i
+  %.341.i.i.i = shl i64 %.340.i.i.i, %.315.i.i.i
+  %.342.i.i.i = lshr i64 %.341.i.i.i, 32
+  %.347.i.i.i = mul nuw nsw i64 %.342.i.i.i, %.38.i.i.i
+  %.348.i.i.i = lshr i64 %.347.i.i.i, 32
+  %reass.add.i.i.i = or disjoint i64 %.334.i.i.i, %.325.i.i.i
+  %reass.mul.i.i.i = mul i64 %reass.add.i.i.i, %.38.i.i.i
+  %.356.i.i.i = add i64 %reass.mul.i.i.i, %.348.i.i.i
+  %.361.i.i.i = and i64 %.356.i.i.i, 4611686018427387903
+  %.366.i.i.i = icmp samesign ugt i64 %.361.i.i.i, 2305843009213693951
+  %.393179.i.i.i = lshr i64 %.356.i.i.i, 62
+  %masksel.i.i.i = select i1 %.366.i.i.i, i64 -4611686018427387904, i64 0
+  %"$phi550.0.2.0177.i.i.i" = or disjoint i64 %masksel.i.i.i, %.361.i.i.i
+  %"$phi570.1.2.0.i.i.i" = zext i1 %.366.i.i.i to i64
+  %.412.i.i.i = add nuw nsw i64 %.393179.i.i.i, %"$phi570.1.2.0.i.i.i"
+  %.418.i.i.i = sitofp i64 %"$phi550.0.2.0177.i.i.i" to double
+  %.421.i.i.i = fmul double %.418.i.i.i, 0x3C1921FB54426637
+  %.422.i.i.i = fptrunc double %.421.i.i.i to float
+  %3 = trunc nuw nsw i64 %.412.i.i.i to i32
+  %4 = fcmp one float %.5.i.i, 0x7FF0000000000000
+  %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
+  br label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %5 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
+  %.8.not.i.i.i = icmp eq i32 %5, 0
+  %.19.i.i.i = fmul float %.119.in.i.i, %.119.in.i.i
+  br i1 %.8.not.i.i.i, label %B414.i.i.i, label %B370.i.i.i
+
+B370.i.i.i:                                       ; preds = %B0.endif.i
+  %.36.i.i1.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0x3EF99E0E40000000, float 0xBF56C0C1A0000000)
+  %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.36.i.i1.i, float 0x3FA55554A0000000)
+  %.42.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.39.i.i.i, float -5.000000e-01)
+  %.53.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.42.i.i.i, float 1.000000e+00)
+  br label %_ZN6nbgrad7kernels13device_angles3sinB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+B414.i.i.i:                                       ; preds = %B0.endif.i
+  %.26.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
+  %.29.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.26.i.i.i, float 0xBFC5555460000000)
+  %.66.i.i.i = fmul float %.119.in.i.i, %.19.i.i.i
+  %.71.i.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i.i, float %.29.i.i.i, float %.119.in.i.i)
+  br label %_ZN6nbgrad7kernels13device_angles3sinB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels13device_angles3sinB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
+  %"$phi452.0.2.0.i.i.i" = phi float [ %.53.i.i.i, %B370.i.i.i ], [ %.71.i.i.i, %B414.i.i.i ]
+  %6 = bitcast float %a0 to i32
+  %7 = bitcast float %"$phi452.0.2.0.i.i.i" to i32
+  %8 = shl i32 %quadrant.2.0.in.sroa.speculated.i.i, 30
+  %9 = xor i32 %8, %6
+  %10 = and i32 %9, -2147483648
+  %.95.i.i = xor i32 %10, %7
+  %11 = bitcast i32 %.95.i.i to float
+  ret float %11
 }
-;; nbgrad.kernels.device_math.cos(float32)float32 nbgrad.kernels.device_math -
+;; nbgrad.kernels.device_angles.cos(float32)float32 nbgrad.kernels.device_angles -
 declare float @llvm.fabs.f32(float)
-
-declare float @cosf(float) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_cosf(cosf)"
 
 declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @special(float %a0) alwaysinline {
-  %.8.i = tail call float @llvm.fabs.f32(float %a0)
-  %.5.i.i = tail call float @llvm.fma.f32(float %.8.i, float 0x3FE45F3060000000, float 0x4168000000000000)
-  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
-  %.10.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBFF921FB40000000, float %.8.i)
-  %.11.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBE74442D00000000, float %.10.i.i)
-  %.12.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBCF8469880000000, float %.11.i.i)
-  %1 = bitcast float %.5.i.i to i32
-  %2 = and i32 %1, 1
-  %.8.not.i.not.i = icmp eq i32 %2, 0
-  %.19.i.i = fmul float %.12.i.i, %.12.i.i
-  br i1 %.8.not.i.not.i, label %B370.i.i, label %B414.i.i
+  %.5.i.i = tail call float @llvm.fabs.f32(float %a0)
+  %.5.i.i.i = tail call float @llvm.fma.f32(float %.5.i.i, float 0x3FE45F3060000000, float 0x4168000000000000)
+  %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
+  %.10.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBFF921FB40000000, float %.5.i.i)
+  %.11.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBE74442D00000000, float %.10.i.i.i)
+  %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
+  %1 = bitcast float %.5.i.i.i to i32
+  %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
+  br i1 %.48.i.i, label %B92.i.i, label %B0.endif.i
 
-B228.i:                                           ; preds = %B0.endif.endif.i
-  %.84.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels11device_math3cosB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B92.i.i:                                          ; preds = %0
+  %2 = bitcast float %.5.i.i to i32
+  %.35.i.i.i = zext nneg i32 %2 to i64
+  %.43.i.i.i = lshr i64 %.35.i.i.i, 23
+  %.44.i.i.i = add nsw i64 %.43.i.i.i, -126
+  %.49.i.i.i = and i64 %.44.i.i.i, 128
+  %.50.not.i.i.i = icmp eq i64 %.49.i.i.i, 0
+  br i1 %.50.not.i.i.i, label %B160.i.i.i, label %B162.i.i.i
 
-B370.i.i:                                         ; preds = %0
-  %.36.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0x3EF99E0E40000000, float 0xBF56C0C1A0000000)
-  %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
-  %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
-  %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
-  br label %B0.endif.endif.i
+B160.i.i.i:                                       ; preds = %B92.i.i
+  br label %B162.i.i.i
 
-B414.i.i:                                         ; preds = %0
-  %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
-  %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
-  %.66.i.i = fmul float %.12.i.i, %.19.i.i
-  %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.12.i.i)
-  br label %B0.endif.endif.i
+B162.i.i.i:                                       ; preds = %B160.i.i.i, %B92.i.i
+  %"$phi150.0.2.0125.i.i.i" = phi i64 [ 2475754826, %B160.i.i.i ], [ 1326507024, %B92.i.i ]
+  %"$phi126.0.2.0110114123.i.i.i" = phi i64 [ 0, %B160.i.i.i ], [ 2102212464, %B92.i.i ]
+  %"$phi138.0.2.0116121.i.i.i" = phi i64 [ 683565275, %B160.i.i.i ], [ 920167782, %B92.i.i ]
+  %"$phi162.0.2.0.i.i.i" = phi i64 [ 2131351028, %B160.i.i.i ], [ 2140428522, %B92.i.i ]
+  %.117.i.i.i = and i64 %.44.i.i.i, 64
+  %.118.not.i.i.i = icmp eq i64 %.117.i.i.i, 0
+  br i1 %.118.not.i.i.i, label %B238.i.i.i, label %B240.i.i.i
 
-B0.endif.endif.i:                                 ; preds = %B414.i.i, %B370.i.i
-  %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
-  %3 = bitcast float %"$phi452.0.2.0.i.i" to i32
-  %.71.i = shl i32 %1, 30
-  %.72.i = add i32 %.71.i, 1073741824
-  %.73.i = and i32 %.72.i, -2147483648
-  %.75.i = xor i32 %.73.i, %3
-  %.77.i = bitcast i32 %.75.i to float
-  %.81.i = fcmp ugt float %.8.i, 6.553600e+04
-  br i1 %.81.i, label %B228.i, label %_ZN6nbgrad7kernels11device_math3cosB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B238.i.i.i:                                       ; preds = %B162.i.i.i
+  br label %B240.i.i.i
 
-_ZN6nbgrad7kernels11device_math3cosB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B228.i, %B0.endif.endif.i
-  %result.2.0.i = phi float [ %.77.i, %B0.endif.endif.i ], [ %.84.i, %B228.i ]
-  ret float %result.2.0.i
+B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i.i.i
+  %"$phi228.0.2.0155.i.i.i" = phi i64 [ %"$phi162.0.2.0.i.i.i", %B238.i.i.i ], [ 920167782, %B162.i.i.i ]
+  %"$phi204.0.2.0134139153.i.i.i" = phi i64 [ %"$phi138.0.2.0116121.i.i.i", %B238.i.i.i ], [ %"$phi162.0.2.0.i.i.i", %B162.i.i.i ]
+  %"$phi192.0.2.0128132141151.i.i.i" = phi i64 [ %"$phi126.0.2.0110114123.i.i.i", %B238.i.i.i ], [ %"$phi150.0.2.0125.i.i.i", %B162.i.i.i ]
+  %"$phi216.0.2.0143149.i.i.i" = phi i64 [ %"$phi150.0.2.0125.i.i.i", %B238.i.i.i ], [ 2102212464, %B162.i.i.i ]
+  %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
+  %.222.i.i.i = and i64 %.44.i.i.i, 32
+  %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+
+B304.i.i.i:                                       ; preds = %B240.i.i.i
+  br label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+
+_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+  %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
+  %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
+  %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
+  %"$phi306.0.2.0.i.i.i" = phi i64 [ %"$phi228.0.2.0155.i.i.i", %B304.i.i.i ], [ %"$phi240.0.2.0.i.i.i", %B240.i.i.i ]
+  %.36.i.i.i = shl nuw nsw i64 %.35.i.i.i, 8
+  %.37.i.i.i = and i64 %.36.i.i.i, 2147483392
+  %.38.i.i.i = or disjoint i64 %.37.i.i.i, 2147483648
+  %.315.i.i.i = and i64 %.44.i.i.i, 31
+  %.319.i.i.i = shl nuw i64 %"$phi270.0.2.0158162171.i.i.i", 32
+  %.323.i.i.i = or i64 %.319.i.i.i, %"$phi282.0.2.0164169.i.i.i"
+  %.324.i.i.i = shl i64 %.323.i.i.i, %.315.i.i.i
+  %.325.i.i.i = and i64 %.324.i.i.i, -4294967296
+  %.328.i.i.i = shl nuw i64 %"$phi282.0.2.0164169.i.i.i", 32
+  %.332.i.i.i = or i64 %.328.i.i.i, %"$phi294.0.2.0173.i.i.i"
+  %.333.i.i.i = shl i64 %.332.i.i.i, %.315.i.i.i
+  %.334.i.i.i = lshr i64 %.333.i.i.i, 32
+  %.337.i.i.i = shl nuw i64 %"$phi294.0.2.0173.i.i.i", 32
+  %.340.i.i.i = or i64 %"$phi306.0.2.0.i.i.i", %.337.i.i.i
+  %.341.i.i.i = shl i64 %.340.i.i.i, %.315.i.i.i
+  %.342.i.i.i = lshr i64 %.341.i.i.i, 32
+  %.347.i.i.i = mul nuw nsw i64 %.342.i.i.i, %.38.i.i.i
+  %.348.i.i.i = lshr i64 %.347.i.i.i, 32
+  %reass.add.i.i.i = or disjoint i64 %.334.i.i.i, %.325.i.i.i
+  %reass.mul.i.i.i = mul i64 %reass.add.i.i.i, %.38.i.i.i
+  %.356.i.i.i = add i64 %reass.mul.i.i.i, %.348.i.i.i
+  %.361.i.i.i = and i64 %.356.i.i.i, 4611686018427387903
+  %.366.i.i.i = icmp samesign ugt i64 %.361.i.i.i, 2305843009213693951
+  %.393179.i.i.i = lshr i64 %.356.i.i.i, 62
+  %masksel.i.i.i = select i1 %.366.i.i.i, i64 -4611686018427387904, i64 0
+  %"$phi550.0.2.0177.i.i.i" = or disjoint i64 %masksel.i.i.i, %.361.i.i.i
+  %"$phi570.1.2.0.i.i.i" = zext i1 %.366.i.i.i to i64
+  %.412.i.i.i = add nuw nsw i64 %.393179.i.i.i, %"$phi570.1.2.0.i.i.i"
+  %.418.i.i.i = sitofp i64 %"$phi550.0.2.0177.i.i.i" to double
+  %.421.i.i.i = fmul double %.418.i.i.i, 0x3C1921FB54426637
+  %.422.i.i.i = fptrunc double %.421.i.i.i to float
+  %3 = trunc nuw nsw i64 %.412.i.i.i to i32
+  %4 = fcmp one float %.5.i.i, 0x7FF0000000000000
+  %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
+  br label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %5 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
+  %.11.not.i.i = icmp eq i32 %5, 0
+  %.19.i.i.i = fmul float %.119.in.i.i, %.119.in.i.i
+  br i1 %.11.not.i.i, label %B370.i.i.i, label %B414.i.i.i
+
+B370.i.i.i:                                       ; preds = %B0.endif.i
+  %.36.i.i1.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0x3EF99E0E40000000, float 0xBF56C0C1A0000000)
+  %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.36.i.i1.i, float 0x3FA55554A0000000)
+  %.42.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.39.i.i.i, float -5.000000e-01)
+  %.53.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.42.i.i.i, float 1.000000e+00)
+  br label %_ZN6nbgrad7kernels13device_angles3cosB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+B414.i.i.i:                                       ; preds = %B0.endif.i
+  %.26.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
+  %.29.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.26.i.i.i, float 0xBFC5555460000000)
+  %.66.i.i.i = fmul float %.119.in.i.i, %.19.i.i.i
+  %.71.i.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i.i, float %.29.i.i.i, float %.119.in.i.i)
+  br label %_ZN6nbgrad7kernels13device_angles3cosB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels13device_angles3cosB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
+  %"$phi452.0.2.0.i.i.i" = phi float [ %.53.i.i.i, %B370.i.i.i ], [ %.71.i.i.i, %B414.i.i.i ]
+  %6 = bitcast float %"$phi452.0.2.0.i.i.i" to i32
+  %7 = shl i32 %quadrant.2.0.in.sroa.speculated.i.i, 30
+  %8 = add i32 %7, 1073741824
+  %9 = and i32 %8, -2147483648
+  %.69.i.i = xor i32 %9, %6
+  %10 = bitcast i32 %.69.i.i to float
+  ret float %10
 }
-;; nbgrad.kernels.device_math.tan(float32)float32 nbgrad.kernels.device_math -
+;; nbgrad.kernels.device_angles.tan(float32)float32 nbgrad.kernels.device_angles -
 declare float @llvm.fabs.f32(float)
 
-declare float @tanf(float) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_tanf(tanf)"
+declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.fmuladd.f32(float, float, float)
 
 declare float @nbgrad.approximate.reciprocal.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
-declare float @llvm.fma.f32(float, float, float)
-
 define internal float @special(float %a0) alwaysinline {
-  %.8.i = tail call float @llvm.fabs.f32(float %a0)
-  %.5.i.i = tail call float @llvm.fma.f32(float %.8.i, float 0x3FE45F3060000000, float 0x4168000000000000)
-  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
-  %.10.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBFF921FB40000000, float %.8.i)
-  %.11.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBE74442D00000000, float %.10.i.i)
-  %.12.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBCF8469880000000, float %.11.i.i)
-  %1 = bitcast float %.5.i.i to i32
-  %.44.i = fmul float %.12.i.i, %.12.i.i
-  %.47.i = tail call float @llvm.fmuladd.f32(float %.44.i, float 0xBF29954940000000, float 0x3F811077A0000000)
-  %.49.i = tail call float @llvm.fmuladd.f32(float %.44.i, float %.47.i, float 0xBFC5555460000000)
-  %.50.i = fmul float %.12.i.i, %.44.i
-  %.51.i = tail call float @llvm.fmuladd.f32(float %.50.i, float %.49.i, float %.12.i.i)
-  %.57.i = tail call float @llvm.fmuladd.f32(float %.44.i, float 0x3EF99E0E40000000, float 0xBF56C0C1A0000000)
-  %.59.i = tail call float @llvm.fmuladd.f32(float %.44.i, float %.57.i, float 0x3FA55554A0000000)
-  %.61.i = tail call float @llvm.fmuladd.f32(float %.44.i, float %.59.i, float -5.000000e-01)
-  %.62.i = tail call float @llvm.fmuladd.f32(float %.44.i, float %.61.i, float 1.000000e+00)
-  %2 = and i32 %1, 1
-  %.68.not.i = icmp eq i32 %2, 0
-  %.75.i = fneg float %.62.i
-  %"$phi546.0.2.04.i" = select i1 %.68.not.i, float %.51.i, float %.75.i
-  %"$phi558.0.2.0.i" = select i1 %.68.not.i, float %.62.i, float %.51.i
-  %.114.i = tail call float @nbgrad.approximate.reciprocal.f32(float %"$phi558.0.2.0.i")
-  %.116.i = fmul float %"$phi546.0.2.04.i", %.114.i
-  %.117.i = fneg float %.116.i
-  %.119.i = tail call float @llvm.fma.f32(float %.117.i, float %"$phi558.0.2.0.i", float %"$phi546.0.2.04.i")
-  %.122.i = tail call float @llvm.fma.f32(float %.119.i, float %.114.i, float %.116.i)
-  %.123.i = bitcast float %.122.i to i32
-  %.125.i = bitcast float %a0 to i32
-  %3 = and i32 %.125.i, -2147483648
-  %.1296.i = xor i32 %3, %.123.i
-  %.131.i = bitcast i32 %.1296.i to float
-  %.136.i = fcmp ugt float %.8.i, 6.553600e+04
-  br i1 %.136.i, label %B792.i, label %_ZN6nbgrad7kernels11device_math3tanB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  %.5.i.i = tail call float @llvm.fabs.f32(float %a0)
+  %.5.i.i.i = tail call float @llvm.fma.f32(float %.5.i.i, float 0x3FE45F3060000000, float 0x4168000000000000)
+  %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
+  %.10.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBFF921FB40000000, float %.5.i.i)
+  %.11.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBE74442D00000000, float %.10.i.i.i)
+  %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
+  %1 = bitcast float %.5.i.i.i to i32
+  %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
+  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels13device_angles3tanB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B792.i:                                           ; preds = %0
-  %.141.i = tail call float @tanf(float %a0)
-  br label %_ZN6nbgrad7kernels11device_math3tanB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B92.i.i:                                          ; preds = %0
+  %2 = bitcast float %.5.i.i to i32
+  %.35.i.i.i = zext nneg i32 %2 to i64
+  %.43.i.i.i = lshr i64 %.35.i.i.i, 23
+  %.44.i.i.i = add nsw i64 %.43.i.i.i, -126
+  %.49.i.i.i = and i64 %.44.i.i.i, 128
+  %.50.not.i.i.i = icmp eq i64 %.49.i.i.i, 0
+  br i1 %.50.not.i.i.i, label %B160.i.i.i, label %B162.i.i.i
 
-_ZN6nbgrad7kernels11device_math3tanB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B792.i
-  %result.1.2.0.i = phi float [ %.131.i, %0 ], [ %.141.i, %B792.i ]
-  ret float %result.1.2.0.i
+B160.i.i.i:                                       ; preds = %B92.i.i
+  br label %B162.i.i.i
+
+B162.i.i.i:                                       ; preds = %B160.i.i.i, %B92.i.i
+  %"$phi150.0.2.0125.i.i.i" = phi i64 [ 2475754826, %B160.i.i.i ], [ 1326507024, %B92.i.i ]
+  %"$phi126.0.2.0110114123.i.i.i" = phi i64 [ 0, %B160.i.i.i ], [ 2102212464, %B92.i.i ]
+  %"$phi138.0.2.0116121.i.i.i" = phi i64 [ 683565275, %B160.i.i.i ], [ 920167782, %B92.i.i ]
+  %"$phi162.0.2.0.i.i.i" = phi i64 [ 2131351028, %B160.i.i.i ], [ 2140428522, %B92.i.i ]
+  %.117.i.i.i = and i64 %.44.i.i.i, 64
+  %.118.not.i.i.i = icmp eq i64 %.117.i.i.i, 0
+  br i1 %.118.not.i.i.i, label %B238.i.i.i, label %B240.i.i.i
+
+B238.i.i.i:                                       ; preds = %B162.i.i.i
+  br label %B240.i.i.i
+
+B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i.i.i
+  %"$phi228.0.2.0155.i.i.i" = phi i64 [ %"$phi162.0.2.0.i.i.i", %B238.i.i.i ], [ 920167782, %B162.i.i.i ]
+  %"$phi204.0.2.0134139153.i.i.i" = phi i64 [ %"$phi138.0.2.0116121.i.i.i", %B238.i.i.i ], [ %"$phi162.0.2.0.i.i.i", %B162.i.i.i ]
+  %"$phi192.0.2.0128132141151.i.i.i" = phi i64 [ %"$phi126.0.2.0110114123.i.i.i", %B238.i.i.i ], [ %"$phi150.0.2.0125.i.i.i", %B162.i.i.i ]
+  %"$phi216.0.2.0143149.i.i.i" = phi i64 [ %"$phi150.0.2.0125.i.i.i", %B238.i.i.i ], [ 2102212464, %B162.i.i.i ]
+  %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
+  %.222.i.i.i = and i64 %.44.i.i.i, 32
+  %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+
+B304.i.i.i:                                       ; preds = %B240.i.i.i
+  br label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+
+_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+  %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
+  %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
+  %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
+  %"$phi306.0.2.0.i.i.i" = phi i64 [ %"$phi228.0.2.0155.i.i.i", %B304.i.i.i ], [ %"$phi240.0.2.0.i.i.i", %B240.i.i.i ]
+  %.36.i.i.i = shl nuw nsw i64 %.35.i.i.i, 8
+  %.37.i.i.i = and i64 %.36.i.i.i, 2147483392
+  %.38.i.i.i = or disjoint i64 %.37.i.i.i, 2147483648
+  %.315.i.i.i = and i64 %.44.i.i.i, 31
+  %.319.i.i.i = shl nuw i64 %"$phi270.0.2.0158162171.i.i.i", 32
+  %.323.i.i.i = or i64 %.319.i.i.i, %"$phi282.0.2.0164169.i.i.i"
+  %.324.i.i.i = shl i64 %.323.i.i.i, %.315.i.i.i
+  %.325.i.i.i = and i64 %.324.i.i.i, -4294967296
+  %.328.i.i.i = shl nuw i64 %"$phi282.0.2.0164169.i.i.i", 32
+  %.332.i.i.i = or i64 %.328.i.i.i, %"$phi294.0.2.0173.i.i.i"
+  %.333.i.i.i = shl i64 %.332.i.i.i, %.315.i.i.i
+  %.334.i.i.i = lshr i64 %.333.i.i.i, 32
+  %.337.i.i.i = shl nuw i64 %"$phi294.0.2.0173.i.i.i", 32
+  %.340.i.i.i = or i64 %"$phi306.0.2.0.i.i.i", %.337.i.i.i
+  %.341.i.i.i = shl i64 %.340.i.i.i, %.315.i.i.i
+  %.342.i.i.i = lshr i64 %.341.i.i.i, 32
+  %.347.i.i.i = mul nuw nsw i64 %.342.i.i.i, %.38.i.i.i
+  %.348.i.i.i = lshr i64 %.347.i.i.i, 32
+  %reass.add.i.i.i = or disjoint i64 %.334.i.i.i, %.325.i.i.i
+  %reass.mul.i.i.i = mul i64 %reass.add.i.i.i, %.38.i.i.i
+  %.356.i.i.i = add i64 %reass.mul.i.i.i, %.348.i.i.i
+  %.361.i.i.i = and i64 %.356.i.i.i, 4611686018427387903
+  %.366.i.i.i = icmp samesign ugt i64 %.361.i.i.i, 2305843009213693951
+  %.393179.i.i.i = lshr i64 %.356.i.i.i, 62
+  %masksel.i.i.i = select i1 %.366.i.i.i, i64 -4611686018427387904, i64 0
+  %"$phi550.0.2.0177.i.i.i" = or disjoint i64 %masksel.i.i.i, %.361.i.i.i
+  %"$phi570.1.2.0.i.i.i" = zext i1 %.366.i.i.i to i64
+  %.412.i.i.i = add nuw nsw i64 %.393179.i.i.i, %"$phi570.1.2.0.i.i.i"
+  %.418.i.i.i = sitofp i64 %"$phi550.0.2.0177.i.i.i" to double
+  %.421.i.i.i = fmul double %.418.i.i.i, 0x3C1921FB54426637
+  %.422.i.i.i = fptrunc double %.421.i.i.i to float
+  %3 = trunc nuw nsw i64 %.412.i.i.i to i32
+  %4 = fcmp one float %.5.i.i, 0x7FF0000000000000
+  %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
+  br label %_ZN6nbgrad7kernels13device_angles3tanB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels13device_angles3tanB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.10.i.i = fmul float %.119.in.i.i, %.119.in.i.i
+  %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3F71F1A600000000, float 0x3F15C659E0000000)
+  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3F86325460000000)
+  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.15.i.i, float 0x3F95CB1E40000000)
+  %.19.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.17.i.i, float 0x3FABADAE60000000)
+  %.21.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.19.i.i, float 0x3FC110D9A0000000)
+  %.23.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.21.i.i, float 0x3FD5555600000000)
+  %.24.i.i = fmul float %.119.in.i.i, %.10.i.i
+  %.25.i.i = tail call float @llvm.fmuladd.f32(float %.24.i.i, float %.23.i.i, float %.119.in.i.i)
+  %.30.i.i = tail call float @nbgrad.approximate.reciprocal.f32(float %.25.i.i)
+  %.32.i.i = fneg float %.25.i.i
+  %.33.i.i = tail call float @llvm.fma.f32(float %.32.i.i, float %.30.i.i, float 1.000000e+00)
+  %.34.i.i = tail call float @llvm.fma.f32(float %.33.i.i, float %.30.i.i, float %.30.i.i)
+  %5 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
+  %.40.not.i.i = icmp eq i32 %5, 0
+  %.45.i.i = fneg float %.34.i.i
+  %"$phi608.0.2.0.i.i" = select i1 %.40.not.i.i, float %.25.i.i, float %.45.i.i
+  %.78.cast.i.i = bitcast float %"$phi608.0.2.0.i.i" to i32
+  %6 = bitcast float %a0 to i32
+  %7 = and i32 %6, -2147483648
+  %.1213.i.i = xor i32 %7, %.78.cast.i.i
+  %8 = bitcast i32 %.1213.i.i to float
+  ret float %8
 }
 ;; nbgrad.kernels.device_math.arcsin(float32)float32 nbgrad.kernels.device_math -
 declare float @llvm.fabs.f32(float)
@@ -462,7 +721,7 @@ define internal float @special(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %arg.x.fr.i)
   %.6.i.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.23.i.i = fcmp une float %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels11device_math6arcsinB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels11device_math6arcsinB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.11.i.i = tail call float @nbgrad.approximate.rsqrt.f32(float %.6.i.i)
@@ -471,9 +730,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.14.i.i = fneg float %.13.i.i
   %.16.i.i = tail call float @llvm.fma.f32(float %.14.i.i, float %.13.i.i, float %.6.i.i)
   %.18.i.i = tail call float @llvm.fma.f32(float %.16.i.i, float %.17.i.i, float %.13.i.i)
-  br label %_ZN6nbgrad7kernels11device_math6arcsinB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels11device_math6arcsinB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels11device_math6arcsinB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels11device_math6arcsinB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
   %.55.i = fcmp ogt float %.8.i, 5.000000e-01
   %.95.i = fmul float %arg.x.fr.i, %arg.x.fr.i
@@ -518,12 +777,12 @@ select.true.sink.i.i:                             ; preds = %0
 B252.i:                                           ; preds = %B120.endif.i
   %.141.i = fmul float %.132.i, 2.000000e+00
   %.165.i = tail call float @llvm.fma.f32(float %.132.i, float -2.000000e+00, float 0x400921FB60000000)
-  br label %_ZN6nbgrad7kernels11device_math6arccosB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels11device_math6arccosB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B324.i:                                           ; preds = %B120.endif.i
   %.148.i = fsub float 0x3FF921FB60000000, %.132.i
   %.174.i = fadd float %.132.i, 0x3FF921FB60000000
-  br label %_ZN6nbgrad7kernels11device_math6arccosB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels11device_math6arccosB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B120.endif.i:                                     ; preds = %select.true.sink.i.i, %0
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
@@ -539,7 +798,7 @@ B120.endif.i:                                     ; preds = %select.true.sink.i.
   %.132.i = tail call float @llvm.fmuladd.f32(float %.105.i, float %.13.i2.i, float %"$phi102.0.2.05.i")
   br i1 %.55.i, label %B252.i, label %B324.i
 
-_ZN6nbgrad7kernels11device_math6arccosB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
+_ZN6nbgrad7kernels11device_math6arccosB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
   %"$phi246.0.2.08.i" = phi float [ %.141.i, %B252.i ], [ %.148.i, %B324.i ]
   %"$phi358.0.2.0.i" = phi float [ %.165.i, %B252.i ], [ %.174.i, %B324.i ]
   %.187.i = fcmp oge float %arg.x.fr.i, 0.000000e+00
@@ -931,6 +1190,218 @@ define internal float @special(float %a0, float %a1) alwaysinline {
   %.598.i = or i1 %.595.i, %.591.i
   %"$phi2690.0.2.0.i" = select i1 %.598.i, float 1.000000e+00, float %"$phi2626.0.2.0.i"
   ret float %"$phi2690.0.2.0.i"
+}
+;; nbgrad.kernels.device_angles.sin_at(float32,int64)float32 nbgrad.kernels.device_angles -
+declare float @llvm.fmuladd.f32(float, float, float)
+
+define internal float @special(float %a0, i64 %a1) alwaysinline {
+  %.8.i = trunc i64 %a1 to i32
+  %.9.i = bitcast i32 %.8.i to float
+  %1 = and i64 %a1, 4294967296
+  %.8.not.i.i = icmp eq i64 %1, 0
+  %.19.i.i = fmul float %.9.i, %.9.i
+  br i1 %.8.not.i.i, label %B414.i.i, label %B370.i.i
+
+B370.i.i:                                         ; preds = %0
+  %.36.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0x3EF99E0E40000000, float 0xBF56C0C1A0000000)
+  %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
+  %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
+  %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
+  br label %_ZN6nbgrad7kernels13device_angles6sin_atB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+
+B414.i.i:                                         ; preds = %0
+  %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
+  %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
+  %.66.i.i = fmul float %.19.i.i, %.9.i
+  %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.9.i)
+  br label %_ZN6nbgrad7kernels13device_angles6sin_atB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+
+_ZN6nbgrad7kernels13device_angles6sin_atB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
+  %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
+  %.40.i = bitcast float %a0 to i32
+  %.273.cast.i = bitcast float %"$phi452.0.2.0.i.i" to i32
+  %2 = lshr i64 %a1, 2
+  %3 = trunc i64 %2 to i32
+  %4 = xor i32 %3, %.40.i
+  %5 = and i32 %4, -2147483648
+  %.95.i = xor i32 %5, %.273.cast.i
+  %6 = bitcast i32 %.95.i to float
+  ret float %6
+}
+;; nbgrad.kernels.device_angles.cos_at(float32,int64)float32 nbgrad.kernels.device_angles -
+declare float @llvm.fmuladd.f32(float, float, float)
+
+define internal float @special(float %a0, i64 %a1) alwaysinline {
+  %.8.i = trunc i64 %a1 to i32
+  %.9.i = bitcast i32 %.8.i to float
+  %1 = and i64 %a1, 4294967296
+  %.11.not.i = icmp eq i64 %1, 0
+  %.19.i.i = fmul float %.9.i, %.9.i
+  br i1 %.11.not.i, label %B370.i.i, label %B414.i.i
+
+B370.i.i:                                         ; preds = %0
+  %.36.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0x3EF99E0E40000000, float 0xBF56C0C1A0000000)
+  %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
+  %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
+  %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
+  br label %_ZN6nbgrad7kernels13device_angles6cos_atB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+
+B414.i.i:                                         ; preds = %0
+  %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
+  %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
+  %.66.i.i = fmul float %.19.i.i, %.9.i
+  %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.9.i)
+  br label %_ZN6nbgrad7kernels13device_angles6cos_atB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+
+_ZN6nbgrad7kernels13device_angles6cos_atB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
+  %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
+  %2 = bitcast float %"$phi452.0.2.0.i.i" to i32
+  %3 = lshr i64 %a1, 2
+  %4 = trunc i64 %3 to i32
+  %5 = add i32 %4, 1073741824
+  %6 = and i32 %5, -2147483648
+  %.69.i = xor i32 %6, %2
+  %7 = bitcast i32 %.69.i to float
+  ret float %7
+}
+;; nbgrad.kernels.device_angles.tan_at(float32,int64)float32 nbgrad.kernels.device_angles -
+declare float @llvm.fmuladd.f32(float, float, float)
+
+declare float @nbgrad.approximate.reciprocal.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @llvm.fma.f32(float, float, float)
+
+define internal float @special(float %a0, i64 %a1) alwaysinline {
+  %.8.i = trunc i64 %a1 to i32
+  %.9.i = bitcast i32 %.8.i to float
+  %.10.i = fmul float %.9.i, %.9.i
+  %.13.i = tail call float @llvm.fmuladd.f32(float %.10.i, float 0x3F71F1A600000000, float 0x3F15C659E0000000)
+  %.15.i = tail call float @llvm.fmuladd.f32(float %.10.i, float %.13.i, float 0x3F86325460000000)
+  %.17.i = tail call float @llvm.fmuladd.f32(float %.10.i, float %.15.i, float 0x3F95CB1E40000000)
+  %.19.i = tail call float @llvm.fmuladd.f32(float %.10.i, float %.17.i, float 0x3FABADAE60000000)
+  %.21.i = tail call float @llvm.fmuladd.f32(float %.10.i, float %.19.i, float 0x3FC110D9A0000000)
+  %.23.i = tail call float @llvm.fmuladd.f32(float %.10.i, float %.21.i, float 0x3FD5555600000000)
+  %.24.i = fmul float %.10.i, %.9.i
+  %.25.i = tail call float @llvm.fmuladd.f32(float %.24.i, float %.23.i, float %.9.i)
+  %.30.i = tail call float @nbgrad.approximate.reciprocal.f32(float %.25.i)
+  %.32.i = fneg float %.25.i
+  %.33.i = tail call float @llvm.fma.f32(float %.32.i, float %.30.i, float 1.000000e+00)
+  %.34.i = tail call float @llvm.fma.f32(float %.33.i, float %.30.i, float %.30.i)
+  %1 = and i64 %a1, 4294967296
+  %.40.not.i = icmp eq i64 %1, 0
+  %.45.i = fneg float %.34.i
+  %"$phi608.0.2.0.i" = select i1 %.40.not.i, float %.25.i, float %.45.i
+  %.63.i = bitcast float %"$phi608.0.2.0.i" to i32
+  %.91.i = bitcast float %a0 to i32
+  %2 = and i32 %.91.i, -2147483648
+  %.1213.i = xor i32 %2, %.63.i
+  %3 = bitcast i32 %.1213.i to float
+  ret float %3
+}
+;; nbgrad.kernels.device_angles.angle(float32)int64 nbgrad.kernels.device_angles -
+declare float @llvm.fabs.f32(float)
+
+declare float @llvm.fma.f32(float, float, float)
+
+define internal i64 @special(float %a0) alwaysinline {
+  %.5.i = tail call float @llvm.fabs.f32(float %a0)
+  %.5.i.i = tail call float @llvm.fma.f32(float %.5.i, float 0x3FE45F3060000000, float 0x4168000000000000)
+  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
+  %.10.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBFF921FB40000000, float %.5.i)
+  %.11.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBE74442D00000000, float %.10.i.i)
+  %.12.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBCF8469880000000, float %.11.i.i)
+  %1 = bitcast float %.5.i.i to i32
+  %.48.i = fcmp ugt float %.5.i, 6.553600e+04
+  br i1 %.48.i, label %B92.i, label %_ZN6nbgrad7kernels13device_angles5angleB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+B92.i:                                            ; preds = %0
+  %2 = bitcast float %.5.i to i32
+  %.35.i.i = zext nneg i32 %2 to i64
+  %.43.i.i = lshr i64 %.35.i.i, 23
+  %.44.i.i = add nsw i64 %.43.i.i, -126
+  %.49.i.i = and i64 %.44.i.i, 128
+  %.50.not.i.i = icmp eq i64 %.49.i.i, 0
+  br i1 %.50.not.i.i, label %B160.i.i, label %B162.i.i
+
+B160.i.i:                                         ; preds = %B92.i
+  br label %B162.i.i
+
+B162.i.i:                                         ; preds = %B160.i.i, %B92.i
+  %"$phi150.0.2.0125.i.i" = phi i64 [ 2475754826, %B160.i.i ], [ 1326507024, %B92.i ]
+  %"$phi126.0.2.0110114123.i.i" = phi i64 [ 0, %B160.i.i ], [ 2102212464, %B92.i ]
+  %"$phi138.0.2.0116121.i.i" = phi i64 [ 683565275, %B160.i.i ], [ 920167782, %B92.i ]
+  %"$phi162.0.2.0.i.i" = phi i64 [ 2131351028, %B160.i.i ], [ 2140428522, %B92.i ]
+  %.117.i.i = and i64 %.44.i.i, 64
+  %.118.not.i.i = icmp eq i64 %.117.i.i, 0
+  br i1 %.118.not.i.i, label %B238.i.i, label %B240.i.i
+
+B238.i.i:                                         ; preds = %B162.i.i
+  br label %B240.i.i
+
+B240.i.i:                                         ; preds = %B238.i.i, %B162.i.i
+  %"$phi228.0.2.0155.i.i" = phi i64 [ %"$phi162.0.2.0.i.i", %B238.i.i ], [ 920167782, %B162.i.i ]
+  %"$phi204.0.2.0134139153.i.i" = phi i64 [ %"$phi138.0.2.0116121.i.i", %B238.i.i ], [ %"$phi162.0.2.0.i.i", %B162.i.i ]
+  %"$phi192.0.2.0128132141151.i.i" = phi i64 [ %"$phi126.0.2.0110114123.i.i", %B238.i.i ], [ %"$phi150.0.2.0125.i.i", %B162.i.i ]
+  %"$phi216.0.2.0143149.i.i" = phi i64 [ %"$phi150.0.2.0125.i.i", %B238.i.i ], [ 2102212464, %B162.i.i ]
+  %"$phi240.0.2.0.i.i" = phi i64 [ 2102212464, %B238.i.i ], [ 1326507024, %B162.i.i ]
+  %.222.i.i = and i64 %.44.i.i, 32
+  %.223.not.i.i = icmp eq i64 %.222.i.i, 0
+  br i1 %.223.not.i.i, label %B304.i.i, label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+
+B304.i.i:                                         ; preds = %B240.i.i
+  br label %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+
+_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i: ; preds = %B304.i.i, %B240.i.i
+  %"$phi294.0.2.0173.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i", %B304.i.i ], [ %"$phi228.0.2.0155.i.i", %B240.i.i ]
+  %"$phi270.0.2.0158162171.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i", %B304.i.i ], [ %"$phi204.0.2.0134139153.i.i", %B240.i.i ]
+  %"$phi282.0.2.0164169.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i", %B304.i.i ], [ %"$phi216.0.2.0143149.i.i", %B240.i.i ]
+  %"$phi306.0.2.0.i.i" = phi i64 [ %"$phi228.0.2.0155.i.i", %B304.i.i ], [ %"$phi240.0.2.0.i.i", %B240.i.i ]
+  %.36.i.i = shl nuw nsw i64 %.35.i.i, 8
+  %.37.i.i = and i64 %.36.i.i, 2147483392
+  %.38.i.i = or disjoint i64 %.37.i.i, 2147483648
+  %.315.i.i = and i64 %.44.i.i, 31
+  %.319.i.i = shl nuw i64 %"$phi270.0.2.0158162171.i.i", 32
+  %.323.i.i = or i64 %.319.i.i, %"$phi282.0.2.0164169.i.i"
+  %.324.i.i = shl i64 %.323.i.i, %.315.i.i
+  %.325.i.i = and i64 %.324.i.i, -4294967296
+  %.328.i.i = shl nuw i64 %"$phi282.0.2.0164169.i.i", 32
+  %.332.i.i = or i64 %.328.i.i, %"$phi294.0.2.0173.i.i"
+  %.333.i.i = shl i64 %.332.i.i, %.315.i.i
+  %.334.i.i = lshr i64 %.333.i.i, 32
+  %.337.i.i = shl nuw i64 %"$phi294.0.2.0173.i.i", 32
+  %.340.i.i = or i64 %"$phi306.0.2.0.i.i", %.337.i.i
+  %.341.i.i = shl i64 %.340.i.i, %.315.i.i
+  %.342.i.i = lshr i64 %.341.i.i, 32
+  %.347.i.i = mul nuw nsw i64 %.342.i.i, %.38.i.i
+  %.348.i.i = lshr i64 %.347.i.i, 32
+  %reass.add.i.i = or disjoint i64 %.334.i.i, %.325.i.i
+  %reass.mul.i.i = mul i64 %reass.add.i.i, %.38.i.i
+  %.356.i.i = add i64 %reass.mul.i.i, %.348.i.i
+  %.361.i.i = and i64 %.356.i.i, 4611686018427387903
+  %.366.i.i = icmp samesign ugt i64 %.361.i.i, 2305843009213693951
+  %.393179.i.i = lshr i64 %.356.i.i, 62
+  %masksel.i.i = select i1 %.366.i.i, i64 -4611686018427387904, i64 0
+  %"$phi550.0.2.0177.i.i" = or disjoint i64 %masksel.i.i, %.361.i.i
+  %"$phi570.1.2.0.i.i" = zext i1 %.366.i.i to i64
+  %.412.i.i = add nuw nsw i64 %.393179.i.i, %"$phi570.1.2.0.i.i"
+  %.418.i.i = sitofp i64 %"$phi550.0.2.0177.i.i" to double
+  %.421.i.i = fmul double %.418.i.i, 0x3C1921FB54426637
+  %.422.i.i = fptrunc double %.421.i.i to float
+  %3 = trunc nuw nsw i64 %.412.i.i to i32
+  %.427.i.i = and i32 %3, 3
+  %4 = fcmp one float %.5.i, 0x7FF0000000000000
+  %"$phi730.1.2.0.i.i" = select i1 %4, float %.422.i.i, float 0x7FF8000000000000
+  br label %_ZN6nbgrad7kernels13device_angles5angleB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels13device_angles5angleB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  %quadrant.2.0.in.sroa.speculated.i = phi i32 [ %1, %0 ], [ %.427.i.i, %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+  %.119.in.i = phi float [ %.12.i.i, %0 ], [ %"$phi730.1.2.0.i.i", %_ZN6nbgrad7kernels13device_angles17reduce_huge_angleB3v20B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+  %.119.i = bitcast float %.119.in.i to i32
+  %.116.i = sext i32 %quadrant.2.0.in.sroa.speculated.i to i64
+  %.117.i = shl nsw i64 %.116.i, 32
+  %.146.i = zext i32 %.119.i to i64
+  %.148.i = or disjoint i64 %.117.i, %.146.i
+  ret i64 %.148.i
 }
 ;; nbgrad.kernels.device_scan.sum_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.device_scan -
 declare i32 @nbgrad.block() local_unnamed_addr
@@ -11426,7 +11897,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -11446,7 +11917,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr i64, ptr %a2, i64 %.77.i
   store i64 %.99.i, ptr %.113.i, align 8
   %.19972.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -11474,7 +11945,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.175.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1987074.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.063.i", 4
@@ -11519,9 +11990,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_rows(*float32,*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -11543,7 +12014,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -11563,7 +12034,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr float, ptr %a2, i64 %.77.i
   store float %.99.i, ptr %.113.i, align 4
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -11591,7 +12062,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 3
@@ -11636,9 +12107,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_rows(*float64,*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -11660,7 +12131,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -11680,7 +12151,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr double, ptr %a2, i64 %.77.i
   store double %.99.i, ptr %.113.i, align 8
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -11708,7 +12179,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 4
@@ -11753,9 +12224,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels17device_recurrence15recurrence_rowsB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_totals(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -11773,9 +12244,11 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 declare i64 @llvm.abs.i64(i64, i1 immarg)
 
-declare i64 @nbgrad.shuffle.from.i64(i64, i32) local_unnamed_addr convergent nounwind
+declare i32 @llvm.umin.i32(i32, i32)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @nbgrad.shuffle.from.i64(i64, i32) local_unnamed_addr convergent nounwind
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr writeonly captures(none) %a2, ptr writeonly captures(none) %a3, ptr writeonly captures(none) %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9) alwaysinline {
   %.30.i = tail call i32 @nbgrad.threads()
@@ -11808,16 +12281,16 @@ B828.i:                                           ; preds = %B762.endif.else.if.
 B858.i:                                           ; preds = %B762.endif.else.if.i, %B828.i
   %.616.i = lshr i64 %.458.i, 5
   %.619.i = getelementptr i64, ptr %.137.i, i64 %.616.i
-  store i64 %m.3.1.4.i.i, ptr %.619.i, align 8
+  store i64 %m.4.1.i.i, ptr %.619.i, align 8
   %.628.i = getelementptr i8, ptr %.619.i, i64 256
-  store i64 %s.3.1.4.i.i, ptr %.628.i, align 8
+  store i64 %s.5.1.i.i, ptr %.628.i, align 8
   %.636.i = getelementptr i64, ptr %.172.i, i64 %.616.i
-  store i64 %e.3.1.4.i.i, ptr %.636.i, align 8
+  store i64 %e.4.1.i.i, ptr %.636.i, align 8
   br label %B912.i
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.605.i, label %B952.endif.i, label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.605.i, label %B952.endif.i, label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0199.i = phi i64 [ %m.6.0.i.i, %B1044.backedge.i ], [ %.656.i, %B1046.lr.ph.i ]
@@ -11835,9 +12308,9 @@ B1046.i:                                          ; preds = %B1046.lr.ph.i, %B10
   br i1 %.812.not.i, label %B1166.i, label %B1098.i
 
 B1098.i:                                          ; preds = %B1046.i
-  %.20.i67.i = icmp eq i64 %.885.pre.i, 0
-  %or.cond.i68.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i67.i
-  br i1 %or.cond.i68.i, label %B28.i.i, label %B38.i.i
+  %.20.i65.i = icmp eq i64 %.885.pre.i, 0
+  %or.cond.i66.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i65.i
+  br i1 %or.cond.i66.i, label %B28.i.i, label %B38.i.i
 
 B28.i.i:                                          ; preds = %B1098.i
   %.28.i.i = mul nsw i64 %.879.pre.i, %s.1.4.0197.i
@@ -11848,13 +12321,13 @@ B38.i.i:                                          ; preds = %B1098.i
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load i64, ptr %sunkaddr286.i, align 8
+  %.45.i.i = load i64, ptr %sunkaddr248.i, align 8
   %.8070.i.i = mul nsw i64 %.879.pre.i, %s.1.4.0197.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load i64, ptr %sunkaddr288.i, align 8
-  %.66.i71.i = xor i64 %.885.pre.i, -1
+  %.54.i.i = load i64, ptr %sunkaddr250.i, align 8
+  %.66.i70.i = xor i64 %.885.pre.i, -1
   %.60.i.i = mul i64 %.879.pre.i, %s.1.4.0197.i
   %.80.i.i = mul i64 %.60.i.i, %.54.i.i
   %.93.not.i.i = icmp eq i64 %.885.pre.i, -1
@@ -11863,20 +12336,20 @@ B102.i.i:                                         ; preds = %B38.i.i
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8074.i.i = phi i64 [ %.8070.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.073.i.i = phi i64 [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.072.i.i = phi i64 [ %.885.pre.i, %B102.thread.i.i ], [ %.66.i71.i, %B102.i.i ]
+  %e.3.072.i.i = phi i64 [ %.885.pre.i, %B102.thread.i.i ], [ %.66.i70.i, %B102.i.i ]
   %.100.i.i = mul nsw i64 %scale.2.073.i.i, %.8074.i.i
   %.102.not.i.i = icmp eq i64 %.100.i.i, %.8074.i.i
   br i1 %.102.not.i.i, label %B1098.endif.i, label %B154.i.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i69.i, %B154.i.i ], [ %e.3.072.i.i, %B124.i.i ]
+  %e.4.1.i67.i = phi i64 [ %.138.i68.i, %B154.i.i ], [ %e.3.072.i.i, %B124.i.i ]
   %state.3.1.i.i = phi i64 [ %.128.i.i, %B154.i.i ], [ %.8074.i.i, %B124.i.i ]
   %.128.i.i = mul nsw i64 %state.3.1.i.i, %scale.2.073.i.i
-  %.138.i69.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i70.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i68.i = add nsw i64 %e.4.1.i67.i, -1
+  %.145.i69.i = icmp samesign ugt i64 %e.4.1.i67.i, 1
   %.152.i.i = mul nsw i64 %.128.i.i, %scale.2.073.i.i
   %.154.i.i = icmp ne i64 %.152.i.i, %.128.i.i
-  %or.cond75.i.i = select i1 %.145.i70.i, i1 %.154.i.i, i1 false
+  %or.cond75.i.i = select i1 %.145.i69.i, i1 %.154.i.i, i1 false
   br i1 %or.cond75.i.i, label %B154.i.i, label %B1098.endif.i
 
 B1166.i:                                          ; preds = %B1098.endif.i, %B1046.i
@@ -11886,60 +12359,60 @@ B1166.i:                                          ; preds = %B1098.endif.i, %B10
   br i1 %.22.not.i6.i.i, label %B1044.backedge.i, label %B8.i.i
 
 B8.i.i:                                           ; preds = %B1166.i
-  %.38.i.i = load i64, ptr %sunkaddr285.i, align 8
-  %.41.i.i = load i64, ptr %sunkaddr286.i, align 8
-  %.44.i108.i = load i64, ptr %sunkaddr288.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr247.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr248.i, align 8
+  %.44.i107.i = load i64, ptr %sunkaddr250.i, align 8
   %.59.i.i = tail call i64 @llvm.abs.i64(i64 %.881.i, i1 false)
   %.61.i.i = icmp sge i64 %.59.i.i, %.41.i.i
-  %.81.i.i = mul nsw i64 %.44.i108.i, %.881.i
+  %.81.i.i = mul nsw i64 %.44.i107.i, %.881.i
   %.83.i.i = icmp ne i64 %.81.i.i, %.881.i
-  %or.cond.i109.i = select i1 %.61.i.i, i1 %.83.i.i, i1 false
-  br i1 %or.cond.i109.i, label %B112.i.i, label %B188.i.i
+  %or.cond.i108.i = select i1 %.61.i.i, i1 %.83.i.i, i1 false
+  br i1 %or.cond.i108.i, label %B112.i.i, label %B188.i.i
 
 B112.i.i:                                         ; preds = %B8.i.i, %B112.i.i
-  %m.3.1.i113.i = phi i64 [ %.92.i.i, %B112.i.i ], [ %.881.i, %B8.i.i ]
-  %e.3.1.i114.i = phi i64 [ %.102.i.i, %B112.i.i ], [ %.889.i, %B8.i.i ]
-  %.92.i.i = mul nsw i64 %m.3.1.i113.i, %.44.i108.i
-  %.102.i.i = add i64 %e.3.1.i114.i, 1
+  %m.3.1.i111.i = phi i64 [ %.92.i.i, %B112.i.i ], [ %.881.i, %B8.i.i ]
+  %e.3.1.i112.i = phi i64 [ %.102.i.i, %B112.i.i ], [ %.889.i, %B8.i.i ]
+  %.92.i.i = mul nsw i64 %m.3.1.i111.i, %.44.i107.i
+  %.102.i.i = add i64 %e.3.1.i112.i, 1
   %.114.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i.i, i1 false)
   %.116.i.i = icmp sge i64 %.114.i.i, %.41.i.i
-  %.134.i.i = mul nsw i64 %.92.i.i, %.44.i108.i
+  %.134.i.i = mul nsw i64 %.92.i.i, %.44.i107.i
   %.136.i.i = icmp ne i64 %.134.i.i, %.92.i.i
   %or.cond106.i.i = select i1 %.116.i.i, i1 %.136.i.i, i1 false
   br i1 %or.cond106.i.i, label %B112.i.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B112.i.i, %B8.i.i
   %.168.pre-phi.i.i = phi i64 [ %.59.i.i, %B8.i.i ], [ %.114.i.i, %B112.i.i ]
-  %m.4.1.i.i = phi i64 [ %.881.i, %B8.i.i ], [ %.92.i.i, %B112.i.i ]
+  %m.4.1.i109.i = phi i64 [ %.881.i, %B8.i.i ], [ %.92.i.i, %B112.i.i ]
   %e.5.1.i.i = phi i64 [ %.889.i, %B8.i.i ], [ %.102.i.i, %B112.i.i ]
   %.170.i.i = icmp slt i64 %.168.pre-phi.i.i, %.38.i.i
-  %.190.i.i = mul nsw i64 %m.4.1.i.i, %.41.i.i
-  %.192.i110.i = icmp ne i64 %.190.i.i, %m.4.1.i.i
-  %or.cond107.i.i = select i1 %.170.i.i, i1 %.192.i110.i, i1 false
-  br i1 %or.cond107.i.i, label %B244.i111.i, label %B1044.backedge.i
+  %.190.i.i = mul nsw i64 %m.4.1.i109.i, %.41.i.i
+  %.192.i.i = icmp ne i64 %.190.i.i, %m.4.1.i109.i
+  %or.cond107.i.i = select i1 %.170.i.i, i1 %.192.i.i, i1 false
+  br i1 %or.cond107.i.i, label %B244.i.i, label %B1044.backedge.i
 
-B244.i111.i:                                      ; preds = %B188.i.i, %B244.i111.i
-  %m.5.1.i.i = phi i64 [ %.201.i.i, %B244.i111.i ], [ %m.4.1.i.i, %B188.i.i ]
-  %e.4.1.i112.i = phi i64 [ %.211.i.i, %B244.i111.i ], [ %e.5.1.i.i, %B188.i.i ]
+B244.i.i:                                         ; preds = %B188.i.i, %B244.i.i
+  %m.5.1.i.i = phi i64 [ %.201.i.i, %B244.i.i ], [ %m.4.1.i109.i, %B188.i.i ]
+  %e.4.1.i110.i = phi i64 [ %.211.i.i, %B244.i.i ], [ %e.5.1.i.i, %B188.i.i ]
   %.201.i.i = mul nsw i64 %m.5.1.i.i, %.41.i.i
-  %.211.i.i = add i64 %e.4.1.i112.i, -1
+  %.211.i.i = add i64 %e.4.1.i110.i, -1
   %.223.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i.i, i1 false)
   %.225.i.i = icmp slt i64 %.223.i.i, %.38.i.i
   %.243.i.i = mul nsw i64 %.201.i.i, %.41.i.i
   %.245.i.i = icmp ne i64 %.243.i.i, %.201.i.i
   %or.cond108.i.i = select i1 %.225.i.i, i1 %.245.i.i, i1 false
-  br i1 %or.cond108.i.i, label %B244.i111.i, label %B1044.backedge.i
+  br i1 %or.cond108.i.i, label %B244.i.i, label %B1044.backedge.i
 
-B1044.backedge.i:                                 ; preds = %B244.i111.i, %B188.i.i, %B1166.i
-  %m.6.0.i.i = phi i64 [ %m.4.1.i.i, %B188.i.i ], [ %.881.i, %B1166.i ], [ %.201.i.i, %B244.i111.i ]
-  %e.6.0.i.i = phi i64 [ %e.5.1.i.i, %B188.i.i ], [ %.889.i, %B1166.i ], [ %.211.i.i, %B244.i111.i ]
+B1044.backedge.i:                                 ; preds = %B244.i.i, %B188.i.i, %B1166.i
+  %m.6.0.i.i = phi i64 [ %m.4.1.i109.i, %B188.i.i ], [ %.881.i, %B1166.i ], [ %.201.i.i, %B244.i.i ]
+  %e.6.0.i.i = phi i64 [ %e.5.1.i.i, %B188.i.i ], [ %.889.i, %B1166.i ], [ %.211.i.i, %B244.i.i ]
   %exitcond.not.i = icmp eq i64 %.762192195.i, %.673.i
   br i1 %exitcond.not.i, label %B1246.i, label %B1046.i
 
 B1246.i:                                          ; preds = %B1044.backedge.i, %B1044.backedge.us.i, %B952.endif.i
   %s.1.4.0.lcssa.i = phi i64 [ %.662.i, %B952.endif.i ], [ %.860.us.i, %B1044.backedge.us.i ], [ %s.1.5.2.i, %B1044.backedge.i ]
-  %e.1.3.0.lcssa.i = phi i64 [ %.659.i, %B952.endif.i ], [ %e.6.0.i136.i, %B1044.backedge.us.i ], [ %e.6.0.i.i, %B1044.backedge.i ]
-  %m.1.3.0.lcssa.i = phi i64 [ %.656.i, %B952.endif.i ], [ %m.6.0.i135.i, %B1044.backedge.us.i ], [ %m.6.0.i.i, %B1044.backedge.i ]
+  %e.1.3.0.lcssa.i = phi i64 [ %.659.i, %B952.endif.i ], [ %e.6.0.i134.i, %B1044.backedge.us.i ], [ %e.6.0.i.i, %B1044.backedge.i ]
+  %m.1.3.0.lcssa.i = phi i64 [ %.656.i, %B952.endif.i ], [ %m.6.0.i133.i, %B1044.backedge.us.i ], [ %m.6.0.i.i, %B1044.backedge.i ]
   %.943.i = tail call i32 @nbgrad.block()
   %.944.i = zext i32 %.943.i to i64
   %.947.i = getelementptr i64, ptr %a2, i64 %.944.i
@@ -11952,7 +12425,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.964.i = zext i32 %.963.i to i64
   %.967.i = getelementptr i64, ptr %a4, i64 %.964.i
   store i64 %e.1.3.0.lcssa.i, ptr %.967.i, align 8
-  br label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %4 = icmp ult i64 %a7, 4294967296
@@ -12003,12 +12476,12 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %14, %0
   br i1 %.9.i.i, label %B40.i.i, label %B522.endif.i
 
 B40.i.i:                                          ; preds = %B0.endif.endif.endif.endif.endif.endif.i
-  %sunkaddr219.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  store i64 1, ptr %sunkaddr219.i, align 8
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr219.i, i64 8
-  store i64 1152921504606846976, ptr %sunkaddr221.i, align 8
-  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr219.i, i64 16
-  store i64 0, ptr %sunkaddr223.i, align 8
+  %sunkaddr217.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  store i64 1, ptr %sunkaddr217.i, align 8
+  %sunkaddr219.i = getelementptr i8, ptr %sunkaddr217.i, i64 8
+  store i64 1152921504606846976, ptr %sunkaddr219.i, align 8
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr217.i, i64 16
+  store i64 0, ptr %sunkaddr221.i, align 8
   br label %B522.endif.i
 
 B522.endif.i:                                     ; preds = %B40.i.i, %B0.endif.endif.endif.endif.endif.endif.i
@@ -12140,12 +12613,12 @@ B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i
   br i1 %or.cond108.i.i.i, label %B244.i.i.i, label %B8.i144.i.i
 
 B8.i7.i.i:                                        ; preds = %B522.endif.endif.endif.i
-  %sunkaddr224.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i8.i.i = load i64, ptr %sunkaddr224.i, align 8
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr224.i, i64 8
-  %.41.i10.i.i = load i64, ptr %sunkaddr226.i, align 8
-  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr224.i, i64 16
-  %.44.i12.i.i = load i64, ptr %sunkaddr228.i, align 8
+  %sunkaddr222.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i8.i.i = load i64, ptr %sunkaddr222.i, align 8
+  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr222.i, i64 8
+  %.41.i10.i.i = load i64, ptr %sunkaddr224.i, align 8
+  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr222.i, i64 16
+  %.44.i12.i.i = load i64, ptr %sunkaddr226.i, align 8
   %.59.i13.i.i = tail call i64 @llvm.abs.i64(i64 %.95.i.i, i1 false)
   %.61.i14.i.i = icmp sge i64 %.59.i13.i.i, %.41.i10.i.i
   %.81.i15.i.i = mul nsw i64 %.44.i12.i.i, %.95.i.i
@@ -12247,12 +12720,12 @@ B380.us.i.i:                                      ; preds = %B366.us.i.i, %B326.
   br i1 %.253.us235.i.i, label %B266.endif.us218.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.preheader.split.i.i:                   ; preds = %B266.endif.preheader.i.i
-  %sunkaddr229.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i.i.i = load i64, ptr %sunkaddr229.i, align 8
-  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr229.i, i64 8
-  %.41.i.i.i = load i64, ptr %sunkaddr231.i, align 8
-  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr229.i, i64 16
-  %.44.i.i.i = load i64, ptr %sunkaddr233.i, align 8
+  %sunkaddr227.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i.i.i = load i64, ptr %sunkaddr227.i, align 8
+  %sunkaddr229.i = getelementptr i8, ptr %sunkaddr227.i, i64 8
+  %.41.i.i.i = load i64, ptr %sunkaddr229.i, align 8
+  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr227.i, i64 16
+  %.44.i.i.i = load i64, ptr %sunkaddr231.i, align 8
   br label %B266.endif.i.i
 
 B266.endif.us.preheader.i.i:                      ; preds = %B266.lr.ph.i.i
@@ -12319,12 +12792,12 @@ B266.endif.us.us.i.i:                             ; preds = %B266.endif.us.us.i.
   br i1 %.253.us.us.1.i.i, label %B266.endif.us.us.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.us.preheader.split.i.i:                ; preds = %B266.endif.us.preheader.i.i
-  %sunkaddr234.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i54.i.i = load i64, ptr %sunkaddr234.i, align 8
-  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr234.i, i64 8
-  %.41.i56.i.i = load i64, ptr %sunkaddr236.i, align 8
-  %sunkaddr238.i = getelementptr i8, ptr %sunkaddr234.i, i64 16
-  %.44.i58.i.i = load i64, ptr %sunkaddr238.i, align 8
+  %sunkaddr232.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i54.i.i = load i64, ptr %sunkaddr232.i, align 8
+  %sunkaddr234.i = getelementptr i8, ptr %sunkaddr232.i, i64 8
+  %.41.i56.i.i = load i64, ptr %sunkaddr234.i, align 8
+  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr232.i, i64 16
+  %.44.i58.i.i = load i64, ptr %sunkaddr236.i, align 8
   br label %B266.endif.us.i.i
 
 B266.endif.us.i.i:                                ; preds = %B264.backedge.us.i.i, %B266.endif.us.preheader.split.i.i
@@ -12510,639 +12983,155 @@ B522.endif.endif.endif.endif.i:                   ; preds = %B264.backedge.i.i, 
   %.464.i = and i64 %.458.i, 31
   %.487.i = icmp ult i32 %.457.i, 32
   %"$phi762.6.2.0.i" = select i1 %.410.fr.i, i1 %.487.i, i1 false
-  %31 = tail call i64 @llvm.umax.i64(i64 %.464.i, i64 1)
-  %32 = trunc nuw nsw i64 %31 to i32
-  %.90.i.i = add nsw i32 %32, -1
-  %.91.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.2.0.lcssa.i.i, i32 %.90.i.i)
-  %.97.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.lcssa.i.i, i32 %.90.i.i)
-  %.103.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.2.0.lcssa.i.i, i32 %.90.i.i)
-  %.109.not.i.i = icmp eq i64 %.464.i, 0
-  br i1 %.109.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %31 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %32 = zext nneg i32 %31 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B762.endif.else.if.i
 
-B166.i.i:                                         ; preds = %B522.endif.endif.endif.endif.i
-  %.118.not.i.i = icmp ne i64 %.103.i.i, 0
-  %.132.i.i = icmp eq i64 %.464.i, 1
-  %or.cond.i26.i = select i1 %"$phi762.6.2.0.i", i1 %.132.i.i, i1 false
-  %or.cond79.i.i = select i1 %.118.not.i.i, i1 true, i1 %or.cond.i26.i
-  br i1 %or.cond79.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B522.endif.endif.endif.endif.i
+  %sunkaddr237.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %sunkaddr238.i = getelementptr i8, ptr %sunkaddr237.i, i64 8
+  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr237.i, i64 16
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.20.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, 0
-  %or.cond.i.i64.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
-  br i1 %or.cond.i.i64.i, label %B28.i.i.i, label %B38.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.168.not.i.i = icmp eq i64 %.153.i.i, 0
+  br i1 %.168.not.i.i, label %B234.i.i, label %B256.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = mul nsw i64 %.103.i.i, %m.2.0.lcssa.i.i
-  br label %B200.endif.i.i
+B234.i.i:                                         ; preds = %B222.i.i
+  %.180.i.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  %.182.i.i = icmp samesign ult i64 %.464.i, %.180.i.i
+  %or.cond.i64.i = select i1 %"$phi762.6.2.0.i", i1 %.182.i.i, i1 false
+  br i1 %or.cond.i64.i, label %B256.i.i, label %B300.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %e.2.0.lcssa.i.i, 0
-  %sunkaddr241.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+B256.i.i:                                         ; preds = %B234.i.i, %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i27.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
+  br i1 %or.cond.i.i27.i, label %B28.i.i.i, label %B38.i.i.i
+
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = mul nsw i64 %.153.i.i, %m.2.0.i.i
+  br label %B256.endif.i.i
+
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr241.i, i64 8
-  %.45.i.i.i = load i64, ptr %sunkaddr240.i, align 8
-  %.8070.i.i.i = mul nsw i64 %.103.i.i, %m.2.0.lcssa.i.i
+  %.45.i.i.i = load i64, ptr %sunkaddr238.i, align 8
+  %.8070.i.i.i = mul nsw i64 %.153.i.i, %m.2.0.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %sunkaddr242.i = getelementptr i8, ptr %sunkaddr241.i, i64 16
-  %.54.i.i.i = load i64, ptr %sunkaddr242.i, align 8
-  %.66.i.i.i = xor i64 %e.2.0.lcssa.i.i, -1
-  %.60.i.i.i = mul i64 %.103.i.i, %m.2.0.lcssa.i.i
+  %.54.i.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.60.i.i.i = mul i64 %.153.i.i, %m.2.0.i.i
   %.80.i.i.i = mul i64 %.60.i.i.i, %.54.i.i.i
-  %.93.not.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8074.i.i.i = phi i64 [ %.8070.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.073.i.i.i = phi i64 [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.072.i.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.072.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i.i = mul nsw i64 %scale.2.073.i.i.i, %.8074.i.i.i
   %.102.not.i.i.i = icmp eq i64 %.100.i.i.i, %.8074.i.i.i
-  br i1 %.102.not.i.i.i, label %B200.endif.i.i, label %B154.i.i.i
+  br i1 %.102.not.i.i.i, label %B256.endif.i.i, label %B154.i.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
-  %e.4.1.i.i66.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.072.i.i.i, %B124.i.i.i ]
+  %e.4.1.i.i28.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.072.i.i.i, %B124.i.i.i ]
   %state.3.1.i.i.i = phi i64 [ %.128.i.i.i, %B154.i.i.i ], [ %.8074.i.i.i, %B124.i.i.i ]
   %.128.i.i.i = mul nsw i64 %state.3.1.i.i.i, %scale.2.073.i.i.i
-  %.138.i.i.i = add nsw i64 %e.4.1.i.i66.i, -1
-  %.145.i.i.i = icmp samesign ugt i64 %e.4.1.i.i66.i, 1
+  %.138.i.i.i = add nsw i64 %e.4.1.i.i28.i, -1
+  %.145.i.i.i = icmp samesign ugt i64 %e.4.1.i.i28.i, 1
   %.152.i.i.i = mul nsw i64 %.128.i.i.i, %scale.2.073.i.i.i
   %.154.i.i.i = icmp ne i64 %.152.i.i.i, %.128.i.i.i
   %or.cond75.i.i.i = select i1 %.145.i.i.i, i1 %.154.i.i.i, i1 false
-  br i1 %or.cond75.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond75.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi i64 [ %.167.i.i, %B200.endif.i.i ], [ %s.2.0.lcssa.i.i, %B166.i.i ]
-  %.185.i.i = mul nsw i64 %.91.i.i, %m.2.0.lcssa.i.i
-  %.192.i.i = add nsw i64 %.97.i.i, %e.2.0.lcssa.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B234.i.i
+  %s.4.2.i.i = phi i64 [ %.217.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B234.i.i ]
+  %.235.i.i = mul nsw i64 %.141.i.i, %m.2.0.i.i
+  %.242.i.i = add nsw i64 %.147.i.i, %e.2.0.i.i
+  br i1 %.22.not.i6.i.i, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
-  %sunkaddr243.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i.i27.i = load i64, ptr %sunkaddr243.i, align 8
-  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr243.i, i64 8
-  %.41.i.i29.i = load i64, ptr %sunkaddr245.i, align 8
-  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr243.i, i64 16
-  %.44.i149.i.i = load i64, ptr %sunkaddr247.i, align 8
-  %.59.i.i31.i = tail call i64 @llvm.abs.i64(i64 %.185.i.i, i1 false)
-  %.61.i.i32.i = icmp sge i64 %.59.i.i31.i, %.41.i.i29.i
-  %.81.i.i33.i = mul nsw i64 %.44.i149.i.i, %.185.i.i
-  %.83.i.i34.i = icmp ne i64 %.81.i.i33.i, %.185.i.i
-  %or.cond.i150.i.i = select i1 %.61.i.i32.i, i1 %.83.i.i34.i, i1 false
-  br i1 %or.cond.i150.i.i, label %B112.i.i54.i, label %B188.i.i35.i
+B8.i.i.i:                                         ; preds = %B300.i.i
+  %.38.i.i29.i = load i64, ptr %sunkaddr237.i, align 8
+  %.41.i.i30.i = load i64, ptr %sunkaddr238.i, align 8
+  %.44.i2.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.59.i.i31.i = tail call i64 @llvm.abs.i64(i64 %.235.i.i, i1 false)
+  %.61.i.i32.i = icmp sge i64 %.59.i.i31.i, %.41.i.i30.i
+  %.81.i.i33.i = mul nsw i64 %.44.i2.i.i, %.235.i.i
+  %.83.i.i34.i = icmp ne i64 %.81.i.i33.i, %.235.i.i
+  %or.cond.i3.i.i = select i1 %.61.i.i32.i, i1 %.83.i.i34.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i54.i, label %B188.i.i35.i
 
 B112.i.i54.i:                                     ; preds = %B8.i.i.i, %B112.i.i54.i
-  %m.3.1.i.i55.i = phi i64 [ %.92.i.i57.i, %B112.i.i54.i ], [ %.185.i.i, %B8.i.i.i ]
-  %e.3.1.i.i56.i = phi i64 [ %.102.i.i58.i, %B112.i.i54.i ], [ %.192.i.i, %B8.i.i.i ]
-  %.92.i.i57.i = mul nsw i64 %m.3.1.i.i55.i, %.44.i149.i.i
+  %m.3.1.i.i55.i = phi i64 [ %.92.i.i57.i, %B112.i.i54.i ], [ %.235.i.i, %B8.i.i.i ]
+  %e.3.1.i.i56.i = phi i64 [ %.102.i.i58.i, %B112.i.i54.i ], [ %.242.i.i, %B8.i.i.i ]
+  %.92.i.i57.i = mul nsw i64 %m.3.1.i.i55.i, %.44.i2.i.i
   %.102.i.i58.i = add i64 %e.3.1.i.i56.i, 1
   %.114.i.i59.i = tail call i64 @llvm.abs.i64(i64 %.92.i.i57.i, i1 false)
-  %.116.i.i60.i = icmp sge i64 %.114.i.i59.i, %.41.i.i29.i
-  %.134.i.i61.i = mul nsw i64 %.92.i.i57.i, %.44.i149.i.i
+  %.116.i.i60.i = icmp sge i64 %.114.i.i59.i, %.41.i.i30.i
+  %.134.i.i61.i = mul nsw i64 %.92.i.i57.i, %.44.i2.i.i
   %.136.i.i62.i = icmp ne i64 %.134.i.i61.i, %.92.i.i57.i
   %or.cond106.i.i63.i = select i1 %.116.i.i60.i, i1 %.136.i.i62.i, i1 false
   br i1 %or.cond106.i.i63.i, label %B112.i.i54.i, label %B188.i.i35.i
 
 B188.i.i35.i:                                     ; preds = %B112.i.i54.i, %B8.i.i.i
   %.168.pre-phi.i.i36.i = phi i64 [ %.59.i.i31.i, %B8.i.i.i ], [ %.114.i.i59.i, %B112.i.i54.i ]
-  %m.4.1.i.i37.i = phi i64 [ %.185.i.i, %B8.i.i.i ], [ %.92.i.i57.i, %B112.i.i54.i ]
-  %e.5.1.i.i38.i = phi i64 [ %.192.i.i, %B8.i.i.i ], [ %.102.i.i58.i, %B112.i.i54.i ]
-  %.170.i.i39.i = icmp slt i64 %.168.pre-phi.i.i36.i, %.38.i.i27.i
-  %.190.i.i40.i = mul nsw i64 %m.4.1.i.i37.i, %.41.i.i29.i
+  %m.4.1.i.i37.i = phi i64 [ %.235.i.i, %B8.i.i.i ], [ %.92.i.i57.i, %B112.i.i54.i ]
+  %e.5.1.i.i38.i = phi i64 [ %.242.i.i, %B8.i.i.i ], [ %.102.i.i58.i, %B112.i.i54.i ]
+  %.170.i.i39.i = icmp slt i64 %.168.pre-phi.i.i36.i, %.38.i.i29.i
+  %.190.i.i40.i = mul nsw i64 %m.4.1.i.i37.i, %.41.i.i30.i
   %.192.i.i41.i = icmp ne i64 %.190.i.i40.i, %m.4.1.i.i37.i
   %or.cond107.i.i42.i = select i1 %.170.i.i39.i, i1 %.192.i.i41.i, i1 false
-  br i1 %or.cond107.i.i42.i, label %B244.i.i44.i, label %B20.endif.1.i.i
+  br i1 %or.cond107.i.i42.i, label %B244.i.i44.i, label %B354.i.i
 
 B244.i.i44.i:                                     ; preds = %B188.i.i35.i, %B244.i.i44.i
   %m.5.1.i.i45.i = phi i64 [ %.201.i.i46.i, %B244.i.i44.i ], [ %m.4.1.i.i37.i, %B188.i.i35.i ]
-  %e.4.1.i151.i.i = phi i64 [ %.211.i.i47.i, %B244.i.i44.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ]
-  %.201.i.i46.i = mul nsw i64 %m.5.1.i.i45.i, %.41.i.i29.i
-  %.211.i.i47.i = add i64 %e.4.1.i151.i.i, -1
+  %e.4.1.i4.i.i = phi i64 [ %.211.i.i47.i, %B244.i.i44.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ]
+  %.201.i.i46.i = mul nsw i64 %m.5.1.i.i45.i, %.41.i.i30.i
+  %.211.i.i47.i = add i64 %e.4.1.i4.i.i, -1
   %.223.i.i48.i = tail call i64 @llvm.abs.i64(i64 %.201.i.i46.i, i1 false)
-  %.225.i.i49.i = icmp slt i64 %.223.i.i48.i, %.38.i.i27.i
-  %.243.i.i50.i = mul nsw i64 %.201.i.i46.i, %.41.i.i29.i
+  %.225.i.i49.i = icmp slt i64 %.223.i.i48.i, %.38.i.i29.i
+  %.243.i.i50.i = mul nsw i64 %.201.i.i46.i, %.41.i.i30.i
   %.245.i.i51.i = icmp ne i64 %.243.i.i50.i, %.201.i.i46.i
   %or.cond108.i.i52.i = select i1 %.225.i.i49.i, i1 %.245.i.i51.i, i1 false
-  br i1 %or.cond108.i.i52.i, label %B244.i.i44.i, label %B20.endif.1.i.i
+  br i1 %or.cond108.i.i52.i, label %B244.i.i44.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i44.i, %B188.i.i35.i, %B244.i.i, %B522.endif.endif.endif.endif.i
-  %m.3.1.i.i = phi i64 [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.4.1.i.i37.i, %B188.i.i35.i ], [ %.185.i.i, %B244.i.i ], [ %.201.i.i46.i, %B244.i.i44.i ]
-  %e.3.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ], [ %.192.i.i, %B244.i.i ], [ %.211.i.i47.i, %B244.i.i44.i ]
-  %s.3.1.i.i = phi i64 [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.4.2.i.i, %B188.i.i35.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i44.i ]
-  %33 = tail call i64 @llvm.umax.i64(i64 %.464.i, i64 2)
-  %34 = trunc nuw nsw i64 %33 to i32
-  %.90.1.i.i = add nsw i32 %34, -2
-  %.91.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.i.i, i32 %.90.1.i.i)
-  %.97.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.90.1.i.i)
-  %.103.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.i.i, i32 %.90.1.i.i)
-  %.109.not.1.i.i = icmp samesign ult i64 %.464.i, 2
-  br i1 %.109.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i44.i, %B76.endif.i.i, %B188.i.i35.i, %B300.i.i
+  %m.3.1.i.i = phi i64 [ %m.2.0.i.i, %B76.endif.i.i ], [ %m.4.1.i.i37.i, %B188.i.i35.i ], [ %.235.i.i, %B300.i.i ], [ %.201.i.i46.i, %B244.i.i44.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ], [ %.242.i.i, %B300.i.i ], [ %.211.i.i47.i, %B244.i.i44.i ]
+  %s.3.1.i.i = phi i64 [ %s.2.0.i.i, %B76.endif.i.i ], [ %s.4.2.i.i, %B188.i.i35.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B244.i.i44.i ]
+  %.317.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.321.i.i = icmp slt i64 %.317.i.i, %32
+  br i1 %.321.i.i, label %B76.endif.i.i, label %B762.endif.else.if.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.118.not.1.i.i = icmp ne i64 %.103.1.i.i, 0
-  %.132.1.i.i = icmp samesign ult i64 %.464.i, 4
-  %or.cond.1.i.i = select i1 %"$phi762.6.2.0.i", i1 %.132.1.i.i, i1 false
-  %or.cond80.i.i = select i1 %.118.not.1.i.i, i1 true, i1 %or.cond.1.i.i
-  br i1 %or.cond80.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi i64 [ %m.3.1.i.i, %B354.i.i ], [ %m.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %e.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi i64 [ %s.3.1.i.i, %B354.i.i ], [ %s.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.317.i.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.464.i, %distance.2.0.i.i
+  %.13.i1.i26.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = trunc i64 %.13.i1.i26.i to i32
+  %.141.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.2.0.i.i, i32 %.140.i.i)
+  %.147.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.140.i.i)
+  %.153.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.2.0.i.i, i32 %.140.i.i)
+  %.159.not.i.i = icmp slt i64 %.464.i, %distance.2.0.i.i
+  br i1 %.159.not.i.i, label %B354.i.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i38.i.i, label %B38.i8.i.i
-
-B28.i38.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i39.i.i = mul nsw i64 %.103.1.i.i, %m.3.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  %sunkaddr250.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i9.i.i, label %B102.i31.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr250.i, i64 8
-  %.45.i12.i.i = load i64, ptr %sunkaddr249.i, align 8
-  %.8070.i13.i.i = mul nsw i64 %.103.1.i.i, %m.3.1.i.i
-  br label %B124.i14.i.i
-
-B102.i31.i.i:                                     ; preds = %B38.i8.i.i
-  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr250.i, i64 16
-  %.54.i33.i.i = load i64, ptr %sunkaddr251.i, align 8
-  %.66.i34.i.i = xor i64 %e.3.1.i.i, -1
-  %.60.i35.i.i = mul i64 %.103.1.i.i, %m.3.1.i.i
-  %.80.i36.i.i = mul i64 %.60.i35.i.i, %.54.i33.i.i
-  %.93.not.i37.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i37.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i31.i.i, %B102.thread.i10.i.i
-  %.8074.i15.i.i = phi i64 [ %.8070.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i36.i.i, %B102.i31.i.i ]
-  %scale.2.073.i16.i.i = phi i64 [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i33.i.i, %B102.i31.i.i ]
-  %e.3.072.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i34.i.i, %B102.i31.i.i ]
-  %.100.i18.i.i = mul nsw i64 %scale.2.073.i16.i.i, %.8074.i15.i.i
-  %.102.not.i19.i.i = icmp eq i64 %.100.i18.i.i, %.8074.i15.i.i
-  br i1 %.102.not.i19.i.i, label %B200.endif.1.i.i, label %B154.i21.i.i
-
-B154.i21.i.i:                                     ; preds = %B124.i14.i.i, %B154.i21.i.i
-  %e.4.1.i22.i.i = phi i64 [ %.138.i25.i.i, %B154.i21.i.i ], [ %e.3.072.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i23.i.i = phi i64 [ %.128.i24.i.i, %B154.i21.i.i ], [ %.8074.i15.i.i, %B124.i14.i.i ]
-  %.128.i24.i.i = mul nsw i64 %state.3.1.i23.i.i, %scale.2.073.i16.i.i
-  %.138.i25.i.i = add nsw i64 %e.4.1.i22.i.i, -1
-  %.145.i26.i.i = icmp samesign ugt i64 %e.4.1.i22.i.i, 1
-  %.152.i27.i.i = mul nsw i64 %.128.i24.i.i, %scale.2.073.i16.i.i
-  %.154.i28.i.i = icmp ne i64 %.152.i27.i.i, %.128.i24.i.i
-  %or.cond75.i29.i.i = select i1 %.145.i26.i.i, i1 %.154.i28.i.i, i1 false
-  br i1 %or.cond75.i29.i.i, label %B154.i21.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i21.i.i, %B124.i14.i.i, %B102.i31.i.i, %B28.i38.i.i
-  %storemerge.i30.i.i = phi i64 [ %.28.i39.i.i, %B28.i38.i.i ], [ %.8074.i15.i.i, %B124.i14.i.i ], [ %.80.i36.i.i, %B102.i31.i.i ], [ %.128.i24.i.i, %B154.i21.i.i ]
-  %.167.1.i.i = add nsw i64 %storemerge.i30.i.i, %s.3.1.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi i64 [ %.167.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.185.1.i.i = mul nsw i64 %.91.1.i.i, %m.3.1.i.i
-  %.192.1.i.i = add nsw i64 %.97.1.i.i, %e.3.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.2.i.i, label %B8.i153.i.i
-
-B8.i153.i.i:                                      ; preds = %B244.1.i.i
-  %sunkaddr252.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i154.i.i = load i64, ptr %sunkaddr252.i, align 8
-  %sunkaddr254.i = getelementptr i8, ptr %sunkaddr252.i, i64 8
-  %.41.i156.i.i = load i64, ptr %sunkaddr254.i, align 8
-  %sunkaddr256.i = getelementptr i8, ptr %sunkaddr252.i, i64 16
-  %.44.i158.i.i = load i64, ptr %sunkaddr256.i, align 8
-  %.59.i159.i.i = tail call i64 @llvm.abs.i64(i64 %.185.1.i.i, i1 false)
-  %.61.i160.i.i = icmp sge i64 %.59.i159.i.i, %.41.i156.i.i
-  %.81.i161.i.i = mul nsw i64 %.44.i158.i.i, %.185.1.i.i
-  %.83.i162.i.i = icmp ne i64 %.81.i161.i.i, %.185.1.i.i
-  %or.cond.i163.i.i = select i1 %.61.i160.i.i, i1 %.83.i162.i.i, i1 false
-  br i1 %or.cond.i163.i.i, label %B112.i187.i.i, label %B188.i164.i.i
-
-B112.i187.i.i:                                    ; preds = %B8.i153.i.i, %B112.i187.i.i
-  %m.3.1.i188.i.i = phi i64 [ %.92.i190.i.i, %B112.i187.i.i ], [ %.185.1.i.i, %B8.i153.i.i ]
-  %e.3.1.i189.i.i = phi i64 [ %.102.i191.i.i, %B112.i187.i.i ], [ %.192.1.i.i, %B8.i153.i.i ]
-  %.92.i190.i.i = mul nsw i64 %m.3.1.i188.i.i, %.44.i158.i.i
-  %.102.i191.i.i = add i64 %e.3.1.i189.i.i, 1
-  %.114.i192.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i190.i.i, i1 false)
-  %.116.i193.i.i = icmp sge i64 %.114.i192.i.i, %.41.i156.i.i
-  %.134.i194.i.i = mul nsw i64 %.92.i190.i.i, %.44.i158.i.i
-  %.136.i195.i.i = icmp ne i64 %.134.i194.i.i, %.92.i190.i.i
-  %or.cond106.i196.i.i = select i1 %.116.i193.i.i, i1 %.136.i195.i.i, i1 false
-  br i1 %or.cond106.i196.i.i, label %B112.i187.i.i, label %B188.i164.i.i
-
-B188.i164.i.i:                                    ; preds = %B112.i187.i.i, %B8.i153.i.i
-  %.168.pre-phi.i165.i.i = phi i64 [ %.59.i159.i.i, %B8.i153.i.i ], [ %.114.i192.i.i, %B112.i187.i.i ]
-  %m.4.1.i166.i.i = phi i64 [ %.185.1.i.i, %B8.i153.i.i ], [ %.92.i190.i.i, %B112.i187.i.i ]
-  %e.5.1.i167.i.i = phi i64 [ %.192.1.i.i, %B8.i153.i.i ], [ %.102.i191.i.i, %B112.i187.i.i ]
-  %.170.i168.i.i = icmp slt i64 %.168.pre-phi.i165.i.i, %.38.i154.i.i
-  %.190.i169.i.i = mul nsw i64 %m.4.1.i166.i.i, %.41.i156.i.i
-  %.192.i170.i.i = icmp ne i64 %.190.i169.i.i, %m.4.1.i166.i.i
-  %or.cond107.i171.i.i = select i1 %.170.i168.i.i, i1 %.192.i170.i.i, i1 false
-  br i1 %or.cond107.i171.i.i, label %B244.i176.i.i, label %B20.endif.2.i.i
-
-B244.i176.i.i:                                    ; preds = %B188.i164.i.i, %B244.i176.i.i
-  %m.5.1.i177.i.i = phi i64 [ %.201.i179.i.i, %B244.i176.i.i ], [ %m.4.1.i166.i.i, %B188.i164.i.i ]
-  %e.4.1.i178.i.i = phi i64 [ %.211.i180.i.i, %B244.i176.i.i ], [ %e.5.1.i167.i.i, %B188.i164.i.i ]
-  %.201.i179.i.i = mul nsw i64 %m.5.1.i177.i.i, %.41.i156.i.i
-  %.211.i180.i.i = add i64 %e.4.1.i178.i.i, -1
-  %.223.i181.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i179.i.i, i1 false)
-  %.225.i182.i.i = icmp slt i64 %.223.i181.i.i, %.38.i154.i.i
-  %.243.i183.i.i = mul nsw i64 %.201.i179.i.i, %.41.i156.i.i
-  %.245.i184.i.i = icmp ne i64 %.243.i183.i.i, %.201.i179.i.i
-  %or.cond108.i185.i.i = select i1 %.225.i182.i.i, i1 %.245.i184.i.i, i1 false
-  br i1 %or.cond108.i185.i.i, label %B244.i176.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i176.i.i, %B188.i164.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi i64 [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i166.i.i, %B188.i164.i.i ], [ %.185.1.i.i, %B244.1.i.i ], [ %.201.i179.i.i, %B244.i176.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i167.i.i, %B188.i164.i.i ], [ %.192.1.i.i, %B244.1.i.i ], [ %.211.i180.i.i, %B244.i176.i.i ]
-  %s.3.1.1.i.i = phi i64 [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i164.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i176.i.i ]
-  %35 = tail call i64 @llvm.umax.i64(i64 %.464.i, i64 4)
-  %36 = trunc nuw nsw i64 %35 to i32
-  %.90.2.i.i = add nsw i32 %36, -4
-  %.91.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.1.i.i, i32 %.90.2.i.i)
-  %.97.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.90.2.i.i)
-  %.103.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.1.i.i, i32 %.90.2.i.i)
-  %.109.not.2.i.i = icmp samesign ult i64 %.464.i, 4
-  br i1 %.109.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.118.not.2.i.i = icmp ne i64 %.103.2.i.i, 0
-  %.132.2.i.i = icmp samesign ult i64 %.464.i, 8
-  %or.cond.2.i.i = select i1 %"$phi762.6.2.0.i", i1 %.132.2.i.i, i1 false
-  %or.cond81.i.i = select i1 %.118.not.2.i.i, i1 true, i1 %or.cond.2.i.i
-  br i1 %or.cond81.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.20.i42.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i43.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i42.i.i
-  br i1 %or.cond.i43.i.i, label %B28.i74.i.i, label %B38.i44.i.i
-
-B28.i74.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i75.i.i = mul nsw i64 %.103.2.i.i, %m.3.1.1.i.i
-  br label %B200.endif.2.i.i
-
-B38.i44.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i45.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  %sunkaddr259.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i45.i.i, label %B102.i67.i.i, label %B102.thread.i46.i.i
-
-B102.thread.i46.i.i:                              ; preds = %B38.i44.i.i
-  %sunkaddr258.i = getelementptr i8, ptr %sunkaddr259.i, i64 8
-  %.45.i48.i.i = load i64, ptr %sunkaddr258.i, align 8
-  %.8070.i49.i.i = mul nsw i64 %.103.2.i.i, %m.3.1.1.i.i
-  br label %B124.i50.i.i
-
-B102.i67.i.i:                                     ; preds = %B38.i44.i.i
-  %sunkaddr260.i = getelementptr i8, ptr %sunkaddr259.i, i64 16
-  %.54.i69.i.i = load i64, ptr %sunkaddr260.i, align 8
-  %.66.i70.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.60.i71.i.i = mul i64 %.103.2.i.i, %m.3.1.1.i.i
-  %.80.i72.i.i = mul i64 %.60.i71.i.i, %.54.i69.i.i
-  %.93.not.i73.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i73.i.i, label %B200.endif.2.i.i, label %B124.i50.i.i
-
-B124.i50.i.i:                                     ; preds = %B102.i67.i.i, %B102.thread.i46.i.i
-  %.8074.i51.i.i = phi i64 [ %.8070.i49.i.i, %B102.thread.i46.i.i ], [ %.80.i72.i.i, %B102.i67.i.i ]
-  %scale.2.073.i52.i.i = phi i64 [ %.45.i48.i.i, %B102.thread.i46.i.i ], [ %.54.i69.i.i, %B102.i67.i.i ]
-  %e.3.072.i53.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i46.i.i ], [ %.66.i70.i.i, %B102.i67.i.i ]
-  %.100.i54.i.i = mul nsw i64 %scale.2.073.i52.i.i, %.8074.i51.i.i
-  %.102.not.i55.i.i = icmp eq i64 %.100.i54.i.i, %.8074.i51.i.i
-  br i1 %.102.not.i55.i.i, label %B200.endif.2.i.i, label %B154.i57.i.i
-
-B154.i57.i.i:                                     ; preds = %B124.i50.i.i, %B154.i57.i.i
-  %e.4.1.i58.i.i = phi i64 [ %.138.i61.i.i, %B154.i57.i.i ], [ %e.3.072.i53.i.i, %B124.i50.i.i ]
-  %state.3.1.i59.i.i = phi i64 [ %.128.i60.i.i, %B154.i57.i.i ], [ %.8074.i51.i.i, %B124.i50.i.i ]
-  %.128.i60.i.i = mul nsw i64 %state.3.1.i59.i.i, %scale.2.073.i52.i.i
-  %.138.i61.i.i = add nsw i64 %e.4.1.i58.i.i, -1
-  %.145.i62.i.i = icmp samesign ugt i64 %e.4.1.i58.i.i, 1
-  %.152.i63.i.i = mul nsw i64 %.128.i60.i.i, %scale.2.073.i52.i.i
-  %.154.i64.i.i = icmp ne i64 %.152.i63.i.i, %.128.i60.i.i
-  %or.cond75.i65.i.i = select i1 %.145.i62.i.i, i1 %.154.i64.i.i, i1 false
-  br i1 %or.cond75.i65.i.i, label %B154.i57.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i57.i.i, %B124.i50.i.i, %B102.i67.i.i, %B28.i74.i.i
-  %storemerge.i66.i.i = phi i64 [ %.28.i75.i.i, %B28.i74.i.i ], [ %.8074.i51.i.i, %B124.i50.i.i ], [ %.80.i72.i.i, %B102.i67.i.i ], [ %.128.i60.i.i, %B154.i57.i.i ]
-  %.167.2.i.i = add nsw i64 %storemerge.i66.i.i, %s.3.1.1.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi i64 [ %.167.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.185.2.i.i = mul nsw i64 %.91.2.i.i, %m.3.1.1.i.i
-  %.192.2.i.i = add nsw i64 %.97.2.i.i, %e.3.1.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.3.i.i, label %B8.i199.i.i
-
-B8.i199.i.i:                                      ; preds = %B244.2.i.i
-  %sunkaddr261.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i200.i.i = load i64, ptr %sunkaddr261.i, align 8
-  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr261.i, i64 8
-  %.41.i202.i.i = load i64, ptr %sunkaddr263.i, align 8
-  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr261.i, i64 16
-  %.44.i204.i.i = load i64, ptr %sunkaddr265.i, align 8
-  %.59.i205.i.i = tail call i64 @llvm.abs.i64(i64 %.185.2.i.i, i1 false)
-  %.61.i206.i.i = icmp sge i64 %.59.i205.i.i, %.41.i202.i.i
-  %.81.i207.i.i = mul nsw i64 %.44.i204.i.i, %.185.2.i.i
-  %.83.i208.i.i = icmp ne i64 %.81.i207.i.i, %.185.2.i.i
-  %or.cond.i209.i.i = select i1 %.61.i206.i.i, i1 %.83.i208.i.i, i1 false
-  br i1 %or.cond.i209.i.i, label %B112.i233.i.i, label %B188.i210.i.i
-
-B112.i233.i.i:                                    ; preds = %B8.i199.i.i, %B112.i233.i.i
-  %m.3.1.i234.i.i = phi i64 [ %.92.i236.i.i, %B112.i233.i.i ], [ %.185.2.i.i, %B8.i199.i.i ]
-  %e.3.1.i235.i.i = phi i64 [ %.102.i237.i.i, %B112.i233.i.i ], [ %.192.2.i.i, %B8.i199.i.i ]
-  %.92.i236.i.i = mul nsw i64 %m.3.1.i234.i.i, %.44.i204.i.i
-  %.102.i237.i.i = add i64 %e.3.1.i235.i.i, 1
-  %.114.i238.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i236.i.i, i1 false)
-  %.116.i239.i.i = icmp sge i64 %.114.i238.i.i, %.41.i202.i.i
-  %.134.i240.i.i = mul nsw i64 %.92.i236.i.i, %.44.i204.i.i
-  %.136.i241.i.i = icmp ne i64 %.134.i240.i.i, %.92.i236.i.i
-  %or.cond106.i242.i.i = select i1 %.116.i239.i.i, i1 %.136.i241.i.i, i1 false
-  br i1 %or.cond106.i242.i.i, label %B112.i233.i.i, label %B188.i210.i.i
-
-B188.i210.i.i:                                    ; preds = %B112.i233.i.i, %B8.i199.i.i
-  %.168.pre-phi.i211.i.i = phi i64 [ %.59.i205.i.i, %B8.i199.i.i ], [ %.114.i238.i.i, %B112.i233.i.i ]
-  %m.4.1.i212.i.i = phi i64 [ %.185.2.i.i, %B8.i199.i.i ], [ %.92.i236.i.i, %B112.i233.i.i ]
-  %e.5.1.i213.i.i = phi i64 [ %.192.2.i.i, %B8.i199.i.i ], [ %.102.i237.i.i, %B112.i233.i.i ]
-  %.170.i214.i.i = icmp slt i64 %.168.pre-phi.i211.i.i, %.38.i200.i.i
-  %.190.i215.i.i = mul nsw i64 %m.4.1.i212.i.i, %.41.i202.i.i
-  %.192.i216.i.i = icmp ne i64 %.190.i215.i.i, %m.4.1.i212.i.i
-  %or.cond107.i217.i.i = select i1 %.170.i214.i.i, i1 %.192.i216.i.i, i1 false
-  br i1 %or.cond107.i217.i.i, label %B244.i222.i.i, label %B20.endif.3.i.i
-
-B244.i222.i.i:                                    ; preds = %B188.i210.i.i, %B244.i222.i.i
-  %m.5.1.i223.i.i = phi i64 [ %.201.i225.i.i, %B244.i222.i.i ], [ %m.4.1.i212.i.i, %B188.i210.i.i ]
-  %e.4.1.i224.i.i = phi i64 [ %.211.i226.i.i, %B244.i222.i.i ], [ %e.5.1.i213.i.i, %B188.i210.i.i ]
-  %.201.i225.i.i = mul nsw i64 %m.5.1.i223.i.i, %.41.i202.i.i
-  %.211.i226.i.i = add i64 %e.4.1.i224.i.i, -1
-  %.223.i227.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i225.i.i, i1 false)
-  %.225.i228.i.i = icmp slt i64 %.223.i227.i.i, %.38.i200.i.i
-  %.243.i229.i.i = mul nsw i64 %.201.i225.i.i, %.41.i202.i.i
-  %.245.i230.i.i = icmp ne i64 %.243.i229.i.i, %.201.i225.i.i
-  %or.cond108.i231.i.i = select i1 %.225.i228.i.i, i1 %.245.i230.i.i, i1 false
-  br i1 %or.cond108.i231.i.i, label %B244.i222.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i222.i.i, %B188.i210.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi i64 [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i212.i.i, %B188.i210.i.i ], [ %.185.2.i.i, %B244.2.i.i ], [ %.201.i225.i.i, %B244.i222.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i213.i.i, %B188.i210.i.i ], [ %.192.2.i.i, %B244.2.i.i ], [ %.211.i226.i.i, %B244.i222.i.i ]
-  %s.3.1.2.i.i = phi i64 [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i210.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i222.i.i ]
-  %37 = tail call i64 @llvm.umax.i64(i64 %.464.i, i64 8)
-  %38 = trunc nuw nsw i64 %37 to i32
-  %.90.3.i.i = add nsw i32 %38, -8
-  %.91.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.2.i.i, i32 %.90.3.i.i)
-  %.97.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.90.3.i.i)
-  %.103.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.2.i.i, i32 %.90.3.i.i)
-  %.109.not.3.i.i = icmp samesign ult i64 %.464.i, 8
-  br i1 %.109.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.118.not.3.i.i = icmp ne i64 %.103.3.i.i, 0
-  %.132.3.i.i = icmp samesign ult i64 %.464.i, 16
-  %or.cond.3.i.i = select i1 %"$phi762.6.2.0.i", i1 %.132.3.i.i, i1 false
-  %or.cond82.i.i = select i1 %.118.not.3.i.i, i1 true, i1 %or.cond.3.i.i
-  br i1 %or.cond82.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.20.i78.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i79.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i78.i.i
-  br i1 %or.cond.i79.i.i, label %B28.i110.i.i, label %B38.i80.i.i
-
-B28.i110.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i111.i.i = mul nsw i64 %.103.3.i.i, %m.3.1.2.i.i
-  br label %B200.endif.3.i.i
-
-B38.i80.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i81.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  %sunkaddr268.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i81.i.i, label %B102.i103.i.i, label %B102.thread.i82.i.i
-
-B102.thread.i82.i.i:                              ; preds = %B38.i80.i.i
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr268.i, i64 8
-  %.45.i84.i.i = load i64, ptr %sunkaddr267.i, align 8
-  %.8070.i85.i.i = mul nsw i64 %.103.3.i.i, %m.3.1.2.i.i
-  br label %B124.i86.i.i
-
-B102.i103.i.i:                                    ; preds = %B38.i80.i.i
-  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr268.i, i64 16
-  %.54.i105.i.i = load i64, ptr %sunkaddr269.i, align 8
-  %.66.i106.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.60.i107.i.i = mul i64 %.103.3.i.i, %m.3.1.2.i.i
-  %.80.i108.i.i = mul i64 %.60.i107.i.i, %.54.i105.i.i
-  %.93.not.i109.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i109.i.i, label %B200.endif.3.i.i, label %B124.i86.i.i
-
-B124.i86.i.i:                                     ; preds = %B102.i103.i.i, %B102.thread.i82.i.i
-  %.8074.i87.i.i = phi i64 [ %.8070.i85.i.i, %B102.thread.i82.i.i ], [ %.80.i108.i.i, %B102.i103.i.i ]
-  %scale.2.073.i88.i.i = phi i64 [ %.45.i84.i.i, %B102.thread.i82.i.i ], [ %.54.i105.i.i, %B102.i103.i.i ]
-  %e.3.072.i89.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i82.i.i ], [ %.66.i106.i.i, %B102.i103.i.i ]
-  %.100.i90.i.i = mul nsw i64 %scale.2.073.i88.i.i, %.8074.i87.i.i
-  %.102.not.i91.i.i = icmp eq i64 %.100.i90.i.i, %.8074.i87.i.i
-  br i1 %.102.not.i91.i.i, label %B200.endif.3.i.i, label %B154.i93.i.i
-
-B154.i93.i.i:                                     ; preds = %B124.i86.i.i, %B154.i93.i.i
-  %e.4.1.i94.i.i = phi i64 [ %.138.i97.i.i, %B154.i93.i.i ], [ %e.3.072.i89.i.i, %B124.i86.i.i ]
-  %state.3.1.i95.i.i = phi i64 [ %.128.i96.i.i, %B154.i93.i.i ], [ %.8074.i87.i.i, %B124.i86.i.i ]
-  %.128.i96.i.i = mul nsw i64 %state.3.1.i95.i.i, %scale.2.073.i88.i.i
-  %.138.i97.i.i = add nsw i64 %e.4.1.i94.i.i, -1
-  %.145.i98.i.i = icmp samesign ugt i64 %e.4.1.i94.i.i, 1
-  %.152.i99.i.i = mul nsw i64 %.128.i96.i.i, %scale.2.073.i88.i.i
-  %.154.i100.i.i = icmp ne i64 %.152.i99.i.i, %.128.i96.i.i
-  %or.cond75.i101.i.i = select i1 %.145.i98.i.i, i1 %.154.i100.i.i, i1 false
-  br i1 %or.cond75.i101.i.i, label %B154.i93.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i93.i.i, %B124.i86.i.i, %B102.i103.i.i, %B28.i110.i.i
-  %storemerge.i102.i.i = phi i64 [ %.28.i111.i.i, %B28.i110.i.i ], [ %.8074.i87.i.i, %B124.i86.i.i ], [ %.80.i108.i.i, %B102.i103.i.i ], [ %.128.i96.i.i, %B154.i93.i.i ]
-  %.167.3.i.i = add nsw i64 %storemerge.i102.i.i, %s.3.1.2.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi i64 [ %.167.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.185.3.i.i = mul nsw i64 %.91.3.i.i, %m.3.1.2.i.i
-  %.192.3.i.i = add nsw i64 %.97.3.i.i, %e.3.1.2.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.4.i.i, label %B8.i245.i.i
-
-B8.i245.i.i:                                      ; preds = %B244.3.i.i
-  %sunkaddr270.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i246.i.i = load i64, ptr %sunkaddr270.i, align 8
-  %sunkaddr272.i = getelementptr i8, ptr %sunkaddr270.i, i64 8
-  %.41.i248.i.i = load i64, ptr %sunkaddr272.i, align 8
-  %sunkaddr274.i = getelementptr i8, ptr %sunkaddr270.i, i64 16
-  %.44.i250.i.i = load i64, ptr %sunkaddr274.i, align 8
-  %.59.i251.i.i = tail call i64 @llvm.abs.i64(i64 %.185.3.i.i, i1 false)
-  %.61.i252.i.i = icmp sge i64 %.59.i251.i.i, %.41.i248.i.i
-  %.81.i253.i.i = mul nsw i64 %.44.i250.i.i, %.185.3.i.i
-  %.83.i254.i.i = icmp ne i64 %.81.i253.i.i, %.185.3.i.i
-  %or.cond.i255.i.i = select i1 %.61.i252.i.i, i1 %.83.i254.i.i, i1 false
-  br i1 %or.cond.i255.i.i, label %B112.i279.i.i, label %B188.i256.i.i
-
-B112.i279.i.i:                                    ; preds = %B8.i245.i.i, %B112.i279.i.i
-  %m.3.1.i280.i.i = phi i64 [ %.92.i282.i.i, %B112.i279.i.i ], [ %.185.3.i.i, %B8.i245.i.i ]
-  %e.3.1.i281.i.i = phi i64 [ %.102.i283.i.i, %B112.i279.i.i ], [ %.192.3.i.i, %B8.i245.i.i ]
-  %.92.i282.i.i = mul nsw i64 %m.3.1.i280.i.i, %.44.i250.i.i
-  %.102.i283.i.i = add i64 %e.3.1.i281.i.i, 1
-  %.114.i284.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i282.i.i, i1 false)
-  %.116.i285.i.i = icmp sge i64 %.114.i284.i.i, %.41.i248.i.i
-  %.134.i286.i.i = mul nsw i64 %.92.i282.i.i, %.44.i250.i.i
-  %.136.i287.i.i = icmp ne i64 %.134.i286.i.i, %.92.i282.i.i
-  %or.cond106.i288.i.i = select i1 %.116.i285.i.i, i1 %.136.i287.i.i, i1 false
-  br i1 %or.cond106.i288.i.i, label %B112.i279.i.i, label %B188.i256.i.i
-
-B188.i256.i.i:                                    ; preds = %B112.i279.i.i, %B8.i245.i.i
-  %.168.pre-phi.i257.i.i = phi i64 [ %.59.i251.i.i, %B8.i245.i.i ], [ %.114.i284.i.i, %B112.i279.i.i ]
-  %m.4.1.i258.i.i = phi i64 [ %.185.3.i.i, %B8.i245.i.i ], [ %.92.i282.i.i, %B112.i279.i.i ]
-  %e.5.1.i259.i.i = phi i64 [ %.192.3.i.i, %B8.i245.i.i ], [ %.102.i283.i.i, %B112.i279.i.i ]
-  %.170.i260.i.i = icmp slt i64 %.168.pre-phi.i257.i.i, %.38.i246.i.i
-  %.190.i261.i.i = mul nsw i64 %m.4.1.i258.i.i, %.41.i248.i.i
-  %.192.i262.i.i = icmp ne i64 %.190.i261.i.i, %m.4.1.i258.i.i
-  %or.cond107.i263.i.i = select i1 %.170.i260.i.i, i1 %.192.i262.i.i, i1 false
-  br i1 %or.cond107.i263.i.i, label %B244.i268.i.i, label %B20.endif.4.i.i
-
-B244.i268.i.i:                                    ; preds = %B188.i256.i.i, %B244.i268.i.i
-  %m.5.1.i269.i.i = phi i64 [ %.201.i271.i.i, %B244.i268.i.i ], [ %m.4.1.i258.i.i, %B188.i256.i.i ]
-  %e.4.1.i270.i.i = phi i64 [ %.211.i272.i.i, %B244.i268.i.i ], [ %e.5.1.i259.i.i, %B188.i256.i.i ]
-  %.201.i271.i.i = mul nsw i64 %m.5.1.i269.i.i, %.41.i248.i.i
-  %.211.i272.i.i = add i64 %e.4.1.i270.i.i, -1
-  %.223.i273.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i271.i.i, i1 false)
-  %.225.i274.i.i = icmp slt i64 %.223.i273.i.i, %.38.i246.i.i
-  %.243.i275.i.i = mul nsw i64 %.201.i271.i.i, %.41.i248.i.i
-  %.245.i276.i.i = icmp ne i64 %.243.i275.i.i, %.201.i271.i.i
-  %or.cond108.i277.i.i = select i1 %.225.i274.i.i, i1 %.245.i276.i.i, i1 false
-  br i1 %or.cond108.i277.i.i, label %B244.i268.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i268.i.i, %B188.i256.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi i64 [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i258.i.i, %B188.i256.i.i ], [ %.185.3.i.i, %B244.3.i.i ], [ %.201.i271.i.i, %B244.i268.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i259.i.i, %B188.i256.i.i ], [ %.192.3.i.i, %B244.3.i.i ], [ %.211.i272.i.i, %B244.i268.i.i ]
-  %s.3.1.3.i.i = phi i64 [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i256.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i268.i.i ]
-  %39 = tail call i64 @llvm.umax.i64(i64 %.464.i, i64 16)
-  %40 = trunc nuw nsw i64 %39 to i32
-  %.90.4.i.i = add nsw i32 %40, -16
-  %.91.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.3.i.i, i32 %.90.4.i.i)
-  %.97.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.90.4.i.i)
-  %.103.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.3.i.i, i32 %.90.4.i.i)
-  %.109.not.4.i.i = icmp samesign ult i64 %.464.i, 16
-  br i1 %.109.not.4.i.i, label %B762.endif.else.if.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.118.not.4.i.i = icmp ne i64 %.103.4.i.i, 0
-  %or.cond83.i.i = select i1 %.118.not.4.i.i, i1 true, i1 %"$phi762.6.2.0.i"
-  br i1 %or.cond83.i.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i.i
-  %.20.i114.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i115.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i114.i.i
-  br i1 %or.cond.i115.i.i, label %B28.i146.i.i, label %B38.i116.i.i
-
-B28.i146.i.i:                                     ; preds = %B200.4.i.i
-  %.28.i147.i.i = mul nsw i64 %.103.4.i.i, %m.3.1.3.i.i
-  br label %B200.endif.4.i.i
-
-B38.i116.i.i:                                     ; preds = %B200.4.i.i
-  %.50.i117.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  %sunkaddr277.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i117.i.i, label %B102.i139.i.i, label %B102.thread.i118.i.i
-
-B102.thread.i118.i.i:                             ; preds = %B38.i116.i.i
-  %sunkaddr276.i = getelementptr i8, ptr %sunkaddr277.i, i64 8
-  %.45.i120.i.i = load i64, ptr %sunkaddr276.i, align 8
-  %.8070.i121.i.i = mul nsw i64 %.103.4.i.i, %m.3.1.3.i.i
-  br label %B124.i122.i.i
-
-B102.i139.i.i:                                    ; preds = %B38.i116.i.i
-  %sunkaddr278.i = getelementptr i8, ptr %sunkaddr277.i, i64 16
-  %.54.i141.i.i = load i64, ptr %sunkaddr278.i, align 8
-  %.66.i142.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.60.i143.i.i = mul i64 %.103.4.i.i, %m.3.1.3.i.i
-  %.80.i144.i.i = mul i64 %.60.i143.i.i, %.54.i141.i.i
-  %.93.not.i145.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i145.i.i, label %B200.endif.4.i.i, label %B124.i122.i.i
-
-B124.i122.i.i:                                    ; preds = %B102.i139.i.i, %B102.thread.i118.i.i
-  %.8074.i123.i.i = phi i64 [ %.8070.i121.i.i, %B102.thread.i118.i.i ], [ %.80.i144.i.i, %B102.i139.i.i ]
-  %scale.2.073.i124.i.i = phi i64 [ %.45.i120.i.i, %B102.thread.i118.i.i ], [ %.54.i141.i.i, %B102.i139.i.i ]
-  %e.3.072.i125.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i118.i.i ], [ %.66.i142.i.i, %B102.i139.i.i ]
-  %.100.i126.i.i = mul nsw i64 %scale.2.073.i124.i.i, %.8074.i123.i.i
-  %.102.not.i127.i.i = icmp eq i64 %.100.i126.i.i, %.8074.i123.i.i
-  br i1 %.102.not.i127.i.i, label %B200.endif.4.i.i, label %B154.i129.i.i
-
-B154.i129.i.i:                                    ; preds = %B124.i122.i.i, %B154.i129.i.i
-  %e.4.1.i130.i.i = phi i64 [ %.138.i133.i.i, %B154.i129.i.i ], [ %e.3.072.i125.i.i, %B124.i122.i.i ]
-  %state.3.1.i131.i.i = phi i64 [ %.128.i132.i.i, %B154.i129.i.i ], [ %.8074.i123.i.i, %B124.i122.i.i ]
-  %.128.i132.i.i = mul nsw i64 %state.3.1.i131.i.i, %scale.2.073.i124.i.i
-  %.138.i133.i.i = add nsw i64 %e.4.1.i130.i.i, -1
-  %.145.i134.i.i = icmp samesign ugt i64 %e.4.1.i130.i.i, 1
-  %.152.i135.i.i = mul nsw i64 %.128.i132.i.i, %scale.2.073.i124.i.i
-  %.154.i136.i.i = icmp ne i64 %.152.i135.i.i, %.128.i132.i.i
-  %or.cond75.i137.i.i = select i1 %.145.i134.i.i, i1 %.154.i136.i.i, i1 false
-  br i1 %or.cond75.i137.i.i, label %B154.i129.i.i, label %B200.endif.4.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B154.i129.i.i, %B124.i122.i.i, %B102.i139.i.i, %B28.i146.i.i
-  %storemerge.i138.i.i = phi i64 [ %.28.i147.i.i, %B28.i146.i.i ], [ %.8074.i123.i.i, %B124.i122.i.i ], [ %.80.i144.i.i, %B102.i139.i.i ], [ %.128.i132.i.i, %B154.i129.i.i ]
-  %.167.4.i.i = add nsw i64 %storemerge.i138.i.i, %s.3.1.3.i.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i.i, %B166.4.i.i
-  %s.4.2.4.i.i = phi i64 [ %.167.4.i.i, %B200.endif.4.i.i ], [ %s.3.1.3.i.i, %B166.4.i.i ]
-  %.185.4.i.i = mul nsw i64 %.91.4.i.i, %m.3.1.3.i.i
-  %.192.4.i.i = add nsw i64 %.97.4.i.i, %e.3.1.3.i.i
-  br i1 %.22.not.i6.i.i, label %B762.endif.else.if.i, label %B8.i291.i.i
-
-B8.i291.i.i:                                      ; preds = %B244.4.i.i
-  %sunkaddr279.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i292.i.i = load i64, ptr %sunkaddr279.i, align 8
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr279.i, i64 8
-  %.41.i294.i.i = load i64, ptr %sunkaddr281.i, align 8
-  %sunkaddr283.i = getelementptr i8, ptr %sunkaddr279.i, i64 16
-  %.44.i296.i.i = load i64, ptr %sunkaddr283.i, align 8
-  %.59.i297.i.i = tail call i64 @llvm.abs.i64(i64 %.185.4.i.i, i1 false)
-  %.61.i298.i.i = icmp sge i64 %.59.i297.i.i, %.41.i294.i.i
-  %.81.i299.i.i = mul nsw i64 %.44.i296.i.i, %.185.4.i.i
-  %.83.i300.i.i = icmp ne i64 %.81.i299.i.i, %.185.4.i.i
-  %or.cond.i301.i.i = select i1 %.61.i298.i.i, i1 %.83.i300.i.i, i1 false
-  br i1 %or.cond.i301.i.i, label %B112.i325.i.i, label %B188.i302.i.i
-
-B112.i325.i.i:                                    ; preds = %B8.i291.i.i, %B112.i325.i.i
-  %m.3.1.i326.i.i = phi i64 [ %.92.i328.i.i, %B112.i325.i.i ], [ %.185.4.i.i, %B8.i291.i.i ]
-  %e.3.1.i327.i.i = phi i64 [ %.102.i329.i.i, %B112.i325.i.i ], [ %.192.4.i.i, %B8.i291.i.i ]
-  %.92.i328.i.i = mul nsw i64 %m.3.1.i326.i.i, %.44.i296.i.i
-  %.102.i329.i.i = add i64 %e.3.1.i327.i.i, 1
-  %.114.i330.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i328.i.i, i1 false)
-  %.116.i331.i.i = icmp sge i64 %.114.i330.i.i, %.41.i294.i.i
-  %.134.i332.i.i = mul nsw i64 %.92.i328.i.i, %.44.i296.i.i
-  %.136.i333.i.i = icmp ne i64 %.134.i332.i.i, %.92.i328.i.i
-  %or.cond106.i334.i.i = select i1 %.116.i331.i.i, i1 %.136.i333.i.i, i1 false
-  br i1 %or.cond106.i334.i.i, label %B112.i325.i.i, label %B188.i302.i.i
-
-B188.i302.i.i:                                    ; preds = %B112.i325.i.i, %B8.i291.i.i
-  %.168.pre-phi.i303.i.i = phi i64 [ %.59.i297.i.i, %B8.i291.i.i ], [ %.114.i330.i.i, %B112.i325.i.i ]
-  %m.4.1.i304.i.i = phi i64 [ %.185.4.i.i, %B8.i291.i.i ], [ %.92.i328.i.i, %B112.i325.i.i ]
-  %e.5.1.i305.i.i = phi i64 [ %.192.4.i.i, %B8.i291.i.i ], [ %.102.i329.i.i, %B112.i325.i.i ]
-  %.170.i306.i.i = icmp slt i64 %.168.pre-phi.i303.i.i, %.38.i292.i.i
-  %.190.i307.i.i = mul nsw i64 %m.4.1.i304.i.i, %.41.i294.i.i
-  %.192.i308.i.i = icmp ne i64 %.190.i307.i.i, %m.4.1.i304.i.i
-  %or.cond107.i309.i.i = select i1 %.170.i306.i.i, i1 %.192.i308.i.i, i1 false
-  br i1 %or.cond107.i309.i.i, label %B244.i314.i.i, label %B762.endif.else.if.i
-
-B244.i314.i.i:                                    ; preds = %B188.i302.i.i, %B244.i314.i.i
-  %m.5.1.i315.i.i = phi i64 [ %.201.i317.i.i, %B244.i314.i.i ], [ %m.4.1.i304.i.i, %B188.i302.i.i ]
-  %e.4.1.i316.i.i = phi i64 [ %.211.i318.i.i, %B244.i314.i.i ], [ %e.5.1.i305.i.i, %B188.i302.i.i ]
-  %.201.i317.i.i = mul nsw i64 %m.5.1.i315.i.i, %.41.i294.i.i
-  %.211.i318.i.i = add i64 %e.4.1.i316.i.i, -1
-  %.223.i319.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i317.i.i, i1 false)
-  %.225.i320.i.i = icmp slt i64 %.223.i319.i.i, %.38.i292.i.i
-  %.243.i321.i.i = mul nsw i64 %.201.i317.i.i, %.41.i294.i.i
-  %.245.i322.i.i = icmp ne i64 %.243.i321.i.i, %.201.i317.i.i
-  %or.cond108.i323.i.i = select i1 %.225.i320.i.i, i1 %.245.i322.i.i, i1 false
-  br i1 %or.cond108.i323.i.i, label %B244.i314.i.i, label %B762.endif.else.if.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi i64 [ %.28.i.i.i, %B28.i.i.i ], [ %.8074.i.i.i, %B124.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.167.i.i = add nsw i64 %storemerge.i.i.i, %s.2.0.lcssa.i.i
-  br label %B244.i.i
+  %.217.i.i = add nsw i64 %storemerge.i.i.i, %s.2.0.i.i
+  br label %B300.i.i
 
-B762.endif.else.if.i:                             ; preds = %B244.i314.i.i, %B188.i302.i.i, %B244.4.i.i, %B20.endif.4.i.i
-  %m.3.1.4.i.i = phi i64 [ %m.3.1.3.i.i, %B20.endif.4.i.i ], [ %m.4.1.i304.i.i, %B188.i302.i.i ], [ %.185.4.i.i, %B244.4.i.i ], [ %.201.i317.i.i, %B244.i314.i.i ]
-  %e.3.1.4.i.i = phi i64 [ %e.3.1.3.i.i, %B20.endif.4.i.i ], [ %e.5.1.i305.i.i, %B188.i302.i.i ], [ %.192.4.i.i, %B244.4.i.i ], [ %.211.i318.i.i, %B244.i314.i.i ]
-  %s.3.1.4.i.i = phi i64 [ %s.3.1.3.i.i, %B20.endif.4.i.i ], [ %s.4.2.4.i.i, %B188.i302.i.i ], [ %s.4.2.4.i.i, %B244.4.i.i ], [ %s.4.2.4.i.i, %B244.i314.i.i ]
+B762.endif.else.if.i:                             ; preds = %B354.i.i, %B522.endif.endif.endif.endif.i
+  %m.4.1.i.i = phi i64 [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.3.1.i.i, %B354.i.i ]
+  %e.4.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.3.1.i.i, %B354.i.i ]
+  %s.5.1.i.i = phi i64 [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.567.1.i = ashr i64 %.36.i.i, 3
   %.605.i = icmp eq i64 %.567.1.i, %.458.i
   br i1 %.605.i, label %B858.i, label %B828.i
@@ -13157,128 +13146,128 @@ B952.endif.i:                                     ; preds = %B912.i
   br i1 %.756194.not.i, label %B1246.i, label %B1046.lr.ph.i
 
 B1046.lr.ph.i:                                    ; preds = %B952.endif.i
-  %sunkaddr285.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %sunkaddr286.i = getelementptr i8, ptr %sunkaddr285.i, i64 8
-  %sunkaddr288.i = getelementptr i8, ptr %sunkaddr285.i, i64 16
+  %sunkaddr247.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr247.i, i64 8
+  %sunkaddr250.i = getelementptr i8, ptr %sunkaddr247.i, i64 16
   br i1 %.410.fr.i, label %B1046.us.i, label %B1046.i
 
 B1046.us.i:                                       ; preds = %B1046.lr.ph.i, %B1044.backedge.us.i
-  %m.1.3.0199.us.i = phi i64 [ %m.6.0.i135.i, %B1044.backedge.us.i ], [ %.656.i, %B1046.lr.ph.i ]
-  %e.1.3.0198.us.i = phi i64 [ %e.6.0.i136.i, %B1044.backedge.us.i ], [ %.659.i, %B1046.lr.ph.i ]
+  %m.1.3.0199.us.i = phi i64 [ %m.6.0.i133.i, %B1044.backedge.us.i ], [ %.656.i, %B1046.lr.ph.i ]
+  %e.1.3.0198.us.i = phi i64 [ %e.6.0.i134.i, %B1044.backedge.us.i ], [ %.659.i, %B1046.lr.ph.i ]
   %s.1.4.0197.us.i = phi i64 [ %.860.us.i, %B1044.backedge.us.i ], [ %.662.i, %B1046.lr.ph.i ]
   %.762192195.us.i = phi i64 [ %.769.us.i, %B1044.backedge.us.i ], [ 1, %B1046.lr.ph.i ]
   %.769.us.i = add nuw nsw i64 %.762192195.us.i, 1
-  %41 = getelementptr i64, ptr %.137.i, i64 %.762192195.us.i
-  %.806.us.i = getelementptr i8, ptr %41, i64 256
+  %33 = getelementptr i64, ptr %.137.i, i64 %.762192195.us.i
+  %.806.us.i = getelementptr i8, ptr %33, i64 256
   %.807.us.i = load i64, ptr %.806.us.i, align 8
-  %.825.us.i = load i64, ptr %41, align 8
+  %.825.us.i = load i64, ptr %33, align 8
   %.828.us.i = getelementptr i64, ptr %.172.i, i64 %.762192195.us.i
   %.829.us.i = load i64, ptr %.828.us.i, align 8
-  %.20.i73.i = icmp eq i64 %.829.us.i, 0
-  %or.cond.i74.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i73.i
-  br i1 %or.cond.i74.i, label %B1098.endif.us.i, label %B38.i75.i
+  %.20.i72.i = icmp eq i64 %.829.us.i, 0
+  %or.cond.i73.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i72.i
+  br i1 %or.cond.i73.i, label %B1098.endif.us.i, label %B38.i74.i
 
-B38.i75.i:                                        ; preds = %B1046.us.i
-  %.50.i76.i = icmp slt i64 %.829.us.i, 0
-  br i1 %.50.i76.i, label %B102.i98.i, label %B102.thread.i77.i
+B38.i74.i:                                        ; preds = %B1046.us.i
+  %.50.i75.i = icmp slt i64 %.829.us.i, 0
+  br i1 %.50.i75.i, label %B102.i97.i, label %B102.thread.i76.i
 
-B102.thread.i77.i:                                ; preds = %B38.i75.i
-  %.45.i79.i = load i64, ptr %sunkaddr286.i, align 8
-  %.8070.i80.i = mul nsw i64 %.825.us.i, %s.1.4.0197.us.i
-  br label %B124.i81.i
+B102.thread.i76.i:                                ; preds = %B38.i74.i
+  %.45.i78.i = load i64, ptr %sunkaddr248.i, align 8
+  %.8070.i79.i = mul nsw i64 %.825.us.i, %s.1.4.0197.us.i
+  br label %B124.i80.i
 
-B102.i98.i:                                       ; preds = %B38.i75.i
-  %.54.i100.i = load i64, ptr %sunkaddr288.i, align 8
-  %.66.i101.i = xor i64 %.829.us.i, -1
-  %.60.i102.i = mul i64 %.825.us.i, %s.1.4.0197.us.i
-  %.80.i103.i = mul i64 %.60.i102.i, %.54.i100.i
-  %.93.not.i104.i = icmp eq i64 %.829.us.i, -1
-  br i1 %.93.not.i104.i, label %B1098.endif.us.thread.i, label %B124.i81.i
+B102.i97.i:                                       ; preds = %B38.i74.i
+  %.54.i99.i = load i64, ptr %sunkaddr250.i, align 8
+  %.66.i100.i = xor i64 %.829.us.i, -1
+  %.60.i101.i = mul i64 %.825.us.i, %s.1.4.0197.us.i
+  %.80.i102.i = mul i64 %.60.i101.i, %.54.i99.i
+  %.93.not.i103.i = icmp eq i64 %.829.us.i, -1
+  br i1 %.93.not.i103.i, label %B1098.endif.us.thread.i, label %B124.i80.i
 
-B124.i81.i:                                       ; preds = %B102.i98.i, %B102.thread.i77.i
-  %.8074.i82.i = phi i64 [ %.8070.i80.i, %B102.thread.i77.i ], [ %.80.i103.i, %B102.i98.i ]
-  %scale.2.073.i83.i = phi i64 [ %.45.i79.i, %B102.thread.i77.i ], [ %.54.i100.i, %B102.i98.i ]
-  %e.3.072.i84.i = phi i64 [ %.829.us.i, %B102.thread.i77.i ], [ %.66.i101.i, %B102.i98.i ]
-  %.100.i85.i = mul nsw i64 %scale.2.073.i83.i, %.8074.i82.i
-  %.102.not.i86.i = icmp eq i64 %.100.i85.i, %.8074.i82.i
-  br i1 %.102.not.i86.i, label %B1098.endif.us.thread.i, label %B154.i88.i
+B124.i80.i:                                       ; preds = %B102.i97.i, %B102.thread.i76.i
+  %.8074.i81.i = phi i64 [ %.8070.i79.i, %B102.thread.i76.i ], [ %.80.i102.i, %B102.i97.i ]
+  %scale.2.073.i82.i = phi i64 [ %.45.i78.i, %B102.thread.i76.i ], [ %.54.i99.i, %B102.i97.i ]
+  %e.3.072.i83.i = phi i64 [ %.829.us.i, %B102.thread.i76.i ], [ %.66.i100.i, %B102.i97.i ]
+  %.100.i84.i = mul nsw i64 %scale.2.073.i82.i, %.8074.i81.i
+  %.102.not.i85.i = icmp eq i64 %.100.i84.i, %.8074.i81.i
+  br i1 %.102.not.i85.i, label %B1098.endif.us.thread.i, label %B154.i87.i
 
-B154.i88.i:                                       ; preds = %B124.i81.i, %B154.i88.i
-  %e.4.1.i89.i = phi i64 [ %.138.i92.i, %B154.i88.i ], [ %e.3.072.i84.i, %B124.i81.i ]
-  %state.3.1.i90.i = phi i64 [ %.128.i91.i, %B154.i88.i ], [ %.8074.i82.i, %B124.i81.i ]
-  %.128.i91.i = mul nsw i64 %state.3.1.i90.i, %scale.2.073.i83.i
-  %.138.i92.i = add nsw i64 %e.4.1.i89.i, -1
-  %.145.i93.i = icmp samesign ugt i64 %e.4.1.i89.i, 1
-  %.152.i94.i = mul nsw i64 %.128.i91.i, %scale.2.073.i83.i
-  %.154.i95.i = icmp ne i64 %.152.i94.i, %.128.i91.i
-  %or.cond75.i96.i = select i1 %.145.i93.i, i1 %.154.i95.i, i1 false
-  br i1 %or.cond75.i96.i, label %B154.i88.i, label %B1098.endif.us.thread.i
+B154.i87.i:                                       ; preds = %B124.i80.i, %B154.i87.i
+  %e.4.1.i88.i = phi i64 [ %.138.i91.i, %B154.i87.i ], [ %e.3.072.i83.i, %B124.i80.i ]
+  %state.3.1.i89.i = phi i64 [ %.128.i90.i, %B154.i87.i ], [ %.8074.i81.i, %B124.i80.i ]
+  %.128.i90.i = mul nsw i64 %state.3.1.i89.i, %scale.2.073.i82.i
+  %.138.i91.i = add nsw i64 %e.4.1.i88.i, -1
+  %.145.i92.i = icmp samesign ugt i64 %e.4.1.i88.i, 1
+  %.152.i93.i = mul nsw i64 %.128.i90.i, %scale.2.073.i82.i
+  %.154.i94.i = icmp ne i64 %.152.i93.i, %.128.i90.i
+  %or.cond75.i95.i = select i1 %.145.i92.i, i1 %.154.i94.i, i1 false
+  br i1 %or.cond75.i95.i, label %B154.i87.i, label %B1098.endif.us.thread.i
 
-B1098.endif.us.thread.i:                          ; preds = %B154.i88.i, %B124.i81.i, %B102.i98.i
-  %storemerge.i97.ph.i = phi i64 [ %.8074.i82.i, %B124.i81.i ], [ %.80.i103.i, %B102.i98.i ], [ %.128.i91.i, %B154.i88.i ]
-  %.881.us179.i = mul nsw i64 %.825.us.i, %m.1.3.0199.us.i
-  %.889.us180.i = add nsw i64 %.829.us.i, %e.1.3.0198.us.i
-  br label %B8.i116.i
+B1098.endif.us.thread.i:                          ; preds = %B154.i87.i, %B124.i80.i, %B102.i97.i
+  %storemerge.i96.ph.i = phi i64 [ %.8074.i81.i, %B124.i80.i ], [ %.80.i102.i, %B102.i97.i ], [ %.128.i90.i, %B154.i87.i ]
+  %.881.us177.i = mul nsw i64 %.825.us.i, %m.1.3.0199.us.i
+  %.889.us178.i = add nsw i64 %.829.us.i, %e.1.3.0198.us.i
+  br label %B8.i114.i
 
 B1098.endif.us.i:                                 ; preds = %B1046.us.i
-  %.28.i106.i = mul nsw i64 %.825.us.i, %s.1.4.0197.us.i
+  %.28.i105.i = mul nsw i64 %.825.us.i, %s.1.4.0197.us.i
   %.881.us.i = mul nsw i64 %.825.us.i, %m.1.3.0199.us.i
   %.889.us.i = add nsw i64 %.829.us.i, %e.1.3.0198.us.i
-  br i1 %.22.not.i6.i.i, label %B1044.backedge.us.i, label %B8.i116.i
+  br i1 %.22.not.i6.i.i, label %B1044.backedge.us.i, label %B8.i114.i
 
-B8.i116.i:                                        ; preds = %B1098.endif.us.i, %B1098.endif.us.thread.i
-  %.889.us184.i = phi i64 [ %.889.us180.i, %B1098.endif.us.thread.i ], [ %.889.us.i, %B1098.endif.us.i ]
-  %.881.us183.i = phi i64 [ %.881.us179.i, %B1098.endif.us.thread.i ], [ %.881.us.i, %B1098.endif.us.i ]
-  %storemerge.i97181.i = phi i64 [ %storemerge.i97.ph.i, %B1098.endif.us.thread.i ], [ %.28.i106.i, %B1098.endif.us.i ]
-  %.38.i117.i = load i64, ptr %sunkaddr285.i, align 8
-  %.41.i119.i = load i64, ptr %sunkaddr286.i, align 8
-  %.44.i121.i = load i64, ptr %sunkaddr288.i, align 8
-  %.59.i122.i = tail call i64 @llvm.abs.i64(i64 %.881.us183.i, i1 false)
-  %.61.i123.i = icmp sge i64 %.59.i122.i, %.41.i119.i
-  %.81.i124.i = mul nsw i64 %.44.i121.i, %.881.us183.i
-  %.83.i125.i = icmp ne i64 %.81.i124.i, %.881.us183.i
-  %or.cond.i126.i = select i1 %.61.i123.i, i1 %.83.i125.i, i1 false
-  br i1 %or.cond.i126.i, label %B112.i150.i, label %B188.i127.i
+B8.i114.i:                                        ; preds = %B1098.endif.us.i, %B1098.endif.us.thread.i
+  %.889.us182.i = phi i64 [ %.889.us178.i, %B1098.endif.us.thread.i ], [ %.889.us.i, %B1098.endif.us.i ]
+  %.881.us181.i = phi i64 [ %.881.us177.i, %B1098.endif.us.thread.i ], [ %.881.us.i, %B1098.endif.us.i ]
+  %storemerge.i96179.i = phi i64 [ %storemerge.i96.ph.i, %B1098.endif.us.thread.i ], [ %.28.i105.i, %B1098.endif.us.i ]
+  %.38.i115.i = load i64, ptr %sunkaddr247.i, align 8
+  %.41.i117.i = load i64, ptr %sunkaddr248.i, align 8
+  %.44.i119.i = load i64, ptr %sunkaddr250.i, align 8
+  %.59.i120.i = tail call i64 @llvm.abs.i64(i64 %.881.us181.i, i1 false)
+  %.61.i121.i = icmp sge i64 %.59.i120.i, %.41.i117.i
+  %.81.i122.i = mul nsw i64 %.44.i119.i, %.881.us181.i
+  %.83.i123.i = icmp ne i64 %.81.i122.i, %.881.us181.i
+  %or.cond.i124.i = select i1 %.61.i121.i, i1 %.83.i123.i, i1 false
+  br i1 %or.cond.i124.i, label %B112.i148.i, label %B188.i125.i
 
-B112.i150.i:                                      ; preds = %B8.i116.i, %B112.i150.i
-  %m.3.1.i151.i = phi i64 [ %.92.i153.i, %B112.i150.i ], [ %.881.us183.i, %B8.i116.i ]
-  %e.3.1.i152.i = phi i64 [ %.102.i154.i, %B112.i150.i ], [ %.889.us184.i, %B8.i116.i ]
-  %.92.i153.i = mul nsw i64 %m.3.1.i151.i, %.44.i121.i
-  %.102.i154.i = add i64 %e.3.1.i152.i, 1
-  %.114.i155.i = tail call i64 @llvm.abs.i64(i64 %.92.i153.i, i1 false)
-  %.116.i156.i = icmp sge i64 %.114.i155.i, %.41.i119.i
-  %.134.i157.i = mul nsw i64 %.92.i153.i, %.44.i121.i
-  %.136.i158.i = icmp ne i64 %.134.i157.i, %.92.i153.i
-  %or.cond106.i159.i = select i1 %.116.i156.i, i1 %.136.i158.i, i1 false
-  br i1 %or.cond106.i159.i, label %B112.i150.i, label %B188.i127.i
+B112.i148.i:                                      ; preds = %B8.i114.i, %B112.i148.i
+  %m.3.1.i149.i = phi i64 [ %.92.i151.i, %B112.i148.i ], [ %.881.us181.i, %B8.i114.i ]
+  %e.3.1.i150.i = phi i64 [ %.102.i152.i, %B112.i148.i ], [ %.889.us182.i, %B8.i114.i ]
+  %.92.i151.i = mul nsw i64 %m.3.1.i149.i, %.44.i119.i
+  %.102.i152.i = add i64 %e.3.1.i150.i, 1
+  %.114.i153.i = tail call i64 @llvm.abs.i64(i64 %.92.i151.i, i1 false)
+  %.116.i154.i = icmp sge i64 %.114.i153.i, %.41.i117.i
+  %.134.i155.i = mul nsw i64 %.92.i151.i, %.44.i119.i
+  %.136.i156.i = icmp ne i64 %.134.i155.i, %.92.i151.i
+  %or.cond106.i157.i = select i1 %.116.i154.i, i1 %.136.i156.i, i1 false
+  br i1 %or.cond106.i157.i, label %B112.i148.i, label %B188.i125.i
 
-B188.i127.i:                                      ; preds = %B112.i150.i, %B8.i116.i
-  %.168.pre-phi.i128.i = phi i64 [ %.59.i122.i, %B8.i116.i ], [ %.114.i155.i, %B112.i150.i ]
-  %m.4.1.i129.i = phi i64 [ %.881.us183.i, %B8.i116.i ], [ %.92.i153.i, %B112.i150.i ]
-  %e.5.1.i130.i = phi i64 [ %.889.us184.i, %B8.i116.i ], [ %.102.i154.i, %B112.i150.i ]
-  %.170.i131.i = icmp slt i64 %.168.pre-phi.i128.i, %.38.i117.i
-  %.190.i132.i = mul nsw i64 %m.4.1.i129.i, %.41.i119.i
-  %.192.i133.i = icmp ne i64 %.190.i132.i, %m.4.1.i129.i
-  %or.cond107.i134.i = select i1 %.170.i131.i, i1 %.192.i133.i, i1 false
-  br i1 %or.cond107.i134.i, label %B244.i139.i, label %B1044.backedge.us.i
+B188.i125.i:                                      ; preds = %B112.i148.i, %B8.i114.i
+  %.168.pre-phi.i126.i = phi i64 [ %.59.i120.i, %B8.i114.i ], [ %.114.i153.i, %B112.i148.i ]
+  %m.4.1.i127.i = phi i64 [ %.881.us181.i, %B8.i114.i ], [ %.92.i151.i, %B112.i148.i ]
+  %e.5.1.i128.i = phi i64 [ %.889.us182.i, %B8.i114.i ], [ %.102.i152.i, %B112.i148.i ]
+  %.170.i129.i = icmp slt i64 %.168.pre-phi.i126.i, %.38.i115.i
+  %.190.i130.i = mul nsw i64 %m.4.1.i127.i, %.41.i117.i
+  %.192.i131.i = icmp ne i64 %.190.i130.i, %m.4.1.i127.i
+  %or.cond107.i132.i = select i1 %.170.i129.i, i1 %.192.i131.i, i1 false
+  br i1 %or.cond107.i132.i, label %B244.i137.i, label %B1044.backedge.us.i
 
-B244.i139.i:                                      ; preds = %B188.i127.i, %B244.i139.i
-  %m.5.1.i140.i = phi i64 [ %.201.i142.i, %B244.i139.i ], [ %m.4.1.i129.i, %B188.i127.i ]
-  %e.4.1.i141.i = phi i64 [ %.211.i143.i, %B244.i139.i ], [ %e.5.1.i130.i, %B188.i127.i ]
-  %.201.i142.i = mul nsw i64 %m.5.1.i140.i, %.41.i119.i
-  %.211.i143.i = add i64 %e.4.1.i141.i, -1
-  %.223.i144.i = tail call i64 @llvm.abs.i64(i64 %.201.i142.i, i1 false)
-  %.225.i145.i = icmp slt i64 %.223.i144.i, %.38.i117.i
-  %.243.i146.i = mul nsw i64 %.201.i142.i, %.41.i119.i
-  %.245.i147.i = icmp ne i64 %.243.i146.i, %.201.i142.i
-  %or.cond108.i148.i = select i1 %.225.i145.i, i1 %.245.i147.i, i1 false
-  br i1 %or.cond108.i148.i, label %B244.i139.i, label %B1044.backedge.us.i
+B244.i137.i:                                      ; preds = %B188.i125.i, %B244.i137.i
+  %m.5.1.i138.i = phi i64 [ %.201.i140.i, %B244.i137.i ], [ %m.4.1.i127.i, %B188.i125.i ]
+  %e.4.1.i139.i = phi i64 [ %.211.i141.i, %B244.i137.i ], [ %e.5.1.i128.i, %B188.i125.i ]
+  %.201.i140.i = mul nsw i64 %m.5.1.i138.i, %.41.i117.i
+  %.211.i141.i = add i64 %e.4.1.i139.i, -1
+  %.223.i142.i = tail call i64 @llvm.abs.i64(i64 %.201.i140.i, i1 false)
+  %.225.i143.i = icmp slt i64 %.223.i142.i, %.38.i115.i
+  %.243.i144.i = mul nsw i64 %.201.i140.i, %.41.i117.i
+  %.245.i145.i = icmp ne i64 %.243.i144.i, %.201.i140.i
+  %or.cond108.i146.i = select i1 %.225.i143.i, i1 %.245.i145.i, i1 false
+  br i1 %or.cond108.i146.i, label %B244.i137.i, label %B1044.backedge.us.i
 
-B1044.backedge.us.i:                              ; preds = %B244.i139.i, %B188.i127.i, %B1098.endif.us.i
-  %storemerge.i97182.i = phi i64 [ %storemerge.i97181.i, %B188.i127.i ], [ %.28.i106.i, %B1098.endif.us.i ], [ %storemerge.i97181.i, %B244.i139.i ]
-  %m.6.0.i135.i = phi i64 [ %m.4.1.i129.i, %B188.i127.i ], [ %.881.us.i, %B1098.endif.us.i ], [ %.201.i142.i, %B244.i139.i ]
-  %e.6.0.i136.i = phi i64 [ %e.5.1.i130.i, %B188.i127.i ], [ %.889.us.i, %B1098.endif.us.i ], [ %.211.i143.i, %B244.i139.i ]
-  %.860.us.i = add nsw i64 %storemerge.i97182.i, %.807.us.i
+B1044.backedge.us.i:                              ; preds = %B244.i137.i, %B188.i125.i, %B1098.endif.us.i
+  %storemerge.i96180.i = phi i64 [ %storemerge.i96179.i, %B188.i125.i ], [ %.28.i105.i, %B1098.endif.us.i ], [ %storemerge.i96179.i, %B244.i137.i ]
+  %m.6.0.i133.i = phi i64 [ %m.4.1.i127.i, %B188.i125.i ], [ %.881.us.i, %B1098.endif.us.i ], [ %.201.i140.i, %B244.i137.i ]
+  %e.6.0.i134.i = phi i64 [ %e.5.1.i128.i, %B188.i125.i ], [ %.889.us.i, %B1098.endif.us.i ], [ %.211.i141.i, %B244.i137.i ]
+  %.860.us.i = add nsw i64 %storemerge.i96180.i, %.807.us.i
   %exitcond222.not.i = icmp eq i64 %.762192195.us.i, %.673.i
   br i1 %exitcond222.not.i, label %B1246.i, label %B1046.us.i
 
@@ -13287,7 +13276,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.860.i = add nsw i64 %storemerge.i.i, %.807.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_totals(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -13305,11 +13294,13 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 declare float @llvm.fabs.f32(float)
 
+declare i32 @llvm.umin.i32(i32, i32)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
 declare i32 @nbgrad.shuffle.from.i32(i32, i32) local_unnamed_addr convergent nounwind
 
 declare i64 @nbgrad.shuffle.from.i64(i64, i32) local_unnamed_addr convergent nounwind
-
-declare i64 @llvm.umax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr writeonly captures(none) %a2, ptr writeonly captures(none) %a3, ptr writeonly captures(none) %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9) alwaysinline {
   %.30.i = tail call i32 @nbgrad.threads()
@@ -13342,16 +13333,16 @@ B828.i:                                           ; preds = %B762.endif.else.if.
 B858.i:                                           ; preds = %B762.endif.else.if.i, %B828.i
   %.604.i = lshr i64 %.452.i, 5
   %.607.i = getelementptr float, ptr %.137.i, i64 %.604.i
-  store float %m.3.1.4.i.i, ptr %.607.i, align 4
+  store float %m.4.1.i.i, ptr %.607.i, align 4
   %.616.i = getelementptr i8, ptr %.607.i, i64 128
-  store float %s.3.1.4.i.i, ptr %.616.i, align 4
+  store float %s.5.1.i.i, ptr %.616.i, align 4
   %.624.i = getelementptr i64, ptr %.172.i, i64 %.604.i
-  store i64 %e.3.1.4.i.i, ptr %.624.i, align 8
+  store i64 %e.4.1.i.i, ptr %.624.i, align 8
   br label %B912.i
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0169.i = phi float [ %m.6.0.i.i, %B1044.backedge.i ], [ %.644.i, %B1046.lr.ph.i ]
@@ -13382,14 +13373,14 @@ B38.i.i:                                          ; preds = %B1098.i
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load float, ptr %sunkaddr281.i, align 4
+  %.45.i.i = load float, ptr %sunkaddr247.i, align 4
   %.8023.i.i = fmul float %s.1.4.0167.i, %.869.pre.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load float, ptr %sunkaddr283.i, align 4
+  %.54.i.i = load float, ptr %sunkaddr249.i, align 4
   %.60.i.i = fmul float %.869.pre.i, %.54.i.i
-  %.66.i70.i = xor i64 %.819.i, -1
+  %.66.i71.i = xor i64 %.819.i, -1
   %.80.i.i = fmul float %s.1.4.0167.i, %.60.i.i
   %.93.not.i.i = icmp eq i64 %.819.i, -1
   br i1 %.93.not.i.i, label %B1098.endif.i, label %B124.i.i
@@ -13397,7 +13388,7 @@ B102.i.i:                                         ; preds = %B38.i.i
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8027.i.i = phi float [ %.8023.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.026.i.i = phi float [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.025.i.i = phi i64 [ %.819.i, %B102.thread.i.i ], [ %.66.i70.i, %B102.i.i ]
+  %e.3.025.i.i = phi i64 [ %.819.i, %B102.thread.i.i ], [ %.66.i71.i, %B102.i.i ]
   %.100.i.i = fmul float %.8027.i.i, %scale.2.026.i.i
   %.102.i.i = fcmp une float %.100.i.i, %.8027.i.i
   %.119.i.i = fcmp ord float %.8027.i.i, 0.000000e+00
@@ -13405,15 +13396,15 @@ B124.i.i:                                         ; preds = %B102.i.i, %B102.thr
   br i1 %or.cond28.i.i, label %B154.i.i, label %B1098.endif.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i69.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
+  %e.4.1.i69.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
   %state.3.1.i.i = phi float [ %.128.i.i, %B154.i.i ], [ %.8027.i.i, %B124.i.i ]
   %.128.i.i = fmul float %scale.2.026.i.i, %state.3.1.i.i
-  %.138.i69.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i.i = add nsw i64 %e.4.1.i69.i, -1
+  %.145.i.i = icmp samesign ugt i64 %e.4.1.i69.i, 1
   %.152.i.i = fmul float %scale.2.026.i.i, %.128.i.i
-  %.154.i.i = fcmp une float %.152.i.i, %.128.i.i
+  %.154.i70.i = fcmp une float %.152.i.i, %.128.i.i
   %.169.i.i = fcmp ord float %.128.i.i, 0.000000e+00
-  %4 = and i1 %.169.i.i, %.154.i.i
+  %4 = and i1 %.169.i.i, %.154.i70.i
   %or.cond30.i.i = select i1 %.145.i.i, i1 %4, i1 false
   br i1 %or.cond30.i.i, label %B154.i.i, label %B1098.endif.i
 
@@ -13424,60 +13415,60 @@ B1166.i:                                          ; preds = %B1098.endif.i, %B10
   br i1 %.22.not.i6.i.i, label %B1044.backedge.i, label %B8.i.i
 
 B8.i.i:                                           ; preds = %B1166.i
-  %.38.i.i = load float, ptr %sunkaddr280.i, align 4
-  %.41.i.i = load float, ptr %sunkaddr281.i, align 4
-  %.44.i110.i = load float, ptr %sunkaddr283.i, align 4
+  %.38.i.i = load float, ptr %sunkaddr246.i, align 4
+  %.41.i.i = load float, ptr %sunkaddr247.i, align 4
+  %.44.i111.i = load float, ptr %sunkaddr249.i, align 4
   %.57.i.i = tail call float @llvm.fabs.f32(float %.871.i)
   %.59.i.i = fcmp oge float %.57.i.i, %.41.i.i
-  %.79.i.i = fmul float %.871.i, %.44.i110.i
+  %.79.i.i = fmul float %.871.i, %.44.i111.i
   %.81.i.i = fcmp une float %.79.i.i, %.871.i
-  %or.cond.i111.i = select i1 %.59.i.i, i1 %.81.i.i, i1 false
-  br i1 %or.cond.i111.i, label %B112.i.i, label %B188.i.i
+  %or.cond.i112.i = select i1 %.59.i.i, i1 %.81.i.i, i1 false
+  br i1 %or.cond.i112.i, label %B112.i.i, label %B188.i.i
 
 B112.i.i:                                         ; preds = %B8.i.i, %B112.i.i
-  %m.3.1.i114.i = phi float [ %.90.i116.i, %B112.i.i ], [ %.871.i, %B8.i.i ]
-  %e.3.1.i115.i = phi i64 [ %.100.i117.i, %B112.i.i ], [ %.879.i, %B8.i.i ]
-  %.90.i116.i = fmul float %.44.i110.i, %m.3.1.i114.i
-  %.100.i117.i = add i64 %e.3.1.i115.i, 1
-  %.110.i.i = tail call float @llvm.fabs.f32(float %.90.i116.i)
-  %.112.i.i = fcmp oge float %.110.i.i, %.41.i.i
-  %.130.i.i = fmul float %.44.i110.i, %.90.i116.i
-  %.132.i.i = fcmp une float %.130.i.i, %.90.i116.i
+  %m.3.1.i116.i = phi float [ %.90.i.i, %B112.i.i ], [ %.871.i, %B8.i.i ]
+  %e.3.1.i117.i = phi i64 [ %.100.i118.i, %B112.i.i ], [ %.879.i, %B8.i.i ]
+  %.90.i.i = fmul float %.44.i111.i, %m.3.1.i116.i
+  %.100.i118.i = add i64 %e.3.1.i117.i, 1
+  %.110.i119.i = tail call float @llvm.fabs.f32(float %.90.i.i)
+  %.112.i.i = fcmp oge float %.110.i119.i, %.41.i.i
+  %.130.i.i = fmul float %.44.i111.i, %.90.i.i
+  %.132.i.i = fcmp une float %.130.i.i, %.90.i.i
   %or.cond42.i.i = select i1 %.112.i.i, i1 %.132.i.i, i1 false
   br i1 %or.cond42.i.i, label %B112.i.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B112.i.i, %B8.i.i
-  %.162.pre-phi.i.i = phi float [ %.57.i.i, %B8.i.i ], [ %.110.i.i, %B112.i.i ]
-  %m.4.1.i.i = phi float [ %.871.i, %B8.i.i ], [ %.90.i116.i, %B112.i.i ]
-  %e.5.1.i.i = phi i64 [ %.879.i, %B8.i.i ], [ %.100.i117.i, %B112.i.i ]
+  %.162.pre-phi.i.i = phi float [ %.57.i.i, %B8.i.i ], [ %.110.i119.i, %B112.i.i ]
+  %m.4.1.i113.i = phi float [ %.871.i, %B8.i.i ], [ %.90.i.i, %B112.i.i ]
+  %e.5.1.i.i = phi i64 [ %.879.i, %B8.i.i ], [ %.100.i118.i, %B112.i.i ]
   %.164.i.i = fcmp olt float %.162.pre-phi.i.i, %.38.i.i
-  %.184.i.i = fmul float %.41.i.i, %m.4.1.i.i
-  %.186.i.i = fcmp une float %.184.i.i, %m.4.1.i.i
-  %or.cond43.i.i = select i1 %.164.i.i, i1 %.186.i.i, i1 false
-  br i1 %or.cond43.i.i, label %B244.i112.i, label %B1044.backedge.i
+  %.184.i.i = fmul float %.41.i.i, %m.4.1.i113.i
+  %.186.i114.i = fcmp une float %.184.i.i, %m.4.1.i113.i
+  %or.cond43.i.i = select i1 %.164.i.i, i1 %.186.i114.i, i1 false
+  br i1 %or.cond43.i.i, label %B244.i.i, label %B1044.backedge.i
 
-B244.i112.i:                                      ; preds = %B188.i.i, %B244.i112.i
-  %m.5.1.i.i = phi float [ %.195.i.i, %B244.i112.i ], [ %m.4.1.i.i, %B188.i.i ]
-  %e.4.1.i113.i = phi i64 [ %.205.i.i, %B244.i112.i ], [ %e.5.1.i.i, %B188.i.i ]
+B244.i.i:                                         ; preds = %B188.i.i, %B244.i.i
+  %m.5.1.i.i = phi float [ %.195.i.i, %B244.i.i ], [ %m.4.1.i113.i, %B188.i.i ]
+  %e.4.1.i115.i = phi i64 [ %.205.i.i, %B244.i.i ], [ %e.5.1.i.i, %B188.i.i ]
   %.195.i.i = fmul float %.41.i.i, %m.5.1.i.i
-  %.205.i.i = add i64 %e.4.1.i113.i, -1
+  %.205.i.i = add i64 %e.4.1.i115.i, -1
   %.215.i.i = tail call float @llvm.fabs.f32(float %.195.i.i)
   %.217.i.i = fcmp olt float %.215.i.i, %.38.i.i
   %.235.i.i = fmul float %.41.i.i, %.195.i.i
   %.237.i.i = fcmp une float %.235.i.i, %.195.i.i
   %or.cond44.i.i = select i1 %.217.i.i, i1 %.237.i.i, i1 false
-  br i1 %or.cond44.i.i, label %B244.i112.i, label %B1044.backedge.i
+  br i1 %or.cond44.i.i, label %B244.i.i, label %B1044.backedge.i
 
-B1044.backedge.i:                                 ; preds = %B244.i112.i, %B188.i.i, %B1166.i
-  %m.6.0.i.i = phi float [ %m.4.1.i.i, %B188.i.i ], [ %.871.i, %B1166.i ], [ %.195.i.i, %B244.i112.i ]
-  %e.6.0.i.i = phi i64 [ %e.5.1.i.i, %B188.i.i ], [ %.879.i, %B1166.i ], [ %.205.i.i, %B244.i112.i ]
+B1044.backedge.i:                                 ; preds = %B244.i.i, %B188.i.i, %B1166.i
+  %m.6.0.i.i = phi float [ %m.4.1.i113.i, %B188.i.i ], [ %.871.i, %B1166.i ], [ %.195.i.i, %B244.i.i ]
+  %e.6.0.i.i = phi i64 [ %e.5.1.i.i, %B188.i.i ], [ %.879.i, %B1166.i ], [ %.205.i.i, %B244.i.i ]
   %exitcond.not.i = icmp eq i64 %.750162165.i, %.661.i
   br i1 %exitcond.not.i, label %B1246.i, label %B1046.i
 
 B1246.i:                                          ; preds = %B1044.backedge.i, %B1044.backedge.us.i, %B952.endif.i
   %s.1.4.0.lcssa.i = phi float [ %.650.i, %B952.endif.i ], [ %.850.us.i, %B1044.backedge.us.i ], [ %s.1.5.2.i, %B1044.backedge.i ]
-  %e.1.3.0.lcssa.i = phi i64 [ %.647.i, %B952.endif.i ], [ %e.6.0.i139.i, %B1044.backedge.us.i ], [ %e.6.0.i.i, %B1044.backedge.i ]
-  %m.1.3.0.lcssa.i = phi float [ %.644.i, %B952.endif.i ], [ %m.6.0.i138.i, %B1044.backedge.us.i ], [ %m.6.0.i.i, %B1044.backedge.i ]
+  %e.1.3.0.lcssa.i = phi i64 [ %.647.i, %B952.endif.i ], [ %e.6.0.i141.i, %B1044.backedge.us.i ], [ %e.6.0.i.i, %B1044.backedge.i ]
+  %m.1.3.0.lcssa.i = phi float [ %.644.i, %B952.endif.i ], [ %m.6.0.i140.i, %B1044.backedge.us.i ], [ %m.6.0.i.i, %B1044.backedge.i ]
   %.929.i = tail call i32 @nbgrad.block()
   %.930.i = zext i32 %.929.i to i64
   %.933.i = getelementptr float, ptr %a2, i64 %.930.i
@@ -13490,7 +13481,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.950.i = zext i32 %.949.i to i64
   %.953.i = getelementptr i64, ptr %a4, i64 %.950.i
   store i64 %e.1.3.0.lcssa.i, ptr %.953.i, align 8
-  br label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %5 = icmp ult i64 %a7, 4294967296
@@ -13541,12 +13532,12 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %15, %0
   br i1 %.9.i.i, label %B40.i.i, label %B522.endif.i
 
 B40.i.i:                                          ; preds = %B0.endif.endif.endif.endif.endif.endif.i
-  %sunkaddr214.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  store float 1.000000e+00, ptr %sunkaddr214.i, align 4
-  %sunkaddr216.i = getelementptr i8, ptr %sunkaddr214.i, i64 4
-  store float 0x43B0000000000000, ptr %sunkaddr216.i, align 4
-  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr214.i, i64 8
-  store float 0x3C30000000000000, ptr %sunkaddr218.i, align 4
+  %sunkaddr216.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  store float 1.000000e+00, ptr %sunkaddr216.i, align 4
+  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr216.i, i64 4
+  store float 0x43B0000000000000, ptr %sunkaddr218.i, align 4
+  %sunkaddr220.i = getelementptr i8, ptr %sunkaddr216.i, i64 8
+  store float 0x3C30000000000000, ptr %sunkaddr220.i, align 4
   br label %B522.endif.i
 
 B522.endif.i:                                     ; preds = %B40.i.i, %B0.endif.endif.endif.endif.endif.endif.i
@@ -13678,12 +13669,12 @@ B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i
   br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B8.i147.i.i
 
 B8.i7.i.i:                                        ; preds = %B522.endif.endif.endif.i
-  %sunkaddr219.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i8.i.i = load float, ptr %sunkaddr219.i, align 4
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr219.i, i64 4
-  %.41.i10.i.i = load float, ptr %sunkaddr221.i, align 4
-  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr219.i, i64 8
-  %.44.i12.i.i = load float, ptr %sunkaddr223.i, align 4
+  %sunkaddr221.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i8.i.i = load float, ptr %sunkaddr221.i, align 4
+  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr221.i, i64 4
+  %.41.i10.i.i = load float, ptr %sunkaddr223.i, align 4
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr221.i, i64 8
+  %.44.i12.i.i = load float, ptr %sunkaddr225.i, align 4
   %.57.i13.i.i = tail call float @llvm.fabs.f32(float %.95.i.i)
   %.59.i14.i.i = fcmp oge float %.57.i13.i.i, %.41.i10.i.i
   %.79.i15.i.i = fmul float %.95.i.i, %.44.i12.i.i
@@ -13785,12 +13776,12 @@ B380.us.i.i:                                      ; preds = %B326.us.i.i, %B366.
   br i1 %.249.us233.i.i, label %B266.endif.us216.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.preheader.split.i.i:                   ; preds = %B266.endif.preheader.i.i
-  %sunkaddr224.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i.i.i = load float, ptr %sunkaddr224.i, align 4
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr224.i, i64 4
-  %.41.i.i.i = load float, ptr %sunkaddr226.i, align 4
-  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr224.i, i64 8
-  %.44.i.i.i = load float, ptr %sunkaddr228.i, align 4
+  %sunkaddr226.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i.i.i = load float, ptr %sunkaddr226.i, align 4
+  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr226.i, i64 4
+  %.41.i.i.i = load float, ptr %sunkaddr228.i, align 4
+  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr226.i, i64 8
+  %.44.i.i.i = load float, ptr %sunkaddr230.i, align 4
   br label %B266.endif.i.i
 
 B266.endif.us.preheader.i.i:                      ; preds = %B266.lr.ph.i.i
@@ -13857,12 +13848,12 @@ B266.endif.us.us.i.i:                             ; preds = %B266.endif.us.us.i.
   br i1 %.249.us.us.1.i.i, label %B266.endif.us.us.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.us.preheader.split.i.i:                ; preds = %B266.endif.us.preheader.i.i
-  %sunkaddr229.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i55.i.i = load float, ptr %sunkaddr229.i, align 4
-  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr229.i, i64 4
-  %.41.i57.i.i = load float, ptr %sunkaddr231.i, align 4
-  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr229.i, i64 8
-  %.44.i59.i.i = load float, ptr %sunkaddr233.i, align 4
+  %sunkaddr231.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i55.i.i = load float, ptr %sunkaddr231.i, align 4
+  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr231.i, i64 4
+  %.41.i57.i.i = load float, ptr %sunkaddr233.i, align 4
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr231.i, i64 8
+  %.44.i59.i.i = load float, ptr %sunkaddr235.i, align 4
   br label %B266.endif.us.i.i
 
 B266.endif.us.i.i:                                ; preds = %B264.backedge.us.i.i, %B266.endif.us.preheader.split.i.i
@@ -14048,64 +14039,63 @@ B522.endif.endif.endif.endif.i:                   ; preds = %B264.backedge.i.i, 
   %.458.i = and i64 %.452.i, 31
   %.481.i = icmp ult i32 %.451.i, 32
   %"$phi762.6.2.0.i" = select i1 %.410.fr.i, i1 %.481.i, i1 false
-  %32 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 1)
-  %.90.i.i = bitcast float %m.2.0.lcssa.i.i to i32
-  %33 = trunc nuw nsw i64 %32 to i32
-  %.91.i.i = add nsw i32 %33, -1
-  %.92.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.i.i, i32 %.91.i.i)
-  %.93.i.i = bitcast i32 %.92.i.i to float
-  %.99.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.lcssa.i.i, i32 %.91.i.i)
-  %.104.i.i = bitcast float %s.2.0.lcssa.i.i to i32
-  %.106.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.i.i, i32 %.91.i.i)
-  %.107.i.i = bitcast i32 %.106.i.i to float
-  %.113.not.i.i = icmp eq i64 %.458.i, 0
-  br i1 %.113.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %32 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %33 = zext nneg i32 %32 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B762.endif.else.if.i
 
-B166.i.i:                                         ; preds = %B522.endif.endif.endif.endif.i
-  %.124.i.i = fcmp une float %.107.i.i, 0.000000e+00
-  %.138.i.i = icmp eq i64 %.458.i, 1
-  %or.cond.i25.i = select i1 %"$phi762.6.2.0.i", i1 %.138.i.i, i1 false
-  %or.cond37.i.i = select i1 %.124.i.i, i1 true, i1 %or.cond.i25.i
-  br i1 %or.cond37.i.i, label %B200.i.i, label %B244.i.i
-
-B200.i.i:                                         ; preds = %B166.i.i
-  %.20.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, 0
-  %or.cond.i.i62.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
-  br i1 %or.cond.i.i62.i, label %B28.i.i.i, label %B38.i.i.i
-
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = fmul float %m.2.0.lcssa.i.i, %.107.i.i
-  br label %B200.endif.i.i
-
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %e.2.0.lcssa.i.i, 0
+B76.endif.i.preheader.i:                          ; preds = %B522.endif.endif.endif.endif.i
   %sunkaddr236.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr236.i, i64 4
+  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr236.i, i64 8
+  br label %B76.endif.i.i
+
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.174.i.i = fcmp une float %.157.i.i, 0.000000e+00
+  br i1 %.174.i.i, label %B256.i.i, label %B234.i.i
+
+B234.i.i:                                         ; preds = %B222.i.i
+  %.186.i.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  %.188.i.i = icmp samesign ult i64 %.458.i, %.186.i.i
+  %or.cond.i27.i = select i1 %"$phi762.6.2.0.i", i1 %.188.i.i, i1 false
+  br i1 %or.cond.i27.i, label %B256.i.i, label %B300.i.i
+
+B256.i.i:                                         ; preds = %B234.i.i, %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i63.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
+  br i1 %or.cond.i.i63.i, label %B28.i.i.i, label %B38.i.i.i
+
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = fmul float %m.2.0.i.i, %.157.i.i
+  br label %B256.endif.i.i
+
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr236.i, i64 4
-  %.45.i.i.i = load float, ptr %sunkaddr235.i, align 4
-  %.8023.i.i.i = fmul float %m.2.0.lcssa.i.i, %.107.i.i
+  %.45.i.i.i = load float, ptr %sunkaddr237.i, align 4
+  %.8023.i.i.i = fmul float %m.2.0.i.i, %.157.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr236.i, i64 8
-  %.54.i.i.i = load float, ptr %sunkaddr237.i, align 4
-  %.60.i.i.i = fmul float %m.2.0.lcssa.i.i, %.54.i.i.i
-  %.66.i.i.i = xor i64 %e.2.0.lcssa.i.i, -1
-  %.80.i.i.i = fmul float %.60.i.i.i, %.107.i.i
-  %.93.not.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.54.i.i.i = load float, ptr %sunkaddr239.i, align 4
+  %.60.i.i.i = fmul float %m.2.0.i.i, %.54.i.i.i
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.80.i.i.i = fmul float %.60.i.i.i, %.157.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8027.i.i.i = phi float [ %.8023.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.026.i.i.i = phi float [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.025.i.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.025.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i64.i = fmul float %.8027.i.i.i, %scale.2.026.i.i.i
   %.102.i.i.i = fcmp une float %.100.i.i64.i, %.8027.i.i.i
   %.119.i.i.i = fcmp ord float %.8027.i.i.i, 0.000000e+00
   %or.cond28.i.i.i = and i1 %.119.i.i.i, %.102.i.i.i
-  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
   %e.4.1.i.i65.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.025.i.i.i, %B124.i.i.i ]
@@ -14118,609 +14108,94 @@ B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i
   %.169.i.i.i = fcmp ord float %.128.i.i.i, 0.000000e+00
   %34 = and i1 %.169.i.i.i, %.154.i.i.i
   %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %34, i1 false
-  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi float [ %.173.i.i, %B200.endif.i.i ], [ %s.2.0.lcssa.i.i, %B166.i.i ]
-  %.191.i.i = fmul float %m.2.0.lcssa.i.i, %.93.i.i
-  %.198.i.i = add nsw i64 %.99.i.i, %e.2.0.lcssa.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B234.i.i
+  %s.4.2.i.i = phi float [ %.223.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B234.i.i ]
+  %.241.i.i = fmul float %m.2.0.i.i, %.143.i.i
+  %.248.i.i = add nsw i64 %.149.i.i, %e.2.0.i.i
+  br i1 %.22.not.i6.i.i, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
-  %sunkaddr238.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i.i26.i = load float, ptr %sunkaddr238.i, align 4
-  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr238.i, i64 4
-  %.41.i.i28.i = load float, ptr %sunkaddr240.i, align 4
-  %sunkaddr242.i = getelementptr i8, ptr %sunkaddr238.i, i64 8
-  %.44.i161.i.i = load float, ptr %sunkaddr242.i, align 4
-  %.57.i.i30.i = tail call float @llvm.fabs.f32(float %.191.i.i)
-  %.59.i.i31.i = fcmp oge float %.57.i.i30.i, %.41.i.i28.i
-  %.79.i.i32.i = fmul float %.191.i.i, %.44.i161.i.i
-  %.81.i.i33.i = fcmp une float %.79.i.i32.i, %.191.i.i
-  %or.cond.i162.i.i = select i1 %.59.i.i31.i, i1 %.81.i.i33.i, i1 false
-  br i1 %or.cond.i162.i.i, label %B112.i.i53.i, label %B188.i.i34.i
+B8.i.i.i:                                         ; preds = %B300.i.i
+  %.38.i.i28.i = load float, ptr %sunkaddr236.i, align 4
+  %.41.i.i29.i = load float, ptr %sunkaddr237.i, align 4
+  %.44.i2.i.i = load float, ptr %sunkaddr239.i, align 4
+  %.57.i.i30.i = tail call float @llvm.fabs.f32(float %.241.i.i)
+  %.59.i.i31.i = fcmp oge float %.57.i.i30.i, %.41.i.i29.i
+  %.79.i.i32.i = fmul float %.241.i.i, %.44.i2.i.i
+  %.81.i.i33.i = fcmp une float %.79.i.i32.i, %.241.i.i
+  %or.cond.i3.i.i = select i1 %.59.i.i31.i, i1 %.81.i.i33.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i54.i, label %B188.i.i34.i
 
-B112.i.i53.i:                                     ; preds = %B8.i.i.i, %B112.i.i53.i
-  %m.3.1.i.i54.i = phi float [ %.90.i.i56.i, %B112.i.i53.i ], [ %.191.i.i, %B8.i.i.i ]
-  %e.3.1.i.i55.i = phi i64 [ %.100.i164.i.i, %B112.i.i53.i ], [ %.198.i.i, %B8.i.i.i ]
-  %.90.i.i56.i = fmul float %.44.i161.i.i, %m.3.1.i.i54.i
-  %.100.i164.i.i = add i64 %e.3.1.i.i55.i, 1
-  %.110.i.i57.i = tail call float @llvm.fabs.f32(float %.90.i.i56.i)
-  %.112.i.i58.i = fcmp oge float %.110.i.i57.i, %.41.i.i28.i
-  %.130.i.i59.i = fmul float %.44.i161.i.i, %.90.i.i56.i
-  %.132.i.i60.i = fcmp une float %.130.i.i59.i, %.90.i.i56.i
-  %or.cond42.i.i61.i = select i1 %.112.i.i58.i, i1 %.132.i.i60.i, i1 false
-  br i1 %or.cond42.i.i61.i, label %B112.i.i53.i, label %B188.i.i34.i
+B112.i.i54.i:                                     ; preds = %B8.i.i.i, %B112.i.i54.i
+  %m.3.1.i.i55.i = phi float [ %.90.i.i57.i, %B112.i.i54.i ], [ %.241.i.i, %B8.i.i.i ]
+  %e.3.1.i.i56.i = phi i64 [ %.100.i5.i.i, %B112.i.i54.i ], [ %.248.i.i, %B8.i.i.i ]
+  %.90.i.i57.i = fmul float %.44.i2.i.i, %m.3.1.i.i55.i
+  %.100.i5.i.i = add i64 %e.3.1.i.i56.i, 1
+  %.110.i.i58.i = tail call float @llvm.fabs.f32(float %.90.i.i57.i)
+  %.112.i.i59.i = fcmp oge float %.110.i.i58.i, %.41.i.i29.i
+  %.130.i.i60.i = fmul float %.44.i2.i.i, %.90.i.i57.i
+  %.132.i.i61.i = fcmp une float %.130.i.i60.i, %.90.i.i57.i
+  %or.cond42.i.i62.i = select i1 %.112.i.i59.i, i1 %.132.i.i61.i, i1 false
+  br i1 %or.cond42.i.i62.i, label %B112.i.i54.i, label %B188.i.i34.i
 
-B188.i.i34.i:                                     ; preds = %B112.i.i53.i, %B8.i.i.i
-  %.162.pre-phi.i.i35.i = phi float [ %.57.i.i30.i, %B8.i.i.i ], [ %.110.i.i57.i, %B112.i.i53.i ]
-  %m.4.1.i.i36.i = phi float [ %.191.i.i, %B8.i.i.i ], [ %.90.i.i56.i, %B112.i.i53.i ]
-  %e.5.1.i.i37.i = phi i64 [ %.198.i.i, %B8.i.i.i ], [ %.100.i164.i.i, %B112.i.i53.i ]
-  %.164.i.i38.i = fcmp olt float %.162.pre-phi.i.i35.i, %.38.i.i26.i
-  %.184.i.i39.i = fmul float %.41.i.i28.i, %m.4.1.i.i36.i
+B188.i.i34.i:                                     ; preds = %B112.i.i54.i, %B8.i.i.i
+  %.162.pre-phi.i.i35.i = phi float [ %.57.i.i30.i, %B8.i.i.i ], [ %.110.i.i58.i, %B112.i.i54.i ]
+  %m.4.1.i.i36.i = phi float [ %.241.i.i, %B8.i.i.i ], [ %.90.i.i57.i, %B112.i.i54.i ]
+  %e.5.1.i.i37.i = phi i64 [ %.248.i.i, %B8.i.i.i ], [ %.100.i5.i.i, %B112.i.i54.i ]
+  %.164.i.i38.i = fcmp olt float %.162.pre-phi.i.i35.i, %.38.i.i28.i
+  %.184.i.i39.i = fmul float %.41.i.i29.i, %m.4.1.i.i36.i
   %.186.i.i40.i = fcmp une float %.184.i.i39.i, %m.4.1.i.i36.i
   %or.cond43.i.i41.i = select i1 %.164.i.i38.i, i1 %.186.i.i40.i, i1 false
-  br i1 %or.cond43.i.i41.i, label %B244.i.i43.i, label %B20.endif.1.i.i
+  br i1 %or.cond43.i.i41.i, label %B244.i.i44.i, label %B354.i.i
 
-B244.i.i43.i:                                     ; preds = %B188.i.i34.i, %B244.i.i43.i
-  %m.5.1.i.i44.i = phi float [ %.195.i.i45.i, %B244.i.i43.i ], [ %m.4.1.i.i36.i, %B188.i.i34.i ]
-  %e.4.1.i163.i.i = phi i64 [ %.205.i.i46.i, %B244.i.i43.i ], [ %e.5.1.i.i37.i, %B188.i.i34.i ]
-  %.195.i.i45.i = fmul float %.41.i.i28.i, %m.5.1.i.i44.i
-  %.205.i.i46.i = add i64 %e.4.1.i163.i.i, -1
-  %.215.i.i47.i = tail call float @llvm.fabs.f32(float %.195.i.i45.i)
-  %.217.i.i48.i = fcmp olt float %.215.i.i47.i, %.38.i.i26.i
-  %.235.i.i49.i = fmul float %.41.i.i28.i, %.195.i.i45.i
-  %.237.i.i50.i = fcmp une float %.235.i.i49.i, %.195.i.i45.i
-  %or.cond44.i.i51.i = select i1 %.217.i.i48.i, i1 %.237.i.i50.i, i1 false
-  br i1 %or.cond44.i.i51.i, label %B244.i.i43.i, label %B20.endif.1.i.i
+B244.i.i44.i:                                     ; preds = %B188.i.i34.i, %B244.i.i44.i
+  %m.5.1.i.i45.i = phi float [ %.195.i.i46.i, %B244.i.i44.i ], [ %m.4.1.i.i36.i, %B188.i.i34.i ]
+  %e.4.1.i4.i.i = phi i64 [ %.205.i.i47.i, %B244.i.i44.i ], [ %e.5.1.i.i37.i, %B188.i.i34.i ]
+  %.195.i.i46.i = fmul float %.41.i.i29.i, %m.5.1.i.i45.i
+  %.205.i.i47.i = add i64 %e.4.1.i4.i.i, -1
+  %.215.i.i48.i = tail call float @llvm.fabs.f32(float %.195.i.i46.i)
+  %.217.i.i49.i = fcmp olt float %.215.i.i48.i, %.38.i.i28.i
+  %.235.i.i50.i = fmul float %.41.i.i29.i, %.195.i.i46.i
+  %.237.i.i51.i = fcmp une float %.235.i.i50.i, %.195.i.i46.i
+  %or.cond44.i.i52.i = select i1 %.217.i.i49.i, i1 %.237.i.i51.i, i1 false
+  br i1 %or.cond44.i.i52.i, label %B244.i.i44.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i43.i, %B188.i.i34.i, %B244.i.i, %B522.endif.endif.endif.endif.i
-  %m.3.1.i.i = phi float [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.4.1.i.i36.i, %B188.i.i34.i ], [ %.191.i.i, %B244.i.i ], [ %.195.i.i45.i, %B244.i.i43.i ]
-  %e.3.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.5.1.i.i37.i, %B188.i.i34.i ], [ %.198.i.i, %B244.i.i ], [ %.205.i.i46.i, %B244.i.i43.i ]
-  %s.3.1.i.i = phi float [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.4.2.i.i, %B188.i.i34.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i43.i ]
-  %35 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 2)
-  %.90.1.i.i = bitcast float %m.3.1.i.i to i32
-  %36 = trunc nuw nsw i64 %35 to i32
-  %.91.1.i.i = add nsw i32 %36, -2
-  %.92.1.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.1.i.i, i32 %.91.1.i.i)
-  %.93.1.i.i = bitcast i32 %.92.1.i.i to float
-  %.99.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.91.1.i.i)
-  %.104.1.i.i = bitcast float %s.3.1.i.i to i32
-  %.106.1.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.1.i.i, i32 %.91.1.i.i)
-  %.107.1.i.i = bitcast i32 %.106.1.i.i to float
-  %.113.not.1.i.i = icmp samesign ult i64 %.458.i, 2
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i44.i, %B76.endif.i.i, %B188.i.i34.i, %B300.i.i
+  %m.3.1.i.i = phi float [ %m.2.0.i.i, %B76.endif.i.i ], [ %m.4.1.i.i36.i, %B188.i.i34.i ], [ %.241.i.i, %B300.i.i ], [ %.195.i.i46.i, %B244.i.i44.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.i ], [ %e.5.1.i.i37.i, %B188.i.i34.i ], [ %.248.i.i, %B300.i.i ], [ %.205.i.i47.i, %B244.i.i44.i ]
+  %s.3.1.i.i = phi float [ %s.2.0.i.i, %B76.endif.i.i ], [ %s.4.2.i.i, %B188.i.i34.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B244.i.i44.i ]
+  %.319.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.323.i42.i = icmp slt i64 %.319.i.i, %33
+  br i1 %.323.i42.i, label %B76.endif.i.i, label %B762.endif.else.if.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.124.1.i.i = fcmp une float %.107.1.i.i, 0.000000e+00
-  %.138.1.i.i = icmp samesign ult i64 %.458.i, 4
-  %or.cond.1.i.i = select i1 %"$phi762.6.2.0.i", i1 %.138.1.i.i, i1 false
-  %or.cond38.i.i = select i1 %.124.1.i.i, i1 true, i1 %or.cond.1.i.i
-  br i1 %or.cond38.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi float [ %m.3.1.i.i, %B354.i.i ], [ %m.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %e.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi float [ %s.3.1.i.i, %B354.i.i ], [ %s.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.319.i.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.458.i, %distance.2.0.i.i
+  %.13.i1.i25.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = bitcast float %m.2.0.i.i to i32
+  %.141.i26.i = trunc i64 %.13.i1.i25.i to i32
+  %.142.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.140.i.i, i32 %.141.i26.i)
+  %.143.i.i = bitcast i32 %.142.i.i to float
+  %.149.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.141.i26.i)
+  %.154.i.i = bitcast float %s.2.0.i.i to i32
+  %.156.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.154.i.i, i32 %.141.i26.i)
+  %.157.i.i = bitcast i32 %.156.i.i to float
+  %.163.not.i.i = icmp slt i64 %.458.i, %distance.2.0.i.i
+  br i1 %.163.not.i.i, label %B354.i.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i41.i.i, label %B38.i8.i.i
-
-B28.i41.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i42.i.i = fmul float %m.3.1.i.i, %.107.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  %sunkaddr245.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i9.i.i, label %B102.i34.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %sunkaddr244.i = getelementptr i8, ptr %sunkaddr245.i, i64 4
-  %.45.i12.i.i = load float, ptr %sunkaddr244.i, align 4
-  %.8023.i13.i.i = fmul float %m.3.1.i.i, %.107.1.i.i
-  br label %B124.i14.i.i
-
-B102.i34.i.i:                                     ; preds = %B38.i8.i.i
-  %sunkaddr246.i = getelementptr i8, ptr %sunkaddr245.i, i64 8
-  %.54.i36.i.i = load float, ptr %sunkaddr246.i, align 4
-  %.60.i37.i.i = fmul float %m.3.1.i.i, %.54.i36.i.i
-  %.66.i38.i.i = xor i64 %e.3.1.i.i, -1
-  %.80.i39.i.i = fmul float %.60.i37.i.i, %.107.1.i.i
-  %.93.not.i40.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i40.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i34.i.i, %B102.thread.i10.i.i
-  %.8027.i15.i.i = phi float [ %.8023.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ]
-  %scale.2.026.i16.i.i = phi float [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i36.i.i, %B102.i34.i.i ]
-  %e.3.025.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i38.i.i, %B102.i34.i.i ]
-  %.100.i18.i.i = fmul float %.8027.i15.i.i, %scale.2.026.i16.i.i
-  %.102.i19.i.i = fcmp une float %.100.i18.i.i, %.8027.i15.i.i
-  %.119.i20.i.i = fcmp ord float %.8027.i15.i.i, 0.000000e+00
-  %or.cond28.i21.i.i = and i1 %.119.i20.i.i, %.102.i19.i.i
-  br i1 %or.cond28.i21.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B154.i24.i.i:                                     ; preds = %B124.i14.i.i, %B154.i24.i.i
-  %e.4.1.i25.i.i = phi i64 [ %.138.i28.i.i, %B154.i24.i.i ], [ %e.3.025.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i26.i.i = phi float [ %.128.i27.i.i, %B154.i24.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ]
-  %.128.i27.i.i = fmul float %scale.2.026.i16.i.i, %state.3.1.i26.i.i
-  %.138.i28.i.i = add nsw i64 %e.4.1.i25.i.i, -1
-  %.145.i29.i.i = icmp samesign ugt i64 %e.4.1.i25.i.i, 1
-  %.152.i30.i.i = fmul float %scale.2.026.i16.i.i, %.128.i27.i.i
-  %.154.i31.i.i = fcmp une float %.152.i30.i.i, %.128.i27.i.i
-  %.169.i32.i.i = fcmp ord float %.128.i27.i.i, 0.000000e+00
-  %37 = and i1 %.169.i32.i.i, %.154.i31.i.i
-  %or.cond30.i33.i.i = select i1 %.145.i29.i.i, i1 %37, i1 false
-  br i1 %or.cond30.i33.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i24.i.i, %B124.i14.i.i, %B102.i34.i.i, %B28.i41.i.i
-  %storemerge.i22.i.i = phi float [ %.28.i42.i.i, %B28.i41.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ], [ %.128.i27.i.i, %B154.i24.i.i ]
-  %.173.1.i.i = fadd float %s.3.1.i.i, %storemerge.i22.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi float [ %.173.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.191.1.i.i = fmul float %m.3.1.i.i, %.93.1.i.i
-  %.198.1.i.i = add nsw i64 %.99.1.i.i, %e.3.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.2.i.i, label %B8.i166.i.i
-
-B8.i166.i.i:                                      ; preds = %B244.1.i.i
-  %sunkaddr247.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i167.i.i = load float, ptr %sunkaddr247.i, align 4
-  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr247.i, i64 4
-  %.41.i169.i.i = load float, ptr %sunkaddr249.i, align 4
-  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr247.i, i64 8
-  %.44.i171.i.i = load float, ptr %sunkaddr251.i, align 4
-  %.57.i172.i.i = tail call float @llvm.fabs.f32(float %.191.1.i.i)
-  %.59.i173.i.i = fcmp oge float %.57.i172.i.i, %.41.i169.i.i
-  %.79.i174.i.i = fmul float %.191.1.i.i, %.44.i171.i.i
-  %.81.i175.i.i = fcmp une float %.79.i174.i.i, %.191.1.i.i
-  %or.cond.i176.i.i = select i1 %.59.i173.i.i, i1 %.81.i175.i.i, i1 false
-  br i1 %or.cond.i176.i.i, label %B112.i201.i.i, label %B188.i177.i.i
-
-B112.i201.i.i:                                    ; preds = %B8.i166.i.i, %B112.i201.i.i
-  %m.3.1.i202.i.i = phi float [ %.90.i204.i.i, %B112.i201.i.i ], [ %.191.1.i.i, %B8.i166.i.i ]
-  %e.3.1.i203.i.i = phi i64 [ %.100.i205.i.i, %B112.i201.i.i ], [ %.198.1.i.i, %B8.i166.i.i ]
-  %.90.i204.i.i = fmul float %.44.i171.i.i, %m.3.1.i202.i.i
-  %.100.i205.i.i = add i64 %e.3.1.i203.i.i, 1
-  %.110.i206.i.i = tail call float @llvm.fabs.f32(float %.90.i204.i.i)
-  %.112.i207.i.i = fcmp oge float %.110.i206.i.i, %.41.i169.i.i
-  %.130.i208.i.i = fmul float %.44.i171.i.i, %.90.i204.i.i
-  %.132.i209.i.i = fcmp une float %.130.i208.i.i, %.90.i204.i.i
-  %or.cond42.i210.i.i = select i1 %.112.i207.i.i, i1 %.132.i209.i.i, i1 false
-  br i1 %or.cond42.i210.i.i, label %B112.i201.i.i, label %B188.i177.i.i
-
-B188.i177.i.i:                                    ; preds = %B112.i201.i.i, %B8.i166.i.i
-  %.162.pre-phi.i178.i.i = phi float [ %.57.i172.i.i, %B8.i166.i.i ], [ %.110.i206.i.i, %B112.i201.i.i ]
-  %m.4.1.i179.i.i = phi float [ %.191.1.i.i, %B8.i166.i.i ], [ %.90.i204.i.i, %B112.i201.i.i ]
-  %e.5.1.i180.i.i = phi i64 [ %.198.1.i.i, %B8.i166.i.i ], [ %.100.i205.i.i, %B112.i201.i.i ]
-  %.164.i181.i.i = fcmp olt float %.162.pre-phi.i178.i.i, %.38.i167.i.i
-  %.184.i182.i.i = fmul float %.41.i169.i.i, %m.4.1.i179.i.i
-  %.186.i183.i.i = fcmp une float %.184.i182.i.i, %m.4.1.i179.i.i
-  %or.cond43.i184.i.i = select i1 %.164.i181.i.i, i1 %.186.i183.i.i, i1 false
-  br i1 %or.cond43.i184.i.i, label %B244.i190.i.i, label %B20.endif.2.i.i
-
-B244.i190.i.i:                                    ; preds = %B188.i177.i.i, %B244.i190.i.i
-  %m.5.1.i191.i.i = phi float [ %.195.i193.i.i, %B244.i190.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ]
-  %e.4.1.i192.i.i = phi i64 [ %.205.i194.i.i, %B244.i190.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ]
-  %.195.i193.i.i = fmul float %.41.i169.i.i, %m.5.1.i191.i.i
-  %.205.i194.i.i = add i64 %e.4.1.i192.i.i, -1
-  %.215.i195.i.i = tail call float @llvm.fabs.f32(float %.195.i193.i.i)
-  %.217.i196.i.i = fcmp olt float %.215.i195.i.i, %.38.i167.i.i
-  %.235.i197.i.i = fmul float %.41.i169.i.i, %.195.i193.i.i
-  %.237.i198.i.i = fcmp une float %.235.i197.i.i, %.195.i193.i.i
-  %or.cond44.i199.i.i = select i1 %.217.i196.i.i, i1 %.237.i198.i.i, i1 false
-  br i1 %or.cond44.i199.i.i, label %B244.i190.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i190.i.i, %B188.i177.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi float [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ], [ %.191.1.i.i, %B244.1.i.i ], [ %.195.i193.i.i, %B244.i190.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ], [ %.198.1.i.i, %B244.1.i.i ], [ %.205.i194.i.i, %B244.i190.i.i ]
-  %s.3.1.1.i.i = phi float [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i177.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i190.i.i ]
-  %38 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 4)
-  %.90.2.i.i = bitcast float %m.3.1.1.i.i to i32
-  %39 = trunc nuw nsw i64 %38 to i32
-  %.91.2.i.i = add nsw i32 %39, -4
-  %.92.2.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.2.i.i, i32 %.91.2.i.i)
-  %.93.2.i.i = bitcast i32 %.92.2.i.i to float
-  %.99.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.91.2.i.i)
-  %.104.2.i.i = bitcast float %s.3.1.1.i.i to i32
-  %.106.2.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.2.i.i, i32 %.91.2.i.i)
-  %.107.2.i.i = bitcast i32 %.106.2.i.i to float
-  %.113.not.2.i.i = icmp samesign ult i64 %.458.i, 4
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.124.2.i.i = fcmp une float %.107.2.i.i, 0.000000e+00
-  %.138.2.i.i = icmp samesign ult i64 %.458.i, 8
-  %or.cond.2.i.i = select i1 %"$phi762.6.2.0.i", i1 %.138.2.i.i, i1 false
-  %or.cond39.i.i = select i1 %.124.2.i.i, i1 true, i1 %or.cond.2.i.i
-  br i1 %or.cond39.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.20.i45.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i46.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i45.i.i
-  br i1 %or.cond.i46.i.i, label %B28.i80.i.i, label %B38.i47.i.i
-
-B28.i80.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i81.i.i = fmul float %m.3.1.1.i.i, %.107.2.i.i
-  br label %B200.endif.2.i.i
-
-B38.i47.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i48.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  %sunkaddr254.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i48.i.i, label %B102.i73.i.i, label %B102.thread.i49.i.i
-
-B102.thread.i49.i.i:                              ; preds = %B38.i47.i.i
-  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr254.i, i64 4
-  %.45.i51.i.i = load float, ptr %sunkaddr253.i, align 4
-  %.8023.i52.i.i = fmul float %m.3.1.1.i.i, %.107.2.i.i
-  br label %B124.i53.i.i
-
-B102.i73.i.i:                                     ; preds = %B38.i47.i.i
-  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr254.i, i64 8
-  %.54.i75.i.i = load float, ptr %sunkaddr255.i, align 4
-  %.60.i76.i.i = fmul float %m.3.1.1.i.i, %.54.i75.i.i
-  %.66.i77.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.80.i78.i.i = fmul float %.60.i76.i.i, %.107.2.i.i
-  %.93.not.i79.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i79.i.i, label %B200.endif.2.i.i, label %B124.i53.i.i
-
-B124.i53.i.i:                                     ; preds = %B102.i73.i.i, %B102.thread.i49.i.i
-  %.8027.i54.i.i = phi float [ %.8023.i52.i.i, %B102.thread.i49.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ]
-  %scale.2.026.i55.i.i = phi float [ %.45.i51.i.i, %B102.thread.i49.i.i ], [ %.54.i75.i.i, %B102.i73.i.i ]
-  %e.3.025.i56.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i49.i.i ], [ %.66.i77.i.i, %B102.i73.i.i ]
-  %.100.i57.i.i = fmul float %.8027.i54.i.i, %scale.2.026.i55.i.i
-  %.102.i58.i.i = fcmp une float %.100.i57.i.i, %.8027.i54.i.i
-  %.119.i59.i.i = fcmp ord float %.8027.i54.i.i, 0.000000e+00
-  %or.cond28.i60.i.i = and i1 %.119.i59.i.i, %.102.i58.i.i
-  br i1 %or.cond28.i60.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B154.i63.i.i:                                     ; preds = %B124.i53.i.i, %B154.i63.i.i
-  %e.4.1.i64.i.i = phi i64 [ %.138.i67.i.i, %B154.i63.i.i ], [ %e.3.025.i56.i.i, %B124.i53.i.i ]
-  %state.3.1.i65.i.i = phi float [ %.128.i66.i.i, %B154.i63.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ]
-  %.128.i66.i.i = fmul float %scale.2.026.i55.i.i, %state.3.1.i65.i.i
-  %.138.i67.i.i = add nsw i64 %e.4.1.i64.i.i, -1
-  %.145.i68.i.i = icmp samesign ugt i64 %e.4.1.i64.i.i, 1
-  %.152.i69.i.i = fmul float %scale.2.026.i55.i.i, %.128.i66.i.i
-  %.154.i70.i.i = fcmp une float %.152.i69.i.i, %.128.i66.i.i
-  %.169.i71.i.i = fcmp ord float %.128.i66.i.i, 0.000000e+00
-  %40 = and i1 %.169.i71.i.i, %.154.i70.i.i
-  %or.cond30.i72.i.i = select i1 %.145.i68.i.i, i1 %40, i1 false
-  br i1 %or.cond30.i72.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i63.i.i, %B124.i53.i.i, %B102.i73.i.i, %B28.i80.i.i
-  %storemerge.i61.i.i = phi float [ %.28.i81.i.i, %B28.i80.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ], [ %.128.i66.i.i, %B154.i63.i.i ]
-  %.173.2.i.i = fadd float %s.3.1.1.i.i, %storemerge.i61.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi float [ %.173.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.191.2.i.i = fmul float %m.3.1.1.i.i, %.93.2.i.i
-  %.198.2.i.i = add nsw i64 %.99.2.i.i, %e.3.1.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.3.i.i, label %B8.i213.i.i
-
-B8.i213.i.i:                                      ; preds = %B244.2.i.i
-  %sunkaddr256.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i214.i.i = load float, ptr %sunkaddr256.i, align 4
-  %sunkaddr258.i = getelementptr i8, ptr %sunkaddr256.i, i64 4
-  %.41.i216.i.i = load float, ptr %sunkaddr258.i, align 4
-  %sunkaddr260.i = getelementptr i8, ptr %sunkaddr256.i, i64 8
-  %.44.i218.i.i = load float, ptr %sunkaddr260.i, align 4
-  %.57.i219.i.i = tail call float @llvm.fabs.f32(float %.191.2.i.i)
-  %.59.i220.i.i = fcmp oge float %.57.i219.i.i, %.41.i216.i.i
-  %.79.i221.i.i = fmul float %.191.2.i.i, %.44.i218.i.i
-  %.81.i222.i.i = fcmp une float %.79.i221.i.i, %.191.2.i.i
-  %or.cond.i223.i.i = select i1 %.59.i220.i.i, i1 %.81.i222.i.i, i1 false
-  br i1 %or.cond.i223.i.i, label %B112.i248.i.i, label %B188.i224.i.i
-
-B112.i248.i.i:                                    ; preds = %B8.i213.i.i, %B112.i248.i.i
-  %m.3.1.i249.i.i = phi float [ %.90.i251.i.i, %B112.i248.i.i ], [ %.191.2.i.i, %B8.i213.i.i ]
-  %e.3.1.i250.i.i = phi i64 [ %.100.i252.i.i, %B112.i248.i.i ], [ %.198.2.i.i, %B8.i213.i.i ]
-  %.90.i251.i.i = fmul float %.44.i218.i.i, %m.3.1.i249.i.i
-  %.100.i252.i.i = add i64 %e.3.1.i250.i.i, 1
-  %.110.i253.i.i = tail call float @llvm.fabs.f32(float %.90.i251.i.i)
-  %.112.i254.i.i = fcmp oge float %.110.i253.i.i, %.41.i216.i.i
-  %.130.i255.i.i = fmul float %.44.i218.i.i, %.90.i251.i.i
-  %.132.i256.i.i = fcmp une float %.130.i255.i.i, %.90.i251.i.i
-  %or.cond42.i257.i.i = select i1 %.112.i254.i.i, i1 %.132.i256.i.i, i1 false
-  br i1 %or.cond42.i257.i.i, label %B112.i248.i.i, label %B188.i224.i.i
-
-B188.i224.i.i:                                    ; preds = %B112.i248.i.i, %B8.i213.i.i
-  %.162.pre-phi.i225.i.i = phi float [ %.57.i219.i.i, %B8.i213.i.i ], [ %.110.i253.i.i, %B112.i248.i.i ]
-  %m.4.1.i226.i.i = phi float [ %.191.2.i.i, %B8.i213.i.i ], [ %.90.i251.i.i, %B112.i248.i.i ]
-  %e.5.1.i227.i.i = phi i64 [ %.198.2.i.i, %B8.i213.i.i ], [ %.100.i252.i.i, %B112.i248.i.i ]
-  %.164.i228.i.i = fcmp olt float %.162.pre-phi.i225.i.i, %.38.i214.i.i
-  %.184.i229.i.i = fmul float %.41.i216.i.i, %m.4.1.i226.i.i
-  %.186.i230.i.i = fcmp une float %.184.i229.i.i, %m.4.1.i226.i.i
-  %or.cond43.i231.i.i = select i1 %.164.i228.i.i, i1 %.186.i230.i.i, i1 false
-  br i1 %or.cond43.i231.i.i, label %B244.i237.i.i, label %B20.endif.3.i.i
-
-B244.i237.i.i:                                    ; preds = %B188.i224.i.i, %B244.i237.i.i
-  %m.5.1.i238.i.i = phi float [ %.195.i240.i.i, %B244.i237.i.i ], [ %m.4.1.i226.i.i, %B188.i224.i.i ]
-  %e.4.1.i239.i.i = phi i64 [ %.205.i241.i.i, %B244.i237.i.i ], [ %e.5.1.i227.i.i, %B188.i224.i.i ]
-  %.195.i240.i.i = fmul float %.41.i216.i.i, %m.5.1.i238.i.i
-  %.205.i241.i.i = add i64 %e.4.1.i239.i.i, -1
-  %.215.i242.i.i = tail call float @llvm.fabs.f32(float %.195.i240.i.i)
-  %.217.i243.i.i = fcmp olt float %.215.i242.i.i, %.38.i214.i.i
-  %.235.i244.i.i = fmul float %.41.i216.i.i, %.195.i240.i.i
-  %.237.i245.i.i = fcmp une float %.235.i244.i.i, %.195.i240.i.i
-  %or.cond44.i246.i.i = select i1 %.217.i243.i.i, i1 %.237.i245.i.i, i1 false
-  br i1 %or.cond44.i246.i.i, label %B244.i237.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i237.i.i, %B188.i224.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi float [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i226.i.i, %B188.i224.i.i ], [ %.191.2.i.i, %B244.2.i.i ], [ %.195.i240.i.i, %B244.i237.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i227.i.i, %B188.i224.i.i ], [ %.198.2.i.i, %B244.2.i.i ], [ %.205.i241.i.i, %B244.i237.i.i ]
-  %s.3.1.2.i.i = phi float [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i224.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i237.i.i ]
-  %41 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 8)
-  %.90.3.i.i = bitcast float %m.3.1.2.i.i to i32
-  %42 = trunc nuw nsw i64 %41 to i32
-  %.91.3.i.i = add nsw i32 %42, -8
-  %.92.3.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.3.i.i, i32 %.91.3.i.i)
-  %.93.3.i.i = bitcast i32 %.92.3.i.i to float
-  %.99.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.91.3.i.i)
-  %.104.3.i.i = bitcast float %s.3.1.2.i.i to i32
-  %.106.3.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.3.i.i, i32 %.91.3.i.i)
-  %.107.3.i.i = bitcast i32 %.106.3.i.i to float
-  %.113.not.3.i.i = icmp samesign ult i64 %.458.i, 8
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.124.3.i.i = fcmp une float %.107.3.i.i, 0.000000e+00
-  %.138.3.i.i = icmp samesign ult i64 %.458.i, 16
-  %or.cond.3.i.i = select i1 %"$phi762.6.2.0.i", i1 %.138.3.i.i, i1 false
-  %or.cond40.i.i = select i1 %.124.3.i.i, i1 true, i1 %or.cond.3.i.i
-  br i1 %or.cond40.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.20.i84.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i85.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i84.i.i
-  br i1 %or.cond.i85.i.i, label %B28.i119.i.i, label %B38.i86.i.i
-
-B28.i119.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i120.i.i = fmul float %m.3.1.2.i.i, %.107.3.i.i
-  br label %B200.endif.3.i.i
-
-B38.i86.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i87.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  %sunkaddr263.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i87.i.i, label %B102.i112.i.i, label %B102.thread.i88.i.i
-
-B102.thread.i88.i.i:                              ; preds = %B38.i86.i.i
-  %sunkaddr262.i = getelementptr i8, ptr %sunkaddr263.i, i64 4
-  %.45.i90.i.i = load float, ptr %sunkaddr262.i, align 4
-  %.8023.i91.i.i = fmul float %m.3.1.2.i.i, %.107.3.i.i
-  br label %B124.i92.i.i
-
-B102.i112.i.i:                                    ; preds = %B38.i86.i.i
-  %sunkaddr264.i = getelementptr i8, ptr %sunkaddr263.i, i64 8
-  %.54.i114.i.i = load float, ptr %sunkaddr264.i, align 4
-  %.60.i115.i.i = fmul float %m.3.1.2.i.i, %.54.i114.i.i
-  %.66.i116.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.80.i117.i.i = fmul float %.60.i115.i.i, %.107.3.i.i
-  %.93.not.i118.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i118.i.i, label %B200.endif.3.i.i, label %B124.i92.i.i
-
-B124.i92.i.i:                                     ; preds = %B102.i112.i.i, %B102.thread.i88.i.i
-  %.8027.i93.i.i = phi float [ %.8023.i91.i.i, %B102.thread.i88.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ]
-  %scale.2.026.i94.i.i = phi float [ %.45.i90.i.i, %B102.thread.i88.i.i ], [ %.54.i114.i.i, %B102.i112.i.i ]
-  %e.3.025.i95.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i88.i.i ], [ %.66.i116.i.i, %B102.i112.i.i ]
-  %.100.i96.i.i = fmul float %.8027.i93.i.i, %scale.2.026.i94.i.i
-  %.102.i97.i.i = fcmp une float %.100.i96.i.i, %.8027.i93.i.i
-  %.119.i98.i.i = fcmp ord float %.8027.i93.i.i, 0.000000e+00
-  %or.cond28.i99.i.i = and i1 %.119.i98.i.i, %.102.i97.i.i
-  br i1 %or.cond28.i99.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B154.i102.i.i:                                    ; preds = %B124.i92.i.i, %B154.i102.i.i
-  %e.4.1.i103.i.i = phi i64 [ %.138.i106.i.i, %B154.i102.i.i ], [ %e.3.025.i95.i.i, %B124.i92.i.i ]
-  %state.3.1.i104.i.i = phi float [ %.128.i105.i.i, %B154.i102.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ]
-  %.128.i105.i.i = fmul float %scale.2.026.i94.i.i, %state.3.1.i104.i.i
-  %.138.i106.i.i = add nsw i64 %e.4.1.i103.i.i, -1
-  %.145.i107.i.i = icmp samesign ugt i64 %e.4.1.i103.i.i, 1
-  %.152.i108.i.i = fmul float %scale.2.026.i94.i.i, %.128.i105.i.i
-  %.154.i109.i.i = fcmp une float %.152.i108.i.i, %.128.i105.i.i
-  %.169.i110.i.i = fcmp ord float %.128.i105.i.i, 0.000000e+00
-  %43 = and i1 %.169.i110.i.i, %.154.i109.i.i
-  %or.cond30.i111.i.i = select i1 %.145.i107.i.i, i1 %43, i1 false
-  br i1 %or.cond30.i111.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i102.i.i, %B124.i92.i.i, %B102.i112.i.i, %B28.i119.i.i
-  %storemerge.i100.i.i = phi float [ %.28.i120.i.i, %B28.i119.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ], [ %.128.i105.i.i, %B154.i102.i.i ]
-  %.173.3.i.i = fadd float %s.3.1.2.i.i, %storemerge.i100.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi float [ %.173.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.191.3.i.i = fmul float %m.3.1.2.i.i, %.93.3.i.i
-  %.198.3.i.i = add nsw i64 %.99.3.i.i, %e.3.1.2.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.4.i.i, label %B8.i260.i.i
-
-B8.i260.i.i:                                      ; preds = %B244.3.i.i
-  %sunkaddr265.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i261.i.i = load float, ptr %sunkaddr265.i, align 4
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr265.i, i64 4
-  %.41.i263.i.i = load float, ptr %sunkaddr267.i, align 4
-  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr265.i, i64 8
-  %.44.i265.i.i = load float, ptr %sunkaddr269.i, align 4
-  %.57.i266.i.i = tail call float @llvm.fabs.f32(float %.191.3.i.i)
-  %.59.i267.i.i = fcmp oge float %.57.i266.i.i, %.41.i263.i.i
-  %.79.i268.i.i = fmul float %.191.3.i.i, %.44.i265.i.i
-  %.81.i269.i.i = fcmp une float %.79.i268.i.i, %.191.3.i.i
-  %or.cond.i270.i.i = select i1 %.59.i267.i.i, i1 %.81.i269.i.i, i1 false
-  br i1 %or.cond.i270.i.i, label %B112.i295.i.i, label %B188.i271.i.i
-
-B112.i295.i.i:                                    ; preds = %B8.i260.i.i, %B112.i295.i.i
-  %m.3.1.i296.i.i = phi float [ %.90.i298.i.i, %B112.i295.i.i ], [ %.191.3.i.i, %B8.i260.i.i ]
-  %e.3.1.i297.i.i = phi i64 [ %.100.i299.i.i, %B112.i295.i.i ], [ %.198.3.i.i, %B8.i260.i.i ]
-  %.90.i298.i.i = fmul float %.44.i265.i.i, %m.3.1.i296.i.i
-  %.100.i299.i.i = add i64 %e.3.1.i297.i.i, 1
-  %.110.i300.i.i = tail call float @llvm.fabs.f32(float %.90.i298.i.i)
-  %.112.i301.i.i = fcmp oge float %.110.i300.i.i, %.41.i263.i.i
-  %.130.i302.i.i = fmul float %.44.i265.i.i, %.90.i298.i.i
-  %.132.i303.i.i = fcmp une float %.130.i302.i.i, %.90.i298.i.i
-  %or.cond42.i304.i.i = select i1 %.112.i301.i.i, i1 %.132.i303.i.i, i1 false
-  br i1 %or.cond42.i304.i.i, label %B112.i295.i.i, label %B188.i271.i.i
-
-B188.i271.i.i:                                    ; preds = %B112.i295.i.i, %B8.i260.i.i
-  %.162.pre-phi.i272.i.i = phi float [ %.57.i266.i.i, %B8.i260.i.i ], [ %.110.i300.i.i, %B112.i295.i.i ]
-  %m.4.1.i273.i.i = phi float [ %.191.3.i.i, %B8.i260.i.i ], [ %.90.i298.i.i, %B112.i295.i.i ]
-  %e.5.1.i274.i.i = phi i64 [ %.198.3.i.i, %B8.i260.i.i ], [ %.100.i299.i.i, %B112.i295.i.i ]
-  %.164.i275.i.i = fcmp olt float %.162.pre-phi.i272.i.i, %.38.i261.i.i
-  %.184.i276.i.i = fmul float %.41.i263.i.i, %m.4.1.i273.i.i
-  %.186.i277.i.i = fcmp une float %.184.i276.i.i, %m.4.1.i273.i.i
-  %or.cond43.i278.i.i = select i1 %.164.i275.i.i, i1 %.186.i277.i.i, i1 false
-  br i1 %or.cond43.i278.i.i, label %B244.i284.i.i, label %B20.endif.4.i.i
-
-B244.i284.i.i:                                    ; preds = %B188.i271.i.i, %B244.i284.i.i
-  %m.5.1.i285.i.i = phi float [ %.195.i287.i.i, %B244.i284.i.i ], [ %m.4.1.i273.i.i, %B188.i271.i.i ]
-  %e.4.1.i286.i.i = phi i64 [ %.205.i288.i.i, %B244.i284.i.i ], [ %e.5.1.i274.i.i, %B188.i271.i.i ]
-  %.195.i287.i.i = fmul float %.41.i263.i.i, %m.5.1.i285.i.i
-  %.205.i288.i.i = add i64 %e.4.1.i286.i.i, -1
-  %.215.i289.i.i = tail call float @llvm.fabs.f32(float %.195.i287.i.i)
-  %.217.i290.i.i = fcmp olt float %.215.i289.i.i, %.38.i261.i.i
-  %.235.i291.i.i = fmul float %.41.i263.i.i, %.195.i287.i.i
-  %.237.i292.i.i = fcmp une float %.235.i291.i.i, %.195.i287.i.i
-  %or.cond44.i293.i.i = select i1 %.217.i290.i.i, i1 %.237.i292.i.i, i1 false
-  br i1 %or.cond44.i293.i.i, label %B244.i284.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i284.i.i, %B188.i271.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi float [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i273.i.i, %B188.i271.i.i ], [ %.191.3.i.i, %B244.3.i.i ], [ %.195.i287.i.i, %B244.i284.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i274.i.i, %B188.i271.i.i ], [ %.198.3.i.i, %B244.3.i.i ], [ %.205.i288.i.i, %B244.i284.i.i ]
-  %s.3.1.3.i.i = phi float [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i271.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i284.i.i ]
-  %44 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 16)
-  %.90.4.i.i = bitcast float %m.3.1.3.i.i to i32
-  %45 = trunc nuw nsw i64 %44 to i32
-  %.91.4.i.i = add nsw i32 %45, -16
-  %.92.4.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.4.i.i, i32 %.91.4.i.i)
-  %.93.4.i.i = bitcast i32 %.92.4.i.i to float
-  %.99.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.91.4.i.i)
-  %.104.4.i.i = bitcast float %s.3.1.3.i.i to i32
-  %.106.4.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.4.i.i, i32 %.91.4.i.i)
-  %.107.4.i.i = bitcast i32 %.106.4.i.i to float
-  %.113.not.4.i.i = icmp samesign ult i64 %.458.i, 16
-  br i1 %.113.not.4.i.i, label %B762.endif.else.if.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.124.4.i.i = fcmp une float %.107.4.i.i, 0.000000e+00
-  %or.cond41.i.i = select i1 %.124.4.i.i, i1 true, i1 %"$phi762.6.2.0.i"
-  br i1 %or.cond41.i.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i.i
-  %.20.i123.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i124.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i123.i.i
-  br i1 %or.cond.i124.i.i, label %B28.i158.i.i, label %B38.i125.i.i
-
-B28.i158.i.i:                                     ; preds = %B200.4.i.i
-  %.28.i159.i.i = fmul float %m.3.1.3.i.i, %.107.4.i.i
-  br label %B200.endif.4.i.i
-
-B38.i125.i.i:                                     ; preds = %B200.4.i.i
-  %.50.i126.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  %sunkaddr272.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i126.i.i, label %B102.i151.i.i, label %B102.thread.i127.i.i
-
-B102.thread.i127.i.i:                             ; preds = %B38.i125.i.i
-  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr272.i, i64 4
-  %.45.i129.i.i = load float, ptr %sunkaddr271.i, align 4
-  %.8023.i130.i.i = fmul float %m.3.1.3.i.i, %.107.4.i.i
-  br label %B124.i131.i.i
-
-B102.i151.i.i:                                    ; preds = %B38.i125.i.i
-  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 8
-  %.54.i153.i.i = load float, ptr %sunkaddr273.i, align 4
-  %.60.i154.i.i = fmul float %m.3.1.3.i.i, %.54.i153.i.i
-  %.66.i155.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.80.i156.i.i = fmul float %.60.i154.i.i, %.107.4.i.i
-  %.93.not.i157.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i157.i.i, label %B200.endif.4.i.i, label %B124.i131.i.i
-
-B124.i131.i.i:                                    ; preds = %B102.i151.i.i, %B102.thread.i127.i.i
-  %.8027.i132.i.i = phi float [ %.8023.i130.i.i, %B102.thread.i127.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ]
-  %scale.2.026.i133.i.i = phi float [ %.45.i129.i.i, %B102.thread.i127.i.i ], [ %.54.i153.i.i, %B102.i151.i.i ]
-  %e.3.025.i134.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i127.i.i ], [ %.66.i155.i.i, %B102.i151.i.i ]
-  %.100.i135.i.i = fmul float %.8027.i132.i.i, %scale.2.026.i133.i.i
-  %.102.i136.i.i = fcmp une float %.100.i135.i.i, %.8027.i132.i.i
-  %.119.i137.i.i = fcmp ord float %.8027.i132.i.i, 0.000000e+00
-  %or.cond28.i138.i.i = and i1 %.119.i137.i.i, %.102.i136.i.i
-  br i1 %or.cond28.i138.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B154.i141.i.i:                                    ; preds = %B124.i131.i.i, %B154.i141.i.i
-  %e.4.1.i142.i.i = phi i64 [ %.138.i145.i.i, %B154.i141.i.i ], [ %e.3.025.i134.i.i, %B124.i131.i.i ]
-  %state.3.1.i143.i.i = phi float [ %.128.i144.i.i, %B154.i141.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ]
-  %.128.i144.i.i = fmul float %scale.2.026.i133.i.i, %state.3.1.i143.i.i
-  %.138.i145.i.i = add nsw i64 %e.4.1.i142.i.i, -1
-  %.145.i146.i.i = icmp samesign ugt i64 %e.4.1.i142.i.i, 1
-  %.152.i147.i.i = fmul float %scale.2.026.i133.i.i, %.128.i144.i.i
-  %.154.i148.i.i = fcmp une float %.152.i147.i.i, %.128.i144.i.i
-  %.169.i149.i.i = fcmp ord float %.128.i144.i.i, 0.000000e+00
-  %46 = and i1 %.169.i149.i.i, %.154.i148.i.i
-  %or.cond30.i150.i.i = select i1 %.145.i146.i.i, i1 %46, i1 false
-  br i1 %or.cond30.i150.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B154.i141.i.i, %B124.i131.i.i, %B102.i151.i.i, %B28.i158.i.i
-  %storemerge.i139.i.i = phi float [ %.28.i159.i.i, %B28.i158.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ], [ %.128.i144.i.i, %B154.i141.i.i ]
-  %.173.4.i.i = fadd float %s.3.1.3.i.i, %storemerge.i139.i.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i.i, %B166.4.i.i
-  %s.4.2.4.i.i = phi float [ %.173.4.i.i, %B200.endif.4.i.i ], [ %s.3.1.3.i.i, %B166.4.i.i ]
-  %.191.4.i.i = fmul float %m.3.1.3.i.i, %.93.4.i.i
-  %.198.4.i.i = add nsw i64 %.99.4.i.i, %e.3.1.3.i.i
-  br i1 %.22.not.i6.i.i, label %B762.endif.else.if.i, label %B8.i307.i.i
-
-B8.i307.i.i:                                      ; preds = %B244.4.i.i
-  %sunkaddr274.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i308.i.i = load float, ptr %sunkaddr274.i, align 4
-  %sunkaddr276.i = getelementptr i8, ptr %sunkaddr274.i, i64 4
-  %.41.i310.i.i = load float, ptr %sunkaddr276.i, align 4
-  %sunkaddr278.i = getelementptr i8, ptr %sunkaddr274.i, i64 8
-  %.44.i312.i.i = load float, ptr %sunkaddr278.i, align 4
-  %.57.i313.i.i = tail call float @llvm.fabs.f32(float %.191.4.i.i)
-  %.59.i314.i.i = fcmp oge float %.57.i313.i.i, %.41.i310.i.i
-  %.79.i315.i.i = fmul float %.191.4.i.i, %.44.i312.i.i
-  %.81.i316.i.i = fcmp une float %.79.i315.i.i, %.191.4.i.i
-  %or.cond.i317.i.i = select i1 %.59.i314.i.i, i1 %.81.i316.i.i, i1 false
-  br i1 %or.cond.i317.i.i, label %B112.i342.i.i, label %B188.i318.i.i
-
-B112.i342.i.i:                                    ; preds = %B8.i307.i.i, %B112.i342.i.i
-  %m.3.1.i343.i.i = phi float [ %.90.i345.i.i, %B112.i342.i.i ], [ %.191.4.i.i, %B8.i307.i.i ]
-  %e.3.1.i344.i.i = phi i64 [ %.100.i346.i.i, %B112.i342.i.i ], [ %.198.4.i.i, %B8.i307.i.i ]
-  %.90.i345.i.i = fmul float %.44.i312.i.i, %m.3.1.i343.i.i
-  %.100.i346.i.i = add i64 %e.3.1.i344.i.i, 1
-  %.110.i347.i.i = tail call float @llvm.fabs.f32(float %.90.i345.i.i)
-  %.112.i348.i.i = fcmp oge float %.110.i347.i.i, %.41.i310.i.i
-  %.130.i349.i.i = fmul float %.44.i312.i.i, %.90.i345.i.i
-  %.132.i350.i.i = fcmp une float %.130.i349.i.i, %.90.i345.i.i
-  %or.cond42.i351.i.i = select i1 %.112.i348.i.i, i1 %.132.i350.i.i, i1 false
-  br i1 %or.cond42.i351.i.i, label %B112.i342.i.i, label %B188.i318.i.i
-
-B188.i318.i.i:                                    ; preds = %B112.i342.i.i, %B8.i307.i.i
-  %.162.pre-phi.i319.i.i = phi float [ %.57.i313.i.i, %B8.i307.i.i ], [ %.110.i347.i.i, %B112.i342.i.i ]
-  %m.4.1.i320.i.i = phi float [ %.191.4.i.i, %B8.i307.i.i ], [ %.90.i345.i.i, %B112.i342.i.i ]
-  %e.5.1.i321.i.i = phi i64 [ %.198.4.i.i, %B8.i307.i.i ], [ %.100.i346.i.i, %B112.i342.i.i ]
-  %.164.i322.i.i = fcmp olt float %.162.pre-phi.i319.i.i, %.38.i308.i.i
-  %.184.i323.i.i = fmul float %.41.i310.i.i, %m.4.1.i320.i.i
-  %.186.i324.i.i = fcmp une float %.184.i323.i.i, %m.4.1.i320.i.i
-  %or.cond43.i325.i.i = select i1 %.164.i322.i.i, i1 %.186.i324.i.i, i1 false
-  br i1 %or.cond43.i325.i.i, label %B244.i331.i.i, label %B762.endif.else.if.i
-
-B244.i331.i.i:                                    ; preds = %B188.i318.i.i, %B244.i331.i.i
-  %m.5.1.i332.i.i = phi float [ %.195.i334.i.i, %B244.i331.i.i ], [ %m.4.1.i320.i.i, %B188.i318.i.i ]
-  %e.4.1.i333.i.i = phi i64 [ %.205.i335.i.i, %B244.i331.i.i ], [ %e.5.1.i321.i.i, %B188.i318.i.i ]
-  %.195.i334.i.i = fmul float %.41.i310.i.i, %m.5.1.i332.i.i
-  %.205.i335.i.i = add i64 %e.4.1.i333.i.i, -1
-  %.215.i336.i.i = tail call float @llvm.fabs.f32(float %.195.i334.i.i)
-  %.217.i337.i.i = fcmp olt float %.215.i336.i.i, %.38.i308.i.i
-  %.235.i338.i.i = fmul float %.41.i310.i.i, %.195.i334.i.i
-  %.237.i339.i.i = fcmp une float %.235.i338.i.i, %.195.i334.i.i
-  %or.cond44.i340.i.i = select i1 %.217.i337.i.i, i1 %.237.i339.i.i, i1 false
-  br i1 %or.cond44.i340.i.i, label %B244.i331.i.i, label %B762.endif.else.if.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi float [ %.28.i.i.i, %B28.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.8027.i.i.i, %B124.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.173.i.i = fadd float %s.2.0.lcssa.i.i, %storemerge.i.i.i
-  br label %B244.i.i
+  %.223.i.i = fadd float %s.2.0.i.i, %storemerge.i.i.i
+  br label %B300.i.i
 
-B762.endif.else.if.i:                             ; preds = %B244.i331.i.i, %B188.i318.i.i, %B244.4.i.i, %B20.endif.4.i.i
-  %m.3.1.4.i.i = phi float [ %m.3.1.3.i.i, %B20.endif.4.i.i ], [ %m.4.1.i320.i.i, %B188.i318.i.i ], [ %.191.4.i.i, %B244.4.i.i ], [ %.195.i334.i.i, %B244.i331.i.i ]
-  %e.3.1.4.i.i = phi i64 [ %e.3.1.3.i.i, %B20.endif.4.i.i ], [ %e.5.1.i321.i.i, %B188.i318.i.i ], [ %.198.4.i.i, %B244.4.i.i ], [ %.205.i335.i.i, %B244.i331.i.i ]
-  %s.3.1.4.i.i = phi float [ %s.3.1.3.i.i, %B20.endif.4.i.i ], [ %s.4.2.4.i.i, %B188.i318.i.i ], [ %s.4.2.4.i.i, %B244.4.i.i ], [ %s.4.2.4.i.i, %B244.i331.i.i ]
+B762.endif.else.if.i:                             ; preds = %B354.i.i, %B522.endif.endif.endif.endif.i
+  %m.4.1.i.i = phi float [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.3.1.i.i, %B354.i.i ]
+  %e.4.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.3.1.i.i, %B354.i.i ]
+  %s.5.1.i.i = phi float [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.555.1.i = ashr i64 %.36.i.i, 3
   %.593.i = icmp eq i64 %.555.1.i, %.452.i
   br i1 %.593.i, label %B858.i, label %B828.i
@@ -14735,132 +14210,132 @@ B952.endif.i:                                     ; preds = %B912.i
   br i1 %.744164.not.i, label %B1246.i, label %B1046.lr.ph.i
 
 B1046.lr.ph.i:                                    ; preds = %B952.endif.i
-  %sunkaddr280.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 4
-  %sunkaddr283.i = getelementptr i8, ptr %sunkaddr280.i, i64 8
+  %sunkaddr246.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr246.i, i64 4
+  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr246.i, i64 8
   br i1 %.410.fr.i, label %B1046.us.i, label %B1046.i
 
 B1046.us.i:                                       ; preds = %B1046.lr.ph.i, %B1044.backedge.us.i
-  %m.1.3.0169.us.i = phi float [ %m.6.0.i138.i, %B1044.backedge.us.i ], [ %.644.i, %B1046.lr.ph.i ]
-  %e.1.3.0168.us.i = phi i64 [ %e.6.0.i139.i, %B1044.backedge.us.i ], [ %.647.i, %B1046.lr.ph.i ]
+  %m.1.3.0169.us.i = phi float [ %m.6.0.i140.i, %B1044.backedge.us.i ], [ %.644.i, %B1046.lr.ph.i ]
+  %e.1.3.0168.us.i = phi i64 [ %e.6.0.i141.i, %B1044.backedge.us.i ], [ %.647.i, %B1046.lr.ph.i ]
   %s.1.4.0167.us.i = phi float [ %.850.us.i, %B1044.backedge.us.i ], [ %.650.i, %B1046.lr.ph.i ]
   %.750162165.us.i = phi i64 [ %.757.us.i, %B1044.backedge.us.i ], [ 1, %B1046.lr.ph.i ]
   %.757.us.i = add nuw nsw i64 %.750162165.us.i, 1
-  %47 = getelementptr float, ptr %.137.i, i64 %.750162165.us.i
-  %.794.us.i = getelementptr i8, ptr %47, i64 128
+  %35 = getelementptr float, ptr %.137.i, i64 %.750162165.us.i
+  %.794.us.i = getelementptr i8, ptr %35, i64 128
   %.795.us.i = load float, ptr %.794.us.i, align 4
-  %.815.us.i = load float, ptr %47, align 4
+  %.815.us.i = load float, ptr %35, align 4
   %.818.us.i = getelementptr i64, ptr %.172.i, i64 %.750162165.us.i
   %.819.us.i = load i64, ptr %.818.us.i, align 8
-  %.20.i72.i = icmp eq i64 %.819.us.i, 0
-  %or.cond.i73.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i72.i
-  br i1 %or.cond.i73.i, label %B1098.endif.us.i, label %B38.i74.i
+  %.20.i73.i = icmp eq i64 %.819.us.i, 0
+  %or.cond.i74.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i73.i
+  br i1 %or.cond.i74.i, label %B1098.endif.us.i, label %B38.i75.i
 
-B38.i74.i:                                        ; preds = %B1046.us.i
-  %.50.i75.i = icmp slt i64 %.819.us.i, 0
-  br i1 %.50.i75.i, label %B102.i100.i, label %B102.thread.i76.i
+B38.i75.i:                                        ; preds = %B1046.us.i
+  %.50.i76.i = icmp slt i64 %.819.us.i, 0
+  br i1 %.50.i76.i, label %B102.i101.i, label %B102.thread.i77.i
 
-B102.thread.i76.i:                                ; preds = %B38.i74.i
-  %.45.i78.i = load float, ptr %sunkaddr281.i, align 4
-  %.8023.i79.i = fmul float %s.1.4.0167.us.i, %.815.us.i
-  br label %B124.i80.i
+B102.thread.i77.i:                                ; preds = %B38.i75.i
+  %.45.i79.i = load float, ptr %sunkaddr247.i, align 4
+  %.8023.i80.i = fmul float %s.1.4.0167.us.i, %.815.us.i
+  br label %B124.i81.i
 
-B102.i100.i:                                      ; preds = %B38.i74.i
-  %.54.i102.i = load float, ptr %sunkaddr283.i, align 4
-  %.60.i103.i = fmul float %.815.us.i, %.54.i102.i
-  %.66.i104.i = xor i64 %.819.us.i, -1
-  %.80.i105.i = fmul float %s.1.4.0167.us.i, %.60.i103.i
-  %.93.not.i106.i = icmp eq i64 %.819.us.i, -1
-  br i1 %.93.not.i106.i, label %B1098.endif.us.thread.i, label %B124.i80.i
+B102.i101.i:                                      ; preds = %B38.i75.i
+  %.54.i103.i = load float, ptr %sunkaddr249.i, align 4
+  %.60.i104.i = fmul float %.815.us.i, %.54.i103.i
+  %.66.i105.i = xor i64 %.819.us.i, -1
+  %.80.i106.i = fmul float %s.1.4.0167.us.i, %.60.i104.i
+  %.93.not.i107.i = icmp eq i64 %.819.us.i, -1
+  br i1 %.93.not.i107.i, label %B1098.endif.us.thread.i, label %B124.i81.i
 
-B124.i80.i:                                       ; preds = %B102.i100.i, %B102.thread.i76.i
-  %.8027.i81.i = phi float [ %.8023.i79.i, %B102.thread.i76.i ], [ %.80.i105.i, %B102.i100.i ]
-  %scale.2.026.i82.i = phi float [ %.45.i78.i, %B102.thread.i76.i ], [ %.54.i102.i, %B102.i100.i ]
-  %e.3.025.i83.i = phi i64 [ %.819.us.i, %B102.thread.i76.i ], [ %.66.i104.i, %B102.i100.i ]
-  %.100.i84.i = fmul float %.8027.i81.i, %scale.2.026.i82.i
-  %.102.i85.i = fcmp une float %.100.i84.i, %.8027.i81.i
-  %.119.i86.i = fcmp ord float %.8027.i81.i, 0.000000e+00
-  %or.cond28.i87.i = and i1 %.119.i86.i, %.102.i85.i
-  br i1 %or.cond28.i87.i, label %B154.i90.i, label %B1098.endif.us.thread.i
+B124.i81.i:                                       ; preds = %B102.i101.i, %B102.thread.i77.i
+  %.8027.i82.i = phi float [ %.8023.i80.i, %B102.thread.i77.i ], [ %.80.i106.i, %B102.i101.i ]
+  %scale.2.026.i83.i = phi float [ %.45.i79.i, %B102.thread.i77.i ], [ %.54.i103.i, %B102.i101.i ]
+  %e.3.025.i84.i = phi i64 [ %.819.us.i, %B102.thread.i77.i ], [ %.66.i105.i, %B102.i101.i ]
+  %.100.i85.i = fmul float %.8027.i82.i, %scale.2.026.i83.i
+  %.102.i86.i = fcmp une float %.100.i85.i, %.8027.i82.i
+  %.119.i87.i = fcmp ord float %.8027.i82.i, 0.000000e+00
+  %or.cond28.i88.i = and i1 %.119.i87.i, %.102.i86.i
+  br i1 %or.cond28.i88.i, label %B154.i91.i, label %B1098.endif.us.thread.i
 
-B154.i90.i:                                       ; preds = %B124.i80.i, %B154.i90.i
-  %e.4.1.i91.i = phi i64 [ %.138.i94.i, %B154.i90.i ], [ %e.3.025.i83.i, %B124.i80.i ]
-  %state.3.1.i92.i = phi float [ %.128.i93.i, %B154.i90.i ], [ %.8027.i81.i, %B124.i80.i ]
-  %.128.i93.i = fmul float %scale.2.026.i82.i, %state.3.1.i92.i
-  %.138.i94.i = add nsw i64 %e.4.1.i91.i, -1
-  %.145.i95.i = icmp samesign ugt i64 %e.4.1.i91.i, 1
-  %.152.i96.i = fmul float %scale.2.026.i82.i, %.128.i93.i
-  %.154.i97.i = fcmp une float %.152.i96.i, %.128.i93.i
-  %.169.i98.i = fcmp ord float %.128.i93.i, 0.000000e+00
-  %48 = and i1 %.169.i98.i, %.154.i97.i
-  %or.cond30.i99.i = select i1 %.145.i95.i, i1 %48, i1 false
-  br i1 %or.cond30.i99.i, label %B154.i90.i, label %B1098.endif.us.thread.i
+B154.i91.i:                                       ; preds = %B124.i81.i, %B154.i91.i
+  %e.4.1.i92.i = phi i64 [ %.138.i95.i, %B154.i91.i ], [ %e.3.025.i84.i, %B124.i81.i ]
+  %state.3.1.i93.i = phi float [ %.128.i94.i, %B154.i91.i ], [ %.8027.i82.i, %B124.i81.i ]
+  %.128.i94.i = fmul float %scale.2.026.i83.i, %state.3.1.i93.i
+  %.138.i95.i = add nsw i64 %e.4.1.i92.i, -1
+  %.145.i96.i = icmp samesign ugt i64 %e.4.1.i92.i, 1
+  %.152.i97.i = fmul float %scale.2.026.i83.i, %.128.i94.i
+  %.154.i98.i = fcmp une float %.152.i97.i, %.128.i94.i
+  %.169.i99.i = fcmp ord float %.128.i94.i, 0.000000e+00
+  %36 = and i1 %.169.i99.i, %.154.i98.i
+  %or.cond30.i100.i = select i1 %.145.i96.i, i1 %36, i1 false
+  br i1 %or.cond30.i100.i, label %B154.i91.i, label %B1098.endif.us.thread.i
 
-B1098.endif.us.thread.i:                          ; preds = %B154.i90.i, %B124.i80.i, %B102.i100.i
-  %storemerge.i88.ph.i = phi float [ %.80.i105.i, %B102.i100.i ], [ %.8027.i81.i, %B124.i80.i ], [ %.128.i93.i, %B154.i90.i ]
-  %.871.us174.i = fmul float %m.1.3.0169.us.i, %.815.us.i
-  %.879.us175.i = add nsw i64 %.819.us.i, %e.1.3.0168.us.i
-  br label %B8.i119.i
+B1098.endif.us.thread.i:                          ; preds = %B154.i91.i, %B124.i81.i, %B102.i101.i
+  %storemerge.i89.ph.i = phi float [ %.80.i106.i, %B102.i101.i ], [ %.8027.i82.i, %B124.i81.i ], [ %.128.i94.i, %B154.i91.i ]
+  %.871.us176.i = fmul float %m.1.3.0169.us.i, %.815.us.i
+  %.879.us177.i = add nsw i64 %.819.us.i, %e.1.3.0168.us.i
+  br label %B8.i121.i
 
 B1098.endif.us.i:                                 ; preds = %B1046.us.i
-  %.28.i108.i = fmul float %s.1.4.0167.us.i, %.815.us.i
+  %.28.i109.i = fmul float %s.1.4.0167.us.i, %.815.us.i
   %.871.us.i = fmul float %m.1.3.0169.us.i, %.815.us.i
   %.879.us.i = add nsw i64 %.819.us.i, %e.1.3.0168.us.i
-  br i1 %.22.not.i6.i.i, label %B1044.backedge.us.i, label %B8.i119.i
+  br i1 %.22.not.i6.i.i, label %B1044.backedge.us.i, label %B8.i121.i
 
-B8.i119.i:                                        ; preds = %B1098.endif.us.i, %B1098.endif.us.thread.i
-  %.879.us179.i = phi i64 [ %.879.us175.i, %B1098.endif.us.thread.i ], [ %.879.us.i, %B1098.endif.us.i ]
-  %.871.us178.i = phi float [ %.871.us174.i, %B1098.endif.us.thread.i ], [ %.871.us.i, %B1098.endif.us.i ]
-  %storemerge.i88176.i = phi float [ %storemerge.i88.ph.i, %B1098.endif.us.thread.i ], [ %.28.i108.i, %B1098.endif.us.i ]
-  %.38.i120.i = load float, ptr %sunkaddr280.i, align 4
-  %.41.i122.i = load float, ptr %sunkaddr281.i, align 4
-  %.44.i124.i = load float, ptr %sunkaddr283.i, align 4
-  %.57.i125.i = tail call float @llvm.fabs.f32(float %.871.us178.i)
-  %.59.i126.i = fcmp oge float %.57.i125.i, %.41.i122.i
-  %.79.i127.i = fmul float %.871.us178.i, %.44.i124.i
-  %.81.i128.i = fcmp une float %.79.i127.i, %.871.us178.i
-  %or.cond.i129.i = select i1 %.59.i126.i, i1 %.81.i128.i, i1 false
-  br i1 %or.cond.i129.i, label %B112.i154.i, label %B188.i130.i
+B8.i121.i:                                        ; preds = %B1098.endif.us.i, %B1098.endif.us.thread.i
+  %.879.us181.i = phi i64 [ %.879.us177.i, %B1098.endif.us.thread.i ], [ %.879.us.i, %B1098.endif.us.i ]
+  %.871.us180.i = phi float [ %.871.us176.i, %B1098.endif.us.thread.i ], [ %.871.us.i, %B1098.endif.us.i ]
+  %storemerge.i89178.i = phi float [ %storemerge.i89.ph.i, %B1098.endif.us.thread.i ], [ %.28.i109.i, %B1098.endif.us.i ]
+  %.38.i122.i = load float, ptr %sunkaddr246.i, align 4
+  %.41.i124.i = load float, ptr %sunkaddr247.i, align 4
+  %.44.i126.i = load float, ptr %sunkaddr249.i, align 4
+  %.57.i127.i = tail call float @llvm.fabs.f32(float %.871.us180.i)
+  %.59.i128.i = fcmp oge float %.57.i127.i, %.41.i124.i
+  %.79.i129.i = fmul float %.871.us180.i, %.44.i126.i
+  %.81.i130.i = fcmp une float %.79.i129.i, %.871.us180.i
+  %or.cond.i131.i = select i1 %.59.i128.i, i1 %.81.i130.i, i1 false
+  br i1 %or.cond.i131.i, label %B112.i156.i, label %B188.i132.i
 
-B112.i154.i:                                      ; preds = %B8.i119.i, %B112.i154.i
-  %m.3.1.i155.i = phi float [ %.90.i157.i, %B112.i154.i ], [ %.871.us178.i, %B8.i119.i ]
-  %e.3.1.i156.i = phi i64 [ %.100.i158.i, %B112.i154.i ], [ %.879.us179.i, %B8.i119.i ]
-  %.90.i157.i = fmul float %.44.i124.i, %m.3.1.i155.i
-  %.100.i158.i = add i64 %e.3.1.i156.i, 1
-  %.110.i159.i = tail call float @llvm.fabs.f32(float %.90.i157.i)
-  %.112.i160.i = fcmp oge float %.110.i159.i, %.41.i122.i
-  %.130.i161.i = fmul float %.44.i124.i, %.90.i157.i
-  %.132.i162.i = fcmp une float %.130.i161.i, %.90.i157.i
-  %or.cond42.i163.i = select i1 %.112.i160.i, i1 %.132.i162.i, i1 false
-  br i1 %or.cond42.i163.i, label %B112.i154.i, label %B188.i130.i
+B112.i156.i:                                      ; preds = %B8.i121.i, %B112.i156.i
+  %m.3.1.i157.i = phi float [ %.90.i159.i, %B112.i156.i ], [ %.871.us180.i, %B8.i121.i ]
+  %e.3.1.i158.i = phi i64 [ %.100.i160.i, %B112.i156.i ], [ %.879.us181.i, %B8.i121.i ]
+  %.90.i159.i = fmul float %.44.i126.i, %m.3.1.i157.i
+  %.100.i160.i = add i64 %e.3.1.i158.i, 1
+  %.110.i161.i = tail call float @llvm.fabs.f32(float %.90.i159.i)
+  %.112.i162.i = fcmp oge float %.110.i161.i, %.41.i124.i
+  %.130.i163.i = fmul float %.44.i126.i, %.90.i159.i
+  %.132.i164.i = fcmp une float %.130.i163.i, %.90.i159.i
+  %or.cond42.i165.i = select i1 %.112.i162.i, i1 %.132.i164.i, i1 false
+  br i1 %or.cond42.i165.i, label %B112.i156.i, label %B188.i132.i
 
-B188.i130.i:                                      ; preds = %B112.i154.i, %B8.i119.i
-  %.162.pre-phi.i131.i = phi float [ %.57.i125.i, %B8.i119.i ], [ %.110.i159.i, %B112.i154.i ]
-  %m.4.1.i132.i = phi float [ %.871.us178.i, %B8.i119.i ], [ %.90.i157.i, %B112.i154.i ]
-  %e.5.1.i133.i = phi i64 [ %.879.us179.i, %B8.i119.i ], [ %.100.i158.i, %B112.i154.i ]
-  %.164.i134.i = fcmp olt float %.162.pre-phi.i131.i, %.38.i120.i
-  %.184.i135.i = fmul float %.41.i122.i, %m.4.1.i132.i
-  %.186.i136.i = fcmp une float %.184.i135.i, %m.4.1.i132.i
-  %or.cond43.i137.i = select i1 %.164.i134.i, i1 %.186.i136.i, i1 false
-  br i1 %or.cond43.i137.i, label %B244.i143.i, label %B1044.backedge.us.i
+B188.i132.i:                                      ; preds = %B112.i156.i, %B8.i121.i
+  %.162.pre-phi.i133.i = phi float [ %.57.i127.i, %B8.i121.i ], [ %.110.i161.i, %B112.i156.i ]
+  %m.4.1.i134.i = phi float [ %.871.us180.i, %B8.i121.i ], [ %.90.i159.i, %B112.i156.i ]
+  %e.5.1.i135.i = phi i64 [ %.879.us181.i, %B8.i121.i ], [ %.100.i160.i, %B112.i156.i ]
+  %.164.i136.i = fcmp olt float %.162.pre-phi.i133.i, %.38.i122.i
+  %.184.i137.i = fmul float %.41.i124.i, %m.4.1.i134.i
+  %.186.i138.i = fcmp une float %.184.i137.i, %m.4.1.i134.i
+  %or.cond43.i139.i = select i1 %.164.i136.i, i1 %.186.i138.i, i1 false
+  br i1 %or.cond43.i139.i, label %B244.i145.i, label %B1044.backedge.us.i
 
-B244.i143.i:                                      ; preds = %B188.i130.i, %B244.i143.i
-  %m.5.1.i144.i = phi float [ %.195.i146.i, %B244.i143.i ], [ %m.4.1.i132.i, %B188.i130.i ]
-  %e.4.1.i145.i = phi i64 [ %.205.i147.i, %B244.i143.i ], [ %e.5.1.i133.i, %B188.i130.i ]
-  %.195.i146.i = fmul float %.41.i122.i, %m.5.1.i144.i
-  %.205.i147.i = add i64 %e.4.1.i145.i, -1
-  %.215.i148.i = tail call float @llvm.fabs.f32(float %.195.i146.i)
-  %.217.i149.i = fcmp olt float %.215.i148.i, %.38.i120.i
-  %.235.i150.i = fmul float %.41.i122.i, %.195.i146.i
-  %.237.i151.i = fcmp une float %.235.i150.i, %.195.i146.i
-  %or.cond44.i152.i = select i1 %.217.i149.i, i1 %.237.i151.i, i1 false
-  br i1 %or.cond44.i152.i, label %B244.i143.i, label %B1044.backedge.us.i
+B244.i145.i:                                      ; preds = %B188.i132.i, %B244.i145.i
+  %m.5.1.i146.i = phi float [ %.195.i148.i, %B244.i145.i ], [ %m.4.1.i134.i, %B188.i132.i ]
+  %e.4.1.i147.i = phi i64 [ %.205.i149.i, %B244.i145.i ], [ %e.5.1.i135.i, %B188.i132.i ]
+  %.195.i148.i = fmul float %.41.i124.i, %m.5.1.i146.i
+  %.205.i149.i = add i64 %e.4.1.i147.i, -1
+  %.215.i150.i = tail call float @llvm.fabs.f32(float %.195.i148.i)
+  %.217.i151.i = fcmp olt float %.215.i150.i, %.38.i122.i
+  %.235.i152.i = fmul float %.41.i124.i, %.195.i148.i
+  %.237.i153.i = fcmp une float %.235.i152.i, %.195.i148.i
+  %or.cond44.i154.i = select i1 %.217.i151.i, i1 %.237.i153.i, i1 false
+  br i1 %or.cond44.i154.i, label %B244.i145.i, label %B1044.backedge.us.i
 
-B1044.backedge.us.i:                              ; preds = %B244.i143.i, %B188.i130.i, %B1098.endif.us.i
-  %storemerge.i88177.i = phi float [ %storemerge.i88176.i, %B188.i130.i ], [ %.28.i108.i, %B1098.endif.us.i ], [ %storemerge.i88176.i, %B244.i143.i ]
-  %m.6.0.i138.i = phi float [ %m.4.1.i132.i, %B188.i130.i ], [ %.871.us.i, %B1098.endif.us.i ], [ %.195.i146.i, %B244.i143.i ]
-  %e.6.0.i139.i = phi i64 [ %e.5.1.i133.i, %B188.i130.i ], [ %.879.us.i, %B1098.endif.us.i ], [ %.205.i147.i, %B244.i143.i ]
-  %.850.us.i = fadd float %.795.us.i, %storemerge.i88177.i
+B1044.backedge.us.i:                              ; preds = %B244.i145.i, %B188.i132.i, %B1098.endif.us.i
+  %storemerge.i89179.i = phi float [ %storemerge.i89178.i, %B188.i132.i ], [ %.28.i109.i, %B1098.endif.us.i ], [ %storemerge.i89178.i, %B244.i145.i ]
+  %m.6.0.i140.i = phi float [ %m.4.1.i134.i, %B188.i132.i ], [ %.871.us.i, %B1098.endif.us.i ], [ %.195.i148.i, %B244.i145.i ]
+  %e.6.0.i141.i = phi i64 [ %e.5.1.i135.i, %B188.i132.i ], [ %.879.us.i, %B1098.endif.us.i ], [ %.205.i149.i, %B244.i145.i ]
+  %.850.us.i = fadd float %.795.us.i, %storemerge.i89179.i
   %exitcond192.not.i = icmp eq i64 %.750162165.us.i, %.661.i
   br i1 %exitcond192.not.i, label %B1246.i, label %B1046.us.i
 
@@ -14869,7 +14344,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.850.i = fadd float %.795.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_totals(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -14887,9 +14362,11 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 declare double @llvm.fabs.f64(double)
 
-declare i64 @nbgrad.shuffle.from.i64(i64, i32) local_unnamed_addr convergent nounwind
+declare i32 @llvm.umin.i32(i32, i32)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @nbgrad.shuffle.from.i64(i64, i32) local_unnamed_addr convergent nounwind
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr writeonly captures(none) %a2, ptr writeonly captures(none) %a3, ptr writeonly captures(none) %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9) alwaysinline {
   %.30.i = tail call i32 @nbgrad.threads()
@@ -14922,16 +14399,16 @@ B828.i:                                           ; preds = %B762.endif.else.if.
 B858.i:                                           ; preds = %B762.endif.else.if.i, %B828.i
   %.604.i = lshr i64 %.452.i, 5
   %.607.i = getelementptr double, ptr %.137.i, i64 %.604.i
-  store double %m.3.1.4.i.i, ptr %.607.i, align 8
+  store double %m.4.1.i.i, ptr %.607.i, align 8
   %.616.i = getelementptr i8, ptr %.607.i, i64 256
-  store double %s.3.1.4.i.i, ptr %.616.i, align 8
+  store double %s.5.1.i.i, ptr %.616.i, align 8
   %.624.i = getelementptr i64, ptr %.172.i, i64 %.604.i
-  store i64 %e.3.1.4.i.i, ptr %.624.i, align 8
+  store i64 %e.4.1.i.i, ptr %.624.i, align 8
   br label %B912.i
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0169.i = phi double [ %m.6.0.i.i, %B1044.backedge.i ], [ %.644.i, %B1046.lr.ph.i ]
@@ -14962,14 +14439,14 @@ B38.i.i:                                          ; preds = %B1098.i
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load double, ptr %sunkaddr289.i, align 8
+  %.45.i.i = load double, ptr %sunkaddr252.i, align 8
   %.8023.i.i = fmul double %s.1.4.0167.i, %.868.pre.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load double, ptr %sunkaddr291.i, align 8
+  %.54.i.i = load double, ptr %sunkaddr254.i, align 8
   %.60.i.i = fmul double %.868.pre.i, %.54.i.i
-  %.66.i69.i = xor i64 %.818.i, -1
+  %.66.i71.i = xor i64 %.818.i, -1
   %.80.i.i = fmul double %s.1.4.0167.i, %.60.i.i
   %.93.not.i.i = icmp eq i64 %.818.i, -1
   br i1 %.93.not.i.i, label %B1098.endif.i, label %B124.i.i
@@ -14977,7 +14454,7 @@ B102.i.i:                                         ; preds = %B38.i.i
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8027.i.i = phi double [ %.8023.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.026.i.i = phi double [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.025.i.i = phi i64 [ %.818.i, %B102.thread.i.i ], [ %.66.i69.i, %B102.i.i ]
+  %e.3.025.i.i = phi i64 [ %.818.i, %B102.thread.i.i ], [ %.66.i71.i, %B102.i.i ]
   %.100.i.i = fmul double %.8027.i.i, %scale.2.026.i.i
   %.102.i.i = fcmp une double %.100.i.i, %.8027.i.i
   %.119.i.i = fcmp ord double %.8027.i.i, 0.000000e+00
@@ -14985,15 +14462,15 @@ B124.i.i:                                         ; preds = %B102.i.i, %B102.thr
   br i1 %or.cond28.i.i, label %B154.i.i, label %B1098.endif.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
+  %e.4.1.i69.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
   %state.3.1.i.i = phi double [ %.128.i.i, %B154.i.i ], [ %.8027.i.i, %B124.i.i ]
   %.128.i.i = fmul double %scale.2.026.i.i, %state.3.1.i.i
-  %.138.i.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i.i = add nsw i64 %e.4.1.i69.i, -1
+  %.145.i.i = icmp samesign ugt i64 %e.4.1.i69.i, 1
   %.152.i.i = fmul double %scale.2.026.i.i, %.128.i.i
-  %.154.i.i = fcmp une double %.152.i.i, %.128.i.i
+  %.154.i70.i = fcmp une double %.152.i.i, %.128.i.i
   %.169.i.i = fcmp ord double %.128.i.i, 0.000000e+00
-  %4 = and i1 %.169.i.i, %.154.i.i
+  %4 = and i1 %.169.i.i, %.154.i70.i
   %or.cond30.i.i = select i1 %.145.i.i, i1 %4, i1 false
   br i1 %or.cond30.i.i, label %B154.i.i, label %B1098.endif.i
 
@@ -15004,60 +14481,60 @@ B1166.i:                                          ; preds = %B1098.endif.i, %B10
   br i1 %.22.not.i6.i.i, label %B1044.backedge.i, label %B8.i.i
 
 B8.i.i:                                           ; preds = %B1166.i
-  %.38.i.i = load double, ptr %sunkaddr288.i, align 8
-  %.41.i.i = load double, ptr %sunkaddr289.i, align 8
-  %.44.i109.i = load double, ptr %sunkaddr291.i, align 8
+  %.38.i.i = load double, ptr %sunkaddr251.i, align 8
+  %.41.i.i = load double, ptr %sunkaddr252.i, align 8
+  %.44.i111.i = load double, ptr %sunkaddr254.i, align 8
   %.57.i.i = tail call double @llvm.fabs.f64(double %.870.i)
   %.59.i.i = fcmp oge double %.57.i.i, %.41.i.i
-  %.79.i.i = fmul double %.870.i, %.44.i109.i
+  %.79.i.i = fmul double %.870.i, %.44.i111.i
   %.81.i.i = fcmp une double %.79.i.i, %.870.i
-  %or.cond.i110.i = select i1 %.59.i.i, i1 %.81.i.i, i1 false
-  br i1 %or.cond.i110.i, label %B112.i.i, label %B188.i.i
+  %or.cond.i112.i = select i1 %.59.i.i, i1 %.81.i.i, i1 false
+  br i1 %or.cond.i112.i, label %B112.i.i, label %B188.i.i
 
 B112.i.i:                                         ; preds = %B8.i.i, %B112.i.i
-  %m.3.1.i115.i = phi double [ %.90.i117.i, %B112.i.i ], [ %.870.i, %B8.i.i ]
-  %e.3.1.i116.i = phi i64 [ %.100.i118.i, %B112.i.i ], [ %.878.i, %B8.i.i ]
-  %.90.i117.i = fmul double %.44.i109.i, %m.3.1.i115.i
-  %.100.i118.i = add i64 %e.3.1.i116.i, 1
-  %.110.i.i = tail call double @llvm.fabs.f64(double %.90.i117.i)
-  %.112.i.i = fcmp oge double %.110.i.i, %.41.i.i
-  %.130.i.i = fmul double %.44.i109.i, %.90.i117.i
-  %.132.i.i = fcmp une double %.130.i.i, %.90.i117.i
-  %or.cond42.i119.i = select i1 %.112.i.i, i1 %.132.i.i, i1 false
-  br i1 %or.cond42.i119.i, label %B112.i.i, label %B188.i.i
+  %m.3.1.i115.i = phi double [ %.90.i.i, %B112.i.i ], [ %.870.i, %B8.i.i ]
+  %e.3.1.i116.i = phi i64 [ %.100.i117.i, %B112.i.i ], [ %.878.i, %B8.i.i ]
+  %.90.i.i = fmul double %.44.i111.i, %m.3.1.i115.i
+  %.100.i117.i = add i64 %e.3.1.i116.i, 1
+  %.110.i118.i = tail call double @llvm.fabs.f64(double %.90.i.i)
+  %.112.i.i = fcmp oge double %.110.i118.i, %.41.i.i
+  %.130.i.i = fmul double %.44.i111.i, %.90.i.i
+  %.132.i.i = fcmp une double %.130.i.i, %.90.i.i
+  %or.cond42.i.i = select i1 %.112.i.i, i1 %.132.i.i, i1 false
+  br i1 %or.cond42.i.i, label %B112.i.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B112.i.i, %B8.i.i
-  %.162.pre-phi.i.i = phi double [ %.57.i.i, %B8.i.i ], [ %.110.i.i, %B112.i.i ]
-  %m.4.1.i.i = phi double [ %.870.i, %B8.i.i ], [ %.90.i117.i, %B112.i.i ]
-  %e.5.1.i.i = phi i64 [ %.878.i, %B8.i.i ], [ %.100.i118.i, %B112.i.i ]
+  %.162.pre-phi.i.i = phi double [ %.57.i.i, %B8.i.i ], [ %.110.i118.i, %B112.i.i ]
+  %m.4.1.i113.i = phi double [ %.870.i, %B8.i.i ], [ %.90.i.i, %B112.i.i ]
+  %e.5.1.i.i = phi i64 [ %.878.i, %B8.i.i ], [ %.100.i117.i, %B112.i.i ]
   %.164.i.i = fcmp olt double %.162.pre-phi.i.i, %.38.i.i
-  %.184.i.i = fmul double %.41.i.i, %m.4.1.i.i
-  %.186.i.i = fcmp une double %.184.i.i, %m.4.1.i.i
-  %or.cond43.i111.i = select i1 %.164.i.i, i1 %.186.i.i, i1 false
-  br i1 %or.cond43.i111.i, label %B244.i112.i, label %B1044.backedge.i
+  %.184.i.i = fmul double %.41.i.i, %m.4.1.i113.i
+  %.186.i.i = fcmp une double %.184.i.i, %m.4.1.i113.i
+  %or.cond43.i.i = select i1 %.164.i.i, i1 %.186.i.i, i1 false
+  br i1 %or.cond43.i.i, label %B244.i.i, label %B1044.backedge.i
 
-B244.i112.i:                                      ; preds = %B188.i.i, %B244.i112.i
-  %m.5.1.i.i = phi double [ %.195.i.i, %B244.i112.i ], [ %m.4.1.i.i, %B188.i.i ]
-  %e.4.1.i113.i = phi i64 [ %.205.i.i, %B244.i112.i ], [ %e.5.1.i.i, %B188.i.i ]
+B244.i.i:                                         ; preds = %B188.i.i, %B244.i.i
+  %m.5.1.i.i = phi double [ %.195.i.i, %B244.i.i ], [ %m.4.1.i113.i, %B188.i.i ]
+  %e.4.1.i114.i = phi i64 [ %.205.i.i, %B244.i.i ], [ %e.5.1.i.i, %B188.i.i ]
   %.195.i.i = fmul double %.41.i.i, %m.5.1.i.i
-  %.205.i.i = add i64 %e.4.1.i113.i, -1
+  %.205.i.i = add i64 %e.4.1.i114.i, -1
   %.215.i.i = tail call double @llvm.fabs.f64(double %.195.i.i)
   %.217.i.i = fcmp olt double %.215.i.i, %.38.i.i
   %.235.i.i = fmul double %.41.i.i, %.195.i.i
   %.237.i.i = fcmp une double %.235.i.i, %.195.i.i
-  %or.cond44.i114.i = select i1 %.217.i.i, i1 %.237.i.i, i1 false
-  br i1 %or.cond44.i114.i, label %B244.i112.i, label %B1044.backedge.i
+  %or.cond44.i.i = select i1 %.217.i.i, i1 %.237.i.i, i1 false
+  br i1 %or.cond44.i.i, label %B244.i.i, label %B1044.backedge.i
 
-B1044.backedge.i:                                 ; preds = %B244.i112.i, %B188.i.i, %B1166.i
-  %m.6.0.i.i = phi double [ %m.4.1.i.i, %B188.i.i ], [ %.870.i, %B1166.i ], [ %.195.i.i, %B244.i112.i ]
-  %e.6.0.i.i = phi i64 [ %e.5.1.i.i, %B188.i.i ], [ %.878.i, %B1166.i ], [ %.205.i.i, %B244.i112.i ]
+B1044.backedge.i:                                 ; preds = %B244.i.i, %B188.i.i, %B1166.i
+  %m.6.0.i.i = phi double [ %m.4.1.i113.i, %B188.i.i ], [ %.870.i, %B1166.i ], [ %.195.i.i, %B244.i.i ]
+  %e.6.0.i.i = phi i64 [ %e.5.1.i.i, %B188.i.i ], [ %.878.i, %B1166.i ], [ %.205.i.i, %B244.i.i ]
   %exitcond.not.i = icmp eq i64 %.750162165.i, %.661.i
   br i1 %exitcond.not.i, label %B1246.i, label %B1046.i
 
 B1246.i:                                          ; preds = %B1044.backedge.i, %B1044.backedge.us.i, %B952.endif.i
   %s.1.4.0.lcssa.i = phi double [ %.650.i, %B952.endif.i ], [ %.849.us.i, %B1044.backedge.us.i ], [ %s.1.5.2.i, %B1044.backedge.i ]
-  %e.1.3.0.lcssa.i = phi i64 [ %.647.i, %B952.endif.i ], [ %e.6.0.i141.i, %B1044.backedge.us.i ], [ %e.6.0.i.i, %B1044.backedge.i ]
-  %m.1.3.0.lcssa.i = phi double [ %.644.i, %B952.endif.i ], [ %m.6.0.i140.i, %B1044.backedge.us.i ], [ %m.6.0.i.i, %B1044.backedge.i ]
+  %e.1.3.0.lcssa.i = phi i64 [ %.647.i, %B952.endif.i ], [ %e.6.0.i140.i, %B1044.backedge.us.i ], [ %e.6.0.i.i, %B1044.backedge.i ]
+  %m.1.3.0.lcssa.i = phi double [ %.644.i, %B952.endif.i ], [ %m.6.0.i139.i, %B1044.backedge.us.i ], [ %m.6.0.i.i, %B1044.backedge.i ]
   %.928.i = tail call i32 @nbgrad.block()
   %.929.i = zext i32 %.928.i to i64
   %.932.i = getelementptr double, ptr %a2, i64 %.929.i
@@ -15070,7 +14547,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.949.i = zext i32 %.948.i to i64
   %.952.i = getelementptr i64, ptr %a4, i64 %.949.i
   store i64 %e.1.3.0.lcssa.i, ptr %.952.i, align 8
-  br label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %5 = icmp ult i64 %a7, 4294967296
@@ -15121,12 +14598,12 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %15, %0
   br i1 %.9.i.i, label %B40.i.i, label %B522.endif.i
 
 B40.i.i:                                          ; preds = %B0.endif.endif.endif.endif.endif.endif.i
-  %sunkaddr222.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  store double 1.000000e+00, ptr %sunkaddr222.i, align 8
-  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr222.i, i64 8
-  store double 0x43B0000000000000, ptr %sunkaddr224.i, align 8
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr222.i, i64 16
-  store double 0x3C30000000000000, ptr %sunkaddr226.i, align 8
+  %sunkaddr221.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  store double 1.000000e+00, ptr %sunkaddr221.i, align 8
+  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr221.i, i64 8
+  store double 0x43B0000000000000, ptr %sunkaddr223.i, align 8
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr221.i, i64 16
+  store double 0x3C30000000000000, ptr %sunkaddr225.i, align 8
   br label %B522.endif.i
 
 B522.endif.i:                                     ; preds = %B40.i.i, %B0.endif.endif.endif.endif.endif.endif.i
@@ -15258,12 +14735,12 @@ B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i
   br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B8.i144.i.i
 
 B8.i7.i.i:                                        ; preds = %B522.endif.endif.endif.i
-  %sunkaddr227.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i8.i.i = load double, ptr %sunkaddr227.i, align 8
-  %sunkaddr229.i = getelementptr i8, ptr %sunkaddr227.i, i64 8
-  %.41.i10.i.i = load double, ptr %sunkaddr229.i, align 8
-  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr227.i, i64 16
-  %.44.i12.i.i = load double, ptr %sunkaddr231.i, align 8
+  %sunkaddr226.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i8.i.i = load double, ptr %sunkaddr226.i, align 8
+  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr226.i, i64 8
+  %.41.i10.i.i = load double, ptr %sunkaddr228.i, align 8
+  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr226.i, i64 16
+  %.44.i12.i.i = load double, ptr %sunkaddr230.i, align 8
   %.57.i13.i.i = tail call double @llvm.fabs.f64(double %.95.i.i)
   %.59.i14.i.i = fcmp oge double %.57.i13.i.i, %.41.i10.i.i
   %.79.i15.i.i = fmul double %.95.i.i, %.44.i12.i.i
@@ -15365,12 +14842,12 @@ B380.us.i.i:                                      ; preds = %B326.us.i.i, %B366.
   br i1 %.249.us233.i.i, label %B266.endif.us216.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.preheader.split.i.i:                   ; preds = %B266.endif.preheader.i.i
-  %sunkaddr232.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i.i.i = load double, ptr %sunkaddr232.i, align 8
-  %sunkaddr234.i = getelementptr i8, ptr %sunkaddr232.i, i64 8
-  %.41.i.i.i = load double, ptr %sunkaddr234.i, align 8
-  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr232.i, i64 16
-  %.44.i.i.i = load double, ptr %sunkaddr236.i, align 8
+  %sunkaddr231.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i.i.i = load double, ptr %sunkaddr231.i, align 8
+  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr231.i, i64 8
+  %.41.i.i.i = load double, ptr %sunkaddr233.i, align 8
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr231.i, i64 16
+  %.44.i.i.i = load double, ptr %sunkaddr235.i, align 8
   br label %B266.endif.i.i
 
 B266.endif.us.preheader.i.i:                      ; preds = %B266.lr.ph.i.i
@@ -15437,12 +14914,12 @@ B266.endif.us.us.i.i:                             ; preds = %B266.endif.us.us.i.
   br i1 %.249.us.us.1.i.i, label %B266.endif.us.us.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.us.preheader.split.i.i:                ; preds = %B266.endif.us.preheader.i.i
-  %sunkaddr237.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i54.i.i = load double, ptr %sunkaddr237.i, align 8
-  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr237.i, i64 8
-  %.41.i56.i.i = load double, ptr %sunkaddr239.i, align 8
-  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr237.i, i64 16
-  %.44.i58.i.i = load double, ptr %sunkaddr241.i, align 8
+  %sunkaddr236.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %.38.i54.i.i = load double, ptr %sunkaddr236.i, align 8
+  %sunkaddr238.i = getelementptr i8, ptr %sunkaddr236.i, i64 8
+  %.41.i56.i.i = load double, ptr %sunkaddr238.i, align 8
+  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr236.i, i64 16
+  %.44.i58.i.i = load double, ptr %sunkaddr240.i, align 8
   br label %B266.endif.us.i.i
 
 B266.endif.us.i.i:                                ; preds = %B264.backedge.us.i.i, %B266.endif.us.preheader.split.i.i
@@ -15628,64 +15105,63 @@ B522.endif.endif.endif.endif.i:                   ; preds = %B264.backedge.i.i, 
   %.458.i = and i64 %.452.i, 31
   %.481.i = icmp ult i32 %.451.i, 32
   %"$phi762.6.2.0.i" = select i1 %.410.fr.i, i1 %.481.i, i1 false
-  %32 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 1)
-  %.90.i.i = bitcast double %m.2.0.lcssa.i.i to i64
-  %33 = trunc nuw nsw i64 %32 to i32
-  %.91.i.i = add nsw i32 %33, -1
-  %.92.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.i.i, i32 %.91.i.i)
-  %.93.i.i = bitcast i64 %.92.i.i to double
-  %.99.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.lcssa.i.i, i32 %.91.i.i)
-  %.104.i.i = bitcast double %s.2.0.lcssa.i.i to i64
-  %.106.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.i.i, i32 %.91.i.i)
-  %.107.i.i = bitcast i64 %.106.i.i to double
-  %.113.not.i.i = icmp eq i64 %.458.i, 0
-  br i1 %.113.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %32 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %33 = zext nneg i32 %32 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B762.endif.else.if.i
 
-B166.i.i:                                         ; preds = %B522.endif.endif.endif.endif.i
-  %.123.i.i = fcmp une double %.107.i.i, 0.000000e+00
-  %.137.i.i = icmp eq i64 %.458.i, 1
-  %or.cond.i26.i = select i1 %"$phi762.6.2.0.i", i1 %.137.i.i, i1 false
-  %or.cond41.i.i = select i1 %.123.i.i, i1 true, i1 %or.cond.i26.i
-  br i1 %or.cond41.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B522.endif.endif.endif.endif.i
+  %sunkaddr241.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %sunkaddr242.i = getelementptr i8, ptr %sunkaddr241.i, i64 8
+  %sunkaddr244.i = getelementptr i8, ptr %sunkaddr241.i, i64 16
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.20.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, 0
-  %or.cond.i.i63.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
-  br i1 %or.cond.i.i63.i, label %B28.i.i.i, label %B38.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.173.i.i = fcmp une double %.157.i.i, 0.000000e+00
+  br i1 %.173.i.i, label %B256.i.i, label %B234.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = fmul double %m.2.0.lcssa.i.i, %.107.i.i
-  br label %B200.endif.i.i
+B234.i.i:                                         ; preds = %B222.i.i
+  %.185.i.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  %.187.i.i = icmp samesign ult i64 %.458.i, %.185.i.i
+  %or.cond.i28.i = select i1 %"$phi762.6.2.0.i", i1 %.187.i.i, i1 false
+  br i1 %or.cond.i28.i, label %B256.i.i, label %B300.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %e.2.0.lcssa.i.i, 0
-  %sunkaddr244.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+B256.i.i:                                         ; preds = %B234.i.i, %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i64.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
+  br i1 %or.cond.i.i64.i, label %B28.i.i.i, label %B38.i.i.i
+
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = fmul double %m.2.0.i.i, %.157.i.i
+  br label %B256.endif.i.i
+
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr244.i, i64 8
-  %.45.i.i.i = load double, ptr %sunkaddr243.i, align 8
-  %.8023.i.i.i = fmul double %m.2.0.lcssa.i.i, %.107.i.i
+  %.45.i.i.i = load double, ptr %sunkaddr242.i, align 8
+  %.8023.i.i.i = fmul double %m.2.0.i.i, %.157.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr244.i, i64 16
-  %.54.i.i.i = load double, ptr %sunkaddr245.i, align 8
-  %.60.i.i.i = fmul double %m.2.0.lcssa.i.i, %.54.i.i.i
-  %.66.i.i.i = xor i64 %e.2.0.lcssa.i.i, -1
-  %.80.i.i.i = fmul double %.60.i.i.i, %.107.i.i
-  %.93.not.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.54.i.i.i = load double, ptr %sunkaddr244.i, align 8
+  %.60.i.i.i = fmul double %m.2.0.i.i, %.54.i.i.i
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.80.i.i.i = fmul double %.60.i.i.i, %.157.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8027.i.i.i = phi double [ %.8023.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.026.i.i.i = phi double [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.025.i.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.025.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i65.i = fmul double %.8027.i.i.i, %scale.2.026.i.i.i
   %.102.i.i.i = fcmp une double %.100.i.i65.i, %.8027.i.i.i
   %.119.i.i.i = fcmp ord double %.8027.i.i.i, 0.000000e+00
   %or.cond28.i.i.i = and i1 %.119.i.i.i, %.102.i.i.i
-  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
   %e.4.1.i.i66.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.025.i.i.i, %B124.i.i.i ]
@@ -15698,609 +15174,94 @@ B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i
   %.169.i.i.i = fcmp ord double %.128.i.i.i, 0.000000e+00
   %34 = and i1 %.169.i.i.i, %.154.i.i.i
   %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %34, i1 false
-  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi double [ %.172.i.i, %B200.endif.i.i ], [ %s.2.0.lcssa.i.i, %B166.i.i ]
-  %.190.i.i = fmul double %m.2.0.lcssa.i.i, %.93.i.i
-  %.197.i.i = add nsw i64 %.99.i.i, %e.2.0.lcssa.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B234.i.i
+  %s.4.2.i.i = phi double [ %.222.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B234.i.i ]
+  %.240.i.i = fmul double %m.2.0.i.i, %.143.i.i
+  %.247.i.i = add nsw i64 %.149.i.i, %e.2.0.i.i
+  br i1 %.22.not.i6.i.i, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
-  %sunkaddr246.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i.i27.i = load double, ptr %sunkaddr246.i, align 8
-  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr246.i, i64 8
-  %.41.i.i29.i = load double, ptr %sunkaddr248.i, align 8
-  %sunkaddr250.i = getelementptr i8, ptr %sunkaddr246.i, i64 16
-  %.44.i161.i.i = load double, ptr %sunkaddr250.i, align 8
-  %.57.i.i31.i = tail call double @llvm.fabs.f64(double %.190.i.i)
-  %.59.i.i32.i = fcmp oge double %.57.i.i31.i, %.41.i.i29.i
-  %.79.i.i33.i = fmul double %.190.i.i, %.44.i161.i.i
-  %.81.i.i34.i = fcmp une double %.79.i.i33.i, %.190.i.i
-  %or.cond.i162.i.i = select i1 %.59.i.i32.i, i1 %.81.i.i34.i, i1 false
-  br i1 %or.cond.i162.i.i, label %B112.i.i54.i, label %B188.i.i35.i
+B8.i.i.i:                                         ; preds = %B300.i.i
+  %.38.i.i29.i = load double, ptr %sunkaddr241.i, align 8
+  %.41.i.i30.i = load double, ptr %sunkaddr242.i, align 8
+  %.44.i2.i.i = load double, ptr %sunkaddr244.i, align 8
+  %.57.i.i31.i = tail call double @llvm.fabs.f64(double %.240.i.i)
+  %.59.i.i32.i = fcmp oge double %.57.i.i31.i, %.41.i.i30.i
+  %.79.i.i33.i = fmul double %.240.i.i, %.44.i2.i.i
+  %.81.i.i34.i = fcmp une double %.79.i.i33.i, %.240.i.i
+  %or.cond.i3.i.i = select i1 %.59.i.i32.i, i1 %.81.i.i34.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i55.i, label %B188.i.i35.i
 
-B112.i.i54.i:                                     ; preds = %B8.i.i.i, %B112.i.i54.i
-  %m.3.1.i.i55.i = phi double [ %.90.i.i57.i, %B112.i.i54.i ], [ %.190.i.i, %B8.i.i.i ]
-  %e.3.1.i.i56.i = phi i64 [ %.100.i164.i.i, %B112.i.i54.i ], [ %.197.i.i, %B8.i.i.i ]
-  %.90.i.i57.i = fmul double %.44.i161.i.i, %m.3.1.i.i55.i
-  %.100.i164.i.i = add i64 %e.3.1.i.i56.i, 1
-  %.110.i.i58.i = tail call double @llvm.fabs.f64(double %.90.i.i57.i)
-  %.112.i.i59.i = fcmp oge double %.110.i.i58.i, %.41.i.i29.i
-  %.130.i.i60.i = fmul double %.44.i161.i.i, %.90.i.i57.i
-  %.132.i.i61.i = fcmp une double %.130.i.i60.i, %.90.i.i57.i
-  %or.cond42.i.i62.i = select i1 %.112.i.i59.i, i1 %.132.i.i61.i, i1 false
-  br i1 %or.cond42.i.i62.i, label %B112.i.i54.i, label %B188.i.i35.i
+B112.i.i55.i:                                     ; preds = %B8.i.i.i, %B112.i.i55.i
+  %m.3.1.i.i56.i = phi double [ %.90.i.i58.i, %B112.i.i55.i ], [ %.240.i.i, %B8.i.i.i ]
+  %e.3.1.i.i57.i = phi i64 [ %.100.i5.i.i, %B112.i.i55.i ], [ %.247.i.i, %B8.i.i.i ]
+  %.90.i.i58.i = fmul double %.44.i2.i.i, %m.3.1.i.i56.i
+  %.100.i5.i.i = add i64 %e.3.1.i.i57.i, 1
+  %.110.i.i59.i = tail call double @llvm.fabs.f64(double %.90.i.i58.i)
+  %.112.i.i60.i = fcmp oge double %.110.i.i59.i, %.41.i.i30.i
+  %.130.i.i61.i = fmul double %.44.i2.i.i, %.90.i.i58.i
+  %.132.i.i62.i = fcmp une double %.130.i.i61.i, %.90.i.i58.i
+  %or.cond42.i.i63.i = select i1 %.112.i.i60.i, i1 %.132.i.i62.i, i1 false
+  br i1 %or.cond42.i.i63.i, label %B112.i.i55.i, label %B188.i.i35.i
 
-B188.i.i35.i:                                     ; preds = %B112.i.i54.i, %B8.i.i.i
-  %.162.pre-phi.i.i36.i = phi double [ %.57.i.i31.i, %B8.i.i.i ], [ %.110.i.i58.i, %B112.i.i54.i ]
-  %m.4.1.i.i37.i = phi double [ %.190.i.i, %B8.i.i.i ], [ %.90.i.i57.i, %B112.i.i54.i ]
-  %e.5.1.i.i38.i = phi i64 [ %.197.i.i, %B8.i.i.i ], [ %.100.i164.i.i, %B112.i.i54.i ]
-  %.164.i.i39.i = fcmp olt double %.162.pre-phi.i.i36.i, %.38.i.i27.i
-  %.184.i.i40.i = fmul double %.41.i.i29.i, %m.4.1.i.i37.i
+B188.i.i35.i:                                     ; preds = %B112.i.i55.i, %B8.i.i.i
+  %.162.pre-phi.i.i36.i = phi double [ %.57.i.i31.i, %B8.i.i.i ], [ %.110.i.i59.i, %B112.i.i55.i ]
+  %m.4.1.i.i37.i = phi double [ %.240.i.i, %B8.i.i.i ], [ %.90.i.i58.i, %B112.i.i55.i ]
+  %e.5.1.i.i38.i = phi i64 [ %.247.i.i, %B8.i.i.i ], [ %.100.i5.i.i, %B112.i.i55.i ]
+  %.164.i.i39.i = fcmp olt double %.162.pre-phi.i.i36.i, %.38.i.i29.i
+  %.184.i.i40.i = fmul double %.41.i.i30.i, %m.4.1.i.i37.i
   %.186.i.i41.i = fcmp une double %.184.i.i40.i, %m.4.1.i.i37.i
   %or.cond43.i.i42.i = select i1 %.164.i.i39.i, i1 %.186.i.i41.i, i1 false
-  br i1 %or.cond43.i.i42.i, label %B244.i.i44.i, label %B20.endif.1.i.i
+  br i1 %or.cond43.i.i42.i, label %B244.i.i45.i, label %B354.i.i
 
-B244.i.i44.i:                                     ; preds = %B188.i.i35.i, %B244.i.i44.i
-  %m.5.1.i.i45.i = phi double [ %.195.i.i46.i, %B244.i.i44.i ], [ %m.4.1.i.i37.i, %B188.i.i35.i ]
-  %e.4.1.i163.i.i = phi i64 [ %.205.i.i47.i, %B244.i.i44.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ]
-  %.195.i.i46.i = fmul double %.41.i.i29.i, %m.5.1.i.i45.i
-  %.205.i.i47.i = add i64 %e.4.1.i163.i.i, -1
-  %.215.i.i48.i = tail call double @llvm.fabs.f64(double %.195.i.i46.i)
-  %.217.i.i49.i = fcmp olt double %.215.i.i48.i, %.38.i.i27.i
-  %.235.i.i50.i = fmul double %.41.i.i29.i, %.195.i.i46.i
-  %.237.i.i51.i = fcmp une double %.235.i.i50.i, %.195.i.i46.i
-  %or.cond44.i.i52.i = select i1 %.217.i.i49.i, i1 %.237.i.i51.i, i1 false
-  br i1 %or.cond44.i.i52.i, label %B244.i.i44.i, label %B20.endif.1.i.i
+B244.i.i45.i:                                     ; preds = %B188.i.i35.i, %B244.i.i45.i
+  %m.5.1.i.i46.i = phi double [ %.195.i.i47.i, %B244.i.i45.i ], [ %m.4.1.i.i37.i, %B188.i.i35.i ]
+  %e.4.1.i4.i.i = phi i64 [ %.205.i.i48.i, %B244.i.i45.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ]
+  %.195.i.i47.i = fmul double %.41.i.i30.i, %m.5.1.i.i46.i
+  %.205.i.i48.i = add i64 %e.4.1.i4.i.i, -1
+  %.215.i.i49.i = tail call double @llvm.fabs.f64(double %.195.i.i47.i)
+  %.217.i.i50.i = fcmp olt double %.215.i.i49.i, %.38.i.i29.i
+  %.235.i.i51.i = fmul double %.41.i.i30.i, %.195.i.i47.i
+  %.237.i.i52.i = fcmp une double %.235.i.i51.i, %.195.i.i47.i
+  %or.cond44.i.i53.i = select i1 %.217.i.i50.i, i1 %.237.i.i52.i, i1 false
+  br i1 %or.cond44.i.i53.i, label %B244.i.i45.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i44.i, %B188.i.i35.i, %B244.i.i, %B522.endif.endif.endif.endif.i
-  %m.3.1.i.i = phi double [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.4.1.i.i37.i, %B188.i.i35.i ], [ %.190.i.i, %B244.i.i ], [ %.195.i.i46.i, %B244.i.i44.i ]
-  %e.3.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ], [ %.197.i.i, %B244.i.i ], [ %.205.i.i47.i, %B244.i.i44.i ]
-  %s.3.1.i.i = phi double [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.4.2.i.i, %B188.i.i35.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i44.i ]
-  %35 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 2)
-  %.90.1.i.i = bitcast double %m.3.1.i.i to i64
-  %36 = trunc nuw nsw i64 %35 to i32
-  %.91.1.i.i = add nsw i32 %36, -2
-  %.92.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.1.i.i, i32 %.91.1.i.i)
-  %.93.1.i.i = bitcast i64 %.92.1.i.i to double
-  %.99.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.91.1.i.i)
-  %.104.1.i.i = bitcast double %s.3.1.i.i to i64
-  %.106.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.1.i.i, i32 %.91.1.i.i)
-  %.107.1.i.i = bitcast i64 %.106.1.i.i to double
-  %.113.not.1.i.i = icmp samesign ult i64 %.458.i, 2
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i45.i, %B76.endif.i.i, %B188.i.i35.i, %B300.i.i
+  %m.3.1.i.i = phi double [ %m.2.0.i.i, %B76.endif.i.i ], [ %m.4.1.i.i37.i, %B188.i.i35.i ], [ %.240.i.i, %B300.i.i ], [ %.195.i.i47.i, %B244.i.i45.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.i ], [ %e.5.1.i.i38.i, %B188.i.i35.i ], [ %.247.i.i, %B300.i.i ], [ %.205.i.i48.i, %B244.i.i45.i ]
+  %s.3.1.i.i = phi double [ %s.2.0.i.i, %B76.endif.i.i ], [ %s.4.2.i.i, %B188.i.i35.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B244.i.i45.i ]
+  %.318.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.322.i43.i = icmp slt i64 %.318.i.i, %33
+  br i1 %.322.i43.i, label %B76.endif.i.i, label %B762.endif.else.if.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.123.1.i.i = fcmp une double %.107.1.i.i, 0.000000e+00
-  %.137.1.i.i = icmp samesign ult i64 %.458.i, 4
-  %or.cond.1.i.i = select i1 %"$phi762.6.2.0.i", i1 %.137.1.i.i, i1 false
-  %or.cond42.i.i = select i1 %.123.1.i.i, i1 true, i1 %or.cond.1.i.i
-  br i1 %or.cond42.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi double [ %m.3.1.i.i, %B354.i.i ], [ %m.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %e.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi double [ %s.3.1.i.i, %B354.i.i ], [ %s.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.318.i.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.458.i, %distance.2.0.i.i
+  %.13.i1.i26.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = bitcast double %m.2.0.i.i to i64
+  %.141.i27.i = trunc i64 %.13.i1.i26.i to i32
+  %.142.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.140.i.i, i32 %.141.i27.i)
+  %.143.i.i = bitcast i64 %.142.i.i to double
+  %.149.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.141.i27.i)
+  %.154.i.i = bitcast double %s.2.0.i.i to i64
+  %.156.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.154.i.i, i32 %.141.i27.i)
+  %.157.i.i = bitcast i64 %.156.i.i to double
+  %.163.not.i.i = icmp slt i64 %.458.i, %distance.2.0.i.i
+  br i1 %.163.not.i.i, label %B354.i.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i41.i.i, label %B38.i8.i.i
-
-B28.i41.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i42.i.i = fmul double %m.3.1.i.i, %.107.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  %sunkaddr253.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i9.i.i, label %B102.i34.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %sunkaddr252.i = getelementptr i8, ptr %sunkaddr253.i, i64 8
-  %.45.i12.i.i = load double, ptr %sunkaddr252.i, align 8
-  %.8023.i13.i.i = fmul double %m.3.1.i.i, %.107.1.i.i
-  br label %B124.i14.i.i
-
-B102.i34.i.i:                                     ; preds = %B38.i8.i.i
-  %sunkaddr254.i = getelementptr i8, ptr %sunkaddr253.i, i64 16
-  %.54.i36.i.i = load double, ptr %sunkaddr254.i, align 8
-  %.60.i37.i.i = fmul double %m.3.1.i.i, %.54.i36.i.i
-  %.66.i38.i.i = xor i64 %e.3.1.i.i, -1
-  %.80.i39.i.i = fmul double %.60.i37.i.i, %.107.1.i.i
-  %.93.not.i40.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i40.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i34.i.i, %B102.thread.i10.i.i
-  %.8027.i15.i.i = phi double [ %.8023.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ]
-  %scale.2.026.i16.i.i = phi double [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i36.i.i, %B102.i34.i.i ]
-  %e.3.025.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i38.i.i, %B102.i34.i.i ]
-  %.100.i18.i.i = fmul double %.8027.i15.i.i, %scale.2.026.i16.i.i
-  %.102.i19.i.i = fcmp une double %.100.i18.i.i, %.8027.i15.i.i
-  %.119.i20.i.i = fcmp ord double %.8027.i15.i.i, 0.000000e+00
-  %or.cond28.i21.i.i = and i1 %.119.i20.i.i, %.102.i19.i.i
-  br i1 %or.cond28.i21.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B154.i24.i.i:                                     ; preds = %B124.i14.i.i, %B154.i24.i.i
-  %e.4.1.i25.i.i = phi i64 [ %.138.i28.i.i, %B154.i24.i.i ], [ %e.3.025.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i26.i.i = phi double [ %.128.i27.i.i, %B154.i24.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ]
-  %.128.i27.i.i = fmul double %scale.2.026.i16.i.i, %state.3.1.i26.i.i
-  %.138.i28.i.i = add nsw i64 %e.4.1.i25.i.i, -1
-  %.145.i29.i.i = icmp samesign ugt i64 %e.4.1.i25.i.i, 1
-  %.152.i30.i.i = fmul double %scale.2.026.i16.i.i, %.128.i27.i.i
-  %.154.i31.i.i = fcmp une double %.152.i30.i.i, %.128.i27.i.i
-  %.169.i32.i.i = fcmp ord double %.128.i27.i.i, 0.000000e+00
-  %37 = and i1 %.169.i32.i.i, %.154.i31.i.i
-  %or.cond30.i33.i.i = select i1 %.145.i29.i.i, i1 %37, i1 false
-  br i1 %or.cond30.i33.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i24.i.i, %B124.i14.i.i, %B102.i34.i.i, %B28.i41.i.i
-  %storemerge.i22.i.i = phi double [ %.28.i42.i.i, %B28.i41.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ], [ %.128.i27.i.i, %B154.i24.i.i ]
-  %.172.1.i.i = fadd double %s.3.1.i.i, %storemerge.i22.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi double [ %.172.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.190.1.i.i = fmul double %m.3.1.i.i, %.93.1.i.i
-  %.197.1.i.i = add nsw i64 %.99.1.i.i, %e.3.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.2.i.i, label %B8.i166.i.i
-
-B8.i166.i.i:                                      ; preds = %B244.1.i.i
-  %sunkaddr255.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i167.i.i = load double, ptr %sunkaddr255.i, align 8
-  %sunkaddr257.i = getelementptr i8, ptr %sunkaddr255.i, i64 8
-  %.41.i169.i.i = load double, ptr %sunkaddr257.i, align 8
-  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr255.i, i64 16
-  %.44.i171.i.i = load double, ptr %sunkaddr259.i, align 8
-  %.57.i172.i.i = tail call double @llvm.fabs.f64(double %.190.1.i.i)
-  %.59.i173.i.i = fcmp oge double %.57.i172.i.i, %.41.i169.i.i
-  %.79.i174.i.i = fmul double %.190.1.i.i, %.44.i171.i.i
-  %.81.i175.i.i = fcmp une double %.79.i174.i.i, %.190.1.i.i
-  %or.cond.i176.i.i = select i1 %.59.i173.i.i, i1 %.81.i175.i.i, i1 false
-  br i1 %or.cond.i176.i.i, label %B112.i200.i.i, label %B188.i177.i.i
-
-B112.i200.i.i:                                    ; preds = %B8.i166.i.i, %B112.i200.i.i
-  %m.3.1.i201.i.i = phi double [ %.90.i203.i.i, %B112.i200.i.i ], [ %.190.1.i.i, %B8.i166.i.i ]
-  %e.3.1.i202.i.i = phi i64 [ %.100.i204.i.i, %B112.i200.i.i ], [ %.197.1.i.i, %B8.i166.i.i ]
-  %.90.i203.i.i = fmul double %.44.i171.i.i, %m.3.1.i201.i.i
-  %.100.i204.i.i = add i64 %e.3.1.i202.i.i, 1
-  %.110.i205.i.i = tail call double @llvm.fabs.f64(double %.90.i203.i.i)
-  %.112.i206.i.i = fcmp oge double %.110.i205.i.i, %.41.i169.i.i
-  %.130.i207.i.i = fmul double %.44.i171.i.i, %.90.i203.i.i
-  %.132.i208.i.i = fcmp une double %.130.i207.i.i, %.90.i203.i.i
-  %or.cond42.i209.i.i = select i1 %.112.i206.i.i, i1 %.132.i208.i.i, i1 false
-  br i1 %or.cond42.i209.i.i, label %B112.i200.i.i, label %B188.i177.i.i
-
-B188.i177.i.i:                                    ; preds = %B112.i200.i.i, %B8.i166.i.i
-  %.162.pre-phi.i178.i.i = phi double [ %.57.i172.i.i, %B8.i166.i.i ], [ %.110.i205.i.i, %B112.i200.i.i ]
-  %m.4.1.i179.i.i = phi double [ %.190.1.i.i, %B8.i166.i.i ], [ %.90.i203.i.i, %B112.i200.i.i ]
-  %e.5.1.i180.i.i = phi i64 [ %.197.1.i.i, %B8.i166.i.i ], [ %.100.i204.i.i, %B112.i200.i.i ]
-  %.164.i181.i.i = fcmp olt double %.162.pre-phi.i178.i.i, %.38.i167.i.i
-  %.184.i182.i.i = fmul double %.41.i169.i.i, %m.4.1.i179.i.i
-  %.186.i183.i.i = fcmp une double %.184.i182.i.i, %m.4.1.i179.i.i
-  %or.cond43.i184.i.i = select i1 %.164.i181.i.i, i1 %.186.i183.i.i, i1 false
-  br i1 %or.cond43.i184.i.i, label %B244.i189.i.i, label %B20.endif.2.i.i
-
-B244.i189.i.i:                                    ; preds = %B188.i177.i.i, %B244.i189.i.i
-  %m.5.1.i190.i.i = phi double [ %.195.i192.i.i, %B244.i189.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ]
-  %e.4.1.i191.i.i = phi i64 [ %.205.i193.i.i, %B244.i189.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ]
-  %.195.i192.i.i = fmul double %.41.i169.i.i, %m.5.1.i190.i.i
-  %.205.i193.i.i = add i64 %e.4.1.i191.i.i, -1
-  %.215.i194.i.i = tail call double @llvm.fabs.f64(double %.195.i192.i.i)
-  %.217.i195.i.i = fcmp olt double %.215.i194.i.i, %.38.i167.i.i
-  %.235.i196.i.i = fmul double %.41.i169.i.i, %.195.i192.i.i
-  %.237.i197.i.i = fcmp une double %.235.i196.i.i, %.195.i192.i.i
-  %or.cond44.i198.i.i = select i1 %.217.i195.i.i, i1 %.237.i197.i.i, i1 false
-  br i1 %or.cond44.i198.i.i, label %B244.i189.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i189.i.i, %B188.i177.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi double [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ], [ %.190.1.i.i, %B244.1.i.i ], [ %.195.i192.i.i, %B244.i189.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ], [ %.197.1.i.i, %B244.1.i.i ], [ %.205.i193.i.i, %B244.i189.i.i ]
-  %s.3.1.1.i.i = phi double [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i177.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i189.i.i ]
-  %38 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 4)
-  %.90.2.i.i = bitcast double %m.3.1.1.i.i to i64
-  %39 = trunc nuw nsw i64 %38 to i32
-  %.91.2.i.i = add nsw i32 %39, -4
-  %.92.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.2.i.i, i32 %.91.2.i.i)
-  %.93.2.i.i = bitcast i64 %.92.2.i.i to double
-  %.99.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.91.2.i.i)
-  %.104.2.i.i = bitcast double %s.3.1.1.i.i to i64
-  %.106.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.2.i.i, i32 %.91.2.i.i)
-  %.107.2.i.i = bitcast i64 %.106.2.i.i to double
-  %.113.not.2.i.i = icmp samesign ult i64 %.458.i, 4
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.123.2.i.i = fcmp une double %.107.2.i.i, 0.000000e+00
-  %.137.2.i.i = icmp samesign ult i64 %.458.i, 8
-  %or.cond.2.i.i = select i1 %"$phi762.6.2.0.i", i1 %.137.2.i.i, i1 false
-  %or.cond43.i.i = select i1 %.123.2.i.i, i1 true, i1 %or.cond.2.i.i
-  br i1 %or.cond43.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.20.i45.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i46.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i45.i.i
-  br i1 %or.cond.i46.i.i, label %B28.i80.i.i, label %B38.i47.i.i
-
-B28.i80.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i81.i.i = fmul double %m.3.1.1.i.i, %.107.2.i.i
-  br label %B200.endif.2.i.i
-
-B38.i47.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i48.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  %sunkaddr262.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i48.i.i, label %B102.i73.i.i, label %B102.thread.i49.i.i
-
-B102.thread.i49.i.i:                              ; preds = %B38.i47.i.i
-  %sunkaddr261.i = getelementptr i8, ptr %sunkaddr262.i, i64 8
-  %.45.i51.i.i = load double, ptr %sunkaddr261.i, align 8
-  %.8023.i52.i.i = fmul double %m.3.1.1.i.i, %.107.2.i.i
-  br label %B124.i53.i.i
-
-B102.i73.i.i:                                     ; preds = %B38.i47.i.i
-  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr262.i, i64 16
-  %.54.i75.i.i = load double, ptr %sunkaddr263.i, align 8
-  %.60.i76.i.i = fmul double %m.3.1.1.i.i, %.54.i75.i.i
-  %.66.i77.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.80.i78.i.i = fmul double %.60.i76.i.i, %.107.2.i.i
-  %.93.not.i79.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i79.i.i, label %B200.endif.2.i.i, label %B124.i53.i.i
-
-B124.i53.i.i:                                     ; preds = %B102.i73.i.i, %B102.thread.i49.i.i
-  %.8027.i54.i.i = phi double [ %.8023.i52.i.i, %B102.thread.i49.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ]
-  %scale.2.026.i55.i.i = phi double [ %.45.i51.i.i, %B102.thread.i49.i.i ], [ %.54.i75.i.i, %B102.i73.i.i ]
-  %e.3.025.i56.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i49.i.i ], [ %.66.i77.i.i, %B102.i73.i.i ]
-  %.100.i57.i.i = fmul double %.8027.i54.i.i, %scale.2.026.i55.i.i
-  %.102.i58.i.i = fcmp une double %.100.i57.i.i, %.8027.i54.i.i
-  %.119.i59.i.i = fcmp ord double %.8027.i54.i.i, 0.000000e+00
-  %or.cond28.i60.i.i = and i1 %.119.i59.i.i, %.102.i58.i.i
-  br i1 %or.cond28.i60.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B154.i63.i.i:                                     ; preds = %B124.i53.i.i, %B154.i63.i.i
-  %e.4.1.i64.i.i = phi i64 [ %.138.i67.i.i, %B154.i63.i.i ], [ %e.3.025.i56.i.i, %B124.i53.i.i ]
-  %state.3.1.i65.i.i = phi double [ %.128.i66.i.i, %B154.i63.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ]
-  %.128.i66.i.i = fmul double %scale.2.026.i55.i.i, %state.3.1.i65.i.i
-  %.138.i67.i.i = add nsw i64 %e.4.1.i64.i.i, -1
-  %.145.i68.i.i = icmp samesign ugt i64 %e.4.1.i64.i.i, 1
-  %.152.i69.i.i = fmul double %scale.2.026.i55.i.i, %.128.i66.i.i
-  %.154.i70.i.i = fcmp une double %.152.i69.i.i, %.128.i66.i.i
-  %.169.i71.i.i = fcmp ord double %.128.i66.i.i, 0.000000e+00
-  %40 = and i1 %.169.i71.i.i, %.154.i70.i.i
-  %or.cond30.i72.i.i = select i1 %.145.i68.i.i, i1 %40, i1 false
-  br i1 %or.cond30.i72.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i63.i.i, %B124.i53.i.i, %B102.i73.i.i, %B28.i80.i.i
-  %storemerge.i61.i.i = phi double [ %.28.i81.i.i, %B28.i80.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ], [ %.128.i66.i.i, %B154.i63.i.i ]
-  %.172.2.i.i = fadd double %s.3.1.1.i.i, %storemerge.i61.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi double [ %.172.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.190.2.i.i = fmul double %m.3.1.1.i.i, %.93.2.i.i
-  %.197.2.i.i = add nsw i64 %.99.2.i.i, %e.3.1.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.3.i.i, label %B8.i212.i.i
-
-B8.i212.i.i:                                      ; preds = %B244.2.i.i
-  %sunkaddr264.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i213.i.i = load double, ptr %sunkaddr264.i, align 8
-  %sunkaddr266.i = getelementptr i8, ptr %sunkaddr264.i, i64 8
-  %.41.i215.i.i = load double, ptr %sunkaddr266.i, align 8
-  %sunkaddr268.i = getelementptr i8, ptr %sunkaddr264.i, i64 16
-  %.44.i217.i.i = load double, ptr %sunkaddr268.i, align 8
-  %.57.i218.i.i = tail call double @llvm.fabs.f64(double %.190.2.i.i)
-  %.59.i219.i.i = fcmp oge double %.57.i218.i.i, %.41.i215.i.i
-  %.79.i220.i.i = fmul double %.190.2.i.i, %.44.i217.i.i
-  %.81.i221.i.i = fcmp une double %.79.i220.i.i, %.190.2.i.i
-  %or.cond.i222.i.i = select i1 %.59.i219.i.i, i1 %.81.i221.i.i, i1 false
-  br i1 %or.cond.i222.i.i, label %B112.i246.i.i, label %B188.i223.i.i
-
-B112.i246.i.i:                                    ; preds = %B8.i212.i.i, %B112.i246.i.i
-  %m.3.1.i247.i.i = phi double [ %.90.i249.i.i, %B112.i246.i.i ], [ %.190.2.i.i, %B8.i212.i.i ]
-  %e.3.1.i248.i.i = phi i64 [ %.100.i250.i.i, %B112.i246.i.i ], [ %.197.2.i.i, %B8.i212.i.i ]
-  %.90.i249.i.i = fmul double %.44.i217.i.i, %m.3.1.i247.i.i
-  %.100.i250.i.i = add i64 %e.3.1.i248.i.i, 1
-  %.110.i251.i.i = tail call double @llvm.fabs.f64(double %.90.i249.i.i)
-  %.112.i252.i.i = fcmp oge double %.110.i251.i.i, %.41.i215.i.i
-  %.130.i253.i.i = fmul double %.44.i217.i.i, %.90.i249.i.i
-  %.132.i254.i.i = fcmp une double %.130.i253.i.i, %.90.i249.i.i
-  %or.cond42.i255.i.i = select i1 %.112.i252.i.i, i1 %.132.i254.i.i, i1 false
-  br i1 %or.cond42.i255.i.i, label %B112.i246.i.i, label %B188.i223.i.i
-
-B188.i223.i.i:                                    ; preds = %B112.i246.i.i, %B8.i212.i.i
-  %.162.pre-phi.i224.i.i = phi double [ %.57.i218.i.i, %B8.i212.i.i ], [ %.110.i251.i.i, %B112.i246.i.i ]
-  %m.4.1.i225.i.i = phi double [ %.190.2.i.i, %B8.i212.i.i ], [ %.90.i249.i.i, %B112.i246.i.i ]
-  %e.5.1.i226.i.i = phi i64 [ %.197.2.i.i, %B8.i212.i.i ], [ %.100.i250.i.i, %B112.i246.i.i ]
-  %.164.i227.i.i = fcmp olt double %.162.pre-phi.i224.i.i, %.38.i213.i.i
-  %.184.i228.i.i = fmul double %.41.i215.i.i, %m.4.1.i225.i.i
-  %.186.i229.i.i = fcmp une double %.184.i228.i.i, %m.4.1.i225.i.i
-  %or.cond43.i230.i.i = select i1 %.164.i227.i.i, i1 %.186.i229.i.i, i1 false
-  br i1 %or.cond43.i230.i.i, label %B244.i235.i.i, label %B20.endif.3.i.i
-
-B244.i235.i.i:                                    ; preds = %B188.i223.i.i, %B244.i235.i.i
-  %m.5.1.i236.i.i = phi double [ %.195.i238.i.i, %B244.i235.i.i ], [ %m.4.1.i225.i.i, %B188.i223.i.i ]
-  %e.4.1.i237.i.i = phi i64 [ %.205.i239.i.i, %B244.i235.i.i ], [ %e.5.1.i226.i.i, %B188.i223.i.i ]
-  %.195.i238.i.i = fmul double %.41.i215.i.i, %m.5.1.i236.i.i
-  %.205.i239.i.i = add i64 %e.4.1.i237.i.i, -1
-  %.215.i240.i.i = tail call double @llvm.fabs.f64(double %.195.i238.i.i)
-  %.217.i241.i.i = fcmp olt double %.215.i240.i.i, %.38.i213.i.i
-  %.235.i242.i.i = fmul double %.41.i215.i.i, %.195.i238.i.i
-  %.237.i243.i.i = fcmp une double %.235.i242.i.i, %.195.i238.i.i
-  %or.cond44.i244.i.i = select i1 %.217.i241.i.i, i1 %.237.i243.i.i, i1 false
-  br i1 %or.cond44.i244.i.i, label %B244.i235.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i235.i.i, %B188.i223.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi double [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i225.i.i, %B188.i223.i.i ], [ %.190.2.i.i, %B244.2.i.i ], [ %.195.i238.i.i, %B244.i235.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i226.i.i, %B188.i223.i.i ], [ %.197.2.i.i, %B244.2.i.i ], [ %.205.i239.i.i, %B244.i235.i.i ]
-  %s.3.1.2.i.i = phi double [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i223.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i235.i.i ]
-  %41 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 8)
-  %.90.3.i.i = bitcast double %m.3.1.2.i.i to i64
-  %42 = trunc nuw nsw i64 %41 to i32
-  %.91.3.i.i = add nsw i32 %42, -8
-  %.92.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.3.i.i, i32 %.91.3.i.i)
-  %.93.3.i.i = bitcast i64 %.92.3.i.i to double
-  %.99.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.91.3.i.i)
-  %.104.3.i.i = bitcast double %s.3.1.2.i.i to i64
-  %.106.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.3.i.i, i32 %.91.3.i.i)
-  %.107.3.i.i = bitcast i64 %.106.3.i.i to double
-  %.113.not.3.i.i = icmp samesign ult i64 %.458.i, 8
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.123.3.i.i = fcmp une double %.107.3.i.i, 0.000000e+00
-  %.137.3.i.i = icmp samesign ult i64 %.458.i, 16
-  %or.cond.3.i.i = select i1 %"$phi762.6.2.0.i", i1 %.137.3.i.i, i1 false
-  %or.cond44.i.i = select i1 %.123.3.i.i, i1 true, i1 %or.cond.3.i.i
-  br i1 %or.cond44.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.20.i84.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i85.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i84.i.i
-  br i1 %or.cond.i85.i.i, label %B28.i119.i.i, label %B38.i86.i.i
-
-B28.i119.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i120.i.i = fmul double %m.3.1.2.i.i, %.107.3.i.i
-  br label %B200.endif.3.i.i
-
-B38.i86.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i87.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  %sunkaddr271.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i87.i.i, label %B102.i112.i.i, label %B102.thread.i88.i.i
-
-B102.thread.i88.i.i:                              ; preds = %B38.i86.i.i
-  %sunkaddr270.i = getelementptr i8, ptr %sunkaddr271.i, i64 8
-  %.45.i90.i.i = load double, ptr %sunkaddr270.i, align 8
-  %.8023.i91.i.i = fmul double %m.3.1.2.i.i, %.107.3.i.i
-  br label %B124.i92.i.i
-
-B102.i112.i.i:                                    ; preds = %B38.i86.i.i
-  %sunkaddr272.i = getelementptr i8, ptr %sunkaddr271.i, i64 16
-  %.54.i114.i.i = load double, ptr %sunkaddr272.i, align 8
-  %.60.i115.i.i = fmul double %m.3.1.2.i.i, %.54.i114.i.i
-  %.66.i116.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.80.i117.i.i = fmul double %.60.i115.i.i, %.107.3.i.i
-  %.93.not.i118.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i118.i.i, label %B200.endif.3.i.i, label %B124.i92.i.i
-
-B124.i92.i.i:                                     ; preds = %B102.i112.i.i, %B102.thread.i88.i.i
-  %.8027.i93.i.i = phi double [ %.8023.i91.i.i, %B102.thread.i88.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ]
-  %scale.2.026.i94.i.i = phi double [ %.45.i90.i.i, %B102.thread.i88.i.i ], [ %.54.i114.i.i, %B102.i112.i.i ]
-  %e.3.025.i95.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i88.i.i ], [ %.66.i116.i.i, %B102.i112.i.i ]
-  %.100.i96.i.i = fmul double %.8027.i93.i.i, %scale.2.026.i94.i.i
-  %.102.i97.i.i = fcmp une double %.100.i96.i.i, %.8027.i93.i.i
-  %.119.i98.i.i = fcmp ord double %.8027.i93.i.i, 0.000000e+00
-  %or.cond28.i99.i.i = and i1 %.119.i98.i.i, %.102.i97.i.i
-  br i1 %or.cond28.i99.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B154.i102.i.i:                                    ; preds = %B124.i92.i.i, %B154.i102.i.i
-  %e.4.1.i103.i.i = phi i64 [ %.138.i106.i.i, %B154.i102.i.i ], [ %e.3.025.i95.i.i, %B124.i92.i.i ]
-  %state.3.1.i104.i.i = phi double [ %.128.i105.i.i, %B154.i102.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ]
-  %.128.i105.i.i = fmul double %scale.2.026.i94.i.i, %state.3.1.i104.i.i
-  %.138.i106.i.i = add nsw i64 %e.4.1.i103.i.i, -1
-  %.145.i107.i.i = icmp samesign ugt i64 %e.4.1.i103.i.i, 1
-  %.152.i108.i.i = fmul double %scale.2.026.i94.i.i, %.128.i105.i.i
-  %.154.i109.i.i = fcmp une double %.152.i108.i.i, %.128.i105.i.i
-  %.169.i110.i.i = fcmp ord double %.128.i105.i.i, 0.000000e+00
-  %43 = and i1 %.169.i110.i.i, %.154.i109.i.i
-  %or.cond30.i111.i.i = select i1 %.145.i107.i.i, i1 %43, i1 false
-  br i1 %or.cond30.i111.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i102.i.i, %B124.i92.i.i, %B102.i112.i.i, %B28.i119.i.i
-  %storemerge.i100.i.i = phi double [ %.28.i120.i.i, %B28.i119.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ], [ %.128.i105.i.i, %B154.i102.i.i ]
-  %.172.3.i.i = fadd double %s.3.1.2.i.i, %storemerge.i100.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi double [ %.172.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.190.3.i.i = fmul double %m.3.1.2.i.i, %.93.3.i.i
-  %.197.3.i.i = add nsw i64 %.99.3.i.i, %e.3.1.2.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.4.i.i, label %B8.i258.i.i
-
-B8.i258.i.i:                                      ; preds = %B244.3.i.i
-  %sunkaddr273.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i259.i.i = load double, ptr %sunkaddr273.i, align 8
-  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr273.i, i64 8
-  %.41.i261.i.i = load double, ptr %sunkaddr275.i, align 8
-  %sunkaddr277.i = getelementptr i8, ptr %sunkaddr273.i, i64 16
-  %.44.i263.i.i = load double, ptr %sunkaddr277.i, align 8
-  %.57.i264.i.i = tail call double @llvm.fabs.f64(double %.190.3.i.i)
-  %.59.i265.i.i = fcmp oge double %.57.i264.i.i, %.41.i261.i.i
-  %.79.i266.i.i = fmul double %.190.3.i.i, %.44.i263.i.i
-  %.81.i267.i.i = fcmp une double %.79.i266.i.i, %.190.3.i.i
-  %or.cond.i268.i.i = select i1 %.59.i265.i.i, i1 %.81.i267.i.i, i1 false
-  br i1 %or.cond.i268.i.i, label %B112.i292.i.i, label %B188.i269.i.i
-
-B112.i292.i.i:                                    ; preds = %B8.i258.i.i, %B112.i292.i.i
-  %m.3.1.i293.i.i = phi double [ %.90.i295.i.i, %B112.i292.i.i ], [ %.190.3.i.i, %B8.i258.i.i ]
-  %e.3.1.i294.i.i = phi i64 [ %.100.i296.i.i, %B112.i292.i.i ], [ %.197.3.i.i, %B8.i258.i.i ]
-  %.90.i295.i.i = fmul double %.44.i263.i.i, %m.3.1.i293.i.i
-  %.100.i296.i.i = add i64 %e.3.1.i294.i.i, 1
-  %.110.i297.i.i = tail call double @llvm.fabs.f64(double %.90.i295.i.i)
-  %.112.i298.i.i = fcmp oge double %.110.i297.i.i, %.41.i261.i.i
-  %.130.i299.i.i = fmul double %.44.i263.i.i, %.90.i295.i.i
-  %.132.i300.i.i = fcmp une double %.130.i299.i.i, %.90.i295.i.i
-  %or.cond42.i301.i.i = select i1 %.112.i298.i.i, i1 %.132.i300.i.i, i1 false
-  br i1 %or.cond42.i301.i.i, label %B112.i292.i.i, label %B188.i269.i.i
-
-B188.i269.i.i:                                    ; preds = %B112.i292.i.i, %B8.i258.i.i
-  %.162.pre-phi.i270.i.i = phi double [ %.57.i264.i.i, %B8.i258.i.i ], [ %.110.i297.i.i, %B112.i292.i.i ]
-  %m.4.1.i271.i.i = phi double [ %.190.3.i.i, %B8.i258.i.i ], [ %.90.i295.i.i, %B112.i292.i.i ]
-  %e.5.1.i272.i.i = phi i64 [ %.197.3.i.i, %B8.i258.i.i ], [ %.100.i296.i.i, %B112.i292.i.i ]
-  %.164.i273.i.i = fcmp olt double %.162.pre-phi.i270.i.i, %.38.i259.i.i
-  %.184.i274.i.i = fmul double %.41.i261.i.i, %m.4.1.i271.i.i
-  %.186.i275.i.i = fcmp une double %.184.i274.i.i, %m.4.1.i271.i.i
-  %or.cond43.i276.i.i = select i1 %.164.i273.i.i, i1 %.186.i275.i.i, i1 false
-  br i1 %or.cond43.i276.i.i, label %B244.i281.i.i, label %B20.endif.4.i.i
-
-B244.i281.i.i:                                    ; preds = %B188.i269.i.i, %B244.i281.i.i
-  %m.5.1.i282.i.i = phi double [ %.195.i284.i.i, %B244.i281.i.i ], [ %m.4.1.i271.i.i, %B188.i269.i.i ]
-  %e.4.1.i283.i.i = phi i64 [ %.205.i285.i.i, %B244.i281.i.i ], [ %e.5.1.i272.i.i, %B188.i269.i.i ]
-  %.195.i284.i.i = fmul double %.41.i261.i.i, %m.5.1.i282.i.i
-  %.205.i285.i.i = add i64 %e.4.1.i283.i.i, -1
-  %.215.i286.i.i = tail call double @llvm.fabs.f64(double %.195.i284.i.i)
-  %.217.i287.i.i = fcmp olt double %.215.i286.i.i, %.38.i259.i.i
-  %.235.i288.i.i = fmul double %.41.i261.i.i, %.195.i284.i.i
-  %.237.i289.i.i = fcmp une double %.235.i288.i.i, %.195.i284.i.i
-  %or.cond44.i290.i.i = select i1 %.217.i287.i.i, i1 %.237.i289.i.i, i1 false
-  br i1 %or.cond44.i290.i.i, label %B244.i281.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i281.i.i, %B188.i269.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi double [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i271.i.i, %B188.i269.i.i ], [ %.190.3.i.i, %B244.3.i.i ], [ %.195.i284.i.i, %B244.i281.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i272.i.i, %B188.i269.i.i ], [ %.197.3.i.i, %B244.3.i.i ], [ %.205.i285.i.i, %B244.i281.i.i ]
-  %s.3.1.3.i.i = phi double [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i269.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i281.i.i ]
-  %44 = tail call i64 @llvm.umax.i64(i64 %.458.i, i64 16)
-  %.90.4.i.i = bitcast double %m.3.1.3.i.i to i64
-  %45 = trunc nuw nsw i64 %44 to i32
-  %.91.4.i.i = add nsw i32 %45, -16
-  %.92.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.4.i.i, i32 %.91.4.i.i)
-  %.93.4.i.i = bitcast i64 %.92.4.i.i to double
-  %.99.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.91.4.i.i)
-  %.104.4.i.i = bitcast double %s.3.1.3.i.i to i64
-  %.106.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.4.i.i, i32 %.91.4.i.i)
-  %.107.4.i.i = bitcast i64 %.106.4.i.i to double
-  %.113.not.4.i.i = icmp samesign ult i64 %.458.i, 16
-  br i1 %.113.not.4.i.i, label %B762.endif.else.if.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.123.4.i.i = fcmp une double %.107.4.i.i, 0.000000e+00
-  %or.cond45.i.i = select i1 %.123.4.i.i, i1 true, i1 %"$phi762.6.2.0.i"
-  br i1 %or.cond45.i.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i.i
-  %.20.i123.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i124.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i123.i.i
-  br i1 %or.cond.i124.i.i, label %B28.i158.i.i, label %B38.i125.i.i
-
-B28.i158.i.i:                                     ; preds = %B200.4.i.i
-  %.28.i159.i.i = fmul double %m.3.1.3.i.i, %.107.4.i.i
-  br label %B200.endif.4.i.i
-
-B38.i125.i.i:                                     ; preds = %B200.4.i.i
-  %.50.i126.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  %sunkaddr280.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  br i1 %.50.i126.i.i, label %B102.i151.i.i, label %B102.thread.i127.i.i
-
-B102.thread.i127.i.i:                             ; preds = %B38.i125.i.i
-  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr280.i, i64 8
-  %.45.i129.i.i = load double, ptr %sunkaddr279.i, align 8
-  %.8023.i130.i.i = fmul double %m.3.1.3.i.i, %.107.4.i.i
-  br label %B124.i131.i.i
-
-B102.i151.i.i:                                    ; preds = %B38.i125.i.i
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 16
-  %.54.i153.i.i = load double, ptr %sunkaddr281.i, align 8
-  %.60.i154.i.i = fmul double %m.3.1.3.i.i, %.54.i153.i.i
-  %.66.i155.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.80.i156.i.i = fmul double %.60.i154.i.i, %.107.4.i.i
-  %.93.not.i157.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i157.i.i, label %B200.endif.4.i.i, label %B124.i131.i.i
-
-B124.i131.i.i:                                    ; preds = %B102.i151.i.i, %B102.thread.i127.i.i
-  %.8027.i132.i.i = phi double [ %.8023.i130.i.i, %B102.thread.i127.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ]
-  %scale.2.026.i133.i.i = phi double [ %.45.i129.i.i, %B102.thread.i127.i.i ], [ %.54.i153.i.i, %B102.i151.i.i ]
-  %e.3.025.i134.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i127.i.i ], [ %.66.i155.i.i, %B102.i151.i.i ]
-  %.100.i135.i.i = fmul double %.8027.i132.i.i, %scale.2.026.i133.i.i
-  %.102.i136.i.i = fcmp une double %.100.i135.i.i, %.8027.i132.i.i
-  %.119.i137.i.i = fcmp ord double %.8027.i132.i.i, 0.000000e+00
-  %or.cond28.i138.i.i = and i1 %.119.i137.i.i, %.102.i136.i.i
-  br i1 %or.cond28.i138.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B154.i141.i.i:                                    ; preds = %B124.i131.i.i, %B154.i141.i.i
-  %e.4.1.i142.i.i = phi i64 [ %.138.i145.i.i, %B154.i141.i.i ], [ %e.3.025.i134.i.i, %B124.i131.i.i ]
-  %state.3.1.i143.i.i = phi double [ %.128.i144.i.i, %B154.i141.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ]
-  %.128.i144.i.i = fmul double %scale.2.026.i133.i.i, %state.3.1.i143.i.i
-  %.138.i145.i.i = add nsw i64 %e.4.1.i142.i.i, -1
-  %.145.i146.i.i = icmp samesign ugt i64 %e.4.1.i142.i.i, 1
-  %.152.i147.i.i = fmul double %scale.2.026.i133.i.i, %.128.i144.i.i
-  %.154.i148.i.i = fcmp une double %.152.i147.i.i, %.128.i144.i.i
-  %.169.i149.i.i = fcmp ord double %.128.i144.i.i, 0.000000e+00
-  %46 = and i1 %.169.i149.i.i, %.154.i148.i.i
-  %or.cond30.i150.i.i = select i1 %.145.i146.i.i, i1 %46, i1 false
-  br i1 %or.cond30.i150.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B154.i141.i.i, %B124.i131.i.i, %B102.i151.i.i, %B28.i158.i.i
-  %storemerge.i139.i.i = phi double [ %.28.i159.i.i, %B28.i158.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ], [ %.128.i144.i.i, %B154.i141.i.i ]
-  %.172.4.i.i = fadd double %s.3.1.3.i.i, %storemerge.i139.i.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i.i, %B166.4.i.i
-  %s.4.2.4.i.i = phi double [ %.172.4.i.i, %B200.endif.4.i.i ], [ %s.3.1.3.i.i, %B166.4.i.i ]
-  %.190.4.i.i = fmul double %m.3.1.3.i.i, %.93.4.i.i
-  %.197.4.i.i = add nsw i64 %.99.4.i.i, %e.3.1.3.i.i
-  br i1 %.22.not.i6.i.i, label %B762.endif.else.if.i, label %B8.i304.i.i
-
-B8.i304.i.i:                                      ; preds = %B244.4.i.i
-  %sunkaddr282.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %.38.i305.i.i = load double, ptr %sunkaddr282.i, align 8
-  %sunkaddr284.i = getelementptr i8, ptr %sunkaddr282.i, i64 8
-  %.41.i307.i.i = load double, ptr %sunkaddr284.i, align 8
-  %sunkaddr286.i = getelementptr i8, ptr %sunkaddr282.i, i64 16
-  %.44.i309.i.i = load double, ptr %sunkaddr286.i, align 8
-  %.57.i310.i.i = tail call double @llvm.fabs.f64(double %.190.4.i.i)
-  %.59.i311.i.i = fcmp oge double %.57.i310.i.i, %.41.i307.i.i
-  %.79.i312.i.i = fmul double %.190.4.i.i, %.44.i309.i.i
-  %.81.i313.i.i = fcmp une double %.79.i312.i.i, %.190.4.i.i
-  %or.cond.i314.i.i = select i1 %.59.i311.i.i, i1 %.81.i313.i.i, i1 false
-  br i1 %or.cond.i314.i.i, label %B112.i338.i.i, label %B188.i315.i.i
-
-B112.i338.i.i:                                    ; preds = %B8.i304.i.i, %B112.i338.i.i
-  %m.3.1.i339.i.i = phi double [ %.90.i341.i.i, %B112.i338.i.i ], [ %.190.4.i.i, %B8.i304.i.i ]
-  %e.3.1.i340.i.i = phi i64 [ %.100.i342.i.i, %B112.i338.i.i ], [ %.197.4.i.i, %B8.i304.i.i ]
-  %.90.i341.i.i = fmul double %.44.i309.i.i, %m.3.1.i339.i.i
-  %.100.i342.i.i = add i64 %e.3.1.i340.i.i, 1
-  %.110.i343.i.i = tail call double @llvm.fabs.f64(double %.90.i341.i.i)
-  %.112.i344.i.i = fcmp oge double %.110.i343.i.i, %.41.i307.i.i
-  %.130.i345.i.i = fmul double %.44.i309.i.i, %.90.i341.i.i
-  %.132.i346.i.i = fcmp une double %.130.i345.i.i, %.90.i341.i.i
-  %or.cond42.i347.i.i = select i1 %.112.i344.i.i, i1 %.132.i346.i.i, i1 false
-  br i1 %or.cond42.i347.i.i, label %B112.i338.i.i, label %B188.i315.i.i
-
-B188.i315.i.i:                                    ; preds = %B112.i338.i.i, %B8.i304.i.i
-  %.162.pre-phi.i316.i.i = phi double [ %.57.i310.i.i, %B8.i304.i.i ], [ %.110.i343.i.i, %B112.i338.i.i ]
-  %m.4.1.i317.i.i = phi double [ %.190.4.i.i, %B8.i304.i.i ], [ %.90.i341.i.i, %B112.i338.i.i ]
-  %e.5.1.i318.i.i = phi i64 [ %.197.4.i.i, %B8.i304.i.i ], [ %.100.i342.i.i, %B112.i338.i.i ]
-  %.164.i319.i.i = fcmp olt double %.162.pre-phi.i316.i.i, %.38.i305.i.i
-  %.184.i320.i.i = fmul double %.41.i307.i.i, %m.4.1.i317.i.i
-  %.186.i321.i.i = fcmp une double %.184.i320.i.i, %m.4.1.i317.i.i
-  %or.cond43.i322.i.i = select i1 %.164.i319.i.i, i1 %.186.i321.i.i, i1 false
-  br i1 %or.cond43.i322.i.i, label %B244.i327.i.i, label %B762.endif.else.if.i
-
-B244.i327.i.i:                                    ; preds = %B188.i315.i.i, %B244.i327.i.i
-  %m.5.1.i328.i.i = phi double [ %.195.i330.i.i, %B244.i327.i.i ], [ %m.4.1.i317.i.i, %B188.i315.i.i ]
-  %e.4.1.i329.i.i = phi i64 [ %.205.i331.i.i, %B244.i327.i.i ], [ %e.5.1.i318.i.i, %B188.i315.i.i ]
-  %.195.i330.i.i = fmul double %.41.i307.i.i, %m.5.1.i328.i.i
-  %.205.i331.i.i = add i64 %e.4.1.i329.i.i, -1
-  %.215.i332.i.i = tail call double @llvm.fabs.f64(double %.195.i330.i.i)
-  %.217.i333.i.i = fcmp olt double %.215.i332.i.i, %.38.i305.i.i
-  %.235.i334.i.i = fmul double %.41.i307.i.i, %.195.i330.i.i
-  %.237.i335.i.i = fcmp une double %.235.i334.i.i, %.195.i330.i.i
-  %or.cond44.i336.i.i = select i1 %.217.i333.i.i, i1 %.237.i335.i.i, i1 false
-  br i1 %or.cond44.i336.i.i, label %B244.i327.i.i, label %B762.endif.else.if.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi double [ %.28.i.i.i, %B28.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.8027.i.i.i, %B124.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.172.i.i = fadd double %s.2.0.lcssa.i.i, %storemerge.i.i.i
-  br label %B244.i.i
+  %.222.i.i = fadd double %s.2.0.i.i, %storemerge.i.i.i
+  br label %B300.i.i
 
-B762.endif.else.if.i:                             ; preds = %B244.i327.i.i, %B188.i315.i.i, %B244.4.i.i, %B20.endif.4.i.i
-  %m.3.1.4.i.i = phi double [ %m.3.1.3.i.i, %B20.endif.4.i.i ], [ %m.4.1.i317.i.i, %B188.i315.i.i ], [ %.190.4.i.i, %B244.4.i.i ], [ %.195.i330.i.i, %B244.i327.i.i ]
-  %e.3.1.4.i.i = phi i64 [ %e.3.1.3.i.i, %B20.endif.4.i.i ], [ %e.5.1.i318.i.i, %B188.i315.i.i ], [ %.197.4.i.i, %B244.4.i.i ], [ %.205.i331.i.i, %B244.i327.i.i ]
-  %s.3.1.4.i.i = phi double [ %s.3.1.3.i.i, %B20.endif.4.i.i ], [ %s.4.2.4.i.i, %B188.i315.i.i ], [ %s.4.2.4.i.i, %B244.4.i.i ], [ %s.4.2.4.i.i, %B244.i327.i.i ]
+B762.endif.else.if.i:                             ; preds = %B354.i.i, %B522.endif.endif.endif.endif.i
+  %m.4.1.i.i = phi double [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.3.1.i.i, %B354.i.i ]
+  %e.4.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.3.1.i.i, %B354.i.i ]
+  %s.5.1.i.i = phi double [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.555.1.i = ashr i64 %.36.i.i, 3
   %.593.i = icmp eq i64 %.555.1.i, %.452.i
   br i1 %.593.i, label %B858.i, label %B828.i
@@ -16315,132 +15276,132 @@ B952.endif.i:                                     ; preds = %B912.i
   br i1 %.744164.not.i, label %B1246.i, label %B1046.lr.ph.i
 
 B1046.lr.ph.i:                                    ; preds = %B952.endif.i
-  %sunkaddr288.i = getelementptr i8, ptr %.102.i, i64 %.100.i
-  %sunkaddr289.i = getelementptr i8, ptr %sunkaddr288.i, i64 8
-  %sunkaddr291.i = getelementptr i8, ptr %sunkaddr288.i, i64 16
+  %sunkaddr251.i = getelementptr i8, ptr %.102.i, i64 %.100.i
+  %sunkaddr252.i = getelementptr i8, ptr %sunkaddr251.i, i64 8
+  %sunkaddr254.i = getelementptr i8, ptr %sunkaddr251.i, i64 16
   br i1 %.410.fr.i, label %B1046.us.i, label %B1046.i
 
 B1046.us.i:                                       ; preds = %B1046.lr.ph.i, %B1044.backedge.us.i
-  %m.1.3.0169.us.i = phi double [ %m.6.0.i140.i, %B1044.backedge.us.i ], [ %.644.i, %B1046.lr.ph.i ]
-  %e.1.3.0168.us.i = phi i64 [ %e.6.0.i141.i, %B1044.backedge.us.i ], [ %.647.i, %B1046.lr.ph.i ]
+  %m.1.3.0169.us.i = phi double [ %m.6.0.i139.i, %B1044.backedge.us.i ], [ %.644.i, %B1046.lr.ph.i ]
+  %e.1.3.0168.us.i = phi i64 [ %e.6.0.i140.i, %B1044.backedge.us.i ], [ %.647.i, %B1046.lr.ph.i ]
   %s.1.4.0167.us.i = phi double [ %.849.us.i, %B1044.backedge.us.i ], [ %.650.i, %B1046.lr.ph.i ]
   %.750162165.us.i = phi i64 [ %.757.us.i, %B1044.backedge.us.i ], [ 1, %B1046.lr.ph.i ]
   %.757.us.i = add nuw nsw i64 %.750162165.us.i, 1
-  %47 = getelementptr double, ptr %.137.i, i64 %.750162165.us.i
-  %.794.us.i = getelementptr i8, ptr %47, i64 256
+  %35 = getelementptr double, ptr %.137.i, i64 %.750162165.us.i
+  %.794.us.i = getelementptr i8, ptr %35, i64 256
   %.795.us.i = load double, ptr %.794.us.i, align 8
-  %.814.us.i = load double, ptr %47, align 8
+  %.814.us.i = load double, ptr %35, align 8
   %.817.us.i = getelementptr i64, ptr %.172.i, i64 %.750162165.us.i
   %.818.us.i = load i64, ptr %.817.us.i, align 8
-  %.20.i71.i = icmp eq i64 %.818.us.i, 0
-  %or.cond.i72.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i71.i
-  br i1 %or.cond.i72.i, label %B1098.endif.us.i, label %B38.i73.i
+  %.20.i73.i = icmp eq i64 %.818.us.i, 0
+  %or.cond.i74.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i73.i
+  br i1 %or.cond.i74.i, label %B1098.endif.us.i, label %B38.i75.i
 
-B38.i73.i:                                        ; preds = %B1046.us.i
-  %.50.i74.i = icmp slt i64 %.818.us.i, 0
-  br i1 %.50.i74.i, label %B102.i99.i, label %B102.thread.i75.i
+B38.i75.i:                                        ; preds = %B1046.us.i
+  %.50.i76.i = icmp slt i64 %.818.us.i, 0
+  br i1 %.50.i76.i, label %B102.i101.i, label %B102.thread.i77.i
 
-B102.thread.i75.i:                                ; preds = %B38.i73.i
-  %.45.i77.i = load double, ptr %sunkaddr289.i, align 8
-  %.8023.i78.i = fmul double %s.1.4.0167.us.i, %.814.us.i
-  br label %B124.i79.i
+B102.thread.i77.i:                                ; preds = %B38.i75.i
+  %.45.i79.i = load double, ptr %sunkaddr252.i, align 8
+  %.8023.i80.i = fmul double %s.1.4.0167.us.i, %.814.us.i
+  br label %B124.i81.i
 
-B102.i99.i:                                       ; preds = %B38.i73.i
-  %.54.i101.i = load double, ptr %sunkaddr291.i, align 8
-  %.60.i102.i = fmul double %.814.us.i, %.54.i101.i
-  %.66.i103.i = xor i64 %.818.us.i, -1
-  %.80.i104.i = fmul double %s.1.4.0167.us.i, %.60.i102.i
-  %.93.not.i105.i = icmp eq i64 %.818.us.i, -1
-  br i1 %.93.not.i105.i, label %B1098.endif.us.thread.i, label %B124.i79.i
+B102.i101.i:                                      ; preds = %B38.i75.i
+  %.54.i103.i = load double, ptr %sunkaddr254.i, align 8
+  %.60.i104.i = fmul double %.814.us.i, %.54.i103.i
+  %.66.i105.i = xor i64 %.818.us.i, -1
+  %.80.i106.i = fmul double %s.1.4.0167.us.i, %.60.i104.i
+  %.93.not.i107.i = icmp eq i64 %.818.us.i, -1
+  br i1 %.93.not.i107.i, label %B1098.endif.us.thread.i, label %B124.i81.i
 
-B124.i79.i:                                       ; preds = %B102.i99.i, %B102.thread.i75.i
-  %.8027.i80.i = phi double [ %.8023.i78.i, %B102.thread.i75.i ], [ %.80.i104.i, %B102.i99.i ]
-  %scale.2.026.i81.i = phi double [ %.45.i77.i, %B102.thread.i75.i ], [ %.54.i101.i, %B102.i99.i ]
-  %e.3.025.i82.i = phi i64 [ %.818.us.i, %B102.thread.i75.i ], [ %.66.i103.i, %B102.i99.i ]
-  %.100.i83.i = fmul double %.8027.i80.i, %scale.2.026.i81.i
-  %.102.i84.i = fcmp une double %.100.i83.i, %.8027.i80.i
-  %.119.i85.i = fcmp ord double %.8027.i80.i, 0.000000e+00
-  %or.cond28.i86.i = and i1 %.119.i85.i, %.102.i84.i
-  br i1 %or.cond28.i86.i, label %B154.i89.i, label %B1098.endif.us.thread.i
+B124.i81.i:                                       ; preds = %B102.i101.i, %B102.thread.i77.i
+  %.8027.i82.i = phi double [ %.8023.i80.i, %B102.thread.i77.i ], [ %.80.i106.i, %B102.i101.i ]
+  %scale.2.026.i83.i = phi double [ %.45.i79.i, %B102.thread.i77.i ], [ %.54.i103.i, %B102.i101.i ]
+  %e.3.025.i84.i = phi i64 [ %.818.us.i, %B102.thread.i77.i ], [ %.66.i105.i, %B102.i101.i ]
+  %.100.i85.i = fmul double %.8027.i82.i, %scale.2.026.i83.i
+  %.102.i86.i = fcmp une double %.100.i85.i, %.8027.i82.i
+  %.119.i87.i = fcmp ord double %.8027.i82.i, 0.000000e+00
+  %or.cond28.i88.i = and i1 %.119.i87.i, %.102.i86.i
+  br i1 %or.cond28.i88.i, label %B154.i91.i, label %B1098.endif.us.thread.i
 
-B154.i89.i:                                       ; preds = %B124.i79.i, %B154.i89.i
-  %e.4.1.i90.i = phi i64 [ %.138.i93.i, %B154.i89.i ], [ %e.3.025.i82.i, %B124.i79.i ]
-  %state.3.1.i91.i = phi double [ %.128.i92.i, %B154.i89.i ], [ %.8027.i80.i, %B124.i79.i ]
-  %.128.i92.i = fmul double %scale.2.026.i81.i, %state.3.1.i91.i
-  %.138.i93.i = add nsw i64 %e.4.1.i90.i, -1
-  %.145.i94.i = icmp samesign ugt i64 %e.4.1.i90.i, 1
-  %.152.i95.i = fmul double %scale.2.026.i81.i, %.128.i92.i
-  %.154.i96.i = fcmp une double %.152.i95.i, %.128.i92.i
-  %.169.i97.i = fcmp ord double %.128.i92.i, 0.000000e+00
-  %48 = and i1 %.169.i97.i, %.154.i96.i
-  %or.cond30.i98.i = select i1 %.145.i94.i, i1 %48, i1 false
-  br i1 %or.cond30.i98.i, label %B154.i89.i, label %B1098.endif.us.thread.i
+B154.i91.i:                                       ; preds = %B124.i81.i, %B154.i91.i
+  %e.4.1.i92.i = phi i64 [ %.138.i95.i, %B154.i91.i ], [ %e.3.025.i84.i, %B124.i81.i ]
+  %state.3.1.i93.i = phi double [ %.128.i94.i, %B154.i91.i ], [ %.8027.i82.i, %B124.i81.i ]
+  %.128.i94.i = fmul double %scale.2.026.i83.i, %state.3.1.i93.i
+  %.138.i95.i = add nsw i64 %e.4.1.i92.i, -1
+  %.145.i96.i = icmp samesign ugt i64 %e.4.1.i92.i, 1
+  %.152.i97.i = fmul double %scale.2.026.i83.i, %.128.i94.i
+  %.154.i98.i = fcmp une double %.152.i97.i, %.128.i94.i
+  %.169.i99.i = fcmp ord double %.128.i94.i, 0.000000e+00
+  %36 = and i1 %.169.i99.i, %.154.i98.i
+  %or.cond30.i100.i = select i1 %.145.i96.i, i1 %36, i1 false
+  br i1 %or.cond30.i100.i, label %B154.i91.i, label %B1098.endif.us.thread.i
 
-B1098.endif.us.thread.i:                          ; preds = %B154.i89.i, %B124.i79.i, %B102.i99.i
-  %storemerge.i87.ph.i = phi double [ %.80.i104.i, %B102.i99.i ], [ %.8027.i80.i, %B124.i79.i ], [ %.128.i92.i, %B154.i89.i ]
-  %.870.us182.i = fmul double %m.1.3.0169.us.i, %.814.us.i
-  %.878.us183.i = add nsw i64 %.818.us.i, %e.1.3.0168.us.i
-  br label %B8.i121.i
+B1098.endif.us.thread.i:                          ; preds = %B154.i91.i, %B124.i81.i, %B102.i101.i
+  %storemerge.i89.ph.i = phi double [ %.80.i106.i, %B102.i101.i ], [ %.8027.i82.i, %B124.i81.i ], [ %.128.i94.i, %B154.i91.i ]
+  %.870.us181.i = fmul double %m.1.3.0169.us.i, %.814.us.i
+  %.878.us182.i = add nsw i64 %.818.us.i, %e.1.3.0168.us.i
+  br label %B8.i120.i
 
 B1098.endif.us.i:                                 ; preds = %B1046.us.i
-  %.28.i107.i = fmul double %s.1.4.0167.us.i, %.814.us.i
+  %.28.i109.i = fmul double %s.1.4.0167.us.i, %.814.us.i
   %.870.us.i = fmul double %m.1.3.0169.us.i, %.814.us.i
   %.878.us.i = add nsw i64 %.818.us.i, %e.1.3.0168.us.i
-  br i1 %.22.not.i6.i.i, label %B1044.backedge.us.i, label %B8.i121.i
+  br i1 %.22.not.i6.i.i, label %B1044.backedge.us.i, label %B8.i120.i
 
-B8.i121.i:                                        ; preds = %B1098.endif.us.i, %B1098.endif.us.thread.i
-  %.878.us187.i = phi i64 [ %.878.us183.i, %B1098.endif.us.thread.i ], [ %.878.us.i, %B1098.endif.us.i ]
-  %.870.us186.i = phi double [ %.870.us182.i, %B1098.endif.us.thread.i ], [ %.870.us.i, %B1098.endif.us.i ]
-  %storemerge.i87184.i = phi double [ %storemerge.i87.ph.i, %B1098.endif.us.thread.i ], [ %.28.i107.i, %B1098.endif.us.i ]
-  %.38.i122.i = load double, ptr %sunkaddr288.i, align 8
-  %.41.i124.i = load double, ptr %sunkaddr289.i, align 8
-  %.44.i126.i = load double, ptr %sunkaddr291.i, align 8
-  %.57.i127.i = tail call double @llvm.fabs.f64(double %.870.us186.i)
-  %.59.i128.i = fcmp oge double %.57.i127.i, %.41.i124.i
-  %.79.i129.i = fmul double %.870.us186.i, %.44.i126.i
-  %.81.i130.i = fcmp une double %.79.i129.i, %.870.us186.i
-  %or.cond.i131.i = select i1 %.59.i128.i, i1 %.81.i130.i, i1 false
-  br i1 %or.cond.i131.i, label %B112.i155.i, label %B188.i132.i
+B8.i120.i:                                        ; preds = %B1098.endif.us.i, %B1098.endif.us.thread.i
+  %.878.us186.i = phi i64 [ %.878.us182.i, %B1098.endif.us.thread.i ], [ %.878.us.i, %B1098.endif.us.i ]
+  %.870.us185.i = phi double [ %.870.us181.i, %B1098.endif.us.thread.i ], [ %.870.us.i, %B1098.endif.us.i ]
+  %storemerge.i89183.i = phi double [ %storemerge.i89.ph.i, %B1098.endif.us.thread.i ], [ %.28.i109.i, %B1098.endif.us.i ]
+  %.38.i121.i = load double, ptr %sunkaddr251.i, align 8
+  %.41.i123.i = load double, ptr %sunkaddr252.i, align 8
+  %.44.i125.i = load double, ptr %sunkaddr254.i, align 8
+  %.57.i126.i = tail call double @llvm.fabs.f64(double %.870.us185.i)
+  %.59.i127.i = fcmp oge double %.57.i126.i, %.41.i123.i
+  %.79.i128.i = fmul double %.870.us185.i, %.44.i125.i
+  %.81.i129.i = fcmp une double %.79.i128.i, %.870.us185.i
+  %or.cond.i130.i = select i1 %.59.i127.i, i1 %.81.i129.i, i1 false
+  br i1 %or.cond.i130.i, label %B112.i154.i, label %B188.i131.i
 
-B112.i155.i:                                      ; preds = %B8.i121.i, %B112.i155.i
-  %m.3.1.i156.i = phi double [ %.90.i158.i, %B112.i155.i ], [ %.870.us186.i, %B8.i121.i ]
-  %e.3.1.i157.i = phi i64 [ %.100.i159.i, %B112.i155.i ], [ %.878.us187.i, %B8.i121.i ]
-  %.90.i158.i = fmul double %.44.i126.i, %m.3.1.i156.i
-  %.100.i159.i = add i64 %e.3.1.i157.i, 1
-  %.110.i160.i = tail call double @llvm.fabs.f64(double %.90.i158.i)
-  %.112.i161.i = fcmp oge double %.110.i160.i, %.41.i124.i
-  %.130.i162.i = fmul double %.44.i126.i, %.90.i158.i
-  %.132.i163.i = fcmp une double %.130.i162.i, %.90.i158.i
-  %or.cond42.i164.i = select i1 %.112.i161.i, i1 %.132.i163.i, i1 false
-  br i1 %or.cond42.i164.i, label %B112.i155.i, label %B188.i132.i
+B112.i154.i:                                      ; preds = %B8.i120.i, %B112.i154.i
+  %m.3.1.i155.i = phi double [ %.90.i157.i, %B112.i154.i ], [ %.870.us185.i, %B8.i120.i ]
+  %e.3.1.i156.i = phi i64 [ %.100.i158.i, %B112.i154.i ], [ %.878.us186.i, %B8.i120.i ]
+  %.90.i157.i = fmul double %.44.i125.i, %m.3.1.i155.i
+  %.100.i158.i = add i64 %e.3.1.i156.i, 1
+  %.110.i159.i = tail call double @llvm.fabs.f64(double %.90.i157.i)
+  %.112.i160.i = fcmp oge double %.110.i159.i, %.41.i123.i
+  %.130.i161.i = fmul double %.44.i125.i, %.90.i157.i
+  %.132.i162.i = fcmp une double %.130.i161.i, %.90.i157.i
+  %or.cond42.i163.i = select i1 %.112.i160.i, i1 %.132.i162.i, i1 false
+  br i1 %or.cond42.i163.i, label %B112.i154.i, label %B188.i131.i
 
-B188.i132.i:                                      ; preds = %B112.i155.i, %B8.i121.i
-  %.162.pre-phi.i133.i = phi double [ %.57.i127.i, %B8.i121.i ], [ %.110.i160.i, %B112.i155.i ]
-  %m.4.1.i134.i = phi double [ %.870.us186.i, %B8.i121.i ], [ %.90.i158.i, %B112.i155.i ]
-  %e.5.1.i135.i = phi i64 [ %.878.us187.i, %B8.i121.i ], [ %.100.i159.i, %B112.i155.i ]
-  %.164.i136.i = fcmp olt double %.162.pre-phi.i133.i, %.38.i122.i
-  %.184.i137.i = fmul double %.41.i124.i, %m.4.1.i134.i
-  %.186.i138.i = fcmp une double %.184.i137.i, %m.4.1.i134.i
-  %or.cond43.i139.i = select i1 %.164.i136.i, i1 %.186.i138.i, i1 false
-  br i1 %or.cond43.i139.i, label %B244.i144.i, label %B1044.backedge.us.i
+B188.i131.i:                                      ; preds = %B112.i154.i, %B8.i120.i
+  %.162.pre-phi.i132.i = phi double [ %.57.i126.i, %B8.i120.i ], [ %.110.i159.i, %B112.i154.i ]
+  %m.4.1.i133.i = phi double [ %.870.us185.i, %B8.i120.i ], [ %.90.i157.i, %B112.i154.i ]
+  %e.5.1.i134.i = phi i64 [ %.878.us186.i, %B8.i120.i ], [ %.100.i158.i, %B112.i154.i ]
+  %.164.i135.i = fcmp olt double %.162.pre-phi.i132.i, %.38.i121.i
+  %.184.i136.i = fmul double %.41.i123.i, %m.4.1.i133.i
+  %.186.i137.i = fcmp une double %.184.i136.i, %m.4.1.i133.i
+  %or.cond43.i138.i = select i1 %.164.i135.i, i1 %.186.i137.i, i1 false
+  br i1 %or.cond43.i138.i, label %B244.i143.i, label %B1044.backedge.us.i
 
-B244.i144.i:                                      ; preds = %B188.i132.i, %B244.i144.i
-  %m.5.1.i145.i = phi double [ %.195.i147.i, %B244.i144.i ], [ %m.4.1.i134.i, %B188.i132.i ]
-  %e.4.1.i146.i = phi i64 [ %.205.i148.i, %B244.i144.i ], [ %e.5.1.i135.i, %B188.i132.i ]
-  %.195.i147.i = fmul double %.41.i124.i, %m.5.1.i145.i
-  %.205.i148.i = add i64 %e.4.1.i146.i, -1
-  %.215.i149.i = tail call double @llvm.fabs.f64(double %.195.i147.i)
-  %.217.i150.i = fcmp olt double %.215.i149.i, %.38.i122.i
-  %.235.i151.i = fmul double %.41.i124.i, %.195.i147.i
-  %.237.i152.i = fcmp une double %.235.i151.i, %.195.i147.i
-  %or.cond44.i153.i = select i1 %.217.i150.i, i1 %.237.i152.i, i1 false
-  br i1 %or.cond44.i153.i, label %B244.i144.i, label %B1044.backedge.us.i
+B244.i143.i:                                      ; preds = %B188.i131.i, %B244.i143.i
+  %m.5.1.i144.i = phi double [ %.195.i146.i, %B244.i143.i ], [ %m.4.1.i133.i, %B188.i131.i ]
+  %e.4.1.i145.i = phi i64 [ %.205.i147.i, %B244.i143.i ], [ %e.5.1.i134.i, %B188.i131.i ]
+  %.195.i146.i = fmul double %.41.i123.i, %m.5.1.i144.i
+  %.205.i147.i = add i64 %e.4.1.i145.i, -1
+  %.215.i148.i = tail call double @llvm.fabs.f64(double %.195.i146.i)
+  %.217.i149.i = fcmp olt double %.215.i148.i, %.38.i121.i
+  %.235.i150.i = fmul double %.41.i123.i, %.195.i146.i
+  %.237.i151.i = fcmp une double %.235.i150.i, %.195.i146.i
+  %or.cond44.i152.i = select i1 %.217.i149.i, i1 %.237.i151.i, i1 false
+  br i1 %or.cond44.i152.i, label %B244.i143.i, label %B1044.backedge.us.i
 
-B1044.backedge.us.i:                              ; preds = %B244.i144.i, %B188.i132.i, %B1098.endif.us.i
-  %storemerge.i87185.i = phi double [ %storemerge.i87184.i, %B188.i132.i ], [ %.28.i107.i, %B1098.endif.us.i ], [ %storemerge.i87184.i, %B244.i144.i ]
-  %m.6.0.i140.i = phi double [ %m.4.1.i134.i, %B188.i132.i ], [ %.870.us.i, %B1098.endif.us.i ], [ %.195.i147.i, %B244.i144.i ]
-  %e.6.0.i141.i = phi i64 [ %e.5.1.i135.i, %B188.i132.i ], [ %.878.us.i, %B1098.endif.us.i ], [ %.205.i148.i, %B244.i144.i ]
-  %.849.us.i = fadd double %.795.us.i, %storemerge.i87185.i
+B1044.backedge.us.i:                              ; preds = %B244.i143.i, %B188.i131.i, %B1098.endif.us.i
+  %storemerge.i89184.i = phi double [ %storemerge.i89183.i, %B188.i131.i ], [ %.28.i109.i, %B1098.endif.us.i ], [ %storemerge.i89183.i, %B244.i143.i ]
+  %m.6.0.i139.i = phi double [ %m.4.1.i133.i, %B188.i131.i ], [ %.870.us.i, %B1098.endif.us.i ], [ %.195.i146.i, %B244.i143.i ]
+  %e.6.0.i140.i = phi i64 [ %e.5.1.i134.i, %B188.i131.i ], [ %.878.us.i, %B1098.endif.us.i ], [ %.205.i147.i, %B244.i143.i ]
+  %.849.us.i = fadd double %.795.us.i, %storemerge.i89184.i
   %exitcond192.not.i = icmp eq i64 %.750162165.us.i, %.661.i
   br i1 %exitcond192.not.i, label %B1246.i, label %B1046.us.i
 
@@ -16449,7 +15410,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.849.i = fadd double %.795.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels17device_recurrence17recurrence_totalsB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_carries(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -16465,11 +15426,15 @@ declare i32 @nbgrad.block() local_unnamed_addr
 
 declare i64 @llvm.smin.i64(i64, i64)
 
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @llvm.umin.i32(i32, i32)
+
 declare i64 @llvm.abs.i64(i64, i1 immarg)
 
-declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4, i64 %a5) alwaysinline {
   %.21.i = tail call ptr @nbgrad.shared()
@@ -16485,74 +15450,71 @@ B40.i.i:                                          ; preds = %0
   store i64 0, ptr %.20.i.i, align 8
   br label %B0.endif.i
 
-B350.i:                                           ; preds = %B244.i314.i184.i, %B188.i302.i170.i, %B20.endif.4.i145.i
-  %m.3.1.4.i178.i = phi i64 [ %m.3.1.3.i146.i, %B20.endif.4.i145.i ], [ %m.4.1.i304.i172.i, %B188.i302.i170.i ], [ %.201.i317.i187.i, %B244.i314.i184.i ]
-  %e.3.1.4.i179.i = phi i64 [ %e.3.1.3.i147.i, %B20.endif.4.i145.i ], [ %e.5.1.i305.i173.i, %B188.i302.i170.i ], [ %.211.i318.i188.i, %B244.i314.i184.i ]
-  %s.3.1.4.i180.i = phi i64 [ %s.3.1.3.i148.i, %B20.endif.4.i145.i ], [ %s.4.2.4.i.i, %B188.i302.i170.i ], [ %s.4.2.4.i.i, %B244.i314.i184.i ]
-  %.20.i483.i = icmp eq i64 %e.3.1.4.i179.i, 0
-  %or.cond.i.i = select i1 %13, i1 true, i1 %.20.i483.i
+B350.i:                                           ; preds = %B354.i74.i, %B194.endif.i
+  %m.4.1.i3.i = phi i64 [ %.127.i, %B194.endif.i ], [ %m.3.1.i75.i, %B354.i74.i ]
+  %e.4.1.i4.i = phi i64 [ %.131.i, %B194.endif.i ], [ %e.3.1.i76.i, %B354.i74.i ]
+  %s.5.1.i5.i = phi i64 [ %.135.i, %B194.endif.i ], [ %s.3.1.i77.i, %B354.i74.i ]
+  %.20.i115.i = icmp eq i64 %e.4.1.i4.i, 0
+  %or.cond.i.i = select i1 %6, i1 true, i1 %.20.i115.i
   br i1 %or.cond.i.i, label %B28.i.i, label %B38.i.i
 
-B28.i.i:                                          ; preds = %B244.4.i.i, %B350.i
-  %s.3.1.4.i180510.i = phi i64 [ %s.3.1.4.i180.i, %B350.i ], [ %s.4.2.4.i.i, %B244.4.i.i ]
-  %m.3.1.4.i178508.i = phi i64 [ %m.3.1.4.i178.i, %B350.i ], [ %.185.4.i156.i, %B244.4.i.i ]
-  %.28.i.i = mul nsw i64 %m.3.1.4.i178508.i, %state.2.0.i
+B28.i.i:                                          ; preds = %B350.i
+  %.28.i.i = mul nsw i64 %m.4.1.i3.i, %state.2.0.i
   br label %B394.i
 
 B38.i.i:                                          ; preds = %B350.i
-  %.50.i.i = icmp slt i64 %e.3.1.4.i179.i, 0
+  %.50.i.i = icmp slt i64 %e.4.1.i4.i, 0
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load i64, ptr %sunkaddr517.i, align 8
-  %.8070.i.i = mul nsw i64 %m.3.1.4.i178.i, %state.2.0.i
+  %.45.i.i = load i64, ptr %sunkaddr136.i, align 8
+  %.8070.i.i = mul nsw i64 %m.4.1.i3.i, %state.2.0.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load i64, ptr %sunkaddr518.i, align 8
-  %.66.i.i = xor i64 %e.3.1.4.i179.i, -1
-  %.60.i.i = mul i64 %m.3.1.4.i178.i, %state.2.0.i
+  %.54.i.i = load i64, ptr %sunkaddr137.i, align 8
+  %.66.i.i = xor i64 %e.4.1.i4.i, -1
+  %.60.i.i = mul i64 %m.4.1.i3.i, %state.2.0.i
   %.80.i.i = mul i64 %.60.i.i, %.54.i.i
-  %.93.not.i.i = icmp eq i64 %e.3.1.4.i179.i, -1
+  %.93.not.i.i = icmp eq i64 %e.4.1.i4.i, -1
   br i1 %.93.not.i.i, label %B394.i, label %B124.i.i
 
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8074.i.i = phi i64 [ %.8070.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.073.i.i = phi i64 [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.072.i.i = phi i64 [ %e.3.1.4.i179.i, %B102.thread.i.i ], [ %.66.i.i, %B102.i.i ]
+  %e.3.072.i.i = phi i64 [ %e.4.1.i4.i, %B102.thread.i.i ], [ %.66.i.i, %B102.i.i ]
   %.100.i.i = mul nsw i64 %scale.2.073.i.i, %.8074.i.i
   %.102.not.i.i = icmp eq i64 %.100.i.i, %.8074.i.i
   br i1 %.102.not.i.i, label %B394.i, label %B154.i.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.072.i.i, %B124.i.i ]
+  %e.4.1.i116.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.072.i.i, %B124.i.i ]
   %state.3.1.i.i = phi i64 [ %.128.i.i, %B154.i.i ], [ %.8074.i.i, %B124.i.i ]
   %.128.i.i = mul nsw i64 %state.3.1.i.i, %scale.2.073.i.i
-  %.138.i.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i.i = add nsw i64 %e.4.1.i116.i, -1
+  %.145.i.i = icmp samesign ugt i64 %e.4.1.i116.i, 1
   %.152.i.i = mul nsw i64 %.128.i.i, %scale.2.073.i.i
   %.154.i.i = icmp ne i64 %.152.i.i, %.128.i.i
   %or.cond75.i.i = select i1 %.145.i.i, i1 %.154.i.i, i1 false
   br i1 %or.cond75.i.i, label %B154.i.i, label %B394.i
 
 B394.i:                                           ; preds = %B154.i.i, %B124.i.i, %B102.i.i, %B28.i.i
-  %s.3.1.4.i180509.i = phi i64 [ %s.3.1.4.i180510.i, %B28.i.i ], [ %s.3.1.4.i180.i, %B124.i.i ], [ %s.3.1.4.i180.i, %B102.i.i ], [ %s.3.1.4.i180.i, %B154.i.i ]
   %storemerge.i.i = phi i64 [ %.28.i.i, %B28.i.i ], [ %.8074.i.i, %B124.i.i ], [ %.80.i.i, %B102.i.i ], [ %.128.i.i, %B154.i.i ]
-  %.231.i = add nsw i64 %storemerge.i.i, %s.3.1.4.i180509.i
+  %.231.i = add nsw i64 %storemerge.i.i, %s.5.1.i5.i
   %.249.i = icmp slt i64 %.87.i, %a4
   br i1 %.249.i, label %B412.i, label %B422.i
 
 B412.i:                                           ; preds = %B394.i
-  %sunkaddr512.i = shl i64 %.119.i, 3
-  %sunkaddr513.i = getelementptr i8, ptr %a1, i64 %sunkaddr512.i
-  store i64 %.231.i, ptr %sunkaddr513.i, align 8
+  %sunkaddr128.i = shl i64 %.119.i, 3
+  %sunkaddr129.i = getelementptr i8, ptr %a1, i64 %sunkaddr128.i
+  store i64 %.231.i, ptr %sunkaddr129.i, align 8
   br label %B422.i
 
 B422.i:                                           ; preds = %B412.i, %B394.i
   %.263.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.231.i, i32 31)
   %.269.i = add nuw nsw i64 %first.2.0.i, 32
   %.273.i = icmp slt i64 %.269.i, %a4
-  br i1 %.273.i, label %B194.endif.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.273.i, label %B194.endif.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -16563,7 +15525,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -16575,57 +15537,58 @@ B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.131.peel.i = load i64, ptr %.130.peel.i, align 8
   %.134.peel.i = getelementptr i64, ptr %a1, i64 %.119.peel.i
   %.135.peel.i = load i64, ptr %.134.peel.i, align 8
-  %3 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 1)
-  %4 = trunc nuw nsw i64 %3 to i32
-  %.90.i.i = add nsw i32 %4, -1
-  %.91.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.127.peel.i, i32 %.90.i.i)
-  %.97.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.131.peel.i, i32 %.90.i.i)
-  %.103.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.135.peel.i, i32 %.90.i.i)
-  %.109.not.i.i = icmp eq i32 %1, 0
-  br i1 %.109.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %3 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %4 = zext nneg i32 %3 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B394.peel.i
 
-B166.i.i:                                         ; preds = %B194.endif.peel.i
-  %.118.not.i.i = icmp ne i64 %.103.i.i, 0
-  %.132.i.i = icmp eq i32 %1, 1
-  %or.cond79.i.i = select i1 %.118.not.i.i, i1 true, i1 %.132.i.i
-  br i1 %or.cond79.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B194.endif.peel.i
+  %5 = icmp eq i64 %a5, 0
+  %sunkaddr130.i = getelementptr i8, ptr %.21.i, i64 8
+  %sunkaddr131.i = getelementptr i8, ptr %.21.i, i64 16
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.17.i.i.i = icmp eq i64 %a5, 0
-  %.20.i.i.i = icmp eq i64 %.131.peel.i, 0
-  %or.cond.i.i.i = select i1 %.17.i.i.i, i1 true, i1 %.20.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.168.not.i.i = icmp ne i64 %.153.i.i, 0
+  %.180.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.182.i.i = icmp samesign ugt i64 %.180.i.i, %.58.i
+  %or.cond.i = select i1 %.168.not.i.i, i1 true, i1 %.182.i.i
+  br i1 %or.cond.i, label %B256.i.i, label %B300.i.i
+
+B256.i.i:                                         ; preds = %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i.i = select i1 %5, i1 true, i1 %.20.i.i.i
   br i1 %or.cond.i.i.i, label %B28.i.i.i, label %B38.i.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = mul nsw i64 %.103.i.i, %.127.peel.i
-  br label %B200.endif.i.i
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = mul nsw i64 %.153.i.i, %m.2.0.i.i
+  br label %B256.endif.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %.131.peel.i, 0
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %.44.i.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i.i.i = load i64, ptr %.44.i.i.i, align 8
-  %.8070.i.i.i = mul nsw i64 %.103.i.i, %.127.peel.i
+  %.45.i.i.i = load i64, ptr %sunkaddr130.i, align 8
+  %.8070.i.i.i = mul nsw i64 %.153.i.i, %m.2.0.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %.53.i.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i.i.i = load i64, ptr %.53.i.i.i, align 8
-  %.66.i.i.i = xor i64 %.131.peel.i, -1
-  %.60.i.i.i = mul i64 %.103.i.i, %.127.peel.i
+  %.54.i.i.i = load i64, ptr %sunkaddr131.i, align 8
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.60.i.i.i = mul i64 %.153.i.i, %m.2.0.i.i
   %.80.i.i.i = mul i64 %.60.i.i.i, %.54.i.i.i
-  %.93.not.i.i.i = icmp eq i64 %.131.peel.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8074.i.i.i = phi i64 [ %.8070.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.073.i.i.i = phi i64 [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.072.i.i.i = phi i64 [ %.131.peel.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.072.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i.i = mul nsw i64 %scale.2.073.i.i.i, %.8074.i.i.i
   %.102.not.i.i.i = icmp eq i64 %.100.i.i.i, %.8074.i.i.i
-  br i1 %.102.not.i.i.i, label %B200.endif.i.i, label %B154.i.i.i
+  br i1 %.102.not.i.i.i, label %B256.endif.i.i, label %B154.i.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
   %e.4.1.i.i.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.072.i.i.i, %B124.i.i.i ]
@@ -16636,576 +15599,110 @@ B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i
   %.152.i.i.i = mul nsw i64 %.128.i.i.i, %scale.2.073.i.i.i
   %.154.i.i.i = icmp ne i64 %.152.i.i.i, %.128.i.i.i
   %or.cond75.i.i.i = select i1 %.145.i.i.i, i1 %.154.i.i.i, i1 false
-  br i1 %or.cond75.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond75.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi i64 [ %.167.i.i, %B200.endif.i.i ], [ %.135.peel.i, %B166.i.i ]
-  %.185.i.i = mul nsw i64 %.91.i.i, %.127.peel.i
-  %.192.i.i = add nsw i64 %.97.i.i, %.131.peel.i
-  %.22.not.i.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B222.i.i
+  %s.4.2.i.i = phi i64 [ %.217.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B222.i.i ]
+  %.235.i.i = mul nsw i64 %.141.i.i, %m.2.0.i.i
+  %.242.i.i = add nsw i64 %.147.i.i, %e.2.0.i.i
+  br i1 %5, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
+B8.i.i.i:                                         ; preds = %B300.i.i
   %.38.i.i.i = load i64, ptr %.21.i, align 8
-  %.40.i.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i.i.i = load i64, ptr %.40.i.i.i, align 8
-  %.43.i.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i149.i.i = load i64, ptr %.43.i.i.i, align 8
-  %.59.i.i.i = tail call i64 @llvm.abs.i64(i64 %.185.i.i, i1 false)
+  %.41.i.i.i = load i64, ptr %sunkaddr130.i, align 8
+  %.44.i2.i.i = load i64, ptr %sunkaddr131.i, align 8
+  %.59.i.i.i = tail call i64 @llvm.abs.i64(i64 %.235.i.i, i1 false)
   %.61.i.i.i = icmp sge i64 %.59.i.i.i, %.41.i.i.i
-  %.81.i.i.i = mul nsw i64 %.44.i149.i.i, %.185.i.i
-  %.83.i.i.i = icmp ne i64 %.81.i.i.i, %.185.i.i
-  %or.cond.i150.i.i = select i1 %.61.i.i.i, i1 %.83.i.i.i, i1 false
-  br i1 %or.cond.i150.i.i, label %B112.i.i.i, label %B188.i.i.i
+  %.81.i.i.i = mul nsw i64 %.44.i2.i.i, %.235.i.i
+  %.83.i.i.i = icmp ne i64 %.81.i.i.i, %.235.i.i
+  %or.cond.i3.i.i = select i1 %.61.i.i.i, i1 %.83.i.i.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i.i, label %B188.i.i.i
 
 B112.i.i.i:                                       ; preds = %B8.i.i.i, %B112.i.i.i
-  %m.3.1.i.i.i = phi i64 [ %.92.i.i.i, %B112.i.i.i ], [ %.185.i.i, %B8.i.i.i ]
-  %e.3.1.i.i.i = phi i64 [ %.102.i.i.i, %B112.i.i.i ], [ %.192.i.i, %B8.i.i.i ]
-  %.92.i.i.i = mul nsw i64 %m.3.1.i.i.i, %.44.i149.i.i
+  %m.3.1.i.i.i = phi i64 [ %.92.i.i.i, %B112.i.i.i ], [ %.235.i.i, %B8.i.i.i ]
+  %e.3.1.i.i.i = phi i64 [ %.102.i.i.i, %B112.i.i.i ], [ %.242.i.i, %B8.i.i.i ]
+  %.92.i.i.i = mul nsw i64 %m.3.1.i.i.i, %.44.i2.i.i
   %.102.i.i.i = add i64 %e.3.1.i.i.i, 1
   %.114.i.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i.i.i, i1 false)
   %.116.i.i.i = icmp sge i64 %.114.i.i.i, %.41.i.i.i
-  %.134.i.i.i = mul nsw i64 %.92.i.i.i, %.44.i149.i.i
+  %.134.i.i.i = mul nsw i64 %.92.i.i.i, %.44.i2.i.i
   %.136.i.i.i = icmp ne i64 %.134.i.i.i, %.92.i.i.i
   %or.cond106.i.i.i = select i1 %.116.i.i.i, i1 %.136.i.i.i, i1 false
   br i1 %or.cond106.i.i.i, label %B112.i.i.i, label %B188.i.i.i
 
 B188.i.i.i:                                       ; preds = %B112.i.i.i, %B8.i.i.i
   %.168.pre-phi.i.i.i = phi i64 [ %.59.i.i.i, %B8.i.i.i ], [ %.114.i.i.i, %B112.i.i.i ]
-  %m.4.1.i.i.i = phi i64 [ %.185.i.i, %B8.i.i.i ], [ %.92.i.i.i, %B112.i.i.i ]
-  %e.5.1.i.i.i = phi i64 [ %.192.i.i, %B8.i.i.i ], [ %.102.i.i.i, %B112.i.i.i ]
+  %m.4.1.i.i.i = phi i64 [ %.235.i.i, %B8.i.i.i ], [ %.92.i.i.i, %B112.i.i.i ]
+  %e.5.1.i.i.i = phi i64 [ %.242.i.i, %B8.i.i.i ], [ %.102.i.i.i, %B112.i.i.i ]
   %.170.i.i.i = icmp slt i64 %.168.pre-phi.i.i.i, %.38.i.i.i
   %.190.i.i.i = mul nsw i64 %m.4.1.i.i.i, %.41.i.i.i
   %.192.i.i.i = icmp ne i64 %.190.i.i.i, %m.4.1.i.i.i
   %or.cond107.i.i.i = select i1 %.170.i.i.i, i1 %.192.i.i.i, i1 false
-  br i1 %or.cond107.i.i.i, label %B244.i.i.i, label %B20.endif.1.i.i
+  br i1 %or.cond107.i.i.i, label %B244.i.i.i, label %B354.i.i
 
 B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i.i.i
   %m.5.1.i.i.i = phi i64 [ %.201.i.i.i, %B244.i.i.i ], [ %m.4.1.i.i.i, %B188.i.i.i ]
-  %e.4.1.i151.i.i = phi i64 [ %.211.i.i.i, %B244.i.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ]
+  %e.4.1.i4.i.i = phi i64 [ %.211.i.i.i, %B244.i.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ]
   %.201.i.i.i = mul nsw i64 %m.5.1.i.i.i, %.41.i.i.i
-  %.211.i.i.i = add i64 %e.4.1.i151.i.i, -1
+  %.211.i.i.i = add i64 %e.4.1.i4.i.i, -1
   %.223.i.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i.i.i, i1 false)
   %.225.i.i.i = icmp slt i64 %.223.i.i.i, %.38.i.i.i
   %.243.i.i.i = mul nsw i64 %.201.i.i.i, %.41.i.i.i
   %.245.i.i.i = icmp ne i64 %.243.i.i.i, %.201.i.i.i
   %or.cond108.i.i.i = select i1 %.225.i.i.i, i1 %.245.i.i.i, i1 false
-  br i1 %or.cond108.i.i.i, label %B244.i.i.i, label %B20.endif.1.i.i
+  br i1 %or.cond108.i.i.i, label %B244.i.i.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i.i, %B188.i.i.i, %B244.i.i, %B194.endif.peel.i
-  %m.3.1.i.i = phi i64 [ %.127.peel.i, %B194.endif.peel.i ], [ %m.4.1.i.i.i, %B188.i.i.i ], [ %.185.i.i, %B244.i.i ], [ %.201.i.i.i, %B244.i.i.i ]
-  %e.3.1.i.i = phi i64 [ %.131.peel.i, %B194.endif.peel.i ], [ %e.5.1.i.i.i, %B188.i.i.i ], [ %.192.i.i, %B244.i.i ], [ %.211.i.i.i, %B244.i.i.i ]
-  %s.3.1.i.i = phi i64 [ %.135.peel.i, %B194.endif.peel.i ], [ %s.4.2.i.i, %B188.i.i.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i.i ]
-  %5 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 2)
-  %6 = trunc nuw nsw i64 %5 to i32
-  %.90.1.i.i = add nsw i32 %6, -2
-  %.91.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.i.i, i32 %.90.1.i.i)
-  %.97.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.90.1.i.i)
-  %.103.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.i.i, i32 %.90.1.i.i)
-  %.109.not.1.i.i = icmp samesign ult i32 %1, 2
-  br i1 %.109.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i.i, %B76.endif.i.B354.i_crit_edge.i, %B188.i.i.i, %B300.i.i
+  %.317.i.pre-phi.i = phi i64 [ %.pre.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.180.i.i, %B300.i.i ], [ %.180.i.i, %B188.i.i.i ], [ %.180.i.i, %B244.i.i.i ]
+  %m.3.1.i.i = phi i64 [ %m.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.235.i.i, %B300.i.i ], [ %m.4.1.i.i.i, %B188.i.i.i ], [ %.201.i.i.i, %B244.i.i.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.242.i.i, %B300.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ], [ %.211.i.i.i, %B244.i.i.i ]
+  %s.3.1.i.i = phi i64 [ %s.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B188.i.i.i ], [ %s.4.2.i.i, %B244.i.i.i ]
+  %.321.i.i = icmp slt i64 %.317.i.pre-phi.i, %4
+  br i1 %.321.i.i, label %B76.endif.i.i, label %B394.peel.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.118.not.1.i.i = icmp ne i64 %.103.1.i.i, 0
-  %.132.1.i.i = icmp samesign ult i32 %1, 4
-  %or.cond80.i.i = select i1 %.118.not.1.i.i, i1 true, i1 %.132.1.i.i
-  br i1 %or.cond80.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi i64 [ %m.3.1.i.i, %B354.i.i ], [ %.127.peel.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %.131.peel.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi i64 [ %s.3.1.i.i, %B354.i.i ], [ %.135.peel.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.317.i.pre-phi.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.58.i, %distance.2.0.i.i
+  %.13.i1.i.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = trunc i64 %.13.i1.i.i to i32
+  %.141.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.2.0.i.i, i32 %.140.i.i)
+  %.147.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.140.i.i)
+  %.153.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.2.0.i.i, i32 %.140.i.i)
+  %.159.not.i.i = icmp sgt i64 %distance.2.0.i.i, %.58.i
+  br i1 %.159.not.i.i, label %B76.endif.i.B354.i_crit_edge.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.17.i5.i.i = icmp eq i64 %a5, 0
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.17.i5.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i38.i.i, label %B38.i8.i.i
+B76.endif.i.B354.i_crit_edge.i:                   ; preds = %B76.endif.i.i
+  %.pre.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  br label %B354.i.i
 
-B28.i38.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i39.i.i = mul nsw i64 %.103.1.i.i, %m.3.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  br i1 %.50.i9.i.i, label %B102.i31.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %.44.i11.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i12.i.i = load i64, ptr %.44.i11.i.i, align 8
-  %.8070.i13.i.i = mul nsw i64 %.103.1.i.i, %m.3.1.i.i
-  br label %B124.i14.i.i
-
-B102.i31.i.i:                                     ; preds = %B38.i8.i.i
-  %.53.i32.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i33.i.i = load i64, ptr %.53.i32.i.i, align 8
-  %.66.i34.i.i = xor i64 %e.3.1.i.i, -1
-  %.60.i35.i.i = mul i64 %.103.1.i.i, %m.3.1.i.i
-  %.80.i36.i.i = mul i64 %.60.i35.i.i, %.54.i33.i.i
-  %.93.not.i37.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i37.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i31.i.i, %B102.thread.i10.i.i
-  %.8074.i15.i.i = phi i64 [ %.8070.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i36.i.i, %B102.i31.i.i ]
-  %scale.2.073.i16.i.i = phi i64 [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i33.i.i, %B102.i31.i.i ]
-  %e.3.072.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i34.i.i, %B102.i31.i.i ]
-  %.100.i18.i.i = mul nsw i64 %scale.2.073.i16.i.i, %.8074.i15.i.i
-  %.102.not.i19.i.i = icmp eq i64 %.100.i18.i.i, %.8074.i15.i.i
-  br i1 %.102.not.i19.i.i, label %B200.endif.1.i.i, label %B154.i21.i.i
-
-B154.i21.i.i:                                     ; preds = %B124.i14.i.i, %B154.i21.i.i
-  %e.4.1.i22.i.i = phi i64 [ %.138.i25.i.i, %B154.i21.i.i ], [ %e.3.072.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i23.i.i = phi i64 [ %.128.i24.i.i, %B154.i21.i.i ], [ %.8074.i15.i.i, %B124.i14.i.i ]
-  %.128.i24.i.i = mul nsw i64 %state.3.1.i23.i.i, %scale.2.073.i16.i.i
-  %.138.i25.i.i = add nsw i64 %e.4.1.i22.i.i, -1
-  %.145.i26.i.i = icmp samesign ugt i64 %e.4.1.i22.i.i, 1
-  %.152.i27.i.i = mul nsw i64 %.128.i24.i.i, %scale.2.073.i16.i.i
-  %.154.i28.i.i = icmp ne i64 %.152.i27.i.i, %.128.i24.i.i
-  %or.cond75.i29.i.i = select i1 %.145.i26.i.i, i1 %.154.i28.i.i, i1 false
-  br i1 %or.cond75.i29.i.i, label %B154.i21.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i21.i.i, %B124.i14.i.i, %B102.i31.i.i, %B28.i38.i.i
-  %storemerge.i30.i.i = phi i64 [ %.28.i39.i.i, %B28.i38.i.i ], [ %.8074.i15.i.i, %B124.i14.i.i ], [ %.80.i36.i.i, %B102.i31.i.i ], [ %.128.i24.i.i, %B154.i21.i.i ]
-  %.167.1.i.i = add nsw i64 %storemerge.i30.i.i, %s.3.1.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi i64 [ %.167.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.185.1.i.i = mul nsw i64 %.91.1.i.i, %m.3.1.i.i
-  %.192.1.i.i = add nsw i64 %.97.1.i.i, %e.3.1.i.i
-  %.22.not.i152.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i152.i.i, label %B20.endif.2.i.i, label %B8.i153.i.i
-
-B8.i153.i.i:                                      ; preds = %B244.1.i.i
-  %.38.i154.i.i = load i64, ptr %.21.i, align 8
-  %.40.i155.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i156.i.i = load i64, ptr %.40.i155.i.i, align 8
-  %.43.i157.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i158.i.i = load i64, ptr %.43.i157.i.i, align 8
-  %.59.i159.i.i = tail call i64 @llvm.abs.i64(i64 %.185.1.i.i, i1 false)
-  %.61.i160.i.i = icmp sge i64 %.59.i159.i.i, %.41.i156.i.i
-  %.81.i161.i.i = mul nsw i64 %.44.i158.i.i, %.185.1.i.i
-  %.83.i162.i.i = icmp ne i64 %.81.i161.i.i, %.185.1.i.i
-  %or.cond.i163.i.i = select i1 %.61.i160.i.i, i1 %.83.i162.i.i, i1 false
-  br i1 %or.cond.i163.i.i, label %B112.i187.i.i, label %B188.i164.i.i
-
-B112.i187.i.i:                                    ; preds = %B8.i153.i.i, %B112.i187.i.i
-  %m.3.1.i188.i.i = phi i64 [ %.92.i190.i.i, %B112.i187.i.i ], [ %.185.1.i.i, %B8.i153.i.i ]
-  %e.3.1.i189.i.i = phi i64 [ %.102.i191.i.i, %B112.i187.i.i ], [ %.192.1.i.i, %B8.i153.i.i ]
-  %.92.i190.i.i = mul nsw i64 %m.3.1.i188.i.i, %.44.i158.i.i
-  %.102.i191.i.i = add i64 %e.3.1.i189.i.i, 1
-  %.114.i192.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i190.i.i, i1 false)
-  %.116.i193.i.i = icmp sge i64 %.114.i192.i.i, %.41.i156.i.i
-  %.134.i194.i.i = mul nsw i64 %.92.i190.i.i, %.44.i158.i.i
-  %.136.i195.i.i = icmp ne i64 %.134.i194.i.i, %.92.i190.i.i
-  %or.cond106.i196.i.i = select i1 %.116.i193.i.i, i1 %.136.i195.i.i, i1 false
-  br i1 %or.cond106.i196.i.i, label %B112.i187.i.i, label %B188.i164.i.i
-
-B188.i164.i.i:                                    ; preds = %B112.i187.i.i, %B8.i153.i.i
-  %.168.pre-phi.i165.i.i = phi i64 [ %.59.i159.i.i, %B8.i153.i.i ], [ %.114.i192.i.i, %B112.i187.i.i ]
-  %m.4.1.i166.i.i = phi i64 [ %.185.1.i.i, %B8.i153.i.i ], [ %.92.i190.i.i, %B112.i187.i.i ]
-  %e.5.1.i167.i.i = phi i64 [ %.192.1.i.i, %B8.i153.i.i ], [ %.102.i191.i.i, %B112.i187.i.i ]
-  %.170.i168.i.i = icmp slt i64 %.168.pre-phi.i165.i.i, %.38.i154.i.i
-  %.190.i169.i.i = mul nsw i64 %m.4.1.i166.i.i, %.41.i156.i.i
-  %.192.i170.i.i = icmp ne i64 %.190.i169.i.i, %m.4.1.i166.i.i
-  %or.cond107.i171.i.i = select i1 %.170.i168.i.i, i1 %.192.i170.i.i, i1 false
-  br i1 %or.cond107.i171.i.i, label %B244.i176.i.i, label %B20.endif.2.i.i
-
-B244.i176.i.i:                                    ; preds = %B188.i164.i.i, %B244.i176.i.i
-  %m.5.1.i177.i.i = phi i64 [ %.201.i179.i.i, %B244.i176.i.i ], [ %m.4.1.i166.i.i, %B188.i164.i.i ]
-  %e.4.1.i178.i.i = phi i64 [ %.211.i180.i.i, %B244.i176.i.i ], [ %e.5.1.i167.i.i, %B188.i164.i.i ]
-  %.201.i179.i.i = mul nsw i64 %m.5.1.i177.i.i, %.41.i156.i.i
-  %.211.i180.i.i = add i64 %e.4.1.i178.i.i, -1
-  %.223.i181.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i179.i.i, i1 false)
-  %.225.i182.i.i = icmp slt i64 %.223.i181.i.i, %.38.i154.i.i
-  %.243.i183.i.i = mul nsw i64 %.201.i179.i.i, %.41.i156.i.i
-  %.245.i184.i.i = icmp ne i64 %.243.i183.i.i, %.201.i179.i.i
-  %or.cond108.i185.i.i = select i1 %.225.i182.i.i, i1 %.245.i184.i.i, i1 false
-  br i1 %or.cond108.i185.i.i, label %B244.i176.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i176.i.i, %B188.i164.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi i64 [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i166.i.i, %B188.i164.i.i ], [ %.185.1.i.i, %B244.1.i.i ], [ %.201.i179.i.i, %B244.i176.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i167.i.i, %B188.i164.i.i ], [ %.192.1.i.i, %B244.1.i.i ], [ %.211.i180.i.i, %B244.i176.i.i ]
-  %s.3.1.1.i.i = phi i64 [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i164.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i176.i.i ]
-  %7 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 4)
-  %8 = trunc nuw nsw i64 %7 to i32
-  %.90.2.i.i = add nsw i32 %8, -4
-  %.91.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.1.i.i, i32 %.90.2.i.i)
-  %.97.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.90.2.i.i)
-  %.103.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.1.i.i, i32 %.90.2.i.i)
-  %.109.not.2.i.i = icmp samesign ult i32 %1, 4
-  br i1 %.109.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.118.not.2.i.i = icmp ne i64 %.103.2.i.i, 0
-  %.132.2.i.i = icmp samesign ult i32 %1, 8
-  %or.cond81.i.i = select i1 %.118.not.2.i.i, i1 true, i1 %.132.2.i.i
-  br i1 %or.cond81.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.17.i41.i.i = icmp eq i64 %a5, 0
-  %.20.i42.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i43.i.i = select i1 %.17.i41.i.i, i1 true, i1 %.20.i42.i.i
-  br i1 %or.cond.i43.i.i, label %B28.i74.i.i, label %B38.i44.i.i
-
-B28.i74.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i75.i.i = mul nsw i64 %.103.2.i.i, %m.3.1.1.i.i
-  br label %B200.endif.2.i.i
-
-B38.i44.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i45.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  br i1 %.50.i45.i.i, label %B102.i67.i.i, label %B102.thread.i46.i.i
-
-B102.thread.i46.i.i:                              ; preds = %B38.i44.i.i
-  %.44.i47.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i48.i.i = load i64, ptr %.44.i47.i.i, align 8
-  %.8070.i49.i.i = mul nsw i64 %.103.2.i.i, %m.3.1.1.i.i
-  br label %B124.i50.i.i
-
-B102.i67.i.i:                                     ; preds = %B38.i44.i.i
-  %.53.i68.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i69.i.i = load i64, ptr %.53.i68.i.i, align 8
-  %.66.i70.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.60.i71.i.i = mul i64 %.103.2.i.i, %m.3.1.1.i.i
-  %.80.i72.i.i = mul i64 %.60.i71.i.i, %.54.i69.i.i
-  %.93.not.i73.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i73.i.i, label %B200.endif.2.i.i, label %B124.i50.i.i
-
-B124.i50.i.i:                                     ; preds = %B102.i67.i.i, %B102.thread.i46.i.i
-  %.8074.i51.i.i = phi i64 [ %.8070.i49.i.i, %B102.thread.i46.i.i ], [ %.80.i72.i.i, %B102.i67.i.i ]
-  %scale.2.073.i52.i.i = phi i64 [ %.45.i48.i.i, %B102.thread.i46.i.i ], [ %.54.i69.i.i, %B102.i67.i.i ]
-  %e.3.072.i53.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i46.i.i ], [ %.66.i70.i.i, %B102.i67.i.i ]
-  %.100.i54.i.i = mul nsw i64 %scale.2.073.i52.i.i, %.8074.i51.i.i
-  %.102.not.i55.i.i = icmp eq i64 %.100.i54.i.i, %.8074.i51.i.i
-  br i1 %.102.not.i55.i.i, label %B200.endif.2.i.i, label %B154.i57.i.i
-
-B154.i57.i.i:                                     ; preds = %B124.i50.i.i, %B154.i57.i.i
-  %e.4.1.i58.i.i = phi i64 [ %.138.i61.i.i, %B154.i57.i.i ], [ %e.3.072.i53.i.i, %B124.i50.i.i ]
-  %state.3.1.i59.i.i = phi i64 [ %.128.i60.i.i, %B154.i57.i.i ], [ %.8074.i51.i.i, %B124.i50.i.i ]
-  %.128.i60.i.i = mul nsw i64 %state.3.1.i59.i.i, %scale.2.073.i52.i.i
-  %.138.i61.i.i = add nsw i64 %e.4.1.i58.i.i, -1
-  %.145.i62.i.i = icmp samesign ugt i64 %e.4.1.i58.i.i, 1
-  %.152.i63.i.i = mul nsw i64 %.128.i60.i.i, %scale.2.073.i52.i.i
-  %.154.i64.i.i = icmp ne i64 %.152.i63.i.i, %.128.i60.i.i
-  %or.cond75.i65.i.i = select i1 %.145.i62.i.i, i1 %.154.i64.i.i, i1 false
-  br i1 %or.cond75.i65.i.i, label %B154.i57.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i57.i.i, %B124.i50.i.i, %B102.i67.i.i, %B28.i74.i.i
-  %storemerge.i66.i.i = phi i64 [ %.28.i75.i.i, %B28.i74.i.i ], [ %.8074.i51.i.i, %B124.i50.i.i ], [ %.80.i72.i.i, %B102.i67.i.i ], [ %.128.i60.i.i, %B154.i57.i.i ]
-  %.167.2.i.i = add nsw i64 %storemerge.i66.i.i, %s.3.1.1.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi i64 [ %.167.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.185.2.i.i = mul nsw i64 %.91.2.i.i, %m.3.1.1.i.i
-  %.192.2.i.i = add nsw i64 %.97.2.i.i, %e.3.1.1.i.i
-  %.22.not.i198.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i198.i.i, label %B20.endif.3.i.i, label %B8.i199.i.i
-
-B8.i199.i.i:                                      ; preds = %B244.2.i.i
-  %.38.i200.i.i = load i64, ptr %.21.i, align 8
-  %.40.i201.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i202.i.i = load i64, ptr %.40.i201.i.i, align 8
-  %.43.i203.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i204.i.i = load i64, ptr %.43.i203.i.i, align 8
-  %.59.i205.i.i = tail call i64 @llvm.abs.i64(i64 %.185.2.i.i, i1 false)
-  %.61.i206.i.i = icmp sge i64 %.59.i205.i.i, %.41.i202.i.i
-  %.81.i207.i.i = mul nsw i64 %.44.i204.i.i, %.185.2.i.i
-  %.83.i208.i.i = icmp ne i64 %.81.i207.i.i, %.185.2.i.i
-  %or.cond.i209.i.i = select i1 %.61.i206.i.i, i1 %.83.i208.i.i, i1 false
-  br i1 %or.cond.i209.i.i, label %B112.i233.i.i, label %B188.i210.i.i
-
-B112.i233.i.i:                                    ; preds = %B8.i199.i.i, %B112.i233.i.i
-  %m.3.1.i234.i.i = phi i64 [ %.92.i236.i.i, %B112.i233.i.i ], [ %.185.2.i.i, %B8.i199.i.i ]
-  %e.3.1.i235.i.i = phi i64 [ %.102.i237.i.i, %B112.i233.i.i ], [ %.192.2.i.i, %B8.i199.i.i ]
-  %.92.i236.i.i = mul nsw i64 %m.3.1.i234.i.i, %.44.i204.i.i
-  %.102.i237.i.i = add i64 %e.3.1.i235.i.i, 1
-  %.114.i238.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i236.i.i, i1 false)
-  %.116.i239.i.i = icmp sge i64 %.114.i238.i.i, %.41.i202.i.i
-  %.134.i240.i.i = mul nsw i64 %.92.i236.i.i, %.44.i204.i.i
-  %.136.i241.i.i = icmp ne i64 %.134.i240.i.i, %.92.i236.i.i
-  %or.cond106.i242.i.i = select i1 %.116.i239.i.i, i1 %.136.i241.i.i, i1 false
-  br i1 %or.cond106.i242.i.i, label %B112.i233.i.i, label %B188.i210.i.i
-
-B188.i210.i.i:                                    ; preds = %B112.i233.i.i, %B8.i199.i.i
-  %.168.pre-phi.i211.i.i = phi i64 [ %.59.i205.i.i, %B8.i199.i.i ], [ %.114.i238.i.i, %B112.i233.i.i ]
-  %m.4.1.i212.i.i = phi i64 [ %.185.2.i.i, %B8.i199.i.i ], [ %.92.i236.i.i, %B112.i233.i.i ]
-  %e.5.1.i213.i.i = phi i64 [ %.192.2.i.i, %B8.i199.i.i ], [ %.102.i237.i.i, %B112.i233.i.i ]
-  %.170.i214.i.i = icmp slt i64 %.168.pre-phi.i211.i.i, %.38.i200.i.i
-  %.190.i215.i.i = mul nsw i64 %m.4.1.i212.i.i, %.41.i202.i.i
-  %.192.i216.i.i = icmp ne i64 %.190.i215.i.i, %m.4.1.i212.i.i
-  %or.cond107.i217.i.i = select i1 %.170.i214.i.i, i1 %.192.i216.i.i, i1 false
-  br i1 %or.cond107.i217.i.i, label %B244.i222.i.i, label %B20.endif.3.i.i
-
-B244.i222.i.i:                                    ; preds = %B188.i210.i.i, %B244.i222.i.i
-  %m.5.1.i223.i.i = phi i64 [ %.201.i225.i.i, %B244.i222.i.i ], [ %m.4.1.i212.i.i, %B188.i210.i.i ]
-  %e.4.1.i224.i.i = phi i64 [ %.211.i226.i.i, %B244.i222.i.i ], [ %e.5.1.i213.i.i, %B188.i210.i.i ]
-  %.201.i225.i.i = mul nsw i64 %m.5.1.i223.i.i, %.41.i202.i.i
-  %.211.i226.i.i = add i64 %e.4.1.i224.i.i, -1
-  %.223.i227.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i225.i.i, i1 false)
-  %.225.i228.i.i = icmp slt i64 %.223.i227.i.i, %.38.i200.i.i
-  %.243.i229.i.i = mul nsw i64 %.201.i225.i.i, %.41.i202.i.i
-  %.245.i230.i.i = icmp ne i64 %.243.i229.i.i, %.201.i225.i.i
-  %or.cond108.i231.i.i = select i1 %.225.i228.i.i, i1 %.245.i230.i.i, i1 false
-  br i1 %or.cond108.i231.i.i, label %B244.i222.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i222.i.i, %B188.i210.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi i64 [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i212.i.i, %B188.i210.i.i ], [ %.185.2.i.i, %B244.2.i.i ], [ %.201.i225.i.i, %B244.i222.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i213.i.i, %B188.i210.i.i ], [ %.192.2.i.i, %B244.2.i.i ], [ %.211.i226.i.i, %B244.i222.i.i ]
-  %s.3.1.2.i.i = phi i64 [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i210.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i222.i.i ]
-  %9 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 8)
-  %10 = trunc nuw nsw i64 %9 to i32
-  %.90.3.i.i = add nsw i32 %10, -8
-  %.91.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.2.i.i, i32 %.90.3.i.i)
-  %.97.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.90.3.i.i)
-  %.103.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.2.i.i, i32 %.90.3.i.i)
-  %.109.not.3.i.i = icmp samesign ult i32 %1, 8
-  br i1 %.109.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.118.not.3.i.i = icmp ne i64 %.103.3.i.i, 0
-  %.132.3.i.i = icmp samesign ult i32 %1, 16
-  %or.cond82.i.i = select i1 %.118.not.3.i.i, i1 true, i1 %.132.3.i.i
-  br i1 %or.cond82.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.17.i77.i.i = icmp eq i64 %a5, 0
-  %.20.i78.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i79.i.i = select i1 %.17.i77.i.i, i1 true, i1 %.20.i78.i.i
-  br i1 %or.cond.i79.i.i, label %B28.i110.i.i, label %B38.i80.i.i
-
-B28.i110.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i111.i.i = mul nsw i64 %.103.3.i.i, %m.3.1.2.i.i
-  br label %B200.endif.3.i.i
-
-B38.i80.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i81.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  br i1 %.50.i81.i.i, label %B102.i103.i.i, label %B102.thread.i82.i.i
-
-B102.thread.i82.i.i:                              ; preds = %B38.i80.i.i
-  %.44.i83.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i84.i.i = load i64, ptr %.44.i83.i.i, align 8
-  %.8070.i85.i.i = mul nsw i64 %.103.3.i.i, %m.3.1.2.i.i
-  br label %B124.i86.i.i
-
-B102.i103.i.i:                                    ; preds = %B38.i80.i.i
-  %.53.i104.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i105.i.i = load i64, ptr %.53.i104.i.i, align 8
-  %.66.i106.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.60.i107.i.i = mul i64 %.103.3.i.i, %m.3.1.2.i.i
-  %.80.i108.i.i = mul i64 %.60.i107.i.i, %.54.i105.i.i
-  %.93.not.i109.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i109.i.i, label %B200.endif.3.i.i, label %B124.i86.i.i
-
-B124.i86.i.i:                                     ; preds = %B102.i103.i.i, %B102.thread.i82.i.i
-  %.8074.i87.i.i = phi i64 [ %.8070.i85.i.i, %B102.thread.i82.i.i ], [ %.80.i108.i.i, %B102.i103.i.i ]
-  %scale.2.073.i88.i.i = phi i64 [ %.45.i84.i.i, %B102.thread.i82.i.i ], [ %.54.i105.i.i, %B102.i103.i.i ]
-  %e.3.072.i89.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i82.i.i ], [ %.66.i106.i.i, %B102.i103.i.i ]
-  %.100.i90.i.i = mul nsw i64 %scale.2.073.i88.i.i, %.8074.i87.i.i
-  %.102.not.i91.i.i = icmp eq i64 %.100.i90.i.i, %.8074.i87.i.i
-  br i1 %.102.not.i91.i.i, label %B200.endif.3.i.i, label %B154.i93.i.i
-
-B154.i93.i.i:                                     ; preds = %B124.i86.i.i, %B154.i93.i.i
-  %e.4.1.i94.i.i = phi i64 [ %.138.i97.i.i, %B154.i93.i.i ], [ %e.3.072.i89.i.i, %B124.i86.i.i ]
-  %state.3.1.i95.i.i = phi i64 [ %.128.i96.i.i, %B154.i93.i.i ], [ %.8074.i87.i.i, %B124.i86.i.i ]
-  %.128.i96.i.i = mul nsw i64 %state.3.1.i95.i.i, %scale.2.073.i88.i.i
-  %.138.i97.i.i = add nsw i64 %e.4.1.i94.i.i, -1
-  %.145.i98.i.i = icmp samesign ugt i64 %e.4.1.i94.i.i, 1
-  %.152.i99.i.i = mul nsw i64 %.128.i96.i.i, %scale.2.073.i88.i.i
-  %.154.i100.i.i = icmp ne i64 %.152.i99.i.i, %.128.i96.i.i
-  %or.cond75.i101.i.i = select i1 %.145.i98.i.i, i1 %.154.i100.i.i, i1 false
-  br i1 %or.cond75.i101.i.i, label %B154.i93.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i93.i.i, %B124.i86.i.i, %B102.i103.i.i, %B28.i110.i.i
-  %storemerge.i102.i.i = phi i64 [ %.28.i111.i.i, %B28.i110.i.i ], [ %.8074.i87.i.i, %B124.i86.i.i ], [ %.80.i108.i.i, %B102.i103.i.i ], [ %.128.i96.i.i, %B154.i93.i.i ]
-  %.167.3.i.i = add nsw i64 %storemerge.i102.i.i, %s.3.1.2.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi i64 [ %.167.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.185.3.i.i = mul nsw i64 %.91.3.i.i, %m.3.1.2.i.i
-  %.192.3.i.i = add nsw i64 %.97.3.i.i, %e.3.1.2.i.i
-  %.22.not.i244.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i244.i.i, label %B20.endif.4.i.i, label %B8.i245.i.i
-
-B8.i245.i.i:                                      ; preds = %B244.3.i.i
-  %.38.i246.i.i = load i64, ptr %.21.i, align 8
-  %.40.i247.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i248.i.i = load i64, ptr %.40.i247.i.i, align 8
-  %.43.i249.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i250.i.i = load i64, ptr %.43.i249.i.i, align 8
-  %.59.i251.i.i = tail call i64 @llvm.abs.i64(i64 %.185.3.i.i, i1 false)
-  %.61.i252.i.i = icmp sge i64 %.59.i251.i.i, %.41.i248.i.i
-  %.81.i253.i.i = mul nsw i64 %.44.i250.i.i, %.185.3.i.i
-  %.83.i254.i.i = icmp ne i64 %.81.i253.i.i, %.185.3.i.i
-  %or.cond.i255.i.i = select i1 %.61.i252.i.i, i1 %.83.i254.i.i, i1 false
-  br i1 %or.cond.i255.i.i, label %B112.i279.i.i, label %B188.i256.i.i
-
-B112.i279.i.i:                                    ; preds = %B8.i245.i.i, %B112.i279.i.i
-  %m.3.1.i280.i.i = phi i64 [ %.92.i282.i.i, %B112.i279.i.i ], [ %.185.3.i.i, %B8.i245.i.i ]
-  %e.3.1.i281.i.i = phi i64 [ %.102.i283.i.i, %B112.i279.i.i ], [ %.192.3.i.i, %B8.i245.i.i ]
-  %.92.i282.i.i = mul nsw i64 %m.3.1.i280.i.i, %.44.i250.i.i
-  %.102.i283.i.i = add i64 %e.3.1.i281.i.i, 1
-  %.114.i284.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i282.i.i, i1 false)
-  %.116.i285.i.i = icmp sge i64 %.114.i284.i.i, %.41.i248.i.i
-  %.134.i286.i.i = mul nsw i64 %.92.i282.i.i, %.44.i250.i.i
-  %.136.i287.i.i = icmp ne i64 %.134.i286.i.i, %.92.i282.i.i
-  %or.cond106.i288.i.i = select i1 %.116.i285.i.i, i1 %.136.i287.i.i, i1 false
-  br i1 %or.cond106.i288.i.i, label %B112.i279.i.i, label %B188.i256.i.i
-
-B188.i256.i.i:                                    ; preds = %B112.i279.i.i, %B8.i245.i.i
-  %.168.pre-phi.i257.i.i = phi i64 [ %.59.i251.i.i, %B8.i245.i.i ], [ %.114.i284.i.i, %B112.i279.i.i ]
-  %m.4.1.i258.i.i = phi i64 [ %.185.3.i.i, %B8.i245.i.i ], [ %.92.i282.i.i, %B112.i279.i.i ]
-  %e.5.1.i259.i.i = phi i64 [ %.192.3.i.i, %B8.i245.i.i ], [ %.102.i283.i.i, %B112.i279.i.i ]
-  %.170.i260.i.i = icmp slt i64 %.168.pre-phi.i257.i.i, %.38.i246.i.i
-  %.190.i261.i.i = mul nsw i64 %m.4.1.i258.i.i, %.41.i248.i.i
-  %.192.i262.i.i = icmp ne i64 %.190.i261.i.i, %m.4.1.i258.i.i
-  %or.cond107.i263.i.i = select i1 %.170.i260.i.i, i1 %.192.i262.i.i, i1 false
-  br i1 %or.cond107.i263.i.i, label %B244.i268.i.i, label %B20.endif.4.i.i
-
-B244.i268.i.i:                                    ; preds = %B188.i256.i.i, %B244.i268.i.i
-  %m.5.1.i269.i.i = phi i64 [ %.201.i271.i.i, %B244.i268.i.i ], [ %m.4.1.i258.i.i, %B188.i256.i.i ]
-  %e.4.1.i270.i.i = phi i64 [ %.211.i272.i.i, %B244.i268.i.i ], [ %e.5.1.i259.i.i, %B188.i256.i.i ]
-  %.201.i271.i.i = mul nsw i64 %m.5.1.i269.i.i, %.41.i248.i.i
-  %.211.i272.i.i = add i64 %e.4.1.i270.i.i, -1
-  %.223.i273.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i271.i.i, i1 false)
-  %.225.i274.i.i = icmp slt i64 %.223.i273.i.i, %.38.i246.i.i
-  %.243.i275.i.i = mul nsw i64 %.201.i271.i.i, %.41.i248.i.i
-  %.245.i276.i.i = icmp ne i64 %.243.i275.i.i, %.201.i271.i.i
-  %or.cond108.i277.i.i = select i1 %.225.i274.i.i, i1 %.245.i276.i.i, i1 false
-  br i1 %or.cond108.i277.i.i, label %B244.i268.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i268.i.i, %B188.i256.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi i64 [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i258.i.i, %B188.i256.i.i ], [ %.185.3.i.i, %B244.3.i.i ], [ %.201.i271.i.i, %B244.i268.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i259.i.i, %B188.i256.i.i ], [ %.192.3.i.i, %B244.3.i.i ], [ %.211.i272.i.i, %B244.i268.i.i ]
-  %s.3.1.3.i.i = phi i64 [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i256.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i268.i.i ]
-  %11 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 16)
-  %12 = trunc nuw nsw i64 %11 to i32
-  %.90.4.i.i = add nsw i32 %12, -16
-  %.91.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.3.i.i, i32 %.90.4.i.i)
-  %.97.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.90.4.i.i)
-  %.103.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.3.i.i, i32 %.90.4.i.i)
-  %.109.not.4.i.i = icmp samesign ult i32 %1, 16
-  br i1 %.109.not.4.i.i, label %B394.peel.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.17.i113.i.i = icmp eq i64 %a5, 0
-  %.20.i114.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i115.i.i = select i1 %.17.i113.i.i, i1 true, i1 %.20.i114.i.i
-  br i1 %or.cond.i115.i.i, label %B200.endif.4.i.i, label %B38.i116.i.i
-
-B38.i116.i.i:                                     ; preds = %B166.4.i.i
-  %.50.i117.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  br i1 %.50.i117.i.i, label %B102.i139.i.i, label %B102.thread.i118.i.i
-
-B102.thread.i118.i.i:                             ; preds = %B38.i116.i.i
-  %.44.i119.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i120.i.i = load i64, ptr %.44.i119.i.i, align 8
-  %.8070.i121.i.i = mul nsw i64 %.103.4.i.i, %m.3.1.3.i.i
-  br label %B124.i122.i.i
-
-B102.i139.i.i:                                    ; preds = %B38.i116.i.i
-  %.53.i140.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i141.i.i = load i64, ptr %.53.i140.i.i, align 8
-  %.66.i142.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.60.i143.i.i = mul i64 %.103.4.i.i, %m.3.1.3.i.i
-  %.80.i144.i.i = mul i64 %.60.i143.i.i, %.54.i141.i.i
-  %.93.not.i145.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i145.i.i, label %B200.endif.4.i.thread.i, label %B124.i122.i.i
-
-B124.i122.i.i:                                    ; preds = %B102.i139.i.i, %B102.thread.i118.i.i
-  %.8074.i123.i.i = phi i64 [ %.8070.i121.i.i, %B102.thread.i118.i.i ], [ %.80.i144.i.i, %B102.i139.i.i ]
-  %scale.2.073.i124.i.i = phi i64 [ %.45.i120.i.i, %B102.thread.i118.i.i ], [ %.54.i141.i.i, %B102.i139.i.i ]
-  %e.3.072.i125.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i118.i.i ], [ %.66.i142.i.i, %B102.i139.i.i ]
-  %.100.i126.i.i = mul nsw i64 %scale.2.073.i124.i.i, %.8074.i123.i.i
-  %.102.not.i127.i.i = icmp eq i64 %.100.i126.i.i, %.8074.i123.i.i
-  br i1 %.102.not.i127.i.i, label %B200.endif.4.i.thread.i, label %B154.i129.i.i
-
-B154.i129.i.i:                                    ; preds = %B124.i122.i.i, %B154.i129.i.i
-  %e.4.1.i130.i.i = phi i64 [ %.138.i133.i.i, %B154.i129.i.i ], [ %e.3.072.i125.i.i, %B124.i122.i.i ]
-  %state.3.1.i131.i.i = phi i64 [ %.128.i132.i.i, %B154.i129.i.i ], [ %.8074.i123.i.i, %B124.i122.i.i ]
-  %.128.i132.i.i = mul nsw i64 %state.3.1.i131.i.i, %scale.2.073.i124.i.i
-  %.138.i133.i.i = add nsw i64 %e.4.1.i130.i.i, -1
-  %.145.i134.i.i = icmp samesign ugt i64 %e.4.1.i130.i.i, 1
-  %.152.i135.i.i = mul nsw i64 %.128.i132.i.i, %scale.2.073.i124.i.i
-  %.154.i136.i.i = icmp ne i64 %.152.i135.i.i, %.128.i132.i.i
-  %or.cond75.i137.i.i = select i1 %.145.i134.i.i, i1 %.154.i136.i.i, i1 false
-  br i1 %or.cond75.i137.i.i, label %B154.i129.i.i, label %B200.endif.4.i.thread.i
-
-B200.endif.4.i.thread.i:                          ; preds = %B154.i129.i.i, %B124.i122.i.i, %B102.i139.i.i
-  %storemerge.i138.i.ph.i = phi i64 [ %.8074.i123.i.i, %B124.i122.i.i ], [ %.80.i144.i.i, %B102.i139.i.i ], [ %.128.i132.i.i, %B154.i129.i.i ]
-  %.167.4.i490.i = add nsw i64 %storemerge.i138.i.ph.i, %s.3.1.3.i.i
-  br label %B8.i291.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B166.4.i.i
-  %.28.i147.i.i = mul nsw i64 %.103.4.i.i, %m.3.1.3.i.i
-  %.167.4.i.i = add nsw i64 %.28.i147.i.i, %s.3.1.3.i.i
-  br i1 %.17.i113.i.i, label %B394.peel.i, label %B8.i291.i.i
-
-B8.i291.i.i:                                      ; preds = %B200.endif.4.i.i, %B200.endif.4.i.thread.i
-  %.167.4.i494.i = phi i64 [ %.167.4.i490.i, %B200.endif.4.i.thread.i ], [ %.167.4.i.i, %B200.endif.4.i.i ]
-  %.185.4.i495.i = mul nsw i64 %.91.4.i.i, %m.3.1.3.i.i
-  %.38.i292.i.i = load i64, ptr %.21.i, align 8
-  %.40.i293.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i294.i.i = load i64, ptr %.40.i293.i.i, align 8
-  %.43.i295.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i296.i.i = load i64, ptr %.43.i295.i.i, align 8
-  %.59.i297.i.i = tail call i64 @llvm.abs.i64(i64 %.185.4.i495.i, i1 false)
-  %.61.i298.i.i = icmp sge i64 %.59.i297.i.i, %.41.i294.i.i
-  %.81.i299.i.i = mul nsw i64 %.44.i296.i.i, %.185.4.i495.i
-  %.83.i300.i.i = icmp ne i64 %.81.i299.i.i, %.185.4.i495.i
-  %or.cond.i301.i.i = select i1 %.61.i298.i.i, i1 %.83.i300.i.i, i1 false
-  br i1 %or.cond.i301.i.i, label %B112.i325.i.i, label %B188.i302.i.i
-
-B112.i325.i.i:                                    ; preds = %B8.i291.i.i, %B112.i325.i.i
-  %m.3.1.i326.i.i = phi i64 [ %.92.i328.i.i, %B112.i325.i.i ], [ %.185.4.i495.i, %B8.i291.i.i ]
-  %.92.i328.i.i = mul nsw i64 %m.3.1.i326.i.i, %.44.i296.i.i
-  %.114.i330.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i328.i.i, i1 false)
-  %.116.i331.i.i = icmp sge i64 %.114.i330.i.i, %.41.i294.i.i
-  %.134.i332.i.i = mul nsw i64 %.92.i328.i.i, %.44.i296.i.i
-  %.136.i333.i.i = icmp ne i64 %.134.i332.i.i, %.92.i328.i.i
-  %or.cond106.i334.i.i = select i1 %.116.i331.i.i, i1 %.136.i333.i.i, i1 false
-  br i1 %or.cond106.i334.i.i, label %B112.i325.i.i, label %B188.i302.i.i
-
-B188.i302.i.i:                                    ; preds = %B112.i325.i.i, %B8.i291.i.i
-  %.168.pre-phi.i303.i.i = phi i64 [ %.59.i297.i.i, %B8.i291.i.i ], [ %.114.i330.i.i, %B112.i325.i.i ]
-  %m.4.1.i304.i.i = phi i64 [ %.185.4.i495.i, %B8.i291.i.i ], [ %.92.i328.i.i, %B112.i325.i.i ]
-  %.170.i306.i.i = icmp slt i64 %.168.pre-phi.i303.i.i, %.38.i292.i.i
-  %.190.i307.i.i = mul nsw i64 %m.4.1.i304.i.i, %.41.i294.i.i
-  %.192.i308.i.i = icmp ne i64 %.190.i307.i.i, %m.4.1.i304.i.i
-  %or.cond107.i309.i.i = select i1 %.170.i306.i.i, i1 %.192.i308.i.i, i1 false
-  br i1 %or.cond107.i309.i.i, label %B244.i314.i.i, label %B394.peel.i
-
-B244.i314.i.i:                                    ; preds = %B188.i302.i.i, %B244.i314.i.i
-  %m.5.1.i315.i.i = phi i64 [ %.201.i317.i.i, %B244.i314.i.i ], [ %m.4.1.i304.i.i, %B188.i302.i.i ]
-  %.201.i317.i.i = mul nsw i64 %m.5.1.i315.i.i, %.41.i294.i.i
-  %.223.i319.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i317.i.i, i1 false)
-  %.225.i320.i.i = icmp slt i64 %.223.i319.i.i, %.38.i292.i.i
-  %.243.i321.i.i = mul nsw i64 %.201.i317.i.i, %.41.i294.i.i
-  %.245.i322.i.i = icmp ne i64 %.243.i321.i.i, %.201.i317.i.i
-  %or.cond108.i323.i.i = select i1 %.225.i320.i.i, i1 %.245.i322.i.i, i1 false
-  br i1 %or.cond108.i323.i.i, label %B244.i314.i.i, label %B394.peel.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi i64 [ %.28.i.i.i, %B28.i.i.i ], [ %.8074.i.i.i, %B124.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.167.i.i = add nsw i64 %storemerge.i.i.i, %.135.peel.i
-  br label %B244.i.i
+  %.217.i.i = add nsw i64 %storemerge.i.i.i, %s.2.0.i.i
+  br label %B300.i.i
 
-B394.peel.i:                                      ; preds = %B244.i314.i.i, %B188.i302.i.i, %B200.endif.4.i.i, %B20.endif.4.i.i
-  %s.3.1.4.i.i = phi i64 [ %s.3.1.3.i.i, %B20.endif.4.i.i ], [ %.167.4.i494.i, %B188.i302.i.i ], [ %.167.4.i.i, %B200.endif.4.i.i ], [ %.167.4.i494.i, %B244.i314.i.i ]
+B394.peel.i:                                      ; preds = %B354.i.i, %B194.endif.peel.i
+  %s.5.1.i.i = phi i64 [ %.135.peel.i, %B194.endif.peel.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.249.peel.i = icmp samesign ugt i64 %a4, %.58.i
   br i1 %.249.peel.i, label %B412.peel.i, label %B422.peel.i
 
 B412.peel.i:                                      ; preds = %B394.peel.i
-  %sunkaddr515.i = shl i64 %.119.peel.i, 3
-  %sunkaddr516.i = getelementptr i8, ptr %a1, i64 %sunkaddr515.i
-  store i64 %s.3.1.4.i.i, ptr %sunkaddr516.i, align 8
+  %sunkaddr134.i = shl i64 %.119.peel.i, 3
+  %sunkaddr135.i = getelementptr i8, ptr %a1, i64 %sunkaddr134.i
+  store i64 %s.5.1.i.i, ptr %sunkaddr135.i, align 8
   br label %B422.peel.i
 
 B422.peel.i:                                      ; preds = %B412.peel.i, %B394.peel.i
-  %.263.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.4.i.i, i32 31)
+  %.263.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.5.1.i.i, i32 31)
   %.273.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.273.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.273.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
-  %13 = icmp eq i64 %a5, 0
-  %sunkaddr517.i = getelementptr i8, ptr %.21.i, i64 8
-  %sunkaddr518.i = getelementptr i8, ptr %.21.i, i64 16
+  %6 = icmp eq i64 %a5, 0
+  %sunkaddr136.i = getelementptr i8, ptr %.21.i, i64 8
+  %sunkaddr137.i = getelementptr i8, ptr %.21.i, i64 16
   br label %B194.endif.i
 
 B194.endif.i:                                     ; preds = %B194.endif.preheader.i, %B422.i
@@ -17220,573 +15717,140 @@ B194.endif.i:                                     ; preds = %B194.endif.preheade
   %.131.i = load i64, ptr %.130.i, align 8
   %.134.i = getelementptr i64, ptr %a1, i64 %.119.i
   %.135.i = load i64, ptr %.134.i, align 8
-  %.91.i2.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.127.i, i32 %.90.i.i)
-  %.97.i3.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.131.i, i32 %.90.i.i)
-  %.103.i4.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.135.i, i32 %.90.i.i)
-  br i1 %.109.not.i.i, label %B20.endif.1.i34.i, label %B166.i6.i
-
-B166.i6.i:                                        ; preds = %B194.endif.i
-  %.118.not.i7.not.i = icmp eq i64 %.103.i4.i, 0
-  br i1 %.118.not.i7.not.i, label %B244.i10.i, label %B200.i444.i
-
-B200.i444.i:                                      ; preds = %B166.i6.i
-  %.20.i.i446.i = icmp eq i64 %.131.i, 0
-  %or.cond.i.i447.i = select i1 %13, i1 true, i1 %.20.i.i446.i
-  br i1 %or.cond.i.i447.i, label %B28.i.i480.i, label %B38.i.i448.i
-
-B28.i.i480.i:                                     ; preds = %B200.i444.i
-  %.28.i.i481.i = mul nsw i64 %.103.i4.i, %.127.i
-  br label %B200.endif.i470.i
-
-B38.i.i448.i:                                     ; preds = %B200.i444.i
-  %.50.i.i449.i = icmp slt i64 %.131.i, 0
-  br i1 %.50.i.i449.i, label %B102.i.i473.i, label %B102.thread.i.i450.i
-
-B102.thread.i.i450.i:                             ; preds = %B38.i.i448.i
-  %.45.i.i452.i = load i64, ptr %sunkaddr517.i, align 8
-  %.8070.i.i453.i = mul nsw i64 %.103.i4.i, %.127.i
-  br label %B124.i.i454.i
-
-B102.i.i473.i:                                    ; preds = %B38.i.i448.i
-  %.54.i.i475.i = load i64, ptr %sunkaddr518.i, align 8
-  %.66.i.i476.i = xor i64 %.131.i, -1
-  %.60.i.i477.i = mul i64 %.103.i4.i, %.127.i
-  %.80.i.i478.i = mul i64 %.60.i.i477.i, %.54.i.i475.i
-  %.93.not.i.i479.i = icmp eq i64 %.131.i, -1
-  br i1 %.93.not.i.i479.i, label %B200.endif.i470.i, label %B124.i.i454.i
-
-B124.i.i454.i:                                    ; preds = %B102.i.i473.i, %B102.thread.i.i450.i
-  %.8074.i.i455.i = phi i64 [ %.8070.i.i453.i, %B102.thread.i.i450.i ], [ %.80.i.i478.i, %B102.i.i473.i ]
-  %scale.2.073.i.i456.i = phi i64 [ %.45.i.i452.i, %B102.thread.i.i450.i ], [ %.54.i.i475.i, %B102.i.i473.i ]
-  %e.3.072.i.i457.i = phi i64 [ %.131.i, %B102.thread.i.i450.i ], [ %.66.i.i476.i, %B102.i.i473.i ]
-  %.100.i.i458.i = mul nsw i64 %scale.2.073.i.i456.i, %.8074.i.i455.i
-  %.102.not.i.i459.i = icmp eq i64 %.100.i.i458.i, %.8074.i.i455.i
-  br i1 %.102.not.i.i459.i, label %B200.endif.i470.i, label %B154.i.i461.i
-
-B154.i.i461.i:                                    ; preds = %B124.i.i454.i, %B154.i.i461.i
-  %e.4.1.i.i462.i = phi i64 [ %.138.i.i465.i, %B154.i.i461.i ], [ %e.3.072.i.i457.i, %B124.i.i454.i ]
-  %state.3.1.i.i463.i = phi i64 [ %.128.i.i464.i, %B154.i.i461.i ], [ %.8074.i.i455.i, %B124.i.i454.i ]
-  %.128.i.i464.i = mul nsw i64 %state.3.1.i.i463.i, %scale.2.073.i.i456.i
-  %.138.i.i465.i = add nsw i64 %e.4.1.i.i462.i, -1
-  %.145.i.i466.i = icmp samesign ugt i64 %e.4.1.i.i462.i, 1
-  %.152.i.i467.i = mul nsw i64 %.128.i.i464.i, %scale.2.073.i.i456.i
-  %.154.i.i468.i = icmp ne i64 %.152.i.i467.i, %.128.i.i464.i
-  %or.cond75.i.i469.i = select i1 %.145.i.i466.i, i1 %.154.i.i468.i, i1 false
-  br i1 %or.cond75.i.i469.i, label %B154.i.i461.i, label %B200.endif.i470.i
-
-B244.i10.i:                                       ; preds = %B200.endif.i470.i, %B166.i6.i
-  %s.4.2.i11.i = phi i64 [ %.167.i472.i, %B200.endif.i470.i ], [ %.135.i, %B166.i6.i ]
-  %.185.i12.i = mul nsw i64 %.91.i2.i, %.127.i
-  %.192.i13.i = add nsw i64 %.97.i3.i, %.131.i
-  br i1 %13, label %B20.endif.1.i34.i, label %B8.i.i15.i
-
-B8.i.i15.i:                                       ; preds = %B244.i10.i
-  %.38.i.i16.i = load i64, ptr %.21.i, align 8
-  %.41.i.i18.i = load i64, ptr %sunkaddr517.i, align 8
-  %.44.i149.i20.i = load i64, ptr %sunkaddr518.i, align 8
-  %.59.i.i21.i = tail call i64 @llvm.abs.i64(i64 %.185.i12.i, i1 false)
-  %.61.i.i22.i = icmp sge i64 %.59.i.i21.i, %.41.i.i18.i
-  %.81.i.i23.i = mul nsw i64 %.44.i149.i20.i, %.185.i12.i
-  %.83.i.i24.i = icmp ne i64 %.81.i.i23.i, %.185.i12.i
-  %or.cond.i150.i25.i = select i1 %.61.i.i22.i, i1 %.83.i.i24.i, i1 false
-  br i1 %or.cond.i150.i25.i, label %B112.i.i434.i, label %B188.i.i26.i
-
-B112.i.i434.i:                                    ; preds = %B8.i.i15.i, %B112.i.i434.i
-  %m.3.1.i.i435.i = phi i64 [ %.92.i.i437.i, %B112.i.i434.i ], [ %.185.i12.i, %B8.i.i15.i ]
-  %e.3.1.i.i436.i = phi i64 [ %.102.i.i438.i, %B112.i.i434.i ], [ %.192.i13.i, %B8.i.i15.i ]
-  %.92.i.i437.i = mul nsw i64 %m.3.1.i.i435.i, %.44.i149.i20.i
-  %.102.i.i438.i = add i64 %e.3.1.i.i436.i, 1
-  %.114.i.i439.i = tail call i64 @llvm.abs.i64(i64 %.92.i.i437.i, i1 false)
-  %.116.i.i440.i = icmp sge i64 %.114.i.i439.i, %.41.i.i18.i
-  %.134.i.i441.i = mul nsw i64 %.92.i.i437.i, %.44.i149.i20.i
-  %.136.i.i442.i = icmp ne i64 %.134.i.i441.i, %.92.i.i437.i
-  %or.cond106.i.i443.i = select i1 %.116.i.i440.i, i1 %.136.i.i442.i, i1 false
-  br i1 %or.cond106.i.i443.i, label %B112.i.i434.i, label %B188.i.i26.i
-
-B188.i.i26.i:                                     ; preds = %B112.i.i434.i, %B8.i.i15.i
-  %.168.pre-phi.i.i27.i = phi i64 [ %.59.i.i21.i, %B8.i.i15.i ], [ %.114.i.i439.i, %B112.i.i434.i ]
-  %m.4.1.i.i28.i = phi i64 [ %.185.i12.i, %B8.i.i15.i ], [ %.92.i.i437.i, %B112.i.i434.i ]
-  %e.5.1.i.i29.i = phi i64 [ %.192.i13.i, %B8.i.i15.i ], [ %.102.i.i438.i, %B112.i.i434.i ]
-  %.170.i.i30.i = icmp slt i64 %.168.pre-phi.i.i27.i, %.38.i.i16.i
-  %.190.i.i31.i = mul nsw i64 %m.4.1.i.i28.i, %.41.i.i18.i
-  %.192.i.i32.i = icmp ne i64 %.190.i.i31.i, %m.4.1.i.i28.i
-  %or.cond107.i.i33.i = select i1 %.170.i.i30.i, i1 %.192.i.i32.i, i1 false
-  br i1 %or.cond107.i.i33.i, label %B244.i.i423.i, label %B20.endif.1.i34.i
-
-B244.i.i423.i:                                    ; preds = %B188.i.i26.i, %B244.i.i423.i
-  %m.5.1.i.i424.i = phi i64 [ %.201.i.i426.i, %B244.i.i423.i ], [ %m.4.1.i.i28.i, %B188.i.i26.i ]
-  %e.4.1.i151.i425.i = phi i64 [ %.211.i.i427.i, %B244.i.i423.i ], [ %e.5.1.i.i29.i, %B188.i.i26.i ]
-  %.201.i.i426.i = mul nsw i64 %m.5.1.i.i424.i, %.41.i.i18.i
-  %.211.i.i427.i = add i64 %e.4.1.i151.i425.i, -1
-  %.223.i.i428.i = tail call i64 @llvm.abs.i64(i64 %.201.i.i426.i, i1 false)
-  %.225.i.i429.i = icmp slt i64 %.223.i.i428.i, %.38.i.i16.i
-  %.243.i.i430.i = mul nsw i64 %.201.i.i426.i, %.41.i.i18.i
-  %.245.i.i431.i = icmp ne i64 %.243.i.i430.i, %.201.i.i426.i
-  %or.cond108.i.i432.i = select i1 %.225.i.i429.i, i1 %.245.i.i431.i, i1 false
-  br i1 %or.cond108.i.i432.i, label %B244.i.i423.i, label %B20.endif.1.i34.i
-
-B20.endif.1.i34.i:                                ; preds = %B244.i.i423.i, %B188.i.i26.i, %B244.i10.i, %B194.endif.i
-  %m.3.1.i35.i = phi i64 [ %.127.i, %B194.endif.i ], [ %m.4.1.i.i28.i, %B188.i.i26.i ], [ %.185.i12.i, %B244.i10.i ], [ %.201.i.i426.i, %B244.i.i423.i ]
-  %e.3.1.i36.i = phi i64 [ %.131.i, %B194.endif.i ], [ %e.5.1.i.i29.i, %B188.i.i26.i ], [ %.192.i13.i, %B244.i10.i ], [ %.211.i.i427.i, %B244.i.i423.i ]
-  %s.3.1.i37.i = phi i64 [ %.135.i, %B194.endif.i ], [ %s.4.2.i11.i, %B188.i.i26.i ], [ %s.4.2.i11.i, %B244.i10.i ], [ %s.4.2.i11.i, %B244.i.i423.i ]
-  %.91.1.i39.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.i35.i, i32 %.90.1.i.i)
-  %.97.1.i40.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i36.i, i32 %.90.1.i.i)
-  %.103.1.i41.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.i37.i, i32 %.90.1.i.i)
-  br i1 %.109.not.1.i.i, label %B20.endif.2.i71.i, label %B166.1.i43.i
-
-B166.1.i43.i:                                     ; preds = %B20.endif.1.i34.i
-  %.118.not.1.i44.not.i = icmp eq i64 %.103.1.i41.i, 0
-  br i1 %.118.not.1.i44.not.i, label %B244.1.i47.i, label %B200.1.i384.i
-
-B200.1.i384.i:                                    ; preds = %B166.1.i43.i
-  %.20.i6.i386.i = icmp eq i64 %e.3.1.i36.i, 0
-  %or.cond.i7.i387.i = select i1 %13, i1 true, i1 %.20.i6.i386.i
-  br i1 %or.cond.i7.i387.i, label %B28.i38.i420.i, label %B38.i8.i388.i
-
-B28.i38.i420.i:                                   ; preds = %B200.1.i384.i
-  %.28.i39.i421.i = mul nsw i64 %.103.1.i41.i, %m.3.1.i35.i
-  br label %B200.endif.1.i410.i
-
-B38.i8.i388.i:                                    ; preds = %B200.1.i384.i
-  %.50.i9.i389.i = icmp slt i64 %e.3.1.i36.i, 0
-  br i1 %.50.i9.i389.i, label %B102.i31.i413.i, label %B102.thread.i10.i390.i
-
-B102.thread.i10.i390.i:                           ; preds = %B38.i8.i388.i
-  %.45.i12.i392.i = load i64, ptr %sunkaddr517.i, align 8
-  %.8070.i13.i393.i = mul nsw i64 %.103.1.i41.i, %m.3.1.i35.i
-  br label %B124.i14.i394.i
-
-B102.i31.i413.i:                                  ; preds = %B38.i8.i388.i
-  %.54.i33.i415.i = load i64, ptr %sunkaddr518.i, align 8
-  %.66.i34.i416.i = xor i64 %e.3.1.i36.i, -1
-  %.60.i35.i417.i = mul i64 %.103.1.i41.i, %m.3.1.i35.i
-  %.80.i36.i418.i = mul i64 %.60.i35.i417.i, %.54.i33.i415.i
-  %.93.not.i37.i419.i = icmp eq i64 %e.3.1.i36.i, -1
-  br i1 %.93.not.i37.i419.i, label %B200.endif.1.i410.i, label %B124.i14.i394.i
-
-B124.i14.i394.i:                                  ; preds = %B102.i31.i413.i, %B102.thread.i10.i390.i
-  %.8074.i15.i395.i = phi i64 [ %.8070.i13.i393.i, %B102.thread.i10.i390.i ], [ %.80.i36.i418.i, %B102.i31.i413.i ]
-  %scale.2.073.i16.i396.i = phi i64 [ %.45.i12.i392.i, %B102.thread.i10.i390.i ], [ %.54.i33.i415.i, %B102.i31.i413.i ]
-  %e.3.072.i17.i397.i = phi i64 [ %e.3.1.i36.i, %B102.thread.i10.i390.i ], [ %.66.i34.i416.i, %B102.i31.i413.i ]
-  %.100.i18.i398.i = mul nsw i64 %scale.2.073.i16.i396.i, %.8074.i15.i395.i
-  %.102.not.i19.i399.i = icmp eq i64 %.100.i18.i398.i, %.8074.i15.i395.i
-  br i1 %.102.not.i19.i399.i, label %B200.endif.1.i410.i, label %B154.i21.i401.i
-
-B154.i21.i401.i:                                  ; preds = %B124.i14.i394.i, %B154.i21.i401.i
-  %e.4.1.i22.i402.i = phi i64 [ %.138.i25.i405.i, %B154.i21.i401.i ], [ %e.3.072.i17.i397.i, %B124.i14.i394.i ]
-  %state.3.1.i23.i403.i = phi i64 [ %.128.i24.i404.i, %B154.i21.i401.i ], [ %.8074.i15.i395.i, %B124.i14.i394.i ]
-  %.128.i24.i404.i = mul nsw i64 %state.3.1.i23.i403.i, %scale.2.073.i16.i396.i
-  %.138.i25.i405.i = add nsw i64 %e.4.1.i22.i402.i, -1
-  %.145.i26.i406.i = icmp samesign ugt i64 %e.4.1.i22.i402.i, 1
-  %.152.i27.i407.i = mul nsw i64 %.128.i24.i404.i, %scale.2.073.i16.i396.i
-  %.154.i28.i408.i = icmp ne i64 %.152.i27.i407.i, %.128.i24.i404.i
-  %or.cond75.i29.i409.i = select i1 %.145.i26.i406.i, i1 %.154.i28.i408.i, i1 false
-  br i1 %or.cond75.i29.i409.i, label %B154.i21.i401.i, label %B200.endif.1.i410.i
-
-B200.endif.1.i410.i:                              ; preds = %B154.i21.i401.i, %B124.i14.i394.i, %B102.i31.i413.i, %B28.i38.i420.i
-  %storemerge.i30.i411.i = phi i64 [ %.28.i39.i421.i, %B28.i38.i420.i ], [ %.8074.i15.i395.i, %B124.i14.i394.i ], [ %.80.i36.i418.i, %B102.i31.i413.i ], [ %.128.i24.i404.i, %B154.i21.i401.i ]
-  %.167.1.i412.i = add nsw i64 %storemerge.i30.i411.i, %s.3.1.i37.i
-  br label %B244.1.i47.i
-
-B244.1.i47.i:                                     ; preds = %B200.endif.1.i410.i, %B166.1.i43.i
-  %s.4.2.1.i48.i = phi i64 [ %.167.1.i412.i, %B200.endif.1.i410.i ], [ %s.3.1.i37.i, %B166.1.i43.i ]
-  %.185.1.i49.i = mul nsw i64 %.91.1.i39.i, %m.3.1.i35.i
-  %.192.1.i50.i = add nsw i64 %.97.1.i40.i, %e.3.1.i36.i
-  br i1 %13, label %B20.endif.2.i71.i, label %B8.i153.i52.i
-
-B8.i153.i52.i:                                    ; preds = %B244.1.i47.i
-  %.38.i154.i53.i = load i64, ptr %.21.i, align 8
-  %.41.i156.i55.i = load i64, ptr %sunkaddr517.i, align 8
-  %.44.i158.i57.i = load i64, ptr %sunkaddr518.i, align 8
-  %.59.i159.i58.i = tail call i64 @llvm.abs.i64(i64 %.185.1.i49.i, i1 false)
-  %.61.i160.i59.i = icmp sge i64 %.59.i159.i58.i, %.41.i156.i55.i
-  %.81.i161.i60.i = mul nsw i64 %.44.i158.i57.i, %.185.1.i49.i
-  %.83.i162.i61.i = icmp ne i64 %.81.i161.i60.i, %.185.1.i49.i
-  %or.cond.i163.i62.i = select i1 %.61.i160.i59.i, i1 %.83.i162.i61.i, i1 false
-  br i1 %or.cond.i163.i62.i, label %B112.i187.i374.i, label %B188.i164.i63.i
-
-B112.i187.i374.i:                                 ; preds = %B8.i153.i52.i, %B112.i187.i374.i
-  %m.3.1.i188.i375.i = phi i64 [ %.92.i190.i377.i, %B112.i187.i374.i ], [ %.185.1.i49.i, %B8.i153.i52.i ]
-  %e.3.1.i189.i376.i = phi i64 [ %.102.i191.i378.i, %B112.i187.i374.i ], [ %.192.1.i50.i, %B8.i153.i52.i ]
-  %.92.i190.i377.i = mul nsw i64 %m.3.1.i188.i375.i, %.44.i158.i57.i
-  %.102.i191.i378.i = add i64 %e.3.1.i189.i376.i, 1
-  %.114.i192.i379.i = tail call i64 @llvm.abs.i64(i64 %.92.i190.i377.i, i1 false)
-  %.116.i193.i380.i = icmp sge i64 %.114.i192.i379.i, %.41.i156.i55.i
-  %.134.i194.i381.i = mul nsw i64 %.92.i190.i377.i, %.44.i158.i57.i
-  %.136.i195.i382.i = icmp ne i64 %.134.i194.i381.i, %.92.i190.i377.i
-  %or.cond106.i196.i383.i = select i1 %.116.i193.i380.i, i1 %.136.i195.i382.i, i1 false
-  br i1 %or.cond106.i196.i383.i, label %B112.i187.i374.i, label %B188.i164.i63.i
-
-B188.i164.i63.i:                                  ; preds = %B112.i187.i374.i, %B8.i153.i52.i
-  %.168.pre-phi.i165.i64.i = phi i64 [ %.59.i159.i58.i, %B8.i153.i52.i ], [ %.114.i192.i379.i, %B112.i187.i374.i ]
-  %m.4.1.i166.i65.i = phi i64 [ %.185.1.i49.i, %B8.i153.i52.i ], [ %.92.i190.i377.i, %B112.i187.i374.i ]
-  %e.5.1.i167.i66.i = phi i64 [ %.192.1.i50.i, %B8.i153.i52.i ], [ %.102.i191.i378.i, %B112.i187.i374.i ]
-  %.170.i168.i67.i = icmp slt i64 %.168.pre-phi.i165.i64.i, %.38.i154.i53.i
-  %.190.i169.i68.i = mul nsw i64 %m.4.1.i166.i65.i, %.41.i156.i55.i
-  %.192.i170.i69.i = icmp ne i64 %.190.i169.i68.i, %m.4.1.i166.i65.i
-  %or.cond107.i171.i70.i = select i1 %.170.i168.i67.i, i1 %.192.i170.i69.i, i1 false
-  br i1 %or.cond107.i171.i70.i, label %B244.i176.i363.i, label %B20.endif.2.i71.i
-
-B244.i176.i363.i:                                 ; preds = %B188.i164.i63.i, %B244.i176.i363.i
-  %m.5.1.i177.i364.i = phi i64 [ %.201.i179.i366.i, %B244.i176.i363.i ], [ %m.4.1.i166.i65.i, %B188.i164.i63.i ]
-  %e.4.1.i178.i365.i = phi i64 [ %.211.i180.i367.i, %B244.i176.i363.i ], [ %e.5.1.i167.i66.i, %B188.i164.i63.i ]
-  %.201.i179.i366.i = mul nsw i64 %m.5.1.i177.i364.i, %.41.i156.i55.i
-  %.211.i180.i367.i = add i64 %e.4.1.i178.i365.i, -1
-  %.223.i181.i368.i = tail call i64 @llvm.abs.i64(i64 %.201.i179.i366.i, i1 false)
-  %.225.i182.i369.i = icmp slt i64 %.223.i181.i368.i, %.38.i154.i53.i
-  %.243.i183.i370.i = mul nsw i64 %.201.i179.i366.i, %.41.i156.i55.i
-  %.245.i184.i371.i = icmp ne i64 %.243.i183.i370.i, %.201.i179.i366.i
-  %or.cond108.i185.i372.i = select i1 %.225.i182.i369.i, i1 %.245.i184.i371.i, i1 false
-  br i1 %or.cond108.i185.i372.i, label %B244.i176.i363.i, label %B20.endif.2.i71.i
-
-B20.endif.2.i71.i:                                ; preds = %B244.i176.i363.i, %B188.i164.i63.i, %B244.1.i47.i, %B20.endif.1.i34.i
-  %m.3.1.1.i72.i = phi i64 [ %m.3.1.i35.i, %B20.endif.1.i34.i ], [ %m.4.1.i166.i65.i, %B188.i164.i63.i ], [ %.185.1.i49.i, %B244.1.i47.i ], [ %.201.i179.i366.i, %B244.i176.i363.i ]
-  %e.3.1.1.i73.i = phi i64 [ %e.3.1.i36.i, %B20.endif.1.i34.i ], [ %e.5.1.i167.i66.i, %B188.i164.i63.i ], [ %.192.1.i50.i, %B244.1.i47.i ], [ %.211.i180.i367.i, %B244.i176.i363.i ]
-  %s.3.1.1.i74.i = phi i64 [ %s.3.1.i37.i, %B20.endif.1.i34.i ], [ %s.4.2.1.i48.i, %B188.i164.i63.i ], [ %s.4.2.1.i48.i, %B244.1.i47.i ], [ %s.4.2.1.i48.i, %B244.i176.i363.i ]
-  %.91.2.i76.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.1.i72.i, i32 %.90.2.i.i)
-  %.97.2.i77.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i73.i, i32 %.90.2.i.i)
-  %.103.2.i78.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.1.i74.i, i32 %.90.2.i.i)
-  br i1 %.109.not.2.i.i, label %B20.endif.3.i108.i, label %B166.2.i80.i
-
-B166.2.i80.i:                                     ; preds = %B20.endif.2.i71.i
-  %.118.not.2.i81.not.i = icmp eq i64 %.103.2.i78.i, 0
-  br i1 %.118.not.2.i81.not.i, label %B244.2.i84.i, label %B200.2.i324.i
-
-B200.2.i324.i:                                    ; preds = %B166.2.i80.i
-  %.20.i42.i326.i = icmp eq i64 %e.3.1.1.i73.i, 0
-  %or.cond.i43.i327.i = select i1 %13, i1 true, i1 %.20.i42.i326.i
-  br i1 %or.cond.i43.i327.i, label %B28.i74.i360.i, label %B38.i44.i328.i
-
-B28.i74.i360.i:                                   ; preds = %B200.2.i324.i
-  %.28.i75.i361.i = mul nsw i64 %.103.2.i78.i, %m.3.1.1.i72.i
-  br label %B200.endif.2.i350.i
-
-B38.i44.i328.i:                                   ; preds = %B200.2.i324.i
-  %.50.i45.i329.i = icmp slt i64 %e.3.1.1.i73.i, 0
-  br i1 %.50.i45.i329.i, label %B102.i67.i353.i, label %B102.thread.i46.i330.i
-
-B102.thread.i46.i330.i:                           ; preds = %B38.i44.i328.i
-  %.45.i48.i332.i = load i64, ptr %sunkaddr517.i, align 8
-  %.8070.i49.i333.i = mul nsw i64 %.103.2.i78.i, %m.3.1.1.i72.i
-  br label %B124.i50.i334.i
-
-B102.i67.i353.i:                                  ; preds = %B38.i44.i328.i
-  %.54.i69.i355.i = load i64, ptr %sunkaddr518.i, align 8
-  %.66.i70.i356.i = xor i64 %e.3.1.1.i73.i, -1
-  %.60.i71.i357.i = mul i64 %.103.2.i78.i, %m.3.1.1.i72.i
-  %.80.i72.i358.i = mul i64 %.60.i71.i357.i, %.54.i69.i355.i
-  %.93.not.i73.i359.i = icmp eq i64 %e.3.1.1.i73.i, -1
-  br i1 %.93.not.i73.i359.i, label %B200.endif.2.i350.i, label %B124.i50.i334.i
-
-B124.i50.i334.i:                                  ; preds = %B102.i67.i353.i, %B102.thread.i46.i330.i
-  %.8074.i51.i335.i = phi i64 [ %.8070.i49.i333.i, %B102.thread.i46.i330.i ], [ %.80.i72.i358.i, %B102.i67.i353.i ]
-  %scale.2.073.i52.i336.i = phi i64 [ %.45.i48.i332.i, %B102.thread.i46.i330.i ], [ %.54.i69.i355.i, %B102.i67.i353.i ]
-  %e.3.072.i53.i337.i = phi i64 [ %e.3.1.1.i73.i, %B102.thread.i46.i330.i ], [ %.66.i70.i356.i, %B102.i67.i353.i ]
-  %.100.i54.i338.i = mul nsw i64 %scale.2.073.i52.i336.i, %.8074.i51.i335.i
-  %.102.not.i55.i339.i = icmp eq i64 %.100.i54.i338.i, %.8074.i51.i335.i
-  br i1 %.102.not.i55.i339.i, label %B200.endif.2.i350.i, label %B154.i57.i341.i
-
-B154.i57.i341.i:                                  ; preds = %B124.i50.i334.i, %B154.i57.i341.i
-  %e.4.1.i58.i342.i = phi i64 [ %.138.i61.i345.i, %B154.i57.i341.i ], [ %e.3.072.i53.i337.i, %B124.i50.i334.i ]
-  %state.3.1.i59.i343.i = phi i64 [ %.128.i60.i344.i, %B154.i57.i341.i ], [ %.8074.i51.i335.i, %B124.i50.i334.i ]
-  %.128.i60.i344.i = mul nsw i64 %state.3.1.i59.i343.i, %scale.2.073.i52.i336.i
-  %.138.i61.i345.i = add nsw i64 %e.4.1.i58.i342.i, -1
-  %.145.i62.i346.i = icmp samesign ugt i64 %e.4.1.i58.i342.i, 1
-  %.152.i63.i347.i = mul nsw i64 %.128.i60.i344.i, %scale.2.073.i52.i336.i
-  %.154.i64.i348.i = icmp ne i64 %.152.i63.i347.i, %.128.i60.i344.i
-  %or.cond75.i65.i349.i = select i1 %.145.i62.i346.i, i1 %.154.i64.i348.i, i1 false
-  br i1 %or.cond75.i65.i349.i, label %B154.i57.i341.i, label %B200.endif.2.i350.i
-
-B200.endif.2.i350.i:                              ; preds = %B154.i57.i341.i, %B124.i50.i334.i, %B102.i67.i353.i, %B28.i74.i360.i
-  %storemerge.i66.i351.i = phi i64 [ %.28.i75.i361.i, %B28.i74.i360.i ], [ %.8074.i51.i335.i, %B124.i50.i334.i ], [ %.80.i72.i358.i, %B102.i67.i353.i ], [ %.128.i60.i344.i, %B154.i57.i341.i ]
-  %.167.2.i352.i = add nsw i64 %storemerge.i66.i351.i, %s.3.1.1.i74.i
-  br label %B244.2.i84.i
-
-B244.2.i84.i:                                     ; preds = %B200.endif.2.i350.i, %B166.2.i80.i
-  %s.4.2.2.i85.i = phi i64 [ %.167.2.i352.i, %B200.endif.2.i350.i ], [ %s.3.1.1.i74.i, %B166.2.i80.i ]
-  %.185.2.i86.i = mul nsw i64 %.91.2.i76.i, %m.3.1.1.i72.i
-  %.192.2.i87.i = add nsw i64 %.97.2.i77.i, %e.3.1.1.i73.i
-  br i1 %13, label %B20.endif.3.i108.i, label %B8.i199.i89.i
-
-B8.i199.i89.i:                                    ; preds = %B244.2.i84.i
-  %.38.i200.i90.i = load i64, ptr %.21.i, align 8
-  %.41.i202.i92.i = load i64, ptr %sunkaddr517.i, align 8
-  %.44.i204.i94.i = load i64, ptr %sunkaddr518.i, align 8
-  %.59.i205.i95.i = tail call i64 @llvm.abs.i64(i64 %.185.2.i86.i, i1 false)
-  %.61.i206.i96.i = icmp sge i64 %.59.i205.i95.i, %.41.i202.i92.i
-  %.81.i207.i97.i = mul nsw i64 %.44.i204.i94.i, %.185.2.i86.i
-  %.83.i208.i98.i = icmp ne i64 %.81.i207.i97.i, %.185.2.i86.i
-  %or.cond.i209.i99.i = select i1 %.61.i206.i96.i, i1 %.83.i208.i98.i, i1 false
-  br i1 %or.cond.i209.i99.i, label %B112.i233.i314.i, label %B188.i210.i100.i
-
-B112.i233.i314.i:                                 ; preds = %B8.i199.i89.i, %B112.i233.i314.i
-  %m.3.1.i234.i315.i = phi i64 [ %.92.i236.i317.i, %B112.i233.i314.i ], [ %.185.2.i86.i, %B8.i199.i89.i ]
-  %e.3.1.i235.i316.i = phi i64 [ %.102.i237.i318.i, %B112.i233.i314.i ], [ %.192.2.i87.i, %B8.i199.i89.i ]
-  %.92.i236.i317.i = mul nsw i64 %m.3.1.i234.i315.i, %.44.i204.i94.i
-  %.102.i237.i318.i = add i64 %e.3.1.i235.i316.i, 1
-  %.114.i238.i319.i = tail call i64 @llvm.abs.i64(i64 %.92.i236.i317.i, i1 false)
-  %.116.i239.i320.i = icmp sge i64 %.114.i238.i319.i, %.41.i202.i92.i
-  %.134.i240.i321.i = mul nsw i64 %.92.i236.i317.i, %.44.i204.i94.i
-  %.136.i241.i322.i = icmp ne i64 %.134.i240.i321.i, %.92.i236.i317.i
-  %or.cond106.i242.i323.i = select i1 %.116.i239.i320.i, i1 %.136.i241.i322.i, i1 false
-  br i1 %or.cond106.i242.i323.i, label %B112.i233.i314.i, label %B188.i210.i100.i
-
-B188.i210.i100.i:                                 ; preds = %B112.i233.i314.i, %B8.i199.i89.i
-  %.168.pre-phi.i211.i101.i = phi i64 [ %.59.i205.i95.i, %B8.i199.i89.i ], [ %.114.i238.i319.i, %B112.i233.i314.i ]
-  %m.4.1.i212.i102.i = phi i64 [ %.185.2.i86.i, %B8.i199.i89.i ], [ %.92.i236.i317.i, %B112.i233.i314.i ]
-  %e.5.1.i213.i103.i = phi i64 [ %.192.2.i87.i, %B8.i199.i89.i ], [ %.102.i237.i318.i, %B112.i233.i314.i ]
-  %.170.i214.i104.i = icmp slt i64 %.168.pre-phi.i211.i101.i, %.38.i200.i90.i
-  %.190.i215.i105.i = mul nsw i64 %m.4.1.i212.i102.i, %.41.i202.i92.i
-  %.192.i216.i106.i = icmp ne i64 %.190.i215.i105.i, %m.4.1.i212.i102.i
-  %or.cond107.i217.i107.i = select i1 %.170.i214.i104.i, i1 %.192.i216.i106.i, i1 false
-  br i1 %or.cond107.i217.i107.i, label %B244.i222.i303.i, label %B20.endif.3.i108.i
-
-B244.i222.i303.i:                                 ; preds = %B188.i210.i100.i, %B244.i222.i303.i
-  %m.5.1.i223.i304.i = phi i64 [ %.201.i225.i306.i, %B244.i222.i303.i ], [ %m.4.1.i212.i102.i, %B188.i210.i100.i ]
-  %e.4.1.i224.i305.i = phi i64 [ %.211.i226.i307.i, %B244.i222.i303.i ], [ %e.5.1.i213.i103.i, %B188.i210.i100.i ]
-  %.201.i225.i306.i = mul nsw i64 %m.5.1.i223.i304.i, %.41.i202.i92.i
-  %.211.i226.i307.i = add i64 %e.4.1.i224.i305.i, -1
-  %.223.i227.i308.i = tail call i64 @llvm.abs.i64(i64 %.201.i225.i306.i, i1 false)
-  %.225.i228.i309.i = icmp slt i64 %.223.i227.i308.i, %.38.i200.i90.i
-  %.243.i229.i310.i = mul nsw i64 %.201.i225.i306.i, %.41.i202.i92.i
-  %.245.i230.i311.i = icmp ne i64 %.243.i229.i310.i, %.201.i225.i306.i
-  %or.cond108.i231.i312.i = select i1 %.225.i228.i309.i, i1 %.245.i230.i311.i, i1 false
-  br i1 %or.cond108.i231.i312.i, label %B244.i222.i303.i, label %B20.endif.3.i108.i
-
-B20.endif.3.i108.i:                               ; preds = %B244.i222.i303.i, %B188.i210.i100.i, %B244.2.i84.i, %B20.endif.2.i71.i
-  %m.3.1.2.i109.i = phi i64 [ %m.3.1.1.i72.i, %B20.endif.2.i71.i ], [ %m.4.1.i212.i102.i, %B188.i210.i100.i ], [ %.185.2.i86.i, %B244.2.i84.i ], [ %.201.i225.i306.i, %B244.i222.i303.i ]
-  %e.3.1.2.i110.i = phi i64 [ %e.3.1.1.i73.i, %B20.endif.2.i71.i ], [ %e.5.1.i213.i103.i, %B188.i210.i100.i ], [ %.192.2.i87.i, %B244.2.i84.i ], [ %.211.i226.i307.i, %B244.i222.i303.i ]
-  %s.3.1.2.i111.i = phi i64 [ %s.3.1.1.i74.i, %B20.endif.2.i71.i ], [ %s.4.2.2.i85.i, %B188.i210.i100.i ], [ %s.4.2.2.i85.i, %B244.2.i84.i ], [ %s.4.2.2.i85.i, %B244.i222.i303.i ]
-  %.91.3.i113.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.2.i109.i, i32 %.90.3.i.i)
-  %.97.3.i114.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i110.i, i32 %.90.3.i.i)
-  %.103.3.i115.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.2.i111.i, i32 %.90.3.i.i)
-  br i1 %.109.not.3.i.i, label %B20.endif.4.i145.i, label %B166.3.i117.i
-
-B166.3.i117.i:                                    ; preds = %B20.endif.3.i108.i
-  %.118.not.3.i118.not.i = icmp eq i64 %.103.3.i115.i, 0
-  br i1 %.118.not.3.i118.not.i, label %B244.3.i121.i, label %B200.3.i264.i
-
-B200.3.i264.i:                                    ; preds = %B166.3.i117.i
-  %.20.i78.i266.i = icmp eq i64 %e.3.1.2.i110.i, 0
-  %or.cond.i79.i267.i = select i1 %13, i1 true, i1 %.20.i78.i266.i
-  br i1 %or.cond.i79.i267.i, label %B28.i110.i300.i, label %B38.i80.i268.i
-
-B28.i110.i300.i:                                  ; preds = %B200.3.i264.i
-  %.28.i111.i301.i = mul nsw i64 %.103.3.i115.i, %m.3.1.2.i109.i
-  br label %B200.endif.3.i290.i
-
-B38.i80.i268.i:                                   ; preds = %B200.3.i264.i
-  %.50.i81.i269.i = icmp slt i64 %e.3.1.2.i110.i, 0
-  br i1 %.50.i81.i269.i, label %B102.i103.i293.i, label %B102.thread.i82.i270.i
-
-B102.thread.i82.i270.i:                           ; preds = %B38.i80.i268.i
-  %.45.i84.i272.i = load i64, ptr %sunkaddr517.i, align 8
-  %.8070.i85.i273.i = mul nsw i64 %.103.3.i115.i, %m.3.1.2.i109.i
-  br label %B124.i86.i274.i
-
-B102.i103.i293.i:                                 ; preds = %B38.i80.i268.i
-  %.54.i105.i295.i = load i64, ptr %sunkaddr518.i, align 8
-  %.66.i106.i296.i = xor i64 %e.3.1.2.i110.i, -1
-  %.60.i107.i297.i = mul i64 %.103.3.i115.i, %m.3.1.2.i109.i
-  %.80.i108.i298.i = mul i64 %.60.i107.i297.i, %.54.i105.i295.i
-  %.93.not.i109.i299.i = icmp eq i64 %e.3.1.2.i110.i, -1
-  br i1 %.93.not.i109.i299.i, label %B200.endif.3.i290.i, label %B124.i86.i274.i
-
-B124.i86.i274.i:                                  ; preds = %B102.i103.i293.i, %B102.thread.i82.i270.i
-  %.8074.i87.i275.i = phi i64 [ %.8070.i85.i273.i, %B102.thread.i82.i270.i ], [ %.80.i108.i298.i, %B102.i103.i293.i ]
-  %scale.2.073.i88.i276.i = phi i64 [ %.45.i84.i272.i, %B102.thread.i82.i270.i ], [ %.54.i105.i295.i, %B102.i103.i293.i ]
-  %e.3.072.i89.i277.i = phi i64 [ %e.3.1.2.i110.i, %B102.thread.i82.i270.i ], [ %.66.i106.i296.i, %B102.i103.i293.i ]
-  %.100.i90.i278.i = mul nsw i64 %scale.2.073.i88.i276.i, %.8074.i87.i275.i
-  %.102.not.i91.i279.i = icmp eq i64 %.100.i90.i278.i, %.8074.i87.i275.i
-  br i1 %.102.not.i91.i279.i, label %B200.endif.3.i290.i, label %B154.i93.i281.i
-
-B154.i93.i281.i:                                  ; preds = %B124.i86.i274.i, %B154.i93.i281.i
-  %e.4.1.i94.i282.i = phi i64 [ %.138.i97.i285.i, %B154.i93.i281.i ], [ %e.3.072.i89.i277.i, %B124.i86.i274.i ]
-  %state.3.1.i95.i283.i = phi i64 [ %.128.i96.i284.i, %B154.i93.i281.i ], [ %.8074.i87.i275.i, %B124.i86.i274.i ]
-  %.128.i96.i284.i = mul nsw i64 %state.3.1.i95.i283.i, %scale.2.073.i88.i276.i
-  %.138.i97.i285.i = add nsw i64 %e.4.1.i94.i282.i, -1
-  %.145.i98.i286.i = icmp samesign ugt i64 %e.4.1.i94.i282.i, 1
-  %.152.i99.i287.i = mul nsw i64 %.128.i96.i284.i, %scale.2.073.i88.i276.i
-  %.154.i100.i288.i = icmp ne i64 %.152.i99.i287.i, %.128.i96.i284.i
-  %or.cond75.i101.i289.i = select i1 %.145.i98.i286.i, i1 %.154.i100.i288.i, i1 false
-  br i1 %or.cond75.i101.i289.i, label %B154.i93.i281.i, label %B200.endif.3.i290.i
-
-B200.endif.3.i290.i:                              ; preds = %B154.i93.i281.i, %B124.i86.i274.i, %B102.i103.i293.i, %B28.i110.i300.i
-  %storemerge.i102.i291.i = phi i64 [ %.28.i111.i301.i, %B28.i110.i300.i ], [ %.8074.i87.i275.i, %B124.i86.i274.i ], [ %.80.i108.i298.i, %B102.i103.i293.i ], [ %.128.i96.i284.i, %B154.i93.i281.i ]
-  %.167.3.i292.i = add nsw i64 %storemerge.i102.i291.i, %s.3.1.2.i111.i
-  br label %B244.3.i121.i
-
-B244.3.i121.i:                                    ; preds = %B200.endif.3.i290.i, %B166.3.i117.i
-  %s.4.2.3.i122.i = phi i64 [ %.167.3.i292.i, %B200.endif.3.i290.i ], [ %s.3.1.2.i111.i, %B166.3.i117.i ]
-  %.185.3.i123.i = mul nsw i64 %.91.3.i113.i, %m.3.1.2.i109.i
-  %.192.3.i124.i = add nsw i64 %.97.3.i114.i, %e.3.1.2.i110.i
-  br i1 %13, label %B20.endif.4.i145.i, label %B8.i245.i126.i
-
-B8.i245.i126.i:                                   ; preds = %B244.3.i121.i
-  %.38.i246.i127.i = load i64, ptr %.21.i, align 8
-  %.41.i248.i129.i = load i64, ptr %sunkaddr517.i, align 8
-  %.44.i250.i131.i = load i64, ptr %sunkaddr518.i, align 8
-  %.59.i251.i132.i = tail call i64 @llvm.abs.i64(i64 %.185.3.i123.i, i1 false)
-  %.61.i252.i133.i = icmp sge i64 %.59.i251.i132.i, %.41.i248.i129.i
-  %.81.i253.i134.i = mul nsw i64 %.44.i250.i131.i, %.185.3.i123.i
-  %.83.i254.i135.i = icmp ne i64 %.81.i253.i134.i, %.185.3.i123.i
-  %or.cond.i255.i136.i = select i1 %.61.i252.i133.i, i1 %.83.i254.i135.i, i1 false
-  br i1 %or.cond.i255.i136.i, label %B112.i279.i254.i, label %B188.i256.i137.i
-
-B112.i279.i254.i:                                 ; preds = %B8.i245.i126.i, %B112.i279.i254.i
-  %m.3.1.i280.i255.i = phi i64 [ %.92.i282.i257.i, %B112.i279.i254.i ], [ %.185.3.i123.i, %B8.i245.i126.i ]
-  %e.3.1.i281.i256.i = phi i64 [ %.102.i283.i258.i, %B112.i279.i254.i ], [ %.192.3.i124.i, %B8.i245.i126.i ]
-  %.92.i282.i257.i = mul nsw i64 %m.3.1.i280.i255.i, %.44.i250.i131.i
-  %.102.i283.i258.i = add i64 %e.3.1.i281.i256.i, 1
-  %.114.i284.i259.i = tail call i64 @llvm.abs.i64(i64 %.92.i282.i257.i, i1 false)
-  %.116.i285.i260.i = icmp sge i64 %.114.i284.i259.i, %.41.i248.i129.i
-  %.134.i286.i261.i = mul nsw i64 %.92.i282.i257.i, %.44.i250.i131.i
-  %.136.i287.i262.i = icmp ne i64 %.134.i286.i261.i, %.92.i282.i257.i
-  %or.cond106.i288.i263.i = select i1 %.116.i285.i260.i, i1 %.136.i287.i262.i, i1 false
-  br i1 %or.cond106.i288.i263.i, label %B112.i279.i254.i, label %B188.i256.i137.i
-
-B188.i256.i137.i:                                 ; preds = %B112.i279.i254.i, %B8.i245.i126.i
-  %.168.pre-phi.i257.i138.i = phi i64 [ %.59.i251.i132.i, %B8.i245.i126.i ], [ %.114.i284.i259.i, %B112.i279.i254.i ]
-  %m.4.1.i258.i139.i = phi i64 [ %.185.3.i123.i, %B8.i245.i126.i ], [ %.92.i282.i257.i, %B112.i279.i254.i ]
-  %e.5.1.i259.i140.i = phi i64 [ %.192.3.i124.i, %B8.i245.i126.i ], [ %.102.i283.i258.i, %B112.i279.i254.i ]
-  %.170.i260.i141.i = icmp slt i64 %.168.pre-phi.i257.i138.i, %.38.i246.i127.i
-  %.190.i261.i142.i = mul nsw i64 %m.4.1.i258.i139.i, %.41.i248.i129.i
-  %.192.i262.i143.i = icmp ne i64 %.190.i261.i142.i, %m.4.1.i258.i139.i
-  %or.cond107.i263.i144.i = select i1 %.170.i260.i141.i, i1 %.192.i262.i143.i, i1 false
-  br i1 %or.cond107.i263.i144.i, label %B244.i268.i243.i, label %B20.endif.4.i145.i
-
-B244.i268.i243.i:                                 ; preds = %B188.i256.i137.i, %B244.i268.i243.i
-  %m.5.1.i269.i244.i = phi i64 [ %.201.i271.i246.i, %B244.i268.i243.i ], [ %m.4.1.i258.i139.i, %B188.i256.i137.i ]
-  %e.4.1.i270.i245.i = phi i64 [ %.211.i272.i247.i, %B244.i268.i243.i ], [ %e.5.1.i259.i140.i, %B188.i256.i137.i ]
-  %.201.i271.i246.i = mul nsw i64 %m.5.1.i269.i244.i, %.41.i248.i129.i
-  %.211.i272.i247.i = add i64 %e.4.1.i270.i245.i, -1
-  %.223.i273.i248.i = tail call i64 @llvm.abs.i64(i64 %.201.i271.i246.i, i1 false)
-  %.225.i274.i249.i = icmp slt i64 %.223.i273.i248.i, %.38.i246.i127.i
-  %.243.i275.i250.i = mul nsw i64 %.201.i271.i246.i, %.41.i248.i129.i
-  %.245.i276.i251.i = icmp ne i64 %.243.i275.i250.i, %.201.i271.i246.i
-  %or.cond108.i277.i252.i = select i1 %.225.i274.i249.i, i1 %.245.i276.i251.i, i1 false
-  br i1 %or.cond108.i277.i252.i, label %B244.i268.i243.i, label %B20.endif.4.i145.i
-
-B20.endif.4.i145.i:                               ; preds = %B244.i268.i243.i, %B188.i256.i137.i, %B244.3.i121.i, %B20.endif.3.i108.i
-  %m.3.1.3.i146.i = phi i64 [ %m.3.1.2.i109.i, %B20.endif.3.i108.i ], [ %m.4.1.i258.i139.i, %B188.i256.i137.i ], [ %.185.3.i123.i, %B244.3.i121.i ], [ %.201.i271.i246.i, %B244.i268.i243.i ]
-  %e.3.1.3.i147.i = phi i64 [ %e.3.1.2.i110.i, %B20.endif.3.i108.i ], [ %e.5.1.i259.i140.i, %B188.i256.i137.i ], [ %.192.3.i124.i, %B244.3.i121.i ], [ %.211.i272.i247.i, %B244.i268.i243.i ]
-  %s.3.1.3.i148.i = phi i64 [ %s.3.1.2.i111.i, %B20.endif.3.i108.i ], [ %s.4.2.3.i122.i, %B188.i256.i137.i ], [ %s.4.2.3.i122.i, %B244.3.i121.i ], [ %s.4.2.3.i122.i, %B244.i268.i243.i ]
-  %.91.4.i150.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.3.i146.i, i32 %.90.4.i.i)
-  %.97.4.i151.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i147.i, i32 %.90.4.i.i)
-  %.103.4.i152.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.3.i148.i, i32 %.90.4.i.i)
-  br i1 %.109.not.4.i.i, label %B350.i, label %B166.4.i154.i
-
-B166.4.i154.i:                                    ; preds = %B20.endif.4.i145.i
-  %.118.not.4.i155.not.i = icmp eq i64 %.103.4.i152.i, 0
-  br i1 %.118.not.4.i155.not.i, label %B244.4.i.i, label %B200.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i154.i
-  %.20.i114.i206.i = icmp eq i64 %e.3.1.3.i147.i, 0
-  %or.cond.i115.i207.i = select i1 %13, i1 true, i1 %.20.i114.i206.i
-  br i1 %or.cond.i115.i207.i, label %B28.i146.i240.i, label %B38.i116.i208.i
-
-B28.i146.i240.i:                                  ; preds = %B200.4.i.i
-  %.28.i147.i241.i = mul nsw i64 %.103.4.i152.i, %m.3.1.3.i146.i
-  br label %B200.endif.4.i230.i
-
-B38.i116.i208.i:                                  ; preds = %B200.4.i.i
-  %.50.i117.i209.i = icmp slt i64 %e.3.1.3.i147.i, 0
-  br i1 %.50.i117.i209.i, label %B102.i139.i233.i, label %B102.thread.i118.i210.i
-
-B102.thread.i118.i210.i:                          ; preds = %B38.i116.i208.i
-  %.45.i120.i212.i = load i64, ptr %sunkaddr517.i, align 8
-  %.8070.i121.i213.i = mul nsw i64 %.103.4.i152.i, %m.3.1.3.i146.i
-  br label %B124.i122.i214.i
-
-B102.i139.i233.i:                                 ; preds = %B38.i116.i208.i
-  %.54.i141.i235.i = load i64, ptr %sunkaddr518.i, align 8
-  %.66.i142.i236.i = xor i64 %e.3.1.3.i147.i, -1
-  %.60.i143.i237.i = mul i64 %.103.4.i152.i, %m.3.1.3.i146.i
-  %.80.i144.i238.i = mul i64 %.60.i143.i237.i, %.54.i141.i235.i
-  %.93.not.i145.i239.i = icmp eq i64 %e.3.1.3.i147.i, -1
-  br i1 %.93.not.i145.i239.i, label %B200.endif.4.i230.i, label %B124.i122.i214.i
-
-B124.i122.i214.i:                                 ; preds = %B102.i139.i233.i, %B102.thread.i118.i210.i
-  %.8074.i123.i215.i = phi i64 [ %.8070.i121.i213.i, %B102.thread.i118.i210.i ], [ %.80.i144.i238.i, %B102.i139.i233.i ]
-  %scale.2.073.i124.i216.i = phi i64 [ %.45.i120.i212.i, %B102.thread.i118.i210.i ], [ %.54.i141.i235.i, %B102.i139.i233.i ]
-  %e.3.072.i125.i217.i = phi i64 [ %e.3.1.3.i147.i, %B102.thread.i118.i210.i ], [ %.66.i142.i236.i, %B102.i139.i233.i ]
-  %.100.i126.i218.i = mul nsw i64 %scale.2.073.i124.i216.i, %.8074.i123.i215.i
-  %.102.not.i127.i219.i = icmp eq i64 %.100.i126.i218.i, %.8074.i123.i215.i
-  br i1 %.102.not.i127.i219.i, label %B200.endif.4.i230.i, label %B154.i129.i221.i
-
-B154.i129.i221.i:                                 ; preds = %B124.i122.i214.i, %B154.i129.i221.i
-  %e.4.1.i130.i222.i = phi i64 [ %.138.i133.i225.i, %B154.i129.i221.i ], [ %e.3.072.i125.i217.i, %B124.i122.i214.i ]
-  %state.3.1.i131.i223.i = phi i64 [ %.128.i132.i224.i, %B154.i129.i221.i ], [ %.8074.i123.i215.i, %B124.i122.i214.i ]
-  %.128.i132.i224.i = mul nsw i64 %state.3.1.i131.i223.i, %scale.2.073.i124.i216.i
-  %.138.i133.i225.i = add nsw i64 %e.4.1.i130.i222.i, -1
-  %.145.i134.i226.i = icmp samesign ugt i64 %e.4.1.i130.i222.i, 1
-  %.152.i135.i227.i = mul nsw i64 %.128.i132.i224.i, %scale.2.073.i124.i216.i
-  %.154.i136.i228.i = icmp ne i64 %.152.i135.i227.i, %.128.i132.i224.i
-  %or.cond75.i137.i229.i = select i1 %.145.i134.i226.i, i1 %.154.i136.i228.i, i1 false
-  br i1 %or.cond75.i137.i229.i, label %B154.i129.i221.i, label %B200.endif.4.i230.i
-
-B200.endif.4.i230.i:                              ; preds = %B154.i129.i221.i, %B124.i122.i214.i, %B102.i139.i233.i, %B28.i146.i240.i
-  %storemerge.i138.i231.i = phi i64 [ %.28.i147.i241.i, %B28.i146.i240.i ], [ %.8074.i123.i215.i, %B124.i122.i214.i ], [ %.80.i144.i238.i, %B102.i139.i233.i ], [ %.128.i132.i224.i, %B154.i129.i221.i ]
-  %.167.4.i232.i = add nsw i64 %storemerge.i138.i231.i, %s.3.1.3.i148.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i230.i, %B166.4.i154.i
-  %s.4.2.4.i.i = phi i64 [ %.167.4.i232.i, %B200.endif.4.i230.i ], [ %s.3.1.3.i148.i, %B166.4.i154.i ]
-  %.185.4.i156.i = mul nsw i64 %.91.4.i150.i, %m.3.1.3.i146.i
-  br i1 %13, label %B28.i.i, label %B8.i291.i159.i
-
-B8.i291.i159.i:                                   ; preds = %B244.4.i.i
-  %.192.4.i157.i = add nsw i64 %.97.4.i151.i, %e.3.1.3.i147.i
-  %.38.i292.i160.i = load i64, ptr %.21.i, align 8
-  %.41.i294.i162.i = load i64, ptr %sunkaddr517.i, align 8
-  %.44.i296.i164.i = load i64, ptr %sunkaddr518.i, align 8
-  %.59.i297.i165.i = tail call i64 @llvm.abs.i64(i64 %.185.4.i156.i, i1 false)
-  %.61.i298.i166.i = icmp sge i64 %.59.i297.i165.i, %.41.i294.i162.i
-  %.81.i299.i167.i = mul nsw i64 %.44.i296.i164.i, %.185.4.i156.i
-  %.83.i300.i168.i = icmp ne i64 %.81.i299.i167.i, %.185.4.i156.i
-  %or.cond.i301.i169.i = select i1 %.61.i298.i166.i, i1 %.83.i300.i168.i, i1 false
-  br i1 %or.cond.i301.i169.i, label %B112.i325.i195.i, label %B188.i302.i170.i
-
-B112.i325.i195.i:                                 ; preds = %B8.i291.i159.i, %B112.i325.i195.i
-  %m.3.1.i326.i196.i = phi i64 [ %.92.i328.i198.i, %B112.i325.i195.i ], [ %.185.4.i156.i, %B8.i291.i159.i ]
-  %e.3.1.i327.i197.i = phi i64 [ %.102.i329.i199.i, %B112.i325.i195.i ], [ %.192.4.i157.i, %B8.i291.i159.i ]
-  %.92.i328.i198.i = mul nsw i64 %m.3.1.i326.i196.i, %.44.i296.i164.i
-  %.102.i329.i199.i = add i64 %e.3.1.i327.i197.i, 1
-  %.114.i330.i200.i = tail call i64 @llvm.abs.i64(i64 %.92.i328.i198.i, i1 false)
-  %.116.i331.i201.i = icmp sge i64 %.114.i330.i200.i, %.41.i294.i162.i
-  %.134.i332.i202.i = mul nsw i64 %.92.i328.i198.i, %.44.i296.i164.i
-  %.136.i333.i203.i = icmp ne i64 %.134.i332.i202.i, %.92.i328.i198.i
-  %or.cond106.i334.i204.i = select i1 %.116.i331.i201.i, i1 %.136.i333.i203.i, i1 false
-  br i1 %or.cond106.i334.i204.i, label %B112.i325.i195.i, label %B188.i302.i170.i
-
-B188.i302.i170.i:                                 ; preds = %B112.i325.i195.i, %B8.i291.i159.i
-  %.168.pre-phi.i303.i171.i = phi i64 [ %.59.i297.i165.i, %B8.i291.i159.i ], [ %.114.i330.i200.i, %B112.i325.i195.i ]
-  %m.4.1.i304.i172.i = phi i64 [ %.185.4.i156.i, %B8.i291.i159.i ], [ %.92.i328.i198.i, %B112.i325.i195.i ]
-  %e.5.1.i305.i173.i = phi i64 [ %.192.4.i157.i, %B8.i291.i159.i ], [ %.102.i329.i199.i, %B112.i325.i195.i ]
-  %.170.i306.i174.i = icmp slt i64 %.168.pre-phi.i303.i171.i, %.38.i292.i160.i
-  %.190.i307.i175.i = mul nsw i64 %m.4.1.i304.i172.i, %.41.i294.i162.i
-  %.192.i308.i176.i = icmp ne i64 %.190.i307.i175.i, %m.4.1.i304.i172.i
-  %or.cond107.i309.i177.i = select i1 %.170.i306.i174.i, i1 %.192.i308.i176.i, i1 false
-  br i1 %or.cond107.i309.i177.i, label %B244.i314.i184.i, label %B350.i
-
-B244.i314.i184.i:                                 ; preds = %B188.i302.i170.i, %B244.i314.i184.i
-  %m.5.1.i315.i185.i = phi i64 [ %.201.i317.i187.i, %B244.i314.i184.i ], [ %m.4.1.i304.i172.i, %B188.i302.i170.i ]
-  %e.4.1.i316.i186.i = phi i64 [ %.211.i318.i188.i, %B244.i314.i184.i ], [ %e.5.1.i305.i173.i, %B188.i302.i170.i ]
-  %.201.i317.i187.i = mul nsw i64 %m.5.1.i315.i185.i, %.41.i294.i162.i
-  %.211.i318.i188.i = add i64 %e.4.1.i316.i186.i, -1
-  %.223.i319.i189.i = tail call i64 @llvm.abs.i64(i64 %.201.i317.i187.i, i1 false)
-  %.225.i320.i190.i = icmp slt i64 %.223.i319.i189.i, %.38.i292.i160.i
-  %.243.i321.i191.i = mul nsw i64 %.201.i317.i187.i, %.41.i294.i162.i
-  %.245.i322.i192.i = icmp ne i64 %.243.i321.i191.i, %.201.i317.i187.i
-  %or.cond108.i323.i193.i = select i1 %.225.i320.i190.i, i1 %.245.i322.i192.i, i1 false
-  br i1 %or.cond108.i323.i193.i, label %B244.i314.i184.i, label %B350.i
-
-B200.endif.i470.i:                                ; preds = %B154.i.i461.i, %B124.i.i454.i, %B102.i.i473.i, %B28.i.i480.i
-  %storemerge.i.i471.i = phi i64 [ %.28.i.i481.i, %B28.i.i480.i ], [ %.8074.i.i455.i, %B124.i.i454.i ], [ %.80.i.i478.i, %B102.i.i473.i ], [ %.128.i.i464.i, %B154.i.i461.i ]
-  %.167.i472.i = add nsw i64 %storemerge.i.i471.i, %.135.i
-  br label %B244.i10.i
-
-_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+  %.46.i1.i = tail call i32 @nbgrad.threads()
+  %7 = tail call i32 @llvm.umin.i32(i32 %.46.i1.i, i32 32)
+  %8 = zext nneg i32 %7 to i64
+  %.85.i2.i = icmp ugt i32 %.46.i1.i, 1
+  br i1 %.85.i2.i, label %B76.endif.i9.i, label %B350.i
+
+B222.i21.i:                                       ; preds = %B76.endif.i9.i
+  %.168.not.i22.i = icmp eq i64 %.153.i19.i, 0
+  br i1 %.168.not.i22.i, label %B300.i51.i, label %B256.i23.i
+
+B256.i23.i:                                       ; preds = %B222.i21.i
+  %.20.i.i24.i = icmp eq i64 %e.2.0.i11.i, 0
+  %or.cond.i.i25.i = select i1 %6, i1 true, i1 %.20.i.i24.i
+  br i1 %or.cond.i.i25.i, label %B28.i.i109.i, label %B38.i.i26.i
+
+B28.i.i109.i:                                     ; preds = %B256.i23.i
+  %.28.i.i110.i = mul nsw i64 %.153.i19.i, %m.2.0.i10.i
+  br label %B256.endif.i48.i
+
+B38.i.i26.i:                                      ; preds = %B256.i23.i
+  %.50.i.i27.i = icmp slt i64 %e.2.0.i11.i, 0
+  br i1 %.50.i.i27.i, label %B102.i.i102.i, label %B102.thread.i.i28.i
+
+B102.thread.i.i28.i:                              ; preds = %B38.i.i26.i
+  %.45.i.i30.i = load i64, ptr %sunkaddr136.i, align 8
+  %.8070.i.i31.i = mul nsw i64 %.153.i19.i, %m.2.0.i10.i
+  br label %B124.i.i32.i
+
+B102.i.i102.i:                                    ; preds = %B38.i.i26.i
+  %.54.i.i104.i = load i64, ptr %sunkaddr137.i, align 8
+  %.66.i.i105.i = xor i64 %e.2.0.i11.i, -1
+  %.60.i.i106.i = mul i64 %.153.i19.i, %m.2.0.i10.i
+  %.80.i.i107.i = mul i64 %.60.i.i106.i, %.54.i.i104.i
+  %.93.not.i.i108.i = icmp eq i64 %e.2.0.i11.i, -1
+  br i1 %.93.not.i.i108.i, label %B256.endif.i48.i, label %B124.i.i32.i
+
+B124.i.i32.i:                                     ; preds = %B102.i.i102.i, %B102.thread.i.i28.i
+  %.8074.i.i33.i = phi i64 [ %.8070.i.i31.i, %B102.thread.i.i28.i ], [ %.80.i.i107.i, %B102.i.i102.i ]
+  %scale.2.073.i.i34.i = phi i64 [ %.45.i.i30.i, %B102.thread.i.i28.i ], [ %.54.i.i104.i, %B102.i.i102.i ]
+  %e.3.072.i.i35.i = phi i64 [ %e.2.0.i11.i, %B102.thread.i.i28.i ], [ %.66.i.i105.i, %B102.i.i102.i ]
+  %.100.i.i36.i = mul nsw i64 %scale.2.073.i.i34.i, %.8074.i.i33.i
+  %.102.not.i.i37.i = icmp eq i64 %.100.i.i36.i, %.8074.i.i33.i
+  br i1 %.102.not.i.i37.i, label %B256.endif.i48.i, label %B154.i.i39.i
+
+B154.i.i39.i:                                     ; preds = %B124.i.i32.i, %B154.i.i39.i
+  %e.4.1.i.i40.i = phi i64 [ %.138.i.i43.i, %B154.i.i39.i ], [ %e.3.072.i.i35.i, %B124.i.i32.i ]
+  %state.3.1.i.i41.i = phi i64 [ %.128.i.i42.i, %B154.i.i39.i ], [ %.8074.i.i33.i, %B124.i.i32.i ]
+  %.128.i.i42.i = mul nsw i64 %state.3.1.i.i41.i, %scale.2.073.i.i34.i
+  %.138.i.i43.i = add nsw i64 %e.4.1.i.i40.i, -1
+  %.145.i.i44.i = icmp samesign ugt i64 %e.4.1.i.i40.i, 1
+  %.152.i.i45.i = mul nsw i64 %.128.i.i42.i, %scale.2.073.i.i34.i
+  %.154.i.i46.i = icmp ne i64 %.152.i.i45.i, %.128.i.i42.i
+  %or.cond75.i.i47.i = select i1 %.145.i.i44.i, i1 %.154.i.i46.i, i1 false
+  br i1 %or.cond75.i.i47.i, label %B154.i.i39.i, label %B256.endif.i48.i
+
+B300.i51.i:                                       ; preds = %B256.endif.i48.i, %B222.i21.i
+  %s.4.2.i52.i = phi i64 [ %.217.i50.i, %B256.endif.i48.i ], [ %s.2.0.i12.i, %B222.i21.i ]
+  %.235.i53.i = mul nsw i64 %.141.i17.i, %m.2.0.i10.i
+  %.242.i54.i = add nsw i64 %.147.i18.i, %e.2.0.i11.i
+  br i1 %6, label %B354.i74.i, label %B8.i.i55.i
+
+B8.i.i55.i:                                       ; preds = %B300.i51.i
+  %.38.i.i56.i = load i64, ptr %.21.i, align 8
+  %.41.i.i58.i = load i64, ptr %sunkaddr136.i, align 8
+  %.44.i2.i60.i = load i64, ptr %sunkaddr137.i, align 8
+  %.59.i.i61.i = tail call i64 @llvm.abs.i64(i64 %.235.i53.i, i1 false)
+  %.61.i.i62.i = icmp sge i64 %.59.i.i61.i, %.41.i.i58.i
+  %.81.i.i63.i = mul nsw i64 %.44.i2.i60.i, %.235.i53.i
+  %.83.i.i64.i = icmp ne i64 %.81.i.i63.i, %.235.i53.i
+  %or.cond.i3.i65.i = select i1 %.61.i.i62.i, i1 %.83.i.i64.i, i1 false
+  br i1 %or.cond.i3.i65.i, label %B112.i.i92.i, label %B188.i.i66.i
+
+B112.i.i92.i:                                     ; preds = %B8.i.i55.i, %B112.i.i92.i
+  %m.3.1.i.i93.i = phi i64 [ %.92.i.i95.i, %B112.i.i92.i ], [ %.235.i53.i, %B8.i.i55.i ]
+  %e.3.1.i.i94.i = phi i64 [ %.102.i.i96.i, %B112.i.i92.i ], [ %.242.i54.i, %B8.i.i55.i ]
+  %.92.i.i95.i = mul nsw i64 %m.3.1.i.i93.i, %.44.i2.i60.i
+  %.102.i.i96.i = add i64 %e.3.1.i.i94.i, 1
+  %.114.i.i97.i = tail call i64 @llvm.abs.i64(i64 %.92.i.i95.i, i1 false)
+  %.116.i.i98.i = icmp sge i64 %.114.i.i97.i, %.41.i.i58.i
+  %.134.i.i99.i = mul nsw i64 %.92.i.i95.i, %.44.i2.i60.i
+  %.136.i.i100.i = icmp ne i64 %.134.i.i99.i, %.92.i.i95.i
+  %or.cond106.i.i101.i = select i1 %.116.i.i98.i, i1 %.136.i.i100.i, i1 false
+  br i1 %or.cond106.i.i101.i, label %B112.i.i92.i, label %B188.i.i66.i
+
+B188.i.i66.i:                                     ; preds = %B112.i.i92.i, %B8.i.i55.i
+  %.168.pre-phi.i.i67.i = phi i64 [ %.59.i.i61.i, %B8.i.i55.i ], [ %.114.i.i97.i, %B112.i.i92.i ]
+  %m.4.1.i.i68.i = phi i64 [ %.235.i53.i, %B8.i.i55.i ], [ %.92.i.i95.i, %B112.i.i92.i ]
+  %e.5.1.i.i69.i = phi i64 [ %.242.i54.i, %B8.i.i55.i ], [ %.102.i.i96.i, %B112.i.i92.i ]
+  %.170.i.i70.i = icmp slt i64 %.168.pre-phi.i.i67.i, %.38.i.i56.i
+  %.190.i.i71.i = mul nsw i64 %m.4.1.i.i68.i, %.41.i.i58.i
+  %.192.i.i72.i = icmp ne i64 %.190.i.i71.i, %m.4.1.i.i68.i
+  %or.cond107.i.i73.i = select i1 %.170.i.i70.i, i1 %.192.i.i72.i, i1 false
+  br i1 %or.cond107.i.i73.i, label %B244.i.i81.i, label %B354.i74.i
+
+B244.i.i81.i:                                     ; preds = %B188.i.i66.i, %B244.i.i81.i
+  %m.5.1.i.i82.i = phi i64 [ %.201.i.i84.i, %B244.i.i81.i ], [ %m.4.1.i.i68.i, %B188.i.i66.i ]
+  %e.4.1.i4.i83.i = phi i64 [ %.211.i.i85.i, %B244.i.i81.i ], [ %e.5.1.i.i69.i, %B188.i.i66.i ]
+  %.201.i.i84.i = mul nsw i64 %m.5.1.i.i82.i, %.41.i.i58.i
+  %.211.i.i85.i = add i64 %e.4.1.i4.i83.i, -1
+  %.223.i.i86.i = tail call i64 @llvm.abs.i64(i64 %.201.i.i84.i, i1 false)
+  %.225.i.i87.i = icmp slt i64 %.223.i.i86.i, %.38.i.i56.i
+  %.243.i.i88.i = mul nsw i64 %.201.i.i84.i, %.41.i.i58.i
+  %.245.i.i89.i = icmp ne i64 %.243.i.i88.i, %.201.i.i84.i
+  %or.cond108.i.i90.i = select i1 %.225.i.i87.i, i1 %.245.i.i89.i, i1 false
+  br i1 %or.cond108.i.i90.i, label %B244.i.i81.i, label %B354.i74.i
+
+B354.i74.i:                                       ; preds = %B244.i.i81.i, %B76.endif.i9.i, %B188.i.i66.i, %B300.i51.i
+  %m.3.1.i75.i = phi i64 [ %m.2.0.i10.i, %B76.endif.i9.i ], [ %m.4.1.i.i68.i, %B188.i.i66.i ], [ %.235.i53.i, %B300.i51.i ], [ %.201.i.i84.i, %B244.i.i81.i ]
+  %e.3.1.i76.i = phi i64 [ %e.2.0.i11.i, %B76.endif.i9.i ], [ %e.5.1.i.i69.i, %B188.i.i66.i ], [ %.242.i54.i, %B300.i51.i ], [ %.211.i.i85.i, %B244.i.i81.i ]
+  %s.3.1.i77.i = phi i64 [ %s.2.0.i12.i, %B76.endif.i9.i ], [ %s.4.2.i52.i, %B188.i.i66.i ], [ %s.4.2.i52.i, %B300.i51.i ], [ %s.4.2.i52.i, %B244.i.i81.i ]
+  %.317.i78.i = shl nsw i64 %distance.2.0.i13.i, 1
+  %.321.i79.i = icmp slt i64 %.317.i78.i, %8
+  br i1 %.321.i79.i, label %B76.endif.i9.i, label %B350.i
+
+B76.endif.i9.i:                                   ; preds = %B194.endif.i, %B354.i74.i
+  %m.2.0.i10.i = phi i64 [ %m.3.1.i75.i, %B354.i74.i ], [ %.127.i, %B194.endif.i ]
+  %e.2.0.i11.i = phi i64 [ %e.3.1.i76.i, %B354.i74.i ], [ %.131.i, %B194.endif.i ]
+  %s.2.0.i12.i = phi i64 [ %s.3.1.i77.i, %B354.i74.i ], [ %.135.i, %B194.endif.i ]
+  %distance.2.0.i13.i = phi i64 [ %.317.i78.i, %B354.i74.i ], [ 1, %B194.endif.i ]
+  %.110.i14.i = sub nsw i64 %.58.i, %distance.2.0.i13.i
+  %.13.i1.i15.i = tail call i64 @llvm.smax.i64(i64 %.110.i14.i, i64 0)
+  %.140.i16.i = trunc i64 %.13.i1.i15.i to i32
+  %.141.i17.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.2.0.i10.i, i32 %.140.i16.i)
+  %.147.i18.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i11.i, i32 %.140.i16.i)
+  %.153.i19.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.2.0.i12.i, i32 %.140.i16.i)
+  %.159.not.i20.i = icmp sgt i64 %distance.2.0.i13.i, %.58.i
+  br i1 %.159.not.i20.i, label %B354.i74.i, label %B222.i21.i
+
+B256.endif.i48.i:                                 ; preds = %B154.i.i39.i, %B124.i.i32.i, %B102.i.i102.i, %B28.i.i109.i
+  %storemerge.i.i49.i = phi i64 [ %.28.i.i110.i, %B28.i.i109.i ], [ %.8074.i.i33.i, %B124.i.i32.i ], [ %.80.i.i107.i, %B102.i.i102.i ], [ %.128.i.i42.i, %B154.i.i39.i ]
+  %.217.i50.i = add nsw i64 %storemerge.i.i49.i, %s.2.0.i12.i
+  br label %B300.i51.i
+
+_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_carries(*float32,*float32,*int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -17802,13 +15866,17 @@ declare i32 @nbgrad.block() local_unnamed_addr
 
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare i64 @nbgrad.shuffle.from.i64(i64, i32) local_unnamed_addr convergent nounwind
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @llvm.umin.i32(i32, i32)
 
 declare float @llvm.fabs.f32(float)
 
-declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @nbgrad.shuffle.from.i64(i64, i32) local_unnamed_addr convergent nounwind
+
+declare i64 @llvm.umin.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4, i64 %a5) alwaysinline {
   %.21.i = tail call ptr @nbgrad.shared()
@@ -17824,41 +15892,39 @@ B40.i.i:                                          ; preds = %0
   store float 0x3C30000000000000, ptr %.21.i.i, align 4
   br label %B0.endif.i
 
-B350.i:                                           ; preds = %B244.i331.i205.i, %B188.i318.i190.i, %B20.endif.4.i161.i
-  %m.3.1.4.i198.i = phi float [ %m.3.1.3.i162.i, %B20.endif.4.i161.i ], [ %m.4.1.i320.i192.i, %B188.i318.i190.i ], [ %.195.i334.i208.i, %B244.i331.i205.i ]
-  %e.3.1.4.i199.i = phi i64 [ %e.3.1.3.i163.i, %B20.endif.4.i161.i ], [ %e.5.1.i321.i193.i, %B188.i318.i190.i ], [ %.205.i335.i209.i, %B244.i331.i205.i ]
-  %s.3.1.4.i200.i = phi float [ %s.3.1.3.i164.i, %B20.endif.4.i161.i ], [ %s.4.2.4.i.i, %B188.i318.i190.i ], [ %s.4.2.4.i.i, %B244.i331.i205.i ]
-  %.20.i.i = icmp eq i64 %e.3.1.4.i199.i, 0
-  %or.cond.i.i = select i1 %19, i1 true, i1 %.20.i.i
+B350.i:                                           ; preds = %B354.i54.i, %B194.endif.i
+  %m.4.1.i3.i = phi float [ %.127.i, %B194.endif.i ], [ %m.3.1.i55.i, %B354.i54.i ]
+  %e.4.1.i4.i = phi i64 [ %.131.i, %B194.endif.i ], [ %e.3.1.i56.i, %B354.i54.i ]
+  %s.5.1.i5.i = phi float [ %.135.i, %B194.endif.i ], [ %s.3.1.i57.i, %B354.i54.i ]
+  %.20.i.i = icmp eq i64 %e.4.1.i4.i, 0
+  %or.cond.i.i = select i1 %8, i1 true, i1 %.20.i.i
   br i1 %or.cond.i.i, label %B28.i.i, label %B38.i.i
 
-B28.i.i:                                          ; preds = %B244.4.i.i, %B350.i
-  %s.3.1.4.i200544.i = phi float [ %s.3.1.4.i200.i, %B350.i ], [ %s.4.2.4.i.i, %B244.4.i.i ]
-  %m.3.1.4.i198542.i = phi float [ %m.3.1.4.i198.i, %B350.i ], [ %.191.4.i176.i, %B244.4.i.i ]
-  %.28.i.i = fmul float %m.3.1.4.i198542.i, %state.2.0.i
+B28.i.i:                                          ; preds = %B350.i
+  %.28.i.i = fmul float %m.4.1.i3.i, %state.2.0.i
   br label %B394.i
 
 B38.i.i:                                          ; preds = %B350.i
-  %.50.i.i = icmp slt i64 %e.3.1.4.i199.i, 0
+  %.50.i.i = icmp slt i64 %e.4.1.i4.i, 0
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load float, ptr %sunkaddr551.i, align 4
-  %.8023.i.i = fmul float %m.3.1.4.i198.i, %state.2.0.i
+  %.45.i.i = load float, ptr %sunkaddr142.i, align 4
+  %.8023.i.i = fmul float %m.4.1.i3.i, %state.2.0.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load float, ptr %sunkaddr552.i, align 4
-  %.60.i.i = fmul float %m.3.1.4.i198.i, %.54.i.i
-  %.66.i.i = xor i64 %e.3.1.4.i199.i, -1
+  %.54.i.i = load float, ptr %sunkaddr143.i, align 4
+  %.60.i.i = fmul float %m.4.1.i3.i, %.54.i.i
+  %.66.i.i = xor i64 %e.4.1.i4.i, -1
   %.80.i.i = fmul float %.60.i.i, %state.2.0.i
-  %.93.not.i.i = icmp eq i64 %e.3.1.4.i199.i, -1
+  %.93.not.i.i = icmp eq i64 %e.4.1.i4.i, -1
   br i1 %.93.not.i.i, label %B394.i, label %B124.i.i
 
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8027.i.i = phi float [ %.8023.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.026.i.i = phi float [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.025.i.i = phi i64 [ %e.3.1.4.i199.i, %B102.thread.i.i ], [ %.66.i.i, %B102.i.i ]
+  %e.3.025.i.i = phi i64 [ %e.4.1.i4.i, %B102.thread.i.i ], [ %.66.i.i, %B102.i.i ]
   %.100.i.i = fmul float %.8027.i.i, %scale.2.026.i.i
   %.102.i.i = fcmp une float %.100.i.i, %.8027.i.i
   %.119.i.i = fcmp ord float %.8027.i.i, 0.000000e+00
@@ -17866,29 +15932,28 @@ B124.i.i:                                         ; preds = %B102.i.i, %B102.thr
   br i1 %or.cond28.i.i, label %B154.i.i, label %B394.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i520.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
+  %e.4.1.i124.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
   %state.3.1.i.i = phi float [ %.128.i.i, %B154.i.i ], [ %.8027.i.i, %B124.i.i ]
   %.128.i.i = fmul float %scale.2.026.i.i, %state.3.1.i.i
-  %.138.i520.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i.i = add nsw i64 %e.4.1.i124.i, -1
+  %.145.i.i = icmp samesign ugt i64 %e.4.1.i124.i, 1
   %.152.i.i = fmul float %scale.2.026.i.i, %.128.i.i
-  %.154.i.i = fcmp une float %.152.i.i, %.128.i.i
+  %.154.i125.i = fcmp une float %.152.i.i, %.128.i.i
   %.169.i.i = fcmp ord float %.128.i.i, 0.000000e+00
-  %1 = and i1 %.169.i.i, %.154.i.i
+  %1 = and i1 %.169.i.i, %.154.i125.i
   %or.cond30.i.i = select i1 %.145.i.i, i1 %1, i1 false
   br i1 %or.cond30.i.i, label %B154.i.i, label %B394.i
 
 B394.i:                                           ; preds = %B154.i.i, %B124.i.i, %B102.i.i, %B28.i.i
-  %s.3.1.4.i200543.i = phi float [ %s.3.1.4.i200544.i, %B28.i.i ], [ %s.3.1.4.i200.i, %B102.i.i ], [ %s.3.1.4.i200.i, %B124.i.i ], [ %s.3.1.4.i200.i, %B154.i.i ]
   %storemerge.i.i = phi float [ %.28.i.i, %B28.i.i ], [ %.80.i.i, %B102.i.i ], [ %.8027.i.i, %B124.i.i ], [ %.128.i.i, %B154.i.i ]
-  %.225.i = fadd float %s.3.1.4.i200543.i, %storemerge.i.i
+  %.225.i = fadd float %s.5.1.i5.i, %storemerge.i.i
   %.243.i = icmp slt i64 %.87.i, %a4
   br i1 %.243.i, label %B412.i, label %B422.i
 
 B412.i:                                           ; preds = %B394.i
-  %sunkaddr546.i = shl i64 %.119.i, 2
-  %sunkaddr547.i = getelementptr i8, ptr %a1, i64 %sunkaddr546.i
-  store float %.225.i, ptr %sunkaddr547.i, align 4
+  %sunkaddr134.i = shl i64 %.119.i, 2
+  %sunkaddr135.i = getelementptr i8, ptr %a1, i64 %sunkaddr134.i
+  store float %.225.i, ptr %sunkaddr135.i, align 4
   br label %B422.i
 
 B422.i:                                           ; preds = %B412.i, %B394.i
@@ -17896,7 +15961,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.258.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.256.i, i32 31)
   %.265.i = add nuw nsw i64 %first.2.0.i, 32
   %.269.i = icmp slt i64 %.265.i, %a4
-  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -17907,7 +15972,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -17919,63 +15984,60 @@ B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.131.peel.i = load i64, ptr %.130.peel.i, align 8
   %.134.peel.i = getelementptr float, ptr %a1, i64 %.119.peel.i
   %.135.peel.i = load float, ptr %.134.peel.i, align 4
-  %4 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 1)
-  %.90.i.i = bitcast float %.127.peel.i to i32
-  %5 = trunc nuw nsw i64 %4 to i32
-  %.91.i.i = add nsw i32 %5, -1
-  %.92.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.i.i, i32 %.91.i.i)
-  %.93.i.i = bitcast i32 %.92.i.i to float
-  %.99.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.131.peel.i, i32 %.91.i.i)
-  %.104.i.i = bitcast float %.135.peel.i to i32
-  %.106.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.i.i, i32 %.91.i.i)
-  %.107.i.i = bitcast i32 %.106.i.i to float
-  %.113.not.i.i = icmp eq i32 %2, 0
-  br i1 %.113.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %4 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %5 = zext nneg i32 %4 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B394.peel.i
 
-B166.i.i:                                         ; preds = %B194.endif.peel.i
-  %.124.i.i = fcmp une float %.107.i.i, 0.000000e+00
-  %.138.i.i = icmp eq i32 %2, 1
-  %or.cond37.i.i = select i1 %.124.i.i, i1 true, i1 %.138.i.i
-  br i1 %or.cond37.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B194.endif.peel.i
+  %6 = icmp eq i64 %a5, 0
+  %sunkaddr136.i = getelementptr i8, ptr %.21.i, i64 4
+  %sunkaddr137.i = getelementptr i8, ptr %.21.i, i64 8
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.17.i.i.i = icmp eq i64 %a5, 0
-  %.20.i.i.i = icmp eq i64 %.131.peel.i, 0
-  %or.cond.i.i.i = select i1 %.17.i.i.i, i1 true, i1 %.20.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.174.i.i = fcmp une float %.157.i.i, 0.000000e+00
+  %.186.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.188.i.i = icmp samesign ugt i64 %.186.i.i, %.58.i
+  %or.cond.i = select i1 %.174.i.i, i1 true, i1 %.188.i.i
+  br i1 %or.cond.i, label %B256.i.i, label %B300.i.i
+
+B256.i.i:                                         ; preds = %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i.i = select i1 %6, i1 true, i1 %.20.i.i.i
   br i1 %or.cond.i.i.i, label %B28.i.i.i, label %B38.i.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = fmul float %.127.peel.i, %.107.i.i
-  br label %B200.endif.i.i
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = fmul float %m.2.0.i.i, %.157.i.i
+  br label %B256.endif.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %.131.peel.i, 0
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %.44.i.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.45.i.i.i = load float, ptr %.44.i.i.i, align 4
-  %.8023.i.i.i = fmul float %.127.peel.i, %.107.i.i
+  %.45.i.i.i = load float, ptr %sunkaddr136.i, align 4
+  %.8023.i.i.i = fmul float %m.2.0.i.i, %.157.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %.53.i.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.54.i.i.i = load float, ptr %.53.i.i.i, align 4
-  %.60.i.i.i = fmul float %.127.peel.i, %.54.i.i.i
-  %.66.i.i.i = xor i64 %.131.peel.i, -1
-  %.80.i.i.i = fmul float %.60.i.i.i, %.107.i.i
-  %.93.not.i.i.i = icmp eq i64 %.131.peel.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.54.i.i.i = load float, ptr %sunkaddr137.i, align 4
+  %.60.i.i.i = fmul float %m.2.0.i.i, %.54.i.i.i
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.80.i.i.i = fmul float %.60.i.i.i, %.157.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8027.i.i.i = phi float [ %.8023.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.026.i.i.i = phi float [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.025.i.i.i = phi i64 [ %.131.peel.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.025.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i.i = fmul float %.8027.i.i.i, %scale.2.026.i.i.i
   %.102.i.i.i = fcmp une float %.100.i.i.i, %.8027.i.i.i
   %.119.i.i.i = fcmp ord float %.8027.i.i.i, 0.000000e+00
   %or.cond28.i.i.i = and i1 %.119.i.i.i, %.102.i.i.i
-  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
   %e.4.1.i.i.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.025.i.i.i, %B124.i.i.i ]
@@ -17986,611 +16048,117 @@ B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i
   %.152.i.i.i = fmul float %scale.2.026.i.i.i, %.128.i.i.i
   %.154.i.i.i = fcmp une float %.152.i.i.i, %.128.i.i.i
   %.169.i.i.i = fcmp ord float %.128.i.i.i, 0.000000e+00
-  %6 = and i1 %.169.i.i.i, %.154.i.i.i
-  %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %6, i1 false
-  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  %7 = and i1 %.169.i.i.i, %.154.i.i.i
+  %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %7, i1 false
+  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi float [ %.173.i.i, %B200.endif.i.i ], [ %.135.peel.i, %B166.i.i ]
-  %.191.i.i = fmul float %.127.peel.i, %.93.i.i
-  %.198.i.i = add nsw i64 %.99.i.i, %.131.peel.i
-  %.22.not.i.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B222.i.i
+  %s.4.2.i.i = phi float [ %.223.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B222.i.i ]
+  %.241.i.i = fmul float %m.2.0.i.i, %.143.i.i
+  %.248.i.i = add nsw i64 %.149.i.i, %e.2.0.i.i
+  br i1 %6, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
+B8.i.i.i:                                         ; preds = %B300.i.i
   %.38.i.i.i = load float, ptr %.21.i, align 4
-  %.40.i.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.41.i.i.i = load float, ptr %.40.i.i.i, align 4
-  %.43.i.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.44.i161.i.i = load float, ptr %.43.i.i.i, align 4
-  %.57.i.i.i = tail call float @llvm.fabs.f32(float %.191.i.i)
+  %.41.i.i.i = load float, ptr %sunkaddr136.i, align 4
+  %.44.i2.i.i = load float, ptr %sunkaddr137.i, align 4
+  %.57.i.i.i = tail call float @llvm.fabs.f32(float %.241.i.i)
   %.59.i.i.i = fcmp oge float %.57.i.i.i, %.41.i.i.i
-  %.79.i.i.i = fmul float %.191.i.i, %.44.i161.i.i
-  %.81.i.i.i = fcmp une float %.79.i.i.i, %.191.i.i
-  %or.cond.i162.i.i = select i1 %.59.i.i.i, i1 %.81.i.i.i, i1 false
-  br i1 %or.cond.i162.i.i, label %B112.i.i.i, label %B188.i.i.i
+  %.79.i.i.i = fmul float %.241.i.i, %.44.i2.i.i
+  %.81.i.i.i = fcmp une float %.79.i.i.i, %.241.i.i
+  %or.cond.i3.i.i = select i1 %.59.i.i.i, i1 %.81.i.i.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i.i, label %B188.i.i.i
 
 B112.i.i.i:                                       ; preds = %B8.i.i.i, %B112.i.i.i
-  %m.3.1.i.i.i = phi float [ %.90.i.i.i, %B112.i.i.i ], [ %.191.i.i, %B8.i.i.i ]
-  %e.3.1.i.i.i = phi i64 [ %.100.i164.i.i, %B112.i.i.i ], [ %.198.i.i, %B8.i.i.i ]
-  %.90.i.i.i = fmul float %.44.i161.i.i, %m.3.1.i.i.i
-  %.100.i164.i.i = add i64 %e.3.1.i.i.i, 1
+  %m.3.1.i.i.i = phi float [ %.90.i.i.i, %B112.i.i.i ], [ %.241.i.i, %B8.i.i.i ]
+  %e.3.1.i.i.i = phi i64 [ %.100.i5.i.i, %B112.i.i.i ], [ %.248.i.i, %B8.i.i.i ]
+  %.90.i.i.i = fmul float %.44.i2.i.i, %m.3.1.i.i.i
+  %.100.i5.i.i = add i64 %e.3.1.i.i.i, 1
   %.110.i.i.i = tail call float @llvm.fabs.f32(float %.90.i.i.i)
   %.112.i.i.i = fcmp oge float %.110.i.i.i, %.41.i.i.i
-  %.130.i.i.i = fmul float %.44.i161.i.i, %.90.i.i.i
+  %.130.i.i.i = fmul float %.44.i2.i.i, %.90.i.i.i
   %.132.i.i.i = fcmp une float %.130.i.i.i, %.90.i.i.i
   %or.cond42.i.i.i = select i1 %.112.i.i.i, i1 %.132.i.i.i, i1 false
   br i1 %or.cond42.i.i.i, label %B112.i.i.i, label %B188.i.i.i
 
 B188.i.i.i:                                       ; preds = %B112.i.i.i, %B8.i.i.i
   %.162.pre-phi.i.i.i = phi float [ %.57.i.i.i, %B8.i.i.i ], [ %.110.i.i.i, %B112.i.i.i ]
-  %m.4.1.i.i.i = phi float [ %.191.i.i, %B8.i.i.i ], [ %.90.i.i.i, %B112.i.i.i ]
-  %e.5.1.i.i.i = phi i64 [ %.198.i.i, %B8.i.i.i ], [ %.100.i164.i.i, %B112.i.i.i ]
+  %m.4.1.i.i.i = phi float [ %.241.i.i, %B8.i.i.i ], [ %.90.i.i.i, %B112.i.i.i ]
+  %e.5.1.i.i.i = phi i64 [ %.248.i.i, %B8.i.i.i ], [ %.100.i5.i.i, %B112.i.i.i ]
   %.164.i.i.i = fcmp olt float %.162.pre-phi.i.i.i, %.38.i.i.i
   %.184.i.i.i = fmul float %.41.i.i.i, %m.4.1.i.i.i
   %.186.i.i.i = fcmp une float %.184.i.i.i, %m.4.1.i.i.i
   %or.cond43.i.i.i = select i1 %.164.i.i.i, i1 %.186.i.i.i, i1 false
-  br i1 %or.cond43.i.i.i, label %B244.i.i.i, label %B20.endif.1.i.i
+  br i1 %or.cond43.i.i.i, label %B244.i.i.i, label %B354.i.i
 
 B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i.i.i
   %m.5.1.i.i.i = phi float [ %.195.i.i.i, %B244.i.i.i ], [ %m.4.1.i.i.i, %B188.i.i.i ]
-  %e.4.1.i163.i.i = phi i64 [ %.205.i.i.i, %B244.i.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ]
+  %e.4.1.i4.i.i = phi i64 [ %.205.i.i.i, %B244.i.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ]
   %.195.i.i.i = fmul float %.41.i.i.i, %m.5.1.i.i.i
-  %.205.i.i.i = add i64 %e.4.1.i163.i.i, -1
+  %.205.i.i.i = add i64 %e.4.1.i4.i.i, -1
   %.215.i.i.i = tail call float @llvm.fabs.f32(float %.195.i.i.i)
   %.217.i.i.i = fcmp olt float %.215.i.i.i, %.38.i.i.i
   %.235.i.i.i = fmul float %.41.i.i.i, %.195.i.i.i
   %.237.i.i.i = fcmp une float %.235.i.i.i, %.195.i.i.i
   %or.cond44.i.i.i = select i1 %.217.i.i.i, i1 %.237.i.i.i, i1 false
-  br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B20.endif.1.i.i
+  br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i.i, %B188.i.i.i, %B244.i.i, %B194.endif.peel.i
-  %m.3.1.i.i = phi float [ %.127.peel.i, %B194.endif.peel.i ], [ %m.4.1.i.i.i, %B188.i.i.i ], [ %.191.i.i, %B244.i.i ], [ %.195.i.i.i, %B244.i.i.i ]
-  %e.3.1.i.i = phi i64 [ %.131.peel.i, %B194.endif.peel.i ], [ %e.5.1.i.i.i, %B188.i.i.i ], [ %.198.i.i, %B244.i.i ], [ %.205.i.i.i, %B244.i.i.i ]
-  %s.3.1.i.i = phi float [ %.135.peel.i, %B194.endif.peel.i ], [ %s.4.2.i.i, %B188.i.i.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i.i ]
-  %7 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 2)
-  %.90.1.i.i = bitcast float %m.3.1.i.i to i32
-  %8 = trunc nuw nsw i64 %7 to i32
-  %.91.1.i.i = add nsw i32 %8, -2
-  %.92.1.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.1.i.i, i32 %.91.1.i.i)
-  %.93.1.i.i = bitcast i32 %.92.1.i.i to float
-  %.99.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.91.1.i.i)
-  %.104.1.i.i = bitcast float %s.3.1.i.i to i32
-  %.106.1.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.1.i.i, i32 %.91.1.i.i)
-  %.107.1.i.i = bitcast i32 %.106.1.i.i to float
-  %.113.not.1.i.i = icmp samesign ult i32 %2, 2
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i.i, %B76.endif.i.B354.i_crit_edge.i, %B188.i.i.i, %B300.i.i
+  %.319.i.pre-phi.i = phi i64 [ %.pre.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.186.i.i, %B300.i.i ], [ %.186.i.i, %B188.i.i.i ], [ %.186.i.i, %B244.i.i.i ]
+  %m.3.1.i.i = phi float [ %m.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.241.i.i, %B300.i.i ], [ %m.4.1.i.i.i, %B188.i.i.i ], [ %.195.i.i.i, %B244.i.i.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.248.i.i, %B300.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ], [ %.205.i.i.i, %B244.i.i.i ]
+  %s.3.1.i.i = phi float [ %s.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B188.i.i.i ], [ %s.4.2.i.i, %B244.i.i.i ]
+  %.323.i.i = icmp slt i64 %.319.i.pre-phi.i, %5
+  br i1 %.323.i.i, label %B76.endif.i.i, label %B394.peel.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.124.1.i.i = fcmp une float %.107.1.i.i, 0.000000e+00
-  %.138.1.i.i = icmp samesign ult i32 %2, 4
-  %or.cond38.i.i = select i1 %.124.1.i.i, i1 true, i1 %.138.1.i.i
-  br i1 %or.cond38.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi float [ %m.3.1.i.i, %B354.i.i ], [ %.127.peel.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %.131.peel.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi float [ %s.3.1.i.i, %B354.i.i ], [ %.135.peel.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.319.i.pre-phi.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.58.i, %distance.2.0.i.i
+  %.13.i1.i.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = bitcast float %m.2.0.i.i to i32
+  %.141.i.i = trunc i64 %.13.i1.i.i to i32
+  %.142.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.140.i.i, i32 %.141.i.i)
+  %.143.i.i = bitcast i32 %.142.i.i to float
+  %.149.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.141.i.i)
+  %.154.i.i = bitcast float %s.2.0.i.i to i32
+  %.156.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.154.i.i, i32 %.141.i.i)
+  %.157.i.i = bitcast i32 %.156.i.i to float
+  %.163.not.i.i = icmp sgt i64 %distance.2.0.i.i, %.58.i
+  br i1 %.163.not.i.i, label %B76.endif.i.B354.i_crit_edge.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.17.i5.i.i = icmp eq i64 %a5, 0
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.17.i5.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i41.i.i, label %B38.i8.i.i
+B76.endif.i.B354.i_crit_edge.i:                   ; preds = %B76.endif.i.i
+  %.pre.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  br label %B354.i.i
 
-B28.i41.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i42.i.i = fmul float %m.3.1.i.i, %.107.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  br i1 %.50.i9.i.i, label %B102.i34.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %.44.i11.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.45.i12.i.i = load float, ptr %.44.i11.i.i, align 4
-  %.8023.i13.i.i = fmul float %m.3.1.i.i, %.107.1.i.i
-  br label %B124.i14.i.i
-
-B102.i34.i.i:                                     ; preds = %B38.i8.i.i
-  %.53.i35.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.54.i36.i.i = load float, ptr %.53.i35.i.i, align 4
-  %.60.i37.i.i = fmul float %m.3.1.i.i, %.54.i36.i.i
-  %.66.i38.i.i = xor i64 %e.3.1.i.i, -1
-  %.80.i39.i.i = fmul float %.60.i37.i.i, %.107.1.i.i
-  %.93.not.i40.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i40.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i34.i.i, %B102.thread.i10.i.i
-  %.8027.i15.i.i = phi float [ %.8023.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ]
-  %scale.2.026.i16.i.i = phi float [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i36.i.i, %B102.i34.i.i ]
-  %e.3.025.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i38.i.i, %B102.i34.i.i ]
-  %.100.i18.i.i = fmul float %.8027.i15.i.i, %scale.2.026.i16.i.i
-  %.102.i19.i.i = fcmp une float %.100.i18.i.i, %.8027.i15.i.i
-  %.119.i20.i.i = fcmp ord float %.8027.i15.i.i, 0.000000e+00
-  %or.cond28.i21.i.i = and i1 %.119.i20.i.i, %.102.i19.i.i
-  br i1 %or.cond28.i21.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B154.i24.i.i:                                     ; preds = %B124.i14.i.i, %B154.i24.i.i
-  %e.4.1.i25.i.i = phi i64 [ %.138.i28.i.i, %B154.i24.i.i ], [ %e.3.025.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i26.i.i = phi float [ %.128.i27.i.i, %B154.i24.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ]
-  %.128.i27.i.i = fmul float %scale.2.026.i16.i.i, %state.3.1.i26.i.i
-  %.138.i28.i.i = add nsw i64 %e.4.1.i25.i.i, -1
-  %.145.i29.i.i = icmp samesign ugt i64 %e.4.1.i25.i.i, 1
-  %.152.i30.i.i = fmul float %scale.2.026.i16.i.i, %.128.i27.i.i
-  %.154.i31.i.i = fcmp une float %.152.i30.i.i, %.128.i27.i.i
-  %.169.i32.i.i = fcmp ord float %.128.i27.i.i, 0.000000e+00
-  %9 = and i1 %.169.i32.i.i, %.154.i31.i.i
-  %or.cond30.i33.i.i = select i1 %.145.i29.i.i, i1 %9, i1 false
-  br i1 %or.cond30.i33.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i24.i.i, %B124.i14.i.i, %B102.i34.i.i, %B28.i41.i.i
-  %storemerge.i22.i.i = phi float [ %.28.i42.i.i, %B28.i41.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ], [ %.128.i27.i.i, %B154.i24.i.i ]
-  %.173.1.i.i = fadd float %s.3.1.i.i, %storemerge.i22.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi float [ %.173.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.191.1.i.i = fmul float %m.3.1.i.i, %.93.1.i.i
-  %.198.1.i.i = add nsw i64 %.99.1.i.i, %e.3.1.i.i
-  %.22.not.i165.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i165.i.i, label %B20.endif.2.i.i, label %B8.i166.i.i
-
-B8.i166.i.i:                                      ; preds = %B244.1.i.i
-  %.38.i167.i.i = load float, ptr %.21.i, align 4
-  %.40.i168.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.41.i169.i.i = load float, ptr %.40.i168.i.i, align 4
-  %.43.i170.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.44.i171.i.i = load float, ptr %.43.i170.i.i, align 4
-  %.57.i172.i.i = tail call float @llvm.fabs.f32(float %.191.1.i.i)
-  %.59.i173.i.i = fcmp oge float %.57.i172.i.i, %.41.i169.i.i
-  %.79.i174.i.i = fmul float %.191.1.i.i, %.44.i171.i.i
-  %.81.i175.i.i = fcmp une float %.79.i174.i.i, %.191.1.i.i
-  %or.cond.i176.i.i = select i1 %.59.i173.i.i, i1 %.81.i175.i.i, i1 false
-  br i1 %or.cond.i176.i.i, label %B112.i201.i.i, label %B188.i177.i.i
-
-B112.i201.i.i:                                    ; preds = %B8.i166.i.i, %B112.i201.i.i
-  %m.3.1.i202.i.i = phi float [ %.90.i204.i.i, %B112.i201.i.i ], [ %.191.1.i.i, %B8.i166.i.i ]
-  %e.3.1.i203.i.i = phi i64 [ %.100.i205.i.i, %B112.i201.i.i ], [ %.198.1.i.i, %B8.i166.i.i ]
-  %.90.i204.i.i = fmul float %.44.i171.i.i, %m.3.1.i202.i.i
-  %.100.i205.i.i = add i64 %e.3.1.i203.i.i, 1
-  %.110.i206.i.i = tail call float @llvm.fabs.f32(float %.90.i204.i.i)
-  %.112.i207.i.i = fcmp oge float %.110.i206.i.i, %.41.i169.i.i
-  %.130.i208.i.i = fmul float %.44.i171.i.i, %.90.i204.i.i
-  %.132.i209.i.i = fcmp une float %.130.i208.i.i, %.90.i204.i.i
-  %or.cond42.i210.i.i = select i1 %.112.i207.i.i, i1 %.132.i209.i.i, i1 false
-  br i1 %or.cond42.i210.i.i, label %B112.i201.i.i, label %B188.i177.i.i
-
-B188.i177.i.i:                                    ; preds = %B112.i201.i.i, %B8.i166.i.i
-  %.162.pre-phi.i178.i.i = phi float [ %.57.i172.i.i, %B8.i166.i.i ], [ %.110.i206.i.i, %B112.i201.i.i ]
-  %m.4.1.i179.i.i = phi float [ %.191.1.i.i, %B8.i166.i.i ], [ %.90.i204.i.i, %B112.i201.i.i ]
-  %e.5.1.i180.i.i = phi i64 [ %.198.1.i.i, %B8.i166.i.i ], [ %.100.i205.i.i, %B112.i201.i.i ]
-  %.164.i181.i.i = fcmp olt float %.162.pre-phi.i178.i.i, %.38.i167.i.i
-  %.184.i182.i.i = fmul float %.41.i169.i.i, %m.4.1.i179.i.i
-  %.186.i183.i.i = fcmp une float %.184.i182.i.i, %m.4.1.i179.i.i
-  %or.cond43.i184.i.i = select i1 %.164.i181.i.i, i1 %.186.i183.i.i, i1 false
-  br i1 %or.cond43.i184.i.i, label %B244.i190.i.i, label %B20.endif.2.i.i
-
-B244.i190.i.i:                                    ; preds = %B188.i177.i.i, %B244.i190.i.i
-  %m.5.1.i191.i.i = phi float [ %.195.i193.i.i, %B244.i190.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ]
-  %e.4.1.i192.i.i = phi i64 [ %.205.i194.i.i, %B244.i190.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ]
-  %.195.i193.i.i = fmul float %.41.i169.i.i, %m.5.1.i191.i.i
-  %.205.i194.i.i = add i64 %e.4.1.i192.i.i, -1
-  %.215.i195.i.i = tail call float @llvm.fabs.f32(float %.195.i193.i.i)
-  %.217.i196.i.i = fcmp olt float %.215.i195.i.i, %.38.i167.i.i
-  %.235.i197.i.i = fmul float %.41.i169.i.i, %.195.i193.i.i
-  %.237.i198.i.i = fcmp une float %.235.i197.i.i, %.195.i193.i.i
-  %or.cond44.i199.i.i = select i1 %.217.i196.i.i, i1 %.237.i198.i.i, i1 false
-  br i1 %or.cond44.i199.i.i, label %B244.i190.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i190.i.i, %B188.i177.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi float [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ], [ %.191.1.i.i, %B244.1.i.i ], [ %.195.i193.i.i, %B244.i190.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ], [ %.198.1.i.i, %B244.1.i.i ], [ %.205.i194.i.i, %B244.i190.i.i ]
-  %s.3.1.1.i.i = phi float [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i177.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i190.i.i ]
-  %10 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 4)
-  %.90.2.i.i = bitcast float %m.3.1.1.i.i to i32
-  %11 = trunc nuw nsw i64 %10 to i32
-  %.91.2.i.i = add nsw i32 %11, -4
-  %.92.2.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.2.i.i, i32 %.91.2.i.i)
-  %.93.2.i.i = bitcast i32 %.92.2.i.i to float
-  %.99.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.91.2.i.i)
-  %.104.2.i.i = bitcast float %s.3.1.1.i.i to i32
-  %.106.2.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.2.i.i, i32 %.91.2.i.i)
-  %.107.2.i.i = bitcast i32 %.106.2.i.i to float
-  %.113.not.2.i.i = icmp samesign ult i32 %2, 4
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.124.2.i.i = fcmp une float %.107.2.i.i, 0.000000e+00
-  %.138.2.i.i = icmp samesign ult i32 %2, 8
-  %or.cond39.i.i = select i1 %.124.2.i.i, i1 true, i1 %.138.2.i.i
-  br i1 %or.cond39.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.17.i44.i.i = icmp eq i64 %a5, 0
-  %.20.i45.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i46.i.i = select i1 %.17.i44.i.i, i1 true, i1 %.20.i45.i.i
-  br i1 %or.cond.i46.i.i, label %B28.i80.i.i, label %B38.i47.i.i
-
-B28.i80.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i81.i.i = fmul float %m.3.1.1.i.i, %.107.2.i.i
-  br label %B200.endif.2.i.i
-
-B38.i47.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i48.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  br i1 %.50.i48.i.i, label %B102.i73.i.i, label %B102.thread.i49.i.i
-
-B102.thread.i49.i.i:                              ; preds = %B38.i47.i.i
-  %.44.i50.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.45.i51.i.i = load float, ptr %.44.i50.i.i, align 4
-  %.8023.i52.i.i = fmul float %m.3.1.1.i.i, %.107.2.i.i
-  br label %B124.i53.i.i
-
-B102.i73.i.i:                                     ; preds = %B38.i47.i.i
-  %.53.i74.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.54.i75.i.i = load float, ptr %.53.i74.i.i, align 4
-  %.60.i76.i.i = fmul float %m.3.1.1.i.i, %.54.i75.i.i
-  %.66.i77.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.80.i78.i.i = fmul float %.60.i76.i.i, %.107.2.i.i
-  %.93.not.i79.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i79.i.i, label %B200.endif.2.i.i, label %B124.i53.i.i
-
-B124.i53.i.i:                                     ; preds = %B102.i73.i.i, %B102.thread.i49.i.i
-  %.8027.i54.i.i = phi float [ %.8023.i52.i.i, %B102.thread.i49.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ]
-  %scale.2.026.i55.i.i = phi float [ %.45.i51.i.i, %B102.thread.i49.i.i ], [ %.54.i75.i.i, %B102.i73.i.i ]
-  %e.3.025.i56.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i49.i.i ], [ %.66.i77.i.i, %B102.i73.i.i ]
-  %.100.i57.i.i = fmul float %.8027.i54.i.i, %scale.2.026.i55.i.i
-  %.102.i58.i.i = fcmp une float %.100.i57.i.i, %.8027.i54.i.i
-  %.119.i59.i.i = fcmp ord float %.8027.i54.i.i, 0.000000e+00
-  %or.cond28.i60.i.i = and i1 %.119.i59.i.i, %.102.i58.i.i
-  br i1 %or.cond28.i60.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B154.i63.i.i:                                     ; preds = %B124.i53.i.i, %B154.i63.i.i
-  %e.4.1.i64.i.i = phi i64 [ %.138.i67.i.i, %B154.i63.i.i ], [ %e.3.025.i56.i.i, %B124.i53.i.i ]
-  %state.3.1.i65.i.i = phi float [ %.128.i66.i.i, %B154.i63.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ]
-  %.128.i66.i.i = fmul float %scale.2.026.i55.i.i, %state.3.1.i65.i.i
-  %.138.i67.i.i = add nsw i64 %e.4.1.i64.i.i, -1
-  %.145.i68.i.i = icmp samesign ugt i64 %e.4.1.i64.i.i, 1
-  %.152.i69.i.i = fmul float %scale.2.026.i55.i.i, %.128.i66.i.i
-  %.154.i70.i.i = fcmp une float %.152.i69.i.i, %.128.i66.i.i
-  %.169.i71.i.i = fcmp ord float %.128.i66.i.i, 0.000000e+00
-  %12 = and i1 %.169.i71.i.i, %.154.i70.i.i
-  %or.cond30.i72.i.i = select i1 %.145.i68.i.i, i1 %12, i1 false
-  br i1 %or.cond30.i72.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i63.i.i, %B124.i53.i.i, %B102.i73.i.i, %B28.i80.i.i
-  %storemerge.i61.i.i = phi float [ %.28.i81.i.i, %B28.i80.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ], [ %.128.i66.i.i, %B154.i63.i.i ]
-  %.173.2.i.i = fadd float %s.3.1.1.i.i, %storemerge.i61.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi float [ %.173.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.191.2.i.i = fmul float %m.3.1.1.i.i, %.93.2.i.i
-  %.198.2.i.i = add nsw i64 %.99.2.i.i, %e.3.1.1.i.i
-  %.22.not.i212.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i212.i.i, label %B20.endif.3.i.i, label %B8.i213.i.i
-
-B8.i213.i.i:                                      ; preds = %B244.2.i.i
-  %.38.i214.i.i = load float, ptr %.21.i, align 4
-  %.40.i215.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.41.i216.i.i = load float, ptr %.40.i215.i.i, align 4
-  %.43.i217.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.44.i218.i.i = load float, ptr %.43.i217.i.i, align 4
-  %.57.i219.i.i = tail call float @llvm.fabs.f32(float %.191.2.i.i)
-  %.59.i220.i.i = fcmp oge float %.57.i219.i.i, %.41.i216.i.i
-  %.79.i221.i.i = fmul float %.191.2.i.i, %.44.i218.i.i
-  %.81.i222.i.i = fcmp une float %.79.i221.i.i, %.191.2.i.i
-  %or.cond.i223.i.i = select i1 %.59.i220.i.i, i1 %.81.i222.i.i, i1 false
-  br i1 %or.cond.i223.i.i, label %B112.i248.i.i, label %B188.i224.i.i
-
-B112.i248.i.i:                                    ; preds = %B8.i213.i.i, %B112.i248.i.i
-  %m.3.1.i249.i.i = phi float [ %.90.i251.i.i, %B112.i248.i.i ], [ %.191.2.i.i, %B8.i213.i.i ]
-  %e.3.1.i250.i.i = phi i64 [ %.100.i252.i.i, %B112.i248.i.i ], [ %.198.2.i.i, %B8.i213.i.i ]
-  %.90.i251.i.i = fmul float %.44.i218.i.i, %m.3.1.i249.i.i
-  %.100.i252.i.i = add i64 %e.3.1.i250.i.i, 1
-  %.110.i253.i.i = tail call float @llvm.fabs.f32(float %.90.i251.i.i)
-  %.112.i254.i.i = fcmp oge float %.110.i253.i.i, %.41.i216.i.i
-  %.130.i255.i.i = fmul float %.44.i218.i.i, %.90.i251.i.i
-  %.132.i256.i.i = fcmp une float %.130.i255.i.i, %.90.i251.i.i
-  %or.cond42.i257.i.i = select i1 %.112.i254.i.i, i1 %.132.i256.i.i, i1 false
-  br i1 %or.cond42.i257.i.i, label %B112.i248.i.i, label %B188.i224.i.i
-
-B188.i224.i.i:                                    ; preds = %B112.i248.i.i, %B8.i213.i.i
-  %.162.pre-phi.i225.i.i = phi float [ %.57.i219.i.i, %B8.i213.i.i ], [ %.110.i253.i.i, %B112.i248.i.i ]
-  %m.4.1.i226.i.i = phi float [ %.191.2.i.i, %B8.i213.i.i ], [ %.90.i251.i.i, %B112.i248.i.i ]
-  %e.5.1.i227.i.i = phi i64 [ %.198.2.i.i, %B8.i213.i.i ], [ %.100.i252.i.i, %B112.i248.i.i ]
-  %.164.i228.i.i = fcmp olt float %.162.pre-phi.i225.i.i, %.38.i214.i.i
-  %.184.i229.i.i = fmul float %.41.i216.i.i, %m.4.1.i226.i.i
-  %.186.i230.i.i = fcmp une float %.184.i229.i.i, %m.4.1.i226.i.i
-  %or.cond43.i231.i.i = select i1 %.164.i228.i.i, i1 %.186.i230.i.i, i1 false
-  br i1 %or.cond43.i231.i.i, label %B244.i237.i.i, label %B20.endif.3.i.i
-
-B244.i237.i.i:                                    ; preds = %B188.i224.i.i, %B244.i237.i.i
-  %m.5.1.i238.i.i = phi float [ %.195.i240.i.i, %B244.i237.i.i ], [ %m.4.1.i226.i.i, %B188.i224.i.i ]
-  %e.4.1.i239.i.i = phi i64 [ %.205.i241.i.i, %B244.i237.i.i ], [ %e.5.1.i227.i.i, %B188.i224.i.i ]
-  %.195.i240.i.i = fmul float %.41.i216.i.i, %m.5.1.i238.i.i
-  %.205.i241.i.i = add i64 %e.4.1.i239.i.i, -1
-  %.215.i242.i.i = tail call float @llvm.fabs.f32(float %.195.i240.i.i)
-  %.217.i243.i.i = fcmp olt float %.215.i242.i.i, %.38.i214.i.i
-  %.235.i244.i.i = fmul float %.41.i216.i.i, %.195.i240.i.i
-  %.237.i245.i.i = fcmp une float %.235.i244.i.i, %.195.i240.i.i
-  %or.cond44.i246.i.i = select i1 %.217.i243.i.i, i1 %.237.i245.i.i, i1 false
-  br i1 %or.cond44.i246.i.i, label %B244.i237.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i237.i.i, %B188.i224.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi float [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i226.i.i, %B188.i224.i.i ], [ %.191.2.i.i, %B244.2.i.i ], [ %.195.i240.i.i, %B244.i237.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i227.i.i, %B188.i224.i.i ], [ %.198.2.i.i, %B244.2.i.i ], [ %.205.i241.i.i, %B244.i237.i.i ]
-  %s.3.1.2.i.i = phi float [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i224.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i237.i.i ]
-  %13 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 8)
-  %.90.3.i.i = bitcast float %m.3.1.2.i.i to i32
-  %14 = trunc nuw nsw i64 %13 to i32
-  %.91.3.i.i = add nsw i32 %14, -8
-  %.92.3.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.3.i.i, i32 %.91.3.i.i)
-  %.93.3.i.i = bitcast i32 %.92.3.i.i to float
-  %.99.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.91.3.i.i)
-  %.104.3.i.i = bitcast float %s.3.1.2.i.i to i32
-  %.106.3.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.3.i.i, i32 %.91.3.i.i)
-  %.107.3.i.i = bitcast i32 %.106.3.i.i to float
-  %.113.not.3.i.i = icmp samesign ult i32 %2, 8
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.124.3.i.i = fcmp une float %.107.3.i.i, 0.000000e+00
-  %.138.3.i.i = icmp samesign ult i32 %2, 16
-  %or.cond40.i.i = select i1 %.124.3.i.i, i1 true, i1 %.138.3.i.i
-  br i1 %or.cond40.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.17.i83.i.i = icmp eq i64 %a5, 0
-  %.20.i84.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i85.i.i = select i1 %.17.i83.i.i, i1 true, i1 %.20.i84.i.i
-  br i1 %or.cond.i85.i.i, label %B28.i119.i.i, label %B38.i86.i.i
-
-B28.i119.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i120.i.i = fmul float %m.3.1.2.i.i, %.107.3.i.i
-  br label %B200.endif.3.i.i
-
-B38.i86.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i87.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  br i1 %.50.i87.i.i, label %B102.i112.i.i, label %B102.thread.i88.i.i
-
-B102.thread.i88.i.i:                              ; preds = %B38.i86.i.i
-  %.44.i89.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.45.i90.i.i = load float, ptr %.44.i89.i.i, align 4
-  %.8023.i91.i.i = fmul float %m.3.1.2.i.i, %.107.3.i.i
-  br label %B124.i92.i.i
-
-B102.i112.i.i:                                    ; preds = %B38.i86.i.i
-  %.53.i113.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.54.i114.i.i = load float, ptr %.53.i113.i.i, align 4
-  %.60.i115.i.i = fmul float %m.3.1.2.i.i, %.54.i114.i.i
-  %.66.i116.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.80.i117.i.i = fmul float %.60.i115.i.i, %.107.3.i.i
-  %.93.not.i118.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i118.i.i, label %B200.endif.3.i.i, label %B124.i92.i.i
-
-B124.i92.i.i:                                     ; preds = %B102.i112.i.i, %B102.thread.i88.i.i
-  %.8027.i93.i.i = phi float [ %.8023.i91.i.i, %B102.thread.i88.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ]
-  %scale.2.026.i94.i.i = phi float [ %.45.i90.i.i, %B102.thread.i88.i.i ], [ %.54.i114.i.i, %B102.i112.i.i ]
-  %e.3.025.i95.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i88.i.i ], [ %.66.i116.i.i, %B102.i112.i.i ]
-  %.100.i96.i.i = fmul float %.8027.i93.i.i, %scale.2.026.i94.i.i
-  %.102.i97.i.i = fcmp une float %.100.i96.i.i, %.8027.i93.i.i
-  %.119.i98.i.i = fcmp ord float %.8027.i93.i.i, 0.000000e+00
-  %or.cond28.i99.i.i = and i1 %.119.i98.i.i, %.102.i97.i.i
-  br i1 %or.cond28.i99.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B154.i102.i.i:                                    ; preds = %B124.i92.i.i, %B154.i102.i.i
-  %e.4.1.i103.i.i = phi i64 [ %.138.i106.i.i, %B154.i102.i.i ], [ %e.3.025.i95.i.i, %B124.i92.i.i ]
-  %state.3.1.i104.i.i = phi float [ %.128.i105.i.i, %B154.i102.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ]
-  %.128.i105.i.i = fmul float %scale.2.026.i94.i.i, %state.3.1.i104.i.i
-  %.138.i106.i.i = add nsw i64 %e.4.1.i103.i.i, -1
-  %.145.i107.i.i = icmp samesign ugt i64 %e.4.1.i103.i.i, 1
-  %.152.i108.i.i = fmul float %scale.2.026.i94.i.i, %.128.i105.i.i
-  %.154.i109.i.i = fcmp une float %.152.i108.i.i, %.128.i105.i.i
-  %.169.i110.i.i = fcmp ord float %.128.i105.i.i, 0.000000e+00
-  %15 = and i1 %.169.i110.i.i, %.154.i109.i.i
-  %or.cond30.i111.i.i = select i1 %.145.i107.i.i, i1 %15, i1 false
-  br i1 %or.cond30.i111.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i102.i.i, %B124.i92.i.i, %B102.i112.i.i, %B28.i119.i.i
-  %storemerge.i100.i.i = phi float [ %.28.i120.i.i, %B28.i119.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ], [ %.128.i105.i.i, %B154.i102.i.i ]
-  %.173.3.i.i = fadd float %s.3.1.2.i.i, %storemerge.i100.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi float [ %.173.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.191.3.i.i = fmul float %m.3.1.2.i.i, %.93.3.i.i
-  %.198.3.i.i = add nsw i64 %.99.3.i.i, %e.3.1.2.i.i
-  %.22.not.i259.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i259.i.i, label %B20.endif.4.i.i, label %B8.i260.i.i
-
-B8.i260.i.i:                                      ; preds = %B244.3.i.i
-  %.38.i261.i.i = load float, ptr %.21.i, align 4
-  %.40.i262.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.41.i263.i.i = load float, ptr %.40.i262.i.i, align 4
-  %.43.i264.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.44.i265.i.i = load float, ptr %.43.i264.i.i, align 4
-  %.57.i266.i.i = tail call float @llvm.fabs.f32(float %.191.3.i.i)
-  %.59.i267.i.i = fcmp oge float %.57.i266.i.i, %.41.i263.i.i
-  %.79.i268.i.i = fmul float %.191.3.i.i, %.44.i265.i.i
-  %.81.i269.i.i = fcmp une float %.79.i268.i.i, %.191.3.i.i
-  %or.cond.i270.i.i = select i1 %.59.i267.i.i, i1 %.81.i269.i.i, i1 false
-  br i1 %or.cond.i270.i.i, label %B112.i295.i.i, label %B188.i271.i.i
-
-B112.i295.i.i:                                    ; preds = %B8.i260.i.i, %B112.i295.i.i
-  %m.3.1.i296.i.i = phi float [ %.90.i298.i.i, %B112.i295.i.i ], [ %.191.3.i.i, %B8.i260.i.i ]
-  %e.3.1.i297.i.i = phi i64 [ %.100.i299.i.i, %B112.i295.i.i ], [ %.198.3.i.i, %B8.i260.i.i ]
-  %.90.i298.i.i = fmul float %.44.i265.i.i, %m.3.1.i296.i.i
-  %.100.i299.i.i = add i64 %e.3.1.i297.i.i, 1
-  %.110.i300.i.i = tail call float @llvm.fabs.f32(float %.90.i298.i.i)
-  %.112.i301.i.i = fcmp oge float %.110.i300.i.i, %.41.i263.i.i
-  %.130.i302.i.i = fmul float %.44.i265.i.i, %.90.i298.i.i
-  %.132.i303.i.i = fcmp une float %.130.i302.i.i, %.90.i298.i.i
-  %or.cond42.i304.i.i = select i1 %.112.i301.i.i, i1 %.132.i303.i.i, i1 false
-  br i1 %or.cond42.i304.i.i, label %B112.i295.i.i, label %B188.i271.i.i
-
-B188.i271.i.i:                                    ; preds = %B112.i295.i.i, %B8.i260.i.i
-  %.162.pre-phi.i272.i.i = phi float [ %.57.i266.i.i, %B8.i260.i.i ], [ %.110.i300.i.i, %B112.i295.i.i ]
-  %m.4.1.i273.i.i = phi float [ %.191.3.i.i, %B8.i260.i.i ], [ %.90.i298.i.i, %B112.i295.i.i ]
-  %e.5.1.i274.i.i = phi i64 [ %.198.3.i.i, %B8.i260.i.i ], [ %.100.i299.i.i, %B112.i295.i.i ]
-  %.164.i275.i.i = fcmp olt float %.162.pre-phi.i272.i.i, %.38.i261.i.i
-  %.184.i276.i.i = fmul float %.41.i263.i.i, %m.4.1.i273.i.i
-  %.186.i277.i.i = fcmp une float %.184.i276.i.i, %m.4.1.i273.i.i
-  %or.cond43.i278.i.i = select i1 %.164.i275.i.i, i1 %.186.i277.i.i, i1 false
-  br i1 %or.cond43.i278.i.i, label %B244.i284.i.i, label %B20.endif.4.i.i
-
-B244.i284.i.i:                                    ; preds = %B188.i271.i.i, %B244.i284.i.i
-  %m.5.1.i285.i.i = phi float [ %.195.i287.i.i, %B244.i284.i.i ], [ %m.4.1.i273.i.i, %B188.i271.i.i ]
-  %e.4.1.i286.i.i = phi i64 [ %.205.i288.i.i, %B244.i284.i.i ], [ %e.5.1.i274.i.i, %B188.i271.i.i ]
-  %.195.i287.i.i = fmul float %.41.i263.i.i, %m.5.1.i285.i.i
-  %.205.i288.i.i = add i64 %e.4.1.i286.i.i, -1
-  %.215.i289.i.i = tail call float @llvm.fabs.f32(float %.195.i287.i.i)
-  %.217.i290.i.i = fcmp olt float %.215.i289.i.i, %.38.i261.i.i
-  %.235.i291.i.i = fmul float %.41.i263.i.i, %.195.i287.i.i
-  %.237.i292.i.i = fcmp une float %.235.i291.i.i, %.195.i287.i.i
-  %or.cond44.i293.i.i = select i1 %.217.i290.i.i, i1 %.237.i292.i.i, i1 false
-  br i1 %or.cond44.i293.i.i, label %B244.i284.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i284.i.i, %B188.i271.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi float [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i273.i.i, %B188.i271.i.i ], [ %.191.3.i.i, %B244.3.i.i ], [ %.195.i287.i.i, %B244.i284.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i274.i.i, %B188.i271.i.i ], [ %.198.3.i.i, %B244.3.i.i ], [ %.205.i288.i.i, %B244.i284.i.i ]
-  %s.3.1.3.i.i = phi float [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i271.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i284.i.i ]
-  %16 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 16)
-  %.90.4.i.i = bitcast float %m.3.1.3.i.i to i32
-  %17 = trunc nuw nsw i64 %16 to i32
-  %.91.4.i.i = add nsw i32 %17, -16
-  %.92.4.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.4.i.i, i32 %.91.4.i.i)
-  %.93.4.i.i = bitcast i32 %.92.4.i.i to float
-  %.99.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.91.4.i.i)
-  %.104.4.i.i = bitcast float %s.3.1.3.i.i to i32
-  %.106.4.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.4.i.i, i32 %.91.4.i.i)
-  %.107.4.i.i = bitcast i32 %.106.4.i.i to float
-  %.113.not.4.i.i = icmp samesign ult i32 %2, 16
-  br i1 %.113.not.4.i.i, label %B394.peel.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.17.i122.i.i = icmp eq i64 %a5, 0
-  %.20.i123.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i124.i.i = select i1 %.17.i122.i.i, i1 true, i1 %.20.i123.i.i
-  br i1 %or.cond.i124.i.i, label %B200.endif.4.i.i, label %B38.i125.i.i
-
-B38.i125.i.i:                                     ; preds = %B166.4.i.i
-  %.50.i126.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  br i1 %.50.i126.i.i, label %B102.i151.i.i, label %B102.thread.i127.i.i
-
-B102.thread.i127.i.i:                             ; preds = %B38.i125.i.i
-  %.44.i128.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.45.i129.i.i = load float, ptr %.44.i128.i.i, align 4
-  %.8023.i130.i.i = fmul float %m.3.1.3.i.i, %.107.4.i.i
-  br label %B124.i131.i.i
-
-B102.i151.i.i:                                    ; preds = %B38.i125.i.i
-  %.53.i152.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.54.i153.i.i = load float, ptr %.53.i152.i.i, align 4
-  %.60.i154.i.i = fmul float %m.3.1.3.i.i, %.54.i153.i.i
-  %.66.i155.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.80.i156.i.i = fmul float %.60.i154.i.i, %.107.4.i.i
-  %.93.not.i157.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i157.i.i, label %B200.endif.4.i.thread.i, label %B124.i131.i.i
-
-B124.i131.i.i:                                    ; preds = %B102.i151.i.i, %B102.thread.i127.i.i
-  %.8027.i132.i.i = phi float [ %.8023.i130.i.i, %B102.thread.i127.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ]
-  %scale.2.026.i133.i.i = phi float [ %.45.i129.i.i, %B102.thread.i127.i.i ], [ %.54.i153.i.i, %B102.i151.i.i ]
-  %e.3.025.i134.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i127.i.i ], [ %.66.i155.i.i, %B102.i151.i.i ]
-  %.100.i135.i.i = fmul float %.8027.i132.i.i, %scale.2.026.i133.i.i
-  %.102.i136.i.i = fcmp une float %.100.i135.i.i, %.8027.i132.i.i
-  %.119.i137.i.i = fcmp ord float %.8027.i132.i.i, 0.000000e+00
-  %or.cond28.i138.i.i = and i1 %.119.i137.i.i, %.102.i136.i.i
-  br i1 %or.cond28.i138.i.i, label %B154.i141.i.i, label %B200.endif.4.i.thread.i
-
-B154.i141.i.i:                                    ; preds = %B124.i131.i.i, %B154.i141.i.i
-  %e.4.1.i142.i.i = phi i64 [ %.138.i145.i.i, %B154.i141.i.i ], [ %e.3.025.i134.i.i, %B124.i131.i.i ]
-  %state.3.1.i143.i.i = phi float [ %.128.i144.i.i, %B154.i141.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ]
-  %.128.i144.i.i = fmul float %scale.2.026.i133.i.i, %state.3.1.i143.i.i
-  %.138.i145.i.i = add nsw i64 %e.4.1.i142.i.i, -1
-  %.145.i146.i.i = icmp samesign ugt i64 %e.4.1.i142.i.i, 1
-  %.152.i147.i.i = fmul float %scale.2.026.i133.i.i, %.128.i144.i.i
-  %.154.i148.i.i = fcmp une float %.152.i147.i.i, %.128.i144.i.i
-  %.169.i149.i.i = fcmp ord float %.128.i144.i.i, 0.000000e+00
-  %18 = and i1 %.169.i149.i.i, %.154.i148.i.i
-  %or.cond30.i150.i.i = select i1 %.145.i146.i.i, i1 %18, i1 false
-  br i1 %or.cond30.i150.i.i, label %B154.i141.i.i, label %B200.endif.4.i.thread.i
-
-B200.endif.4.i.thread.i:                          ; preds = %B154.i141.i.i, %B124.i131.i.i, %B102.i151.i.i
-  %storemerge.i139.i.ph.i = phi float [ %.80.i156.i.i, %B102.i151.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ], [ %.128.i144.i.i, %B154.i141.i.i ]
-  %.173.4.i527.i = fadd float %s.3.1.3.i.i, %storemerge.i139.i.ph.i
-  br label %B8.i307.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B166.4.i.i
-  %.28.i159.i.i = fmul float %m.3.1.3.i.i, %.107.4.i.i
-  %.173.4.i.i = fadd float %s.3.1.3.i.i, %.28.i159.i.i
-  br i1 %.17.i122.i.i, label %B394.peel.i, label %B8.i307.i.i
-
-B8.i307.i.i:                                      ; preds = %B200.endif.4.i.i, %B200.endif.4.i.thread.i
-  %.173.4.i531.i = phi float [ %.173.4.i527.i, %B200.endif.4.i.thread.i ], [ %.173.4.i.i, %B200.endif.4.i.i ]
-  %.191.4.i532.i = fmul float %m.3.1.3.i.i, %.93.4.i.i
-  %.38.i308.i.i = load float, ptr %.21.i, align 4
-  %.40.i309.i.i = getelementptr i8, ptr %.21.i, i64 4
-  %.41.i310.i.i = load float, ptr %.40.i309.i.i, align 4
-  %.43.i311.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.44.i312.i.i = load float, ptr %.43.i311.i.i, align 4
-  %.57.i313.i.i = tail call float @llvm.fabs.f32(float %.191.4.i532.i)
-  %.59.i314.i.i = fcmp oge float %.57.i313.i.i, %.41.i310.i.i
-  %.79.i315.i.i = fmul float %.191.4.i532.i, %.44.i312.i.i
-  %.81.i316.i.i = fcmp une float %.79.i315.i.i, %.191.4.i532.i
-  %or.cond.i317.i.i = select i1 %.59.i314.i.i, i1 %.81.i316.i.i, i1 false
-  br i1 %or.cond.i317.i.i, label %B112.i342.i.i, label %B188.i318.i.i
-
-B112.i342.i.i:                                    ; preds = %B8.i307.i.i, %B112.i342.i.i
-  %m.3.1.i343.i.i = phi float [ %.90.i345.i.i, %B112.i342.i.i ], [ %.191.4.i532.i, %B8.i307.i.i ]
-  %.90.i345.i.i = fmul float %.44.i312.i.i, %m.3.1.i343.i.i
-  %.110.i347.i.i = tail call float @llvm.fabs.f32(float %.90.i345.i.i)
-  %.112.i348.i.i = fcmp oge float %.110.i347.i.i, %.41.i310.i.i
-  %.130.i349.i.i = fmul float %.44.i312.i.i, %.90.i345.i.i
-  %.132.i350.i.i = fcmp une float %.130.i349.i.i, %.90.i345.i.i
-  %or.cond42.i351.i.i = select i1 %.112.i348.i.i, i1 %.132.i350.i.i, i1 false
-  br i1 %or.cond42.i351.i.i, label %B112.i342.i.i, label %B188.i318.i.i
-
-B188.i318.i.i:                                    ; preds = %B112.i342.i.i, %B8.i307.i.i
-  %.162.pre-phi.i319.i.i = phi float [ %.57.i313.i.i, %B8.i307.i.i ], [ %.110.i347.i.i, %B112.i342.i.i ]
-  %m.4.1.i320.i.i = phi float [ %.191.4.i532.i, %B8.i307.i.i ], [ %.90.i345.i.i, %B112.i342.i.i ]
-  %.164.i322.i.i = fcmp olt float %.162.pre-phi.i319.i.i, %.38.i308.i.i
-  %.184.i323.i.i = fmul float %.41.i310.i.i, %m.4.1.i320.i.i
-  %.186.i324.i.i = fcmp une float %.184.i323.i.i, %m.4.1.i320.i.i
-  %or.cond43.i325.i.i = select i1 %.164.i322.i.i, i1 %.186.i324.i.i, i1 false
-  br i1 %or.cond43.i325.i.i, label %B244.i331.i.i, label %B394.peel.i
-
-B244.i331.i.i:                                    ; preds = %B188.i318.i.i, %B244.i331.i.i
-  %m.5.1.i332.i.i = phi float [ %.195.i334.i.i, %B244.i331.i.i ], [ %m.4.1.i320.i.i, %B188.i318.i.i ]
-  %.195.i334.i.i = fmul float %.41.i310.i.i, %m.5.1.i332.i.i
-  %.215.i336.i.i = tail call float @llvm.fabs.f32(float %.195.i334.i.i)
-  %.217.i337.i.i = fcmp olt float %.215.i336.i.i, %.38.i308.i.i
-  %.235.i338.i.i = fmul float %.41.i310.i.i, %.195.i334.i.i
-  %.237.i339.i.i = fcmp une float %.235.i338.i.i, %.195.i334.i.i
-  %or.cond44.i340.i.i = select i1 %.217.i337.i.i, i1 %.237.i339.i.i, i1 false
-  br i1 %or.cond44.i340.i.i, label %B244.i331.i.i, label %B394.peel.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi float [ %.28.i.i.i, %B28.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.8027.i.i.i, %B124.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.173.i.i = fadd float %.135.peel.i, %storemerge.i.i.i
-  br label %B244.i.i
+  %.223.i.i = fadd float %s.2.0.i.i, %storemerge.i.i.i
+  br label %B300.i.i
 
-B394.peel.i:                                      ; preds = %B244.i331.i.i, %B188.i318.i.i, %B200.endif.4.i.i, %B20.endif.4.i.i
-  %s.3.1.4.i.i = phi float [ %s.3.1.3.i.i, %B20.endif.4.i.i ], [ %.173.4.i531.i, %B188.i318.i.i ], [ %.173.4.i.i, %B200.endif.4.i.i ], [ %.173.4.i531.i, %B244.i331.i.i ]
+B394.peel.i:                                      ; preds = %B354.i.i, %B194.endif.peel.i
+  %s.5.1.i.i = phi float [ %.135.peel.i, %B194.endif.peel.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.243.peel.i = icmp samesign ugt i64 %a4, %.58.i
   br i1 %.243.peel.i, label %B412.peel.i, label %B422.peel.i
 
 B412.peel.i:                                      ; preds = %B394.peel.i
-  %sunkaddr549.i = shl i64 %.119.peel.i, 2
-  %sunkaddr550.i = getelementptr i8, ptr %a1, i64 %sunkaddr549.i
-  store float %s.3.1.4.i.i, ptr %sunkaddr550.i, align 4
+  %sunkaddr140.i = shl i64 %.119.peel.i, 2
+  %sunkaddr141.i = getelementptr i8, ptr %a1, i64 %sunkaddr140.i
+  store float %s.5.1.i.i, ptr %sunkaddr141.i, align 4
   br label %B422.peel.i
 
 B422.peel.i:                                      ; preds = %B412.peel.i, %B394.peel.i
-  %.256.peel.i = bitcast float %s.3.1.4.i.i to i32
+  %.256.peel.i = bitcast float %s.5.1.i.i to i32
   %.258.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.256.peel.i, i32 31)
   %.269.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
-  %19 = icmp eq i64 %a5, 0
-  %sunkaddr551.i = getelementptr i8, ptr %.21.i, i64 4
-  %sunkaddr552.i = getelementptr i8, ptr %.21.i, i64 8
+  %8 = icmp eq i64 %a5, 0
+  %sunkaddr142.i = getelementptr i8, ptr %.21.i, i64 4
+  %sunkaddr143.i = getelementptr i8, ptr %.21.i, i64 8
   br label %B194.endif.i
 
 B194.endif.i:                                     ; preds = %B194.endif.preheader.i, %B422.i
@@ -18606,613 +16174,148 @@ B194.endif.i:                                     ; preds = %B194.endif.preheade
   %.131.i = load i64, ptr %.130.i, align 8
   %.134.i = getelementptr float, ptr %a1, i64 %.119.i
   %.135.i = load float, ptr %.134.i, align 4
-  %.90.i1.i = bitcast float %.127.i to i32
-  %.92.i3.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.i1.i, i32 %.91.i.i)
-  %.93.i4.i = bitcast i32 %.92.i3.i to float
-  %.99.i5.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.131.i, i32 %.91.i.i)
-  %.104.i6.i = bitcast float %.135.i to i32
-  %.106.i7.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.i6.i, i32 %.91.i.i)
-  %.107.i8.i = bitcast i32 %.106.i7.i to float
-  br i1 %.113.not.i.i, label %B20.endif.1.i38.i, label %B166.i10.i
-
-B166.i10.i:                                       ; preds = %B194.endif.i
-  %.124.i11.i = fcmp une float %.107.i8.i, 0.000000e+00
-  br i1 %.124.i11.i, label %B200.i477.i, label %B244.i14.i
-
-B200.i477.i:                                      ; preds = %B166.i10.i
-  %.20.i.i479.i = icmp eq i64 %.131.i, 0
-  %or.cond.i.i480.i = select i1 %19, i1 true, i1 %.20.i.i479.i
-  br i1 %or.cond.i.i480.i, label %B28.i.i516.i, label %B38.i.i481.i
-
-B28.i.i516.i:                                     ; preds = %B200.i477.i
-  %.28.i.i517.i = fmul float %.127.i, %.107.i8.i
-  br label %B200.endif.i495.i
-
-B38.i.i481.i:                                     ; preds = %B200.i477.i
-  %.50.i.i482.i = icmp slt i64 %.131.i, 0
-  br i1 %.50.i.i482.i, label %B102.i.i509.i, label %B102.thread.i.i483.i
-
-B102.thread.i.i483.i:                             ; preds = %B38.i.i481.i
-  %.45.i.i485.i = load float, ptr %sunkaddr551.i, align 4
-  %.8023.i.i486.i = fmul float %.127.i, %.107.i8.i
-  br label %B124.i.i487.i
-
-B102.i.i509.i:                                    ; preds = %B38.i.i481.i
-  %.54.i.i511.i = load float, ptr %sunkaddr552.i, align 4
-  %.60.i.i512.i = fmul float %.127.i, %.54.i.i511.i
-  %.66.i.i513.i = xor i64 %.131.i, -1
-  %.80.i.i514.i = fmul float %.60.i.i512.i, %.107.i8.i
-  %.93.not.i.i515.i = icmp eq i64 %.131.i, -1
-  br i1 %.93.not.i.i515.i, label %B200.endif.i495.i, label %B124.i.i487.i
-
-B124.i.i487.i:                                    ; preds = %B102.i.i509.i, %B102.thread.i.i483.i
-  %.8027.i.i488.i = phi float [ %.8023.i.i486.i, %B102.thread.i.i483.i ], [ %.80.i.i514.i, %B102.i.i509.i ]
-  %scale.2.026.i.i489.i = phi float [ %.45.i.i485.i, %B102.thread.i.i483.i ], [ %.54.i.i511.i, %B102.i.i509.i ]
-  %e.3.025.i.i490.i = phi i64 [ %.131.i, %B102.thread.i.i483.i ], [ %.66.i.i513.i, %B102.i.i509.i ]
-  %.100.i.i491.i = fmul float %.8027.i.i488.i, %scale.2.026.i.i489.i
-  %.102.i.i492.i = fcmp une float %.100.i.i491.i, %.8027.i.i488.i
-  %.119.i.i493.i = fcmp ord float %.8027.i.i488.i, 0.000000e+00
-  %or.cond28.i.i494.i = and i1 %.119.i.i493.i, %.102.i.i492.i
-  br i1 %or.cond28.i.i494.i, label %B154.i.i499.i, label %B200.endif.i495.i
-
-B154.i.i499.i:                                    ; preds = %B124.i.i487.i, %B154.i.i499.i
-  %e.4.1.i.i500.i = phi i64 [ %.138.i.i503.i, %B154.i.i499.i ], [ %e.3.025.i.i490.i, %B124.i.i487.i ]
-  %state.3.1.i.i501.i = phi float [ %.128.i.i502.i, %B154.i.i499.i ], [ %.8027.i.i488.i, %B124.i.i487.i ]
-  %.128.i.i502.i = fmul float %scale.2.026.i.i489.i, %state.3.1.i.i501.i
-  %.138.i.i503.i = add nsw i64 %e.4.1.i.i500.i, -1
-  %.145.i.i504.i = icmp samesign ugt i64 %e.4.1.i.i500.i, 1
-  %.152.i.i505.i = fmul float %scale.2.026.i.i489.i, %.128.i.i502.i
-  %.154.i.i506.i = fcmp une float %.152.i.i505.i, %.128.i.i502.i
-  %.169.i.i507.i = fcmp ord float %.128.i.i502.i, 0.000000e+00
-  %20 = and i1 %.169.i.i507.i, %.154.i.i506.i
-  %or.cond30.i.i508.i = select i1 %.145.i.i504.i, i1 %20, i1 false
-  br i1 %or.cond30.i.i508.i, label %B154.i.i499.i, label %B200.endif.i495.i
-
-B244.i14.i:                                       ; preds = %B200.endif.i495.i, %B166.i10.i
-  %s.4.2.i15.i = phi float [ %.173.i497.i, %B200.endif.i495.i ], [ %.135.i, %B166.i10.i ]
-  %.191.i16.i = fmul float %.127.i, %.93.i4.i
-  %.198.i17.i = add nsw i64 %.99.i5.i, %.131.i
-  br i1 %19, label %B20.endif.1.i38.i, label %B8.i.i19.i
-
-B8.i.i19.i:                                       ; preds = %B244.i14.i
-  %.38.i.i20.i = load float, ptr %.21.i, align 4
-  %.41.i.i22.i = load float, ptr %sunkaddr551.i, align 4
-  %.44.i161.i24.i = load float, ptr %sunkaddr552.i, align 4
-  %.57.i.i25.i = tail call float @llvm.fabs.f32(float %.191.i16.i)
-  %.59.i.i26.i = fcmp oge float %.57.i.i25.i, %.41.i.i22.i
-  %.79.i.i27.i = fmul float %.191.i16.i, %.44.i161.i24.i
-  %.81.i.i28.i = fcmp une float %.79.i.i27.i, %.191.i16.i
-  %or.cond.i162.i29.i = select i1 %.59.i.i26.i, i1 %.81.i.i28.i, i1 false
-  br i1 %or.cond.i162.i29.i, label %B112.i.i467.i, label %B188.i.i30.i
-
-B112.i.i467.i:                                    ; preds = %B8.i.i19.i, %B112.i.i467.i
-  %m.3.1.i.i468.i = phi float [ %.90.i.i470.i, %B112.i.i467.i ], [ %.191.i16.i, %B8.i.i19.i ]
-  %e.3.1.i.i469.i = phi i64 [ %.100.i164.i471.i, %B112.i.i467.i ], [ %.198.i17.i, %B8.i.i19.i ]
-  %.90.i.i470.i = fmul float %.44.i161.i24.i, %m.3.1.i.i468.i
-  %.100.i164.i471.i = add i64 %e.3.1.i.i469.i, 1
-  %.110.i.i472.i = tail call float @llvm.fabs.f32(float %.90.i.i470.i)
-  %.112.i.i473.i = fcmp oge float %.110.i.i472.i, %.41.i.i22.i
-  %.130.i.i474.i = fmul float %.44.i161.i24.i, %.90.i.i470.i
-  %.132.i.i475.i = fcmp une float %.130.i.i474.i, %.90.i.i470.i
-  %or.cond42.i.i476.i = select i1 %.112.i.i473.i, i1 %.132.i.i475.i, i1 false
-  br i1 %or.cond42.i.i476.i, label %B112.i.i467.i, label %B188.i.i30.i
-
-B188.i.i30.i:                                     ; preds = %B112.i.i467.i, %B8.i.i19.i
-  %.162.pre-phi.i.i31.i = phi float [ %.57.i.i25.i, %B8.i.i19.i ], [ %.110.i.i472.i, %B112.i.i467.i ]
-  %m.4.1.i.i32.i = phi float [ %.191.i16.i, %B8.i.i19.i ], [ %.90.i.i470.i, %B112.i.i467.i ]
-  %e.5.1.i.i33.i = phi i64 [ %.198.i17.i, %B8.i.i19.i ], [ %.100.i164.i471.i, %B112.i.i467.i ]
-  %.164.i.i34.i = fcmp olt float %.162.pre-phi.i.i31.i, %.38.i.i20.i
-  %.184.i.i35.i = fmul float %.41.i.i22.i, %m.4.1.i.i32.i
-  %.186.i.i36.i = fcmp une float %.184.i.i35.i, %m.4.1.i.i32.i
-  %or.cond43.i.i37.i = select i1 %.164.i.i34.i, i1 %.186.i.i36.i, i1 false
-  br i1 %or.cond43.i.i37.i, label %B244.i.i456.i, label %B20.endif.1.i38.i
-
-B244.i.i456.i:                                    ; preds = %B188.i.i30.i, %B244.i.i456.i
-  %m.5.1.i.i457.i = phi float [ %.195.i.i459.i, %B244.i.i456.i ], [ %m.4.1.i.i32.i, %B188.i.i30.i ]
-  %e.4.1.i163.i458.i = phi i64 [ %.205.i.i460.i, %B244.i.i456.i ], [ %e.5.1.i.i33.i, %B188.i.i30.i ]
-  %.195.i.i459.i = fmul float %.41.i.i22.i, %m.5.1.i.i457.i
-  %.205.i.i460.i = add i64 %e.4.1.i163.i458.i, -1
-  %.215.i.i461.i = tail call float @llvm.fabs.f32(float %.195.i.i459.i)
-  %.217.i.i462.i = fcmp olt float %.215.i.i461.i, %.38.i.i20.i
-  %.235.i.i463.i = fmul float %.41.i.i22.i, %.195.i.i459.i
-  %.237.i.i464.i = fcmp une float %.235.i.i463.i, %.195.i.i459.i
-  %or.cond44.i.i465.i = select i1 %.217.i.i462.i, i1 %.237.i.i464.i, i1 false
-  br i1 %or.cond44.i.i465.i, label %B244.i.i456.i, label %B20.endif.1.i38.i
-
-B20.endif.1.i38.i:                                ; preds = %B244.i.i456.i, %B188.i.i30.i, %B244.i14.i, %B194.endif.i
-  %m.3.1.i39.i = phi float [ %.127.i, %B194.endif.i ], [ %m.4.1.i.i32.i, %B188.i.i30.i ], [ %.191.i16.i, %B244.i14.i ], [ %.195.i.i459.i, %B244.i.i456.i ]
-  %e.3.1.i40.i = phi i64 [ %.131.i, %B194.endif.i ], [ %e.5.1.i.i33.i, %B188.i.i30.i ], [ %.198.i17.i, %B244.i14.i ], [ %.205.i.i460.i, %B244.i.i456.i ]
-  %s.3.1.i41.i = phi float [ %.135.i, %B194.endif.i ], [ %s.4.2.i15.i, %B188.i.i30.i ], [ %s.4.2.i15.i, %B244.i14.i ], [ %s.4.2.i15.i, %B244.i.i456.i ]
-  %.90.1.i42.i = bitcast float %m.3.1.i39.i to i32
-  %.92.1.i44.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.1.i42.i, i32 %.91.1.i.i)
-  %.93.1.i45.i = bitcast i32 %.92.1.i44.i to float
-  %.99.1.i46.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i40.i, i32 %.91.1.i.i)
-  %.104.1.i47.i = bitcast float %s.3.1.i41.i to i32
-  %.106.1.i48.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.1.i47.i, i32 %.91.1.i.i)
-  %.107.1.i49.i = bitcast i32 %.106.1.i48.i to float
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i79.i, label %B166.1.i51.i
-
-B166.1.i51.i:                                     ; preds = %B20.endif.1.i38.i
-  %.124.1.i52.i = fcmp une float %.107.1.i49.i, 0.000000e+00
-  br i1 %.124.1.i52.i, label %B200.1.i414.i, label %B244.1.i55.i
-
-B200.1.i414.i:                                    ; preds = %B166.1.i51.i
-  %.20.i6.i416.i = icmp eq i64 %e.3.1.i40.i, 0
-  %or.cond.i7.i417.i = select i1 %19, i1 true, i1 %.20.i6.i416.i
-  br i1 %or.cond.i7.i417.i, label %B28.i41.i453.i, label %B38.i8.i418.i
-
-B28.i41.i453.i:                                   ; preds = %B200.1.i414.i
-  %.28.i42.i454.i = fmul float %m.3.1.i39.i, %.107.1.i49.i
-  br label %B200.endif.1.i432.i
-
-B38.i8.i418.i:                                    ; preds = %B200.1.i414.i
-  %.50.i9.i419.i = icmp slt i64 %e.3.1.i40.i, 0
-  br i1 %.50.i9.i419.i, label %B102.i34.i446.i, label %B102.thread.i10.i420.i
-
-B102.thread.i10.i420.i:                           ; preds = %B38.i8.i418.i
-  %.45.i12.i422.i = load float, ptr %sunkaddr551.i, align 4
-  %.8023.i13.i423.i = fmul float %m.3.1.i39.i, %.107.1.i49.i
-  br label %B124.i14.i424.i
-
-B102.i34.i446.i:                                  ; preds = %B38.i8.i418.i
-  %.54.i36.i448.i = load float, ptr %sunkaddr552.i, align 4
-  %.60.i37.i449.i = fmul float %m.3.1.i39.i, %.54.i36.i448.i
-  %.66.i38.i450.i = xor i64 %e.3.1.i40.i, -1
-  %.80.i39.i451.i = fmul float %.60.i37.i449.i, %.107.1.i49.i
-  %.93.not.i40.i452.i = icmp eq i64 %e.3.1.i40.i, -1
-  br i1 %.93.not.i40.i452.i, label %B200.endif.1.i432.i, label %B124.i14.i424.i
-
-B124.i14.i424.i:                                  ; preds = %B102.i34.i446.i, %B102.thread.i10.i420.i
-  %.8027.i15.i425.i = phi float [ %.8023.i13.i423.i, %B102.thread.i10.i420.i ], [ %.80.i39.i451.i, %B102.i34.i446.i ]
-  %scale.2.026.i16.i426.i = phi float [ %.45.i12.i422.i, %B102.thread.i10.i420.i ], [ %.54.i36.i448.i, %B102.i34.i446.i ]
-  %e.3.025.i17.i427.i = phi i64 [ %e.3.1.i40.i, %B102.thread.i10.i420.i ], [ %.66.i38.i450.i, %B102.i34.i446.i ]
-  %.100.i18.i428.i = fmul float %.8027.i15.i425.i, %scale.2.026.i16.i426.i
-  %.102.i19.i429.i = fcmp une float %.100.i18.i428.i, %.8027.i15.i425.i
-  %.119.i20.i430.i = fcmp ord float %.8027.i15.i425.i, 0.000000e+00
-  %or.cond28.i21.i431.i = and i1 %.119.i20.i430.i, %.102.i19.i429.i
-  br i1 %or.cond28.i21.i431.i, label %B154.i24.i436.i, label %B200.endif.1.i432.i
-
-B154.i24.i436.i:                                  ; preds = %B124.i14.i424.i, %B154.i24.i436.i
-  %e.4.1.i25.i437.i = phi i64 [ %.138.i28.i440.i, %B154.i24.i436.i ], [ %e.3.025.i17.i427.i, %B124.i14.i424.i ]
-  %state.3.1.i26.i438.i = phi float [ %.128.i27.i439.i, %B154.i24.i436.i ], [ %.8027.i15.i425.i, %B124.i14.i424.i ]
-  %.128.i27.i439.i = fmul float %scale.2.026.i16.i426.i, %state.3.1.i26.i438.i
-  %.138.i28.i440.i = add nsw i64 %e.4.1.i25.i437.i, -1
-  %.145.i29.i441.i = icmp samesign ugt i64 %e.4.1.i25.i437.i, 1
-  %.152.i30.i442.i = fmul float %scale.2.026.i16.i426.i, %.128.i27.i439.i
-  %.154.i31.i443.i = fcmp une float %.152.i30.i442.i, %.128.i27.i439.i
-  %.169.i32.i444.i = fcmp ord float %.128.i27.i439.i, 0.000000e+00
-  %21 = and i1 %.169.i32.i444.i, %.154.i31.i443.i
-  %or.cond30.i33.i445.i = select i1 %.145.i29.i441.i, i1 %21, i1 false
-  br i1 %or.cond30.i33.i445.i, label %B154.i24.i436.i, label %B200.endif.1.i432.i
-
-B200.endif.1.i432.i:                              ; preds = %B154.i24.i436.i, %B124.i14.i424.i, %B102.i34.i446.i, %B28.i41.i453.i
-  %storemerge.i22.i433.i = phi float [ %.28.i42.i454.i, %B28.i41.i453.i ], [ %.80.i39.i451.i, %B102.i34.i446.i ], [ %.8027.i15.i425.i, %B124.i14.i424.i ], [ %.128.i27.i439.i, %B154.i24.i436.i ]
-  %.173.1.i434.i = fadd float %s.3.1.i41.i, %storemerge.i22.i433.i
-  br label %B244.1.i55.i
-
-B244.1.i55.i:                                     ; preds = %B200.endif.1.i432.i, %B166.1.i51.i
-  %s.4.2.1.i56.i = phi float [ %.173.1.i434.i, %B200.endif.1.i432.i ], [ %s.3.1.i41.i, %B166.1.i51.i ]
-  %.191.1.i57.i = fmul float %m.3.1.i39.i, %.93.1.i45.i
-  %.198.1.i58.i = add nsw i64 %.99.1.i46.i, %e.3.1.i40.i
-  br i1 %19, label %B20.endif.2.i79.i, label %B8.i166.i60.i
-
-B8.i166.i60.i:                                    ; preds = %B244.1.i55.i
-  %.38.i167.i61.i = load float, ptr %.21.i, align 4
-  %.41.i169.i63.i = load float, ptr %sunkaddr551.i, align 4
-  %.44.i171.i65.i = load float, ptr %sunkaddr552.i, align 4
-  %.57.i172.i66.i = tail call float @llvm.fabs.f32(float %.191.1.i57.i)
-  %.59.i173.i67.i = fcmp oge float %.57.i172.i66.i, %.41.i169.i63.i
-  %.79.i174.i68.i = fmul float %.191.1.i57.i, %.44.i171.i65.i
-  %.81.i175.i69.i = fcmp une float %.79.i174.i68.i, %.191.1.i57.i
-  %or.cond.i176.i70.i = select i1 %.59.i173.i67.i, i1 %.81.i175.i69.i, i1 false
-  br i1 %or.cond.i176.i70.i, label %B112.i201.i404.i, label %B188.i177.i71.i
-
-B112.i201.i404.i:                                 ; preds = %B8.i166.i60.i, %B112.i201.i404.i
-  %m.3.1.i202.i405.i = phi float [ %.90.i204.i407.i, %B112.i201.i404.i ], [ %.191.1.i57.i, %B8.i166.i60.i ]
-  %e.3.1.i203.i406.i = phi i64 [ %.100.i205.i408.i, %B112.i201.i404.i ], [ %.198.1.i58.i, %B8.i166.i60.i ]
-  %.90.i204.i407.i = fmul float %.44.i171.i65.i, %m.3.1.i202.i405.i
-  %.100.i205.i408.i = add i64 %e.3.1.i203.i406.i, 1
-  %.110.i206.i409.i = tail call float @llvm.fabs.f32(float %.90.i204.i407.i)
-  %.112.i207.i410.i = fcmp oge float %.110.i206.i409.i, %.41.i169.i63.i
-  %.130.i208.i411.i = fmul float %.44.i171.i65.i, %.90.i204.i407.i
-  %.132.i209.i412.i = fcmp une float %.130.i208.i411.i, %.90.i204.i407.i
-  %or.cond42.i210.i413.i = select i1 %.112.i207.i410.i, i1 %.132.i209.i412.i, i1 false
-  br i1 %or.cond42.i210.i413.i, label %B112.i201.i404.i, label %B188.i177.i71.i
-
-B188.i177.i71.i:                                  ; preds = %B112.i201.i404.i, %B8.i166.i60.i
-  %.162.pre-phi.i178.i72.i = phi float [ %.57.i172.i66.i, %B8.i166.i60.i ], [ %.110.i206.i409.i, %B112.i201.i404.i ]
-  %m.4.1.i179.i73.i = phi float [ %.191.1.i57.i, %B8.i166.i60.i ], [ %.90.i204.i407.i, %B112.i201.i404.i ]
-  %e.5.1.i180.i74.i = phi i64 [ %.198.1.i58.i, %B8.i166.i60.i ], [ %.100.i205.i408.i, %B112.i201.i404.i ]
-  %.164.i181.i75.i = fcmp olt float %.162.pre-phi.i178.i72.i, %.38.i167.i61.i
-  %.184.i182.i76.i = fmul float %.41.i169.i63.i, %m.4.1.i179.i73.i
-  %.186.i183.i77.i = fcmp une float %.184.i182.i76.i, %m.4.1.i179.i73.i
-  %or.cond43.i184.i78.i = select i1 %.164.i181.i75.i, i1 %.186.i183.i77.i, i1 false
-  br i1 %or.cond43.i184.i78.i, label %B244.i190.i393.i, label %B20.endif.2.i79.i
-
-B244.i190.i393.i:                                 ; preds = %B188.i177.i71.i, %B244.i190.i393.i
-  %m.5.1.i191.i394.i = phi float [ %.195.i193.i396.i, %B244.i190.i393.i ], [ %m.4.1.i179.i73.i, %B188.i177.i71.i ]
-  %e.4.1.i192.i395.i = phi i64 [ %.205.i194.i397.i, %B244.i190.i393.i ], [ %e.5.1.i180.i74.i, %B188.i177.i71.i ]
-  %.195.i193.i396.i = fmul float %.41.i169.i63.i, %m.5.1.i191.i394.i
-  %.205.i194.i397.i = add i64 %e.4.1.i192.i395.i, -1
-  %.215.i195.i398.i = tail call float @llvm.fabs.f32(float %.195.i193.i396.i)
-  %.217.i196.i399.i = fcmp olt float %.215.i195.i398.i, %.38.i167.i61.i
-  %.235.i197.i400.i = fmul float %.41.i169.i63.i, %.195.i193.i396.i
-  %.237.i198.i401.i = fcmp une float %.235.i197.i400.i, %.195.i193.i396.i
-  %or.cond44.i199.i402.i = select i1 %.217.i196.i399.i, i1 %.237.i198.i401.i, i1 false
-  br i1 %or.cond44.i199.i402.i, label %B244.i190.i393.i, label %B20.endif.2.i79.i
-
-B20.endif.2.i79.i:                                ; preds = %B244.i190.i393.i, %B188.i177.i71.i, %B244.1.i55.i, %B20.endif.1.i38.i
-  %m.3.1.1.i80.i = phi float [ %m.3.1.i39.i, %B20.endif.1.i38.i ], [ %m.4.1.i179.i73.i, %B188.i177.i71.i ], [ %.191.1.i57.i, %B244.1.i55.i ], [ %.195.i193.i396.i, %B244.i190.i393.i ]
-  %e.3.1.1.i81.i = phi i64 [ %e.3.1.i40.i, %B20.endif.1.i38.i ], [ %e.5.1.i180.i74.i, %B188.i177.i71.i ], [ %.198.1.i58.i, %B244.1.i55.i ], [ %.205.i194.i397.i, %B244.i190.i393.i ]
-  %s.3.1.1.i82.i = phi float [ %s.3.1.i41.i, %B20.endif.1.i38.i ], [ %s.4.2.1.i56.i, %B188.i177.i71.i ], [ %s.4.2.1.i56.i, %B244.1.i55.i ], [ %s.4.2.1.i56.i, %B244.i190.i393.i ]
-  %.90.2.i83.i = bitcast float %m.3.1.1.i80.i to i32
-  %.92.2.i85.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.2.i83.i, i32 %.91.2.i.i)
-  %.93.2.i86.i = bitcast i32 %.92.2.i85.i to float
-  %.99.2.i87.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i81.i, i32 %.91.2.i.i)
-  %.104.2.i88.i = bitcast float %s.3.1.1.i82.i to i32
-  %.106.2.i89.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.2.i88.i, i32 %.91.2.i.i)
-  %.107.2.i90.i = bitcast i32 %.106.2.i89.i to float
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i120.i, label %B166.2.i92.i
-
-B166.2.i92.i:                                     ; preds = %B20.endif.2.i79.i
-  %.124.2.i93.i = fcmp une float %.107.2.i90.i, 0.000000e+00
-  br i1 %.124.2.i93.i, label %B200.2.i351.i, label %B244.2.i96.i
-
-B200.2.i351.i:                                    ; preds = %B166.2.i92.i
-  %.20.i45.i353.i = icmp eq i64 %e.3.1.1.i81.i, 0
-  %or.cond.i46.i354.i = select i1 %19, i1 true, i1 %.20.i45.i353.i
-  br i1 %or.cond.i46.i354.i, label %B28.i80.i390.i, label %B38.i47.i355.i
-
-B28.i80.i390.i:                                   ; preds = %B200.2.i351.i
-  %.28.i81.i391.i = fmul float %m.3.1.1.i80.i, %.107.2.i90.i
-  br label %B200.endif.2.i369.i
-
-B38.i47.i355.i:                                   ; preds = %B200.2.i351.i
-  %.50.i48.i356.i = icmp slt i64 %e.3.1.1.i81.i, 0
-  br i1 %.50.i48.i356.i, label %B102.i73.i383.i, label %B102.thread.i49.i357.i
-
-B102.thread.i49.i357.i:                           ; preds = %B38.i47.i355.i
-  %.45.i51.i359.i = load float, ptr %sunkaddr551.i, align 4
-  %.8023.i52.i360.i = fmul float %m.3.1.1.i80.i, %.107.2.i90.i
-  br label %B124.i53.i361.i
-
-B102.i73.i383.i:                                  ; preds = %B38.i47.i355.i
-  %.54.i75.i385.i = load float, ptr %sunkaddr552.i, align 4
-  %.60.i76.i386.i = fmul float %m.3.1.1.i80.i, %.54.i75.i385.i
-  %.66.i77.i387.i = xor i64 %e.3.1.1.i81.i, -1
-  %.80.i78.i388.i = fmul float %.60.i76.i386.i, %.107.2.i90.i
-  %.93.not.i79.i389.i = icmp eq i64 %e.3.1.1.i81.i, -1
-  br i1 %.93.not.i79.i389.i, label %B200.endif.2.i369.i, label %B124.i53.i361.i
-
-B124.i53.i361.i:                                  ; preds = %B102.i73.i383.i, %B102.thread.i49.i357.i
-  %.8027.i54.i362.i = phi float [ %.8023.i52.i360.i, %B102.thread.i49.i357.i ], [ %.80.i78.i388.i, %B102.i73.i383.i ]
-  %scale.2.026.i55.i363.i = phi float [ %.45.i51.i359.i, %B102.thread.i49.i357.i ], [ %.54.i75.i385.i, %B102.i73.i383.i ]
-  %e.3.025.i56.i364.i = phi i64 [ %e.3.1.1.i81.i, %B102.thread.i49.i357.i ], [ %.66.i77.i387.i, %B102.i73.i383.i ]
-  %.100.i57.i365.i = fmul float %.8027.i54.i362.i, %scale.2.026.i55.i363.i
-  %.102.i58.i366.i = fcmp une float %.100.i57.i365.i, %.8027.i54.i362.i
-  %.119.i59.i367.i = fcmp ord float %.8027.i54.i362.i, 0.000000e+00
-  %or.cond28.i60.i368.i = and i1 %.119.i59.i367.i, %.102.i58.i366.i
-  br i1 %or.cond28.i60.i368.i, label %B154.i63.i373.i, label %B200.endif.2.i369.i
-
-B154.i63.i373.i:                                  ; preds = %B124.i53.i361.i, %B154.i63.i373.i
-  %e.4.1.i64.i374.i = phi i64 [ %.138.i67.i377.i, %B154.i63.i373.i ], [ %e.3.025.i56.i364.i, %B124.i53.i361.i ]
-  %state.3.1.i65.i375.i = phi float [ %.128.i66.i376.i, %B154.i63.i373.i ], [ %.8027.i54.i362.i, %B124.i53.i361.i ]
-  %.128.i66.i376.i = fmul float %scale.2.026.i55.i363.i, %state.3.1.i65.i375.i
-  %.138.i67.i377.i = add nsw i64 %e.4.1.i64.i374.i, -1
-  %.145.i68.i378.i = icmp samesign ugt i64 %e.4.1.i64.i374.i, 1
-  %.152.i69.i379.i = fmul float %scale.2.026.i55.i363.i, %.128.i66.i376.i
-  %.154.i70.i380.i = fcmp une float %.152.i69.i379.i, %.128.i66.i376.i
-  %.169.i71.i381.i = fcmp ord float %.128.i66.i376.i, 0.000000e+00
-  %22 = and i1 %.169.i71.i381.i, %.154.i70.i380.i
-  %or.cond30.i72.i382.i = select i1 %.145.i68.i378.i, i1 %22, i1 false
-  br i1 %or.cond30.i72.i382.i, label %B154.i63.i373.i, label %B200.endif.2.i369.i
-
-B200.endif.2.i369.i:                              ; preds = %B154.i63.i373.i, %B124.i53.i361.i, %B102.i73.i383.i, %B28.i80.i390.i
-  %storemerge.i61.i370.i = phi float [ %.28.i81.i391.i, %B28.i80.i390.i ], [ %.80.i78.i388.i, %B102.i73.i383.i ], [ %.8027.i54.i362.i, %B124.i53.i361.i ], [ %.128.i66.i376.i, %B154.i63.i373.i ]
-  %.173.2.i371.i = fadd float %s.3.1.1.i82.i, %storemerge.i61.i370.i
-  br label %B244.2.i96.i
-
-B244.2.i96.i:                                     ; preds = %B200.endif.2.i369.i, %B166.2.i92.i
-  %s.4.2.2.i97.i = phi float [ %.173.2.i371.i, %B200.endif.2.i369.i ], [ %s.3.1.1.i82.i, %B166.2.i92.i ]
-  %.191.2.i98.i = fmul float %m.3.1.1.i80.i, %.93.2.i86.i
-  %.198.2.i99.i = add nsw i64 %.99.2.i87.i, %e.3.1.1.i81.i
-  br i1 %19, label %B20.endif.3.i120.i, label %B8.i213.i101.i
-
-B8.i213.i101.i:                                   ; preds = %B244.2.i96.i
-  %.38.i214.i102.i = load float, ptr %.21.i, align 4
-  %.41.i216.i104.i = load float, ptr %sunkaddr551.i, align 4
-  %.44.i218.i106.i = load float, ptr %sunkaddr552.i, align 4
-  %.57.i219.i107.i = tail call float @llvm.fabs.f32(float %.191.2.i98.i)
-  %.59.i220.i108.i = fcmp oge float %.57.i219.i107.i, %.41.i216.i104.i
-  %.79.i221.i109.i = fmul float %.191.2.i98.i, %.44.i218.i106.i
-  %.81.i222.i110.i = fcmp une float %.79.i221.i109.i, %.191.2.i98.i
-  %or.cond.i223.i111.i = select i1 %.59.i220.i108.i, i1 %.81.i222.i110.i, i1 false
-  br i1 %or.cond.i223.i111.i, label %B112.i248.i341.i, label %B188.i224.i112.i
-
-B112.i248.i341.i:                                 ; preds = %B8.i213.i101.i, %B112.i248.i341.i
-  %m.3.1.i249.i342.i = phi float [ %.90.i251.i344.i, %B112.i248.i341.i ], [ %.191.2.i98.i, %B8.i213.i101.i ]
-  %e.3.1.i250.i343.i = phi i64 [ %.100.i252.i345.i, %B112.i248.i341.i ], [ %.198.2.i99.i, %B8.i213.i101.i ]
-  %.90.i251.i344.i = fmul float %.44.i218.i106.i, %m.3.1.i249.i342.i
-  %.100.i252.i345.i = add i64 %e.3.1.i250.i343.i, 1
-  %.110.i253.i346.i = tail call float @llvm.fabs.f32(float %.90.i251.i344.i)
-  %.112.i254.i347.i = fcmp oge float %.110.i253.i346.i, %.41.i216.i104.i
-  %.130.i255.i348.i = fmul float %.44.i218.i106.i, %.90.i251.i344.i
-  %.132.i256.i349.i = fcmp une float %.130.i255.i348.i, %.90.i251.i344.i
-  %or.cond42.i257.i350.i = select i1 %.112.i254.i347.i, i1 %.132.i256.i349.i, i1 false
-  br i1 %or.cond42.i257.i350.i, label %B112.i248.i341.i, label %B188.i224.i112.i
-
-B188.i224.i112.i:                                 ; preds = %B112.i248.i341.i, %B8.i213.i101.i
-  %.162.pre-phi.i225.i113.i = phi float [ %.57.i219.i107.i, %B8.i213.i101.i ], [ %.110.i253.i346.i, %B112.i248.i341.i ]
-  %m.4.1.i226.i114.i = phi float [ %.191.2.i98.i, %B8.i213.i101.i ], [ %.90.i251.i344.i, %B112.i248.i341.i ]
-  %e.5.1.i227.i115.i = phi i64 [ %.198.2.i99.i, %B8.i213.i101.i ], [ %.100.i252.i345.i, %B112.i248.i341.i ]
-  %.164.i228.i116.i = fcmp olt float %.162.pre-phi.i225.i113.i, %.38.i214.i102.i
-  %.184.i229.i117.i = fmul float %.41.i216.i104.i, %m.4.1.i226.i114.i
-  %.186.i230.i118.i = fcmp une float %.184.i229.i117.i, %m.4.1.i226.i114.i
-  %or.cond43.i231.i119.i = select i1 %.164.i228.i116.i, i1 %.186.i230.i118.i, i1 false
-  br i1 %or.cond43.i231.i119.i, label %B244.i237.i330.i, label %B20.endif.3.i120.i
-
-B244.i237.i330.i:                                 ; preds = %B188.i224.i112.i, %B244.i237.i330.i
-  %m.5.1.i238.i331.i = phi float [ %.195.i240.i333.i, %B244.i237.i330.i ], [ %m.4.1.i226.i114.i, %B188.i224.i112.i ]
-  %e.4.1.i239.i332.i = phi i64 [ %.205.i241.i334.i, %B244.i237.i330.i ], [ %e.5.1.i227.i115.i, %B188.i224.i112.i ]
-  %.195.i240.i333.i = fmul float %.41.i216.i104.i, %m.5.1.i238.i331.i
-  %.205.i241.i334.i = add i64 %e.4.1.i239.i332.i, -1
-  %.215.i242.i335.i = tail call float @llvm.fabs.f32(float %.195.i240.i333.i)
-  %.217.i243.i336.i = fcmp olt float %.215.i242.i335.i, %.38.i214.i102.i
-  %.235.i244.i337.i = fmul float %.41.i216.i104.i, %.195.i240.i333.i
-  %.237.i245.i338.i = fcmp une float %.235.i244.i337.i, %.195.i240.i333.i
-  %or.cond44.i246.i339.i = select i1 %.217.i243.i336.i, i1 %.237.i245.i338.i, i1 false
-  br i1 %or.cond44.i246.i339.i, label %B244.i237.i330.i, label %B20.endif.3.i120.i
-
-B20.endif.3.i120.i:                               ; preds = %B244.i237.i330.i, %B188.i224.i112.i, %B244.2.i96.i, %B20.endif.2.i79.i
-  %m.3.1.2.i121.i = phi float [ %m.3.1.1.i80.i, %B20.endif.2.i79.i ], [ %m.4.1.i226.i114.i, %B188.i224.i112.i ], [ %.191.2.i98.i, %B244.2.i96.i ], [ %.195.i240.i333.i, %B244.i237.i330.i ]
-  %e.3.1.2.i122.i = phi i64 [ %e.3.1.1.i81.i, %B20.endif.2.i79.i ], [ %e.5.1.i227.i115.i, %B188.i224.i112.i ], [ %.198.2.i99.i, %B244.2.i96.i ], [ %.205.i241.i334.i, %B244.i237.i330.i ]
-  %s.3.1.2.i123.i = phi float [ %s.3.1.1.i82.i, %B20.endif.2.i79.i ], [ %s.4.2.2.i97.i, %B188.i224.i112.i ], [ %s.4.2.2.i97.i, %B244.2.i96.i ], [ %s.4.2.2.i97.i, %B244.i237.i330.i ]
-  %.90.3.i124.i = bitcast float %m.3.1.2.i121.i to i32
-  %.92.3.i126.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.3.i124.i, i32 %.91.3.i.i)
-  %.93.3.i127.i = bitcast i32 %.92.3.i126.i to float
-  %.99.3.i128.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i122.i, i32 %.91.3.i.i)
-  %.104.3.i129.i = bitcast float %s.3.1.2.i123.i to i32
-  %.106.3.i130.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.3.i129.i, i32 %.91.3.i.i)
-  %.107.3.i131.i = bitcast i32 %.106.3.i130.i to float
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i161.i, label %B166.3.i133.i
-
-B166.3.i133.i:                                    ; preds = %B20.endif.3.i120.i
-  %.124.3.i134.i = fcmp une float %.107.3.i131.i, 0.000000e+00
-  br i1 %.124.3.i134.i, label %B200.3.i288.i, label %B244.3.i137.i
-
-B200.3.i288.i:                                    ; preds = %B166.3.i133.i
-  %.20.i84.i290.i = icmp eq i64 %e.3.1.2.i122.i, 0
-  %or.cond.i85.i291.i = select i1 %19, i1 true, i1 %.20.i84.i290.i
-  br i1 %or.cond.i85.i291.i, label %B28.i119.i327.i, label %B38.i86.i292.i
-
-B28.i119.i327.i:                                  ; preds = %B200.3.i288.i
-  %.28.i120.i328.i = fmul float %m.3.1.2.i121.i, %.107.3.i131.i
-  br label %B200.endif.3.i306.i
-
-B38.i86.i292.i:                                   ; preds = %B200.3.i288.i
-  %.50.i87.i293.i = icmp slt i64 %e.3.1.2.i122.i, 0
-  br i1 %.50.i87.i293.i, label %B102.i112.i320.i, label %B102.thread.i88.i294.i
-
-B102.thread.i88.i294.i:                           ; preds = %B38.i86.i292.i
-  %.45.i90.i296.i = load float, ptr %sunkaddr551.i, align 4
-  %.8023.i91.i297.i = fmul float %m.3.1.2.i121.i, %.107.3.i131.i
-  br label %B124.i92.i298.i
-
-B102.i112.i320.i:                                 ; preds = %B38.i86.i292.i
-  %.54.i114.i322.i = load float, ptr %sunkaddr552.i, align 4
-  %.60.i115.i323.i = fmul float %m.3.1.2.i121.i, %.54.i114.i322.i
-  %.66.i116.i324.i = xor i64 %e.3.1.2.i122.i, -1
-  %.80.i117.i325.i = fmul float %.60.i115.i323.i, %.107.3.i131.i
-  %.93.not.i118.i326.i = icmp eq i64 %e.3.1.2.i122.i, -1
-  br i1 %.93.not.i118.i326.i, label %B200.endif.3.i306.i, label %B124.i92.i298.i
-
-B124.i92.i298.i:                                  ; preds = %B102.i112.i320.i, %B102.thread.i88.i294.i
-  %.8027.i93.i299.i = phi float [ %.8023.i91.i297.i, %B102.thread.i88.i294.i ], [ %.80.i117.i325.i, %B102.i112.i320.i ]
-  %scale.2.026.i94.i300.i = phi float [ %.45.i90.i296.i, %B102.thread.i88.i294.i ], [ %.54.i114.i322.i, %B102.i112.i320.i ]
-  %e.3.025.i95.i301.i = phi i64 [ %e.3.1.2.i122.i, %B102.thread.i88.i294.i ], [ %.66.i116.i324.i, %B102.i112.i320.i ]
-  %.100.i96.i302.i = fmul float %.8027.i93.i299.i, %scale.2.026.i94.i300.i
-  %.102.i97.i303.i = fcmp une float %.100.i96.i302.i, %.8027.i93.i299.i
-  %.119.i98.i304.i = fcmp ord float %.8027.i93.i299.i, 0.000000e+00
-  %or.cond28.i99.i305.i = and i1 %.119.i98.i304.i, %.102.i97.i303.i
-  br i1 %or.cond28.i99.i305.i, label %B154.i102.i310.i, label %B200.endif.3.i306.i
-
-B154.i102.i310.i:                                 ; preds = %B124.i92.i298.i, %B154.i102.i310.i
-  %e.4.1.i103.i311.i = phi i64 [ %.138.i106.i314.i, %B154.i102.i310.i ], [ %e.3.025.i95.i301.i, %B124.i92.i298.i ]
-  %state.3.1.i104.i312.i = phi float [ %.128.i105.i313.i, %B154.i102.i310.i ], [ %.8027.i93.i299.i, %B124.i92.i298.i ]
-  %.128.i105.i313.i = fmul float %scale.2.026.i94.i300.i, %state.3.1.i104.i312.i
-  %.138.i106.i314.i = add nsw i64 %e.4.1.i103.i311.i, -1
-  %.145.i107.i315.i = icmp samesign ugt i64 %e.4.1.i103.i311.i, 1
-  %.152.i108.i316.i = fmul float %scale.2.026.i94.i300.i, %.128.i105.i313.i
-  %.154.i109.i317.i = fcmp une float %.152.i108.i316.i, %.128.i105.i313.i
-  %.169.i110.i318.i = fcmp ord float %.128.i105.i313.i, 0.000000e+00
-  %23 = and i1 %.169.i110.i318.i, %.154.i109.i317.i
-  %or.cond30.i111.i319.i = select i1 %.145.i107.i315.i, i1 %23, i1 false
-  br i1 %or.cond30.i111.i319.i, label %B154.i102.i310.i, label %B200.endif.3.i306.i
-
-B200.endif.3.i306.i:                              ; preds = %B154.i102.i310.i, %B124.i92.i298.i, %B102.i112.i320.i, %B28.i119.i327.i
-  %storemerge.i100.i307.i = phi float [ %.28.i120.i328.i, %B28.i119.i327.i ], [ %.80.i117.i325.i, %B102.i112.i320.i ], [ %.8027.i93.i299.i, %B124.i92.i298.i ], [ %.128.i105.i313.i, %B154.i102.i310.i ]
-  %.173.3.i308.i = fadd float %s.3.1.2.i123.i, %storemerge.i100.i307.i
-  br label %B244.3.i137.i
-
-B244.3.i137.i:                                    ; preds = %B200.endif.3.i306.i, %B166.3.i133.i
-  %s.4.2.3.i138.i = phi float [ %.173.3.i308.i, %B200.endif.3.i306.i ], [ %s.3.1.2.i123.i, %B166.3.i133.i ]
-  %.191.3.i139.i = fmul float %m.3.1.2.i121.i, %.93.3.i127.i
-  %.198.3.i140.i = add nsw i64 %.99.3.i128.i, %e.3.1.2.i122.i
-  br i1 %19, label %B20.endif.4.i161.i, label %B8.i260.i142.i
-
-B8.i260.i142.i:                                   ; preds = %B244.3.i137.i
-  %.38.i261.i143.i = load float, ptr %.21.i, align 4
-  %.41.i263.i145.i = load float, ptr %sunkaddr551.i, align 4
-  %.44.i265.i147.i = load float, ptr %sunkaddr552.i, align 4
-  %.57.i266.i148.i = tail call float @llvm.fabs.f32(float %.191.3.i139.i)
-  %.59.i267.i149.i = fcmp oge float %.57.i266.i148.i, %.41.i263.i145.i
-  %.79.i268.i150.i = fmul float %.191.3.i139.i, %.44.i265.i147.i
-  %.81.i269.i151.i = fcmp une float %.79.i268.i150.i, %.191.3.i139.i
-  %or.cond.i270.i152.i = select i1 %.59.i267.i149.i, i1 %.81.i269.i151.i, i1 false
-  br i1 %or.cond.i270.i152.i, label %B112.i295.i278.i, label %B188.i271.i153.i
-
-B112.i295.i278.i:                                 ; preds = %B8.i260.i142.i, %B112.i295.i278.i
-  %m.3.1.i296.i279.i = phi float [ %.90.i298.i281.i, %B112.i295.i278.i ], [ %.191.3.i139.i, %B8.i260.i142.i ]
-  %e.3.1.i297.i280.i = phi i64 [ %.100.i299.i282.i, %B112.i295.i278.i ], [ %.198.3.i140.i, %B8.i260.i142.i ]
-  %.90.i298.i281.i = fmul float %.44.i265.i147.i, %m.3.1.i296.i279.i
-  %.100.i299.i282.i = add i64 %e.3.1.i297.i280.i, 1
-  %.110.i300.i283.i = tail call float @llvm.fabs.f32(float %.90.i298.i281.i)
-  %.112.i301.i284.i = fcmp oge float %.110.i300.i283.i, %.41.i263.i145.i
-  %.130.i302.i285.i = fmul float %.44.i265.i147.i, %.90.i298.i281.i
-  %.132.i303.i286.i = fcmp une float %.130.i302.i285.i, %.90.i298.i281.i
-  %or.cond42.i304.i287.i = select i1 %.112.i301.i284.i, i1 %.132.i303.i286.i, i1 false
-  br i1 %or.cond42.i304.i287.i, label %B112.i295.i278.i, label %B188.i271.i153.i
-
-B188.i271.i153.i:                                 ; preds = %B112.i295.i278.i, %B8.i260.i142.i
-  %.162.pre-phi.i272.i154.i = phi float [ %.57.i266.i148.i, %B8.i260.i142.i ], [ %.110.i300.i283.i, %B112.i295.i278.i ]
-  %m.4.1.i273.i155.i = phi float [ %.191.3.i139.i, %B8.i260.i142.i ], [ %.90.i298.i281.i, %B112.i295.i278.i ]
-  %e.5.1.i274.i156.i = phi i64 [ %.198.3.i140.i, %B8.i260.i142.i ], [ %.100.i299.i282.i, %B112.i295.i278.i ]
-  %.164.i275.i157.i = fcmp olt float %.162.pre-phi.i272.i154.i, %.38.i261.i143.i
-  %.184.i276.i158.i = fmul float %.41.i263.i145.i, %m.4.1.i273.i155.i
-  %.186.i277.i159.i = fcmp une float %.184.i276.i158.i, %m.4.1.i273.i155.i
-  %or.cond43.i278.i160.i = select i1 %.164.i275.i157.i, i1 %.186.i277.i159.i, i1 false
-  br i1 %or.cond43.i278.i160.i, label %B244.i284.i267.i, label %B20.endif.4.i161.i
-
-B244.i284.i267.i:                                 ; preds = %B188.i271.i153.i, %B244.i284.i267.i
-  %m.5.1.i285.i268.i = phi float [ %.195.i287.i270.i, %B244.i284.i267.i ], [ %m.4.1.i273.i155.i, %B188.i271.i153.i ]
-  %e.4.1.i286.i269.i = phi i64 [ %.205.i288.i271.i, %B244.i284.i267.i ], [ %e.5.1.i274.i156.i, %B188.i271.i153.i ]
-  %.195.i287.i270.i = fmul float %.41.i263.i145.i, %m.5.1.i285.i268.i
-  %.205.i288.i271.i = add i64 %e.4.1.i286.i269.i, -1
-  %.215.i289.i272.i = tail call float @llvm.fabs.f32(float %.195.i287.i270.i)
-  %.217.i290.i273.i = fcmp olt float %.215.i289.i272.i, %.38.i261.i143.i
-  %.235.i291.i274.i = fmul float %.41.i263.i145.i, %.195.i287.i270.i
-  %.237.i292.i275.i = fcmp une float %.235.i291.i274.i, %.195.i287.i270.i
-  %or.cond44.i293.i276.i = select i1 %.217.i290.i273.i, i1 %.237.i292.i275.i, i1 false
-  br i1 %or.cond44.i293.i276.i, label %B244.i284.i267.i, label %B20.endif.4.i161.i
-
-B20.endif.4.i161.i:                               ; preds = %B244.i284.i267.i, %B188.i271.i153.i, %B244.3.i137.i, %B20.endif.3.i120.i
-  %m.3.1.3.i162.i = phi float [ %m.3.1.2.i121.i, %B20.endif.3.i120.i ], [ %m.4.1.i273.i155.i, %B188.i271.i153.i ], [ %.191.3.i139.i, %B244.3.i137.i ], [ %.195.i287.i270.i, %B244.i284.i267.i ]
-  %e.3.1.3.i163.i = phi i64 [ %e.3.1.2.i122.i, %B20.endif.3.i120.i ], [ %e.5.1.i274.i156.i, %B188.i271.i153.i ], [ %.198.3.i140.i, %B244.3.i137.i ], [ %.205.i288.i271.i, %B244.i284.i267.i ]
-  %s.3.1.3.i164.i = phi float [ %s.3.1.2.i123.i, %B20.endif.3.i120.i ], [ %s.4.2.3.i138.i, %B188.i271.i153.i ], [ %s.4.2.3.i138.i, %B244.3.i137.i ], [ %s.4.2.3.i138.i, %B244.i284.i267.i ]
-  %.90.4.i165.i = bitcast float %m.3.1.3.i162.i to i32
-  %.92.4.i167.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.4.i165.i, i32 %.91.4.i.i)
-  %.93.4.i168.i = bitcast i32 %.92.4.i167.i to float
-  %.99.4.i169.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i163.i, i32 %.91.4.i.i)
-  %.104.4.i170.i = bitcast float %s.3.1.3.i164.i to i32
-  %.106.4.i171.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.4.i170.i, i32 %.91.4.i.i)
-  %.107.4.i172.i = bitcast i32 %.106.4.i171.i to float
-  br i1 %.113.not.4.i.i, label %B350.i, label %B166.4.i174.i
-
-B166.4.i174.i:                                    ; preds = %B20.endif.4.i161.i
-  %.124.4.i175.i = fcmp une float %.107.4.i172.i, 0.000000e+00
-  br i1 %.124.4.i175.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i174.i
-  %.20.i123.i227.i = icmp eq i64 %e.3.1.3.i163.i, 0
-  %or.cond.i124.i228.i = select i1 %19, i1 true, i1 %.20.i123.i227.i
-  br i1 %or.cond.i124.i228.i, label %B28.i158.i264.i, label %B38.i125.i229.i
-
-B28.i158.i264.i:                                  ; preds = %B200.4.i.i
-  %.28.i159.i265.i = fmul float %m.3.1.3.i162.i, %.107.4.i172.i
-  br label %B200.endif.4.i243.i
-
-B38.i125.i229.i:                                  ; preds = %B200.4.i.i
-  %.50.i126.i230.i = icmp slt i64 %e.3.1.3.i163.i, 0
-  br i1 %.50.i126.i230.i, label %B102.i151.i257.i, label %B102.thread.i127.i231.i
-
-B102.thread.i127.i231.i:                          ; preds = %B38.i125.i229.i
-  %.45.i129.i233.i = load float, ptr %sunkaddr551.i, align 4
-  %.8023.i130.i234.i = fmul float %m.3.1.3.i162.i, %.107.4.i172.i
-  br label %B124.i131.i235.i
-
-B102.i151.i257.i:                                 ; preds = %B38.i125.i229.i
-  %.54.i153.i259.i = load float, ptr %sunkaddr552.i, align 4
-  %.60.i154.i260.i = fmul float %m.3.1.3.i162.i, %.54.i153.i259.i
-  %.66.i155.i261.i = xor i64 %e.3.1.3.i163.i, -1
-  %.80.i156.i262.i = fmul float %.60.i154.i260.i, %.107.4.i172.i
-  %.93.not.i157.i263.i = icmp eq i64 %e.3.1.3.i163.i, -1
-  br i1 %.93.not.i157.i263.i, label %B200.endif.4.i243.i, label %B124.i131.i235.i
-
-B124.i131.i235.i:                                 ; preds = %B102.i151.i257.i, %B102.thread.i127.i231.i
-  %.8027.i132.i236.i = phi float [ %.8023.i130.i234.i, %B102.thread.i127.i231.i ], [ %.80.i156.i262.i, %B102.i151.i257.i ]
-  %scale.2.026.i133.i237.i = phi float [ %.45.i129.i233.i, %B102.thread.i127.i231.i ], [ %.54.i153.i259.i, %B102.i151.i257.i ]
-  %e.3.025.i134.i238.i = phi i64 [ %e.3.1.3.i163.i, %B102.thread.i127.i231.i ], [ %.66.i155.i261.i, %B102.i151.i257.i ]
-  %.100.i135.i239.i = fmul float %.8027.i132.i236.i, %scale.2.026.i133.i237.i
-  %.102.i136.i240.i = fcmp une float %.100.i135.i239.i, %.8027.i132.i236.i
-  %.119.i137.i241.i = fcmp ord float %.8027.i132.i236.i, 0.000000e+00
-  %or.cond28.i138.i242.i = and i1 %.119.i137.i241.i, %.102.i136.i240.i
-  br i1 %or.cond28.i138.i242.i, label %B154.i141.i247.i, label %B200.endif.4.i243.i
-
-B154.i141.i247.i:                                 ; preds = %B124.i131.i235.i, %B154.i141.i247.i
-  %e.4.1.i142.i248.i = phi i64 [ %.138.i145.i251.i, %B154.i141.i247.i ], [ %e.3.025.i134.i238.i, %B124.i131.i235.i ]
-  %state.3.1.i143.i249.i = phi float [ %.128.i144.i250.i, %B154.i141.i247.i ], [ %.8027.i132.i236.i, %B124.i131.i235.i ]
-  %.128.i144.i250.i = fmul float %scale.2.026.i133.i237.i, %state.3.1.i143.i249.i
-  %.138.i145.i251.i = add nsw i64 %e.4.1.i142.i248.i, -1
-  %.145.i146.i252.i = icmp samesign ugt i64 %e.4.1.i142.i248.i, 1
-  %.152.i147.i253.i = fmul float %scale.2.026.i133.i237.i, %.128.i144.i250.i
-  %.154.i148.i254.i = fcmp une float %.152.i147.i253.i, %.128.i144.i250.i
-  %.169.i149.i255.i = fcmp ord float %.128.i144.i250.i, 0.000000e+00
-  %24 = and i1 %.169.i149.i255.i, %.154.i148.i254.i
-  %or.cond30.i150.i256.i = select i1 %.145.i146.i252.i, i1 %24, i1 false
-  br i1 %or.cond30.i150.i256.i, label %B154.i141.i247.i, label %B200.endif.4.i243.i
-
-B200.endif.4.i243.i:                              ; preds = %B154.i141.i247.i, %B124.i131.i235.i, %B102.i151.i257.i, %B28.i158.i264.i
-  %storemerge.i139.i244.i = phi float [ %.28.i159.i265.i, %B28.i158.i264.i ], [ %.80.i156.i262.i, %B102.i151.i257.i ], [ %.8027.i132.i236.i, %B124.i131.i235.i ], [ %.128.i144.i250.i, %B154.i141.i247.i ]
-  %.173.4.i245.i = fadd float %s.3.1.3.i164.i, %storemerge.i139.i244.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i243.i, %B166.4.i174.i
-  %s.4.2.4.i.i = phi float [ %.173.4.i245.i, %B200.endif.4.i243.i ], [ %s.3.1.3.i164.i, %B166.4.i174.i ]
-  %.191.4.i176.i = fmul float %m.3.1.3.i162.i, %.93.4.i168.i
-  br i1 %19, label %B28.i.i, label %B8.i307.i179.i
-
-B8.i307.i179.i:                                   ; preds = %B244.4.i.i
-  %.198.4.i177.i = add nsw i64 %.99.4.i169.i, %e.3.1.3.i163.i
-  %.38.i308.i180.i = load float, ptr %.21.i, align 4
-  %.41.i310.i182.i = load float, ptr %sunkaddr551.i, align 4
-  %.44.i312.i184.i = load float, ptr %sunkaddr552.i, align 4
-  %.57.i313.i185.i = tail call float @llvm.fabs.f32(float %.191.4.i176.i)
-  %.59.i314.i186.i = fcmp oge float %.57.i313.i185.i, %.41.i310.i182.i
-  %.79.i315.i187.i = fmul float %.191.4.i176.i, %.44.i312.i184.i
-  %.81.i316.i188.i = fcmp une float %.79.i315.i187.i, %.191.4.i176.i
-  %or.cond.i317.i189.i = select i1 %.59.i314.i186.i, i1 %.81.i316.i188.i, i1 false
-  br i1 %or.cond.i317.i189.i, label %B112.i342.i216.i, label %B188.i318.i190.i
-
-B112.i342.i216.i:                                 ; preds = %B8.i307.i179.i, %B112.i342.i216.i
-  %m.3.1.i343.i217.i = phi float [ %.90.i345.i219.i, %B112.i342.i216.i ], [ %.191.4.i176.i, %B8.i307.i179.i ]
-  %e.3.1.i344.i218.i = phi i64 [ %.100.i346.i220.i, %B112.i342.i216.i ], [ %.198.4.i177.i, %B8.i307.i179.i ]
-  %.90.i345.i219.i = fmul float %.44.i312.i184.i, %m.3.1.i343.i217.i
-  %.100.i346.i220.i = add i64 %e.3.1.i344.i218.i, 1
-  %.110.i347.i221.i = tail call float @llvm.fabs.f32(float %.90.i345.i219.i)
-  %.112.i348.i222.i = fcmp oge float %.110.i347.i221.i, %.41.i310.i182.i
-  %.130.i349.i223.i = fmul float %.44.i312.i184.i, %.90.i345.i219.i
-  %.132.i350.i224.i = fcmp une float %.130.i349.i223.i, %.90.i345.i219.i
-  %or.cond42.i351.i225.i = select i1 %.112.i348.i222.i, i1 %.132.i350.i224.i, i1 false
-  br i1 %or.cond42.i351.i225.i, label %B112.i342.i216.i, label %B188.i318.i190.i
-
-B188.i318.i190.i:                                 ; preds = %B112.i342.i216.i, %B8.i307.i179.i
-  %.162.pre-phi.i319.i191.i = phi float [ %.57.i313.i185.i, %B8.i307.i179.i ], [ %.110.i347.i221.i, %B112.i342.i216.i ]
-  %m.4.1.i320.i192.i = phi float [ %.191.4.i176.i, %B8.i307.i179.i ], [ %.90.i345.i219.i, %B112.i342.i216.i ]
-  %e.5.1.i321.i193.i = phi i64 [ %.198.4.i177.i, %B8.i307.i179.i ], [ %.100.i346.i220.i, %B112.i342.i216.i ]
-  %.164.i322.i194.i = fcmp olt float %.162.pre-phi.i319.i191.i, %.38.i308.i180.i
-  %.184.i323.i195.i = fmul float %.41.i310.i182.i, %m.4.1.i320.i192.i
-  %.186.i324.i196.i = fcmp une float %.184.i323.i195.i, %m.4.1.i320.i192.i
-  %or.cond43.i325.i197.i = select i1 %.164.i322.i194.i, i1 %.186.i324.i196.i, i1 false
-  br i1 %or.cond43.i325.i197.i, label %B244.i331.i205.i, label %B350.i
-
-B244.i331.i205.i:                                 ; preds = %B188.i318.i190.i, %B244.i331.i205.i
-  %m.5.1.i332.i206.i = phi float [ %.195.i334.i208.i, %B244.i331.i205.i ], [ %m.4.1.i320.i192.i, %B188.i318.i190.i ]
-  %e.4.1.i333.i207.i = phi i64 [ %.205.i335.i209.i, %B244.i331.i205.i ], [ %e.5.1.i321.i193.i, %B188.i318.i190.i ]
-  %.195.i334.i208.i = fmul float %.41.i310.i182.i, %m.5.1.i332.i206.i
-  %.205.i335.i209.i = add i64 %e.4.1.i333.i207.i, -1
-  %.215.i336.i210.i = tail call float @llvm.fabs.f32(float %.195.i334.i208.i)
-  %.217.i337.i211.i = fcmp olt float %.215.i336.i210.i, %.38.i308.i180.i
-  %.235.i338.i212.i = fmul float %.41.i310.i182.i, %.195.i334.i208.i
-  %.237.i339.i213.i = fcmp une float %.235.i338.i212.i, %.195.i334.i208.i
-  %or.cond44.i340.i214.i = select i1 %.217.i337.i211.i, i1 %.237.i339.i213.i, i1 false
-  br i1 %or.cond44.i340.i214.i, label %B244.i331.i205.i, label %B350.i
-
-B200.endif.i495.i:                                ; preds = %B154.i.i499.i, %B124.i.i487.i, %B102.i.i509.i, %B28.i.i516.i
-  %storemerge.i.i496.i = phi float [ %.28.i.i517.i, %B28.i.i516.i ], [ %.80.i.i514.i, %B102.i.i509.i ], [ %.8027.i.i488.i, %B124.i.i487.i ], [ %.128.i.i502.i, %B154.i.i499.i ]
-  %.173.i497.i = fadd float %.135.i, %storemerge.i.i496.i
-  br label %B244.i14.i
-
-_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+  %.46.i1.i = tail call i32 @nbgrad.threads()
+  %9 = tail call i32 @llvm.umin.i32(i32 %.46.i1.i, i32 32)
+  %10 = zext nneg i32 %9 to i64
+  %.85.i2.i = icmp ugt i32 %.46.i1.i, 1
+  br i1 %.85.i2.i, label %B76.endif.i10.i, label %B350.i
+
+B222.i26.i:                                       ; preds = %B76.endif.i10.i
+  %.174.i27.i = fcmp une float %.157.i24.i, 0.000000e+00
+  br i1 %.174.i27.i, label %B256.i82.i, label %B300.i31.i
+
+B256.i82.i:                                       ; preds = %B222.i26.i
+  %.20.i.i83.i = icmp eq i64 %e.2.0.i12.i, 0
+  %or.cond.i.i84.i = select i1 %8, i1 true, i1 %.20.i.i83.i
+  br i1 %or.cond.i.i84.i, label %B28.i.i120.i, label %B38.i.i85.i
+
+B28.i.i120.i:                                     ; preds = %B256.i82.i
+  %.28.i.i121.i = fmul float %m.2.0.i11.i, %.157.i24.i
+  br label %B256.endif.i99.i
+
+B38.i.i85.i:                                      ; preds = %B256.i82.i
+  %.50.i.i86.i = icmp slt i64 %e.2.0.i12.i, 0
+  br i1 %.50.i.i86.i, label %B102.i.i113.i, label %B102.thread.i.i87.i
+
+B102.thread.i.i87.i:                              ; preds = %B38.i.i85.i
+  %.45.i.i89.i = load float, ptr %sunkaddr142.i, align 4
+  %.8023.i.i90.i = fmul float %m.2.0.i11.i, %.157.i24.i
+  br label %B124.i.i91.i
+
+B102.i.i113.i:                                    ; preds = %B38.i.i85.i
+  %.54.i.i115.i = load float, ptr %sunkaddr143.i, align 4
+  %.60.i.i116.i = fmul float %m.2.0.i11.i, %.54.i.i115.i
+  %.66.i.i117.i = xor i64 %e.2.0.i12.i, -1
+  %.80.i.i118.i = fmul float %.60.i.i116.i, %.157.i24.i
+  %.93.not.i.i119.i = icmp eq i64 %e.2.0.i12.i, -1
+  br i1 %.93.not.i.i119.i, label %B256.endif.i99.i, label %B124.i.i91.i
+
+B124.i.i91.i:                                     ; preds = %B102.i.i113.i, %B102.thread.i.i87.i
+  %.8027.i.i92.i = phi float [ %.8023.i.i90.i, %B102.thread.i.i87.i ], [ %.80.i.i118.i, %B102.i.i113.i ]
+  %scale.2.026.i.i93.i = phi float [ %.45.i.i89.i, %B102.thread.i.i87.i ], [ %.54.i.i115.i, %B102.i.i113.i ]
+  %e.3.025.i.i94.i = phi i64 [ %e.2.0.i12.i, %B102.thread.i.i87.i ], [ %.66.i.i117.i, %B102.i.i113.i ]
+  %.100.i.i95.i = fmul float %.8027.i.i92.i, %scale.2.026.i.i93.i
+  %.102.i.i96.i = fcmp une float %.100.i.i95.i, %.8027.i.i92.i
+  %.119.i.i97.i = fcmp ord float %.8027.i.i92.i, 0.000000e+00
+  %or.cond28.i.i98.i = and i1 %.119.i.i97.i, %.102.i.i96.i
+  br i1 %or.cond28.i.i98.i, label %B154.i.i103.i, label %B256.endif.i99.i
+
+B154.i.i103.i:                                    ; preds = %B124.i.i91.i, %B154.i.i103.i
+  %e.4.1.i.i104.i = phi i64 [ %.138.i.i107.i, %B154.i.i103.i ], [ %e.3.025.i.i94.i, %B124.i.i91.i ]
+  %state.3.1.i.i105.i = phi float [ %.128.i.i106.i, %B154.i.i103.i ], [ %.8027.i.i92.i, %B124.i.i91.i ]
+  %.128.i.i106.i = fmul float %scale.2.026.i.i93.i, %state.3.1.i.i105.i
+  %.138.i.i107.i = add nsw i64 %e.4.1.i.i104.i, -1
+  %.145.i.i108.i = icmp samesign ugt i64 %e.4.1.i.i104.i, 1
+  %.152.i.i109.i = fmul float %scale.2.026.i.i93.i, %.128.i.i106.i
+  %.154.i.i110.i = fcmp une float %.152.i.i109.i, %.128.i.i106.i
+  %.169.i.i111.i = fcmp ord float %.128.i.i106.i, 0.000000e+00
+  %11 = and i1 %.169.i.i111.i, %.154.i.i110.i
+  %or.cond30.i.i112.i = select i1 %.145.i.i108.i, i1 %11, i1 false
+  br i1 %or.cond30.i.i112.i, label %B154.i.i103.i, label %B256.endif.i99.i
+
+B300.i31.i:                                       ; preds = %B256.endif.i99.i, %B222.i26.i
+  %s.4.2.i32.i = phi float [ %.223.i101.i, %B256.endif.i99.i ], [ %s.2.0.i13.i, %B222.i26.i ]
+  %.241.i33.i = fmul float %m.2.0.i11.i, %.143.i20.i
+  %.248.i34.i = add nsw i64 %.149.i21.i, %e.2.0.i12.i
+  br i1 %8, label %B354.i54.i, label %B8.i.i35.i
+
+B8.i.i35.i:                                       ; preds = %B300.i31.i
+  %.38.i.i36.i = load float, ptr %.21.i, align 4
+  %.41.i.i38.i = load float, ptr %sunkaddr142.i, align 4
+  %.44.i2.i40.i = load float, ptr %sunkaddr143.i, align 4
+  %.57.i.i41.i = tail call float @llvm.fabs.f32(float %.241.i33.i)
+  %.59.i.i42.i = fcmp oge float %.57.i.i41.i, %.41.i.i38.i
+  %.79.i.i43.i = fmul float %.241.i33.i, %.44.i2.i40.i
+  %.81.i.i44.i = fcmp une float %.79.i.i43.i, %.241.i33.i
+  %or.cond.i3.i45.i = select i1 %.59.i.i42.i, i1 %.81.i.i44.i, i1 false
+  br i1 %or.cond.i3.i45.i, label %B112.i.i72.i, label %B188.i.i46.i
+
+B112.i.i72.i:                                     ; preds = %B8.i.i35.i, %B112.i.i72.i
+  %m.3.1.i.i73.i = phi float [ %.90.i.i75.i, %B112.i.i72.i ], [ %.241.i33.i, %B8.i.i35.i ]
+  %e.3.1.i.i74.i = phi i64 [ %.100.i5.i76.i, %B112.i.i72.i ], [ %.248.i34.i, %B8.i.i35.i ]
+  %.90.i.i75.i = fmul float %.44.i2.i40.i, %m.3.1.i.i73.i
+  %.100.i5.i76.i = add i64 %e.3.1.i.i74.i, 1
+  %.110.i.i77.i = tail call float @llvm.fabs.f32(float %.90.i.i75.i)
+  %.112.i.i78.i = fcmp oge float %.110.i.i77.i, %.41.i.i38.i
+  %.130.i.i79.i = fmul float %.44.i2.i40.i, %.90.i.i75.i
+  %.132.i.i80.i = fcmp une float %.130.i.i79.i, %.90.i.i75.i
+  %or.cond42.i.i81.i = select i1 %.112.i.i78.i, i1 %.132.i.i80.i, i1 false
+  br i1 %or.cond42.i.i81.i, label %B112.i.i72.i, label %B188.i.i46.i
+
+B188.i.i46.i:                                     ; preds = %B112.i.i72.i, %B8.i.i35.i
+  %.162.pre-phi.i.i47.i = phi float [ %.57.i.i41.i, %B8.i.i35.i ], [ %.110.i.i77.i, %B112.i.i72.i ]
+  %m.4.1.i.i48.i = phi float [ %.241.i33.i, %B8.i.i35.i ], [ %.90.i.i75.i, %B112.i.i72.i ]
+  %e.5.1.i.i49.i = phi i64 [ %.248.i34.i, %B8.i.i35.i ], [ %.100.i5.i76.i, %B112.i.i72.i ]
+  %.164.i.i50.i = fcmp olt float %.162.pre-phi.i.i47.i, %.38.i.i36.i
+  %.184.i.i51.i = fmul float %.41.i.i38.i, %m.4.1.i.i48.i
+  %.186.i.i52.i = fcmp une float %.184.i.i51.i, %m.4.1.i.i48.i
+  %or.cond43.i.i53.i = select i1 %.164.i.i50.i, i1 %.186.i.i52.i, i1 false
+  br i1 %or.cond43.i.i53.i, label %B244.i.i61.i, label %B354.i54.i
+
+B244.i.i61.i:                                     ; preds = %B188.i.i46.i, %B244.i.i61.i
+  %m.5.1.i.i62.i = phi float [ %.195.i.i64.i, %B244.i.i61.i ], [ %m.4.1.i.i48.i, %B188.i.i46.i ]
+  %e.4.1.i4.i63.i = phi i64 [ %.205.i.i65.i, %B244.i.i61.i ], [ %e.5.1.i.i49.i, %B188.i.i46.i ]
+  %.195.i.i64.i = fmul float %.41.i.i38.i, %m.5.1.i.i62.i
+  %.205.i.i65.i = add i64 %e.4.1.i4.i63.i, -1
+  %.215.i.i66.i = tail call float @llvm.fabs.f32(float %.195.i.i64.i)
+  %.217.i.i67.i = fcmp olt float %.215.i.i66.i, %.38.i.i36.i
+  %.235.i.i68.i = fmul float %.41.i.i38.i, %.195.i.i64.i
+  %.237.i.i69.i = fcmp une float %.235.i.i68.i, %.195.i.i64.i
+  %or.cond44.i.i70.i = select i1 %.217.i.i67.i, i1 %.237.i.i69.i, i1 false
+  br i1 %or.cond44.i.i70.i, label %B244.i.i61.i, label %B354.i54.i
+
+B354.i54.i:                                       ; preds = %B244.i.i61.i, %B76.endif.i10.i, %B188.i.i46.i, %B300.i31.i
+  %m.3.1.i55.i = phi float [ %m.2.0.i11.i, %B76.endif.i10.i ], [ %m.4.1.i.i48.i, %B188.i.i46.i ], [ %.241.i33.i, %B300.i31.i ], [ %.195.i.i64.i, %B244.i.i61.i ]
+  %e.3.1.i56.i = phi i64 [ %e.2.0.i12.i, %B76.endif.i10.i ], [ %e.5.1.i.i49.i, %B188.i.i46.i ], [ %.248.i34.i, %B300.i31.i ], [ %.205.i.i65.i, %B244.i.i61.i ]
+  %s.3.1.i57.i = phi float [ %s.2.0.i13.i, %B76.endif.i10.i ], [ %s.4.2.i32.i, %B188.i.i46.i ], [ %s.4.2.i32.i, %B300.i31.i ], [ %s.4.2.i32.i, %B244.i.i61.i ]
+  %.319.i58.i = shl nsw i64 %distance.2.0.i14.i, 1
+  %.323.i59.i = icmp slt i64 %.319.i58.i, %10
+  br i1 %.323.i59.i, label %B76.endif.i10.i, label %B350.i
+
+B76.endif.i10.i:                                  ; preds = %B194.endif.i, %B354.i54.i
+  %m.2.0.i11.i = phi float [ %m.3.1.i55.i, %B354.i54.i ], [ %.127.i, %B194.endif.i ]
+  %e.2.0.i12.i = phi i64 [ %e.3.1.i56.i, %B354.i54.i ], [ %.131.i, %B194.endif.i ]
+  %s.2.0.i13.i = phi float [ %s.3.1.i57.i, %B354.i54.i ], [ %.135.i, %B194.endif.i ]
+  %distance.2.0.i14.i = phi i64 [ %.319.i58.i, %B354.i54.i ], [ 1, %B194.endif.i ]
+  %.110.i15.i = sub nsw i64 %.58.i, %distance.2.0.i14.i
+  %.13.i1.i16.i = tail call i64 @llvm.smax.i64(i64 %.110.i15.i, i64 0)
+  %.140.i17.i = bitcast float %m.2.0.i11.i to i32
+  %.141.i18.i = trunc i64 %.13.i1.i16.i to i32
+  %.142.i19.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.140.i17.i, i32 %.141.i18.i)
+  %.143.i20.i = bitcast i32 %.142.i19.i to float
+  %.149.i21.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i12.i, i32 %.141.i18.i)
+  %.154.i22.i = bitcast float %s.2.0.i13.i to i32
+  %.156.i23.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.154.i22.i, i32 %.141.i18.i)
+  %.157.i24.i = bitcast i32 %.156.i23.i to float
+  %.163.not.i25.i = icmp sgt i64 %distance.2.0.i14.i, %.58.i
+  br i1 %.163.not.i25.i, label %B354.i54.i, label %B222.i26.i
+
+B256.endif.i99.i:                                 ; preds = %B154.i.i103.i, %B124.i.i91.i, %B102.i.i113.i, %B28.i.i120.i
+  %storemerge.i.i100.i = phi float [ %.28.i.i121.i, %B28.i.i120.i ], [ %.80.i.i118.i, %B102.i.i113.i ], [ %.8027.i.i92.i, %B124.i.i91.i ], [ %.128.i.i106.i, %B154.i.i103.i ]
+  %.223.i101.i = fadd float %s.2.0.i13.i, %storemerge.i.i100.i
+  br label %B300.i31.i
+
+_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_carries(*float64,*float64,*int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -19228,11 +16331,15 @@ declare i32 @nbgrad.block() local_unnamed_addr
 
 declare i64 @llvm.smin.i64(i64, i64)
 
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @llvm.umin.i32(i32, i32)
+
 declare double @llvm.fabs.f64(double)
 
-declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4, i64 %a5) alwaysinline {
   %.21.i = tail call ptr @nbgrad.shared()
@@ -19248,41 +16355,39 @@ B40.i.i:                                          ; preds = %0
   store double 0x3C30000000000000, ptr %.19.i.i, align 8
   br label %B0.endif.i
 
-B350.i:                                           ; preds = %B244.i327.i204.i, %B188.i315.i190.i, %B20.endif.4.i161.i
-  %m.3.1.4.i198.i = phi double [ %m.3.1.3.i162.i, %B20.endif.4.i161.i ], [ %m.4.1.i317.i192.i, %B188.i315.i190.i ], [ %.195.i330.i207.i, %B244.i327.i204.i ]
-  %e.3.1.4.i199.i = phi i64 [ %e.3.1.3.i163.i, %B20.endif.4.i161.i ], [ %e.5.1.i318.i193.i, %B188.i315.i190.i ], [ %.205.i331.i208.i, %B244.i327.i204.i ]
-  %s.3.1.4.i200.i = phi double [ %s.3.1.3.i164.i, %B20.endif.4.i161.i ], [ %s.4.2.4.i.i, %B188.i315.i190.i ], [ %s.4.2.4.i.i, %B244.i327.i204.i ]
-  %.20.i.i = icmp eq i64 %e.3.1.4.i199.i, 0
-  %or.cond.i.i = select i1 %19, i1 true, i1 %.20.i.i
+B350.i:                                           ; preds = %B354.i53.i, %B194.endif.i
+  %m.4.1.i3.i = phi double [ %.127.i, %B194.endif.i ], [ %m.3.1.i54.i, %B354.i53.i ]
+  %e.4.1.i4.i = phi i64 [ %.131.i, %B194.endif.i ], [ %e.3.1.i55.i, %B354.i53.i ]
+  %s.5.1.i5.i = phi double [ %.135.i, %B194.endif.i ], [ %s.3.1.i56.i, %B354.i53.i ]
+  %.20.i.i = icmp eq i64 %e.4.1.i4.i, 0
+  %or.cond.i.i = select i1 %8, i1 true, i1 %.20.i.i
   br i1 %or.cond.i.i, label %B28.i.i, label %B38.i.i
 
-B28.i.i:                                          ; preds = %B244.4.i.i, %B350.i
-  %s.3.1.4.i200544.i = phi double [ %s.3.1.4.i200.i, %B350.i ], [ %s.4.2.4.i.i, %B244.4.i.i ]
-  %m.3.1.4.i198542.i = phi double [ %m.3.1.4.i198.i, %B350.i ], [ %.190.4.i176.i, %B244.4.i.i ]
-  %.28.i.i = fmul double %m.3.1.4.i198542.i, %state.2.0.i
+B28.i.i:                                          ; preds = %B350.i
+  %.28.i.i = fmul double %m.4.1.i3.i, %state.2.0.i
   br label %B394.i
 
 B38.i.i:                                          ; preds = %B350.i
-  %.50.i.i = icmp slt i64 %e.3.1.4.i199.i, 0
+  %.50.i.i = icmp slt i64 %e.4.1.i4.i, 0
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load double, ptr %sunkaddr551.i, align 8
-  %.8023.i.i = fmul double %m.3.1.4.i198.i, %state.2.0.i
+  %.45.i.i = load double, ptr %sunkaddr143.i, align 8
+  %.8023.i.i = fmul double %m.4.1.i3.i, %state.2.0.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load double, ptr %sunkaddr552.i, align 8
-  %.60.i.i = fmul double %m.3.1.4.i198.i, %.54.i.i
-  %.66.i.i = xor i64 %e.3.1.4.i199.i, -1
+  %.54.i.i = load double, ptr %sunkaddr144.i, align 8
+  %.60.i.i = fmul double %m.4.1.i3.i, %.54.i.i
+  %.66.i.i = xor i64 %e.4.1.i4.i, -1
   %.80.i.i = fmul double %.60.i.i, %state.2.0.i
-  %.93.not.i.i = icmp eq i64 %e.3.1.4.i199.i, -1
+  %.93.not.i.i = icmp eq i64 %e.4.1.i4.i, -1
   br i1 %.93.not.i.i, label %B394.i, label %B124.i.i
 
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8027.i.i = phi double [ %.8023.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.026.i.i = phi double [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.025.i.i = phi i64 [ %e.3.1.4.i199.i, %B102.thread.i.i ], [ %.66.i.i, %B102.i.i ]
+  %e.3.025.i.i = phi i64 [ %e.4.1.i4.i, %B102.thread.i.i ], [ %.66.i.i, %B102.i.i ]
   %.100.i.i = fmul double %.8027.i.i, %scale.2.026.i.i
   %.102.i.i = fcmp une double %.100.i.i, %.8027.i.i
   %.119.i.i = fcmp ord double %.8027.i.i, 0.000000e+00
@@ -19290,29 +16395,28 @@ B124.i.i:                                         ; preds = %B102.i.i, %B102.thr
   br i1 %or.cond28.i.i, label %B154.i.i, label %B394.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
+  %e.4.1.i122.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
   %state.3.1.i.i = phi double [ %.128.i.i, %B154.i.i ], [ %.8027.i.i, %B124.i.i ]
   %.128.i.i = fmul double %scale.2.026.i.i, %state.3.1.i.i
-  %.138.i.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i.i = add nsw i64 %e.4.1.i122.i, -1
+  %.145.i.i = icmp samesign ugt i64 %e.4.1.i122.i, 1
   %.152.i.i = fmul double %scale.2.026.i.i, %.128.i.i
-  %.154.i.i = fcmp une double %.152.i.i, %.128.i.i
+  %.154.i123.i = fcmp une double %.152.i.i, %.128.i.i
   %.169.i.i = fcmp ord double %.128.i.i, 0.000000e+00
-  %1 = and i1 %.169.i.i, %.154.i.i
+  %1 = and i1 %.169.i.i, %.154.i123.i
   %or.cond30.i.i = select i1 %.145.i.i, i1 %1, i1 false
   br i1 %or.cond30.i.i, label %B154.i.i, label %B394.i
 
 B394.i:                                           ; preds = %B154.i.i, %B124.i.i, %B102.i.i, %B28.i.i
-  %s.3.1.4.i200543.i = phi double [ %s.3.1.4.i200544.i, %B28.i.i ], [ %s.3.1.4.i200.i, %B102.i.i ], [ %s.3.1.4.i200.i, %B124.i.i ], [ %s.3.1.4.i200.i, %B154.i.i ]
   %storemerge.i.i = phi double [ %.28.i.i, %B28.i.i ], [ %.80.i.i, %B102.i.i ], [ %.8027.i.i, %B124.i.i ], [ %.128.i.i, %B154.i.i ]
-  %.225.i = fadd double %s.3.1.4.i200543.i, %storemerge.i.i
+  %.225.i = fadd double %s.5.1.i5.i, %storemerge.i.i
   %.243.i = icmp slt i64 %.87.i, %a4
   br i1 %.243.i, label %B412.i, label %B422.i
 
 B412.i:                                           ; preds = %B394.i
-  %sunkaddr546.i = shl i64 %.119.i, 3
-  %sunkaddr547.i = getelementptr i8, ptr %a1, i64 %sunkaddr546.i
-  store double %.225.i, ptr %sunkaddr547.i, align 8
+  %sunkaddr135.i = shl i64 %.119.i, 3
+  %sunkaddr136.i = getelementptr i8, ptr %a1, i64 %sunkaddr135.i
+  store double %.225.i, ptr %sunkaddr136.i, align 8
   br label %B422.i
 
 B422.i:                                           ; preds = %B412.i, %B394.i
@@ -19320,7 +16424,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.258.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.256.i, i32 31)
   %.265.i = add nuw nsw i64 %first.2.0.i, 32
   %.269.i = icmp slt i64 %.265.i, %a4
-  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -19331,7 +16435,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -19343,63 +16447,60 @@ B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.131.peel.i = load i64, ptr %.130.peel.i, align 8
   %.134.peel.i = getelementptr double, ptr %a1, i64 %.119.peel.i
   %.135.peel.i = load double, ptr %.134.peel.i, align 8
-  %4 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 1)
-  %.90.i.i = bitcast double %.127.peel.i to i64
-  %5 = trunc nuw nsw i64 %4 to i32
-  %.91.i.i = add nsw i32 %5, -1
-  %.92.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.i.i, i32 %.91.i.i)
-  %.93.i.i = bitcast i64 %.92.i.i to double
-  %.99.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.131.peel.i, i32 %.91.i.i)
-  %.104.i.i = bitcast double %.135.peel.i to i64
-  %.106.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.i.i, i32 %.91.i.i)
-  %.107.i.i = bitcast i64 %.106.i.i to double
-  %.113.not.i.i = icmp eq i32 %2, 0
-  br i1 %.113.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %4 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %5 = zext nneg i32 %4 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B394.peel.i
 
-B166.i.i:                                         ; preds = %B194.endif.peel.i
-  %.123.i.i = fcmp une double %.107.i.i, 0.000000e+00
-  %.137.i.i = icmp eq i32 %2, 1
-  %or.cond41.i.i = select i1 %.123.i.i, i1 true, i1 %.137.i.i
-  br i1 %or.cond41.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B194.endif.peel.i
+  %6 = icmp eq i64 %a5, 0
+  %sunkaddr137.i = getelementptr i8, ptr %.21.i, i64 8
+  %sunkaddr138.i = getelementptr i8, ptr %.21.i, i64 16
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.17.i.i.i = icmp eq i64 %a5, 0
-  %.20.i.i.i = icmp eq i64 %.131.peel.i, 0
-  %or.cond.i.i.i = select i1 %.17.i.i.i, i1 true, i1 %.20.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.173.i.i = fcmp une double %.157.i.i, 0.000000e+00
+  %.185.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.187.i.i = icmp samesign ugt i64 %.185.i.i, %.58.i
+  %or.cond.i = select i1 %.173.i.i, i1 true, i1 %.187.i.i
+  br i1 %or.cond.i, label %B256.i.i, label %B300.i.i
+
+B256.i.i:                                         ; preds = %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i.i = select i1 %6, i1 true, i1 %.20.i.i.i
   br i1 %or.cond.i.i.i, label %B28.i.i.i, label %B38.i.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = fmul double %.127.peel.i, %.107.i.i
-  br label %B200.endif.i.i
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = fmul double %m.2.0.i.i, %.157.i.i
+  br label %B256.endif.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %.131.peel.i, 0
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %.44.i.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i.i.i = load double, ptr %.44.i.i.i, align 8
-  %.8023.i.i.i = fmul double %.127.peel.i, %.107.i.i
+  %.45.i.i.i = load double, ptr %sunkaddr137.i, align 8
+  %.8023.i.i.i = fmul double %m.2.0.i.i, %.157.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %.53.i.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i.i.i = load double, ptr %.53.i.i.i, align 8
-  %.60.i.i.i = fmul double %.127.peel.i, %.54.i.i.i
-  %.66.i.i.i = xor i64 %.131.peel.i, -1
-  %.80.i.i.i = fmul double %.60.i.i.i, %.107.i.i
-  %.93.not.i.i.i = icmp eq i64 %.131.peel.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.54.i.i.i = load double, ptr %sunkaddr138.i, align 8
+  %.60.i.i.i = fmul double %m.2.0.i.i, %.54.i.i.i
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.80.i.i.i = fmul double %.60.i.i.i, %.157.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8027.i.i.i = phi double [ %.8023.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.026.i.i.i = phi double [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.025.i.i.i = phi i64 [ %.131.peel.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.025.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i.i = fmul double %.8027.i.i.i, %scale.2.026.i.i.i
   %.102.i.i.i = fcmp une double %.100.i.i.i, %.8027.i.i.i
   %.119.i.i.i = fcmp ord double %.8027.i.i.i, 0.000000e+00
   %or.cond28.i.i.i = and i1 %.119.i.i.i, %.102.i.i.i
-  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
   %e.4.1.i.i.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.025.i.i.i, %B124.i.i.i ]
@@ -19410,611 +16511,117 @@ B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i
   %.152.i.i.i = fmul double %scale.2.026.i.i.i, %.128.i.i.i
   %.154.i.i.i = fcmp une double %.152.i.i.i, %.128.i.i.i
   %.169.i.i.i = fcmp ord double %.128.i.i.i, 0.000000e+00
-  %6 = and i1 %.169.i.i.i, %.154.i.i.i
-  %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %6, i1 false
-  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  %7 = and i1 %.169.i.i.i, %.154.i.i.i
+  %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %7, i1 false
+  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi double [ %.172.i.i, %B200.endif.i.i ], [ %.135.peel.i, %B166.i.i ]
-  %.190.i.i = fmul double %.127.peel.i, %.93.i.i
-  %.197.i.i = add nsw i64 %.99.i.i, %.131.peel.i
-  %.22.not.i.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B222.i.i
+  %s.4.2.i.i = phi double [ %.222.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B222.i.i ]
+  %.240.i.i = fmul double %m.2.0.i.i, %.143.i.i
+  %.247.i.i = add nsw i64 %.149.i.i, %e.2.0.i.i
+  br i1 %6, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
+B8.i.i.i:                                         ; preds = %B300.i.i
   %.38.i.i.i = load double, ptr %.21.i, align 8
-  %.40.i.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i.i.i = load double, ptr %.40.i.i.i, align 8
-  %.43.i.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i161.i.i = load double, ptr %.43.i.i.i, align 8
-  %.57.i.i.i = tail call double @llvm.fabs.f64(double %.190.i.i)
+  %.41.i.i.i = load double, ptr %sunkaddr137.i, align 8
+  %.44.i2.i.i = load double, ptr %sunkaddr138.i, align 8
+  %.57.i.i.i = tail call double @llvm.fabs.f64(double %.240.i.i)
   %.59.i.i.i = fcmp oge double %.57.i.i.i, %.41.i.i.i
-  %.79.i.i.i = fmul double %.190.i.i, %.44.i161.i.i
-  %.81.i.i.i = fcmp une double %.79.i.i.i, %.190.i.i
-  %or.cond.i162.i.i = select i1 %.59.i.i.i, i1 %.81.i.i.i, i1 false
-  br i1 %or.cond.i162.i.i, label %B112.i.i.i, label %B188.i.i.i
+  %.79.i.i.i = fmul double %.240.i.i, %.44.i2.i.i
+  %.81.i.i.i = fcmp une double %.79.i.i.i, %.240.i.i
+  %or.cond.i3.i.i = select i1 %.59.i.i.i, i1 %.81.i.i.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i.i, label %B188.i.i.i
 
 B112.i.i.i:                                       ; preds = %B8.i.i.i, %B112.i.i.i
-  %m.3.1.i.i.i = phi double [ %.90.i.i.i, %B112.i.i.i ], [ %.190.i.i, %B8.i.i.i ]
-  %e.3.1.i.i.i = phi i64 [ %.100.i164.i.i, %B112.i.i.i ], [ %.197.i.i, %B8.i.i.i ]
-  %.90.i.i.i = fmul double %.44.i161.i.i, %m.3.1.i.i.i
-  %.100.i164.i.i = add i64 %e.3.1.i.i.i, 1
+  %m.3.1.i.i.i = phi double [ %.90.i.i.i, %B112.i.i.i ], [ %.240.i.i, %B8.i.i.i ]
+  %e.3.1.i.i.i = phi i64 [ %.100.i5.i.i, %B112.i.i.i ], [ %.247.i.i, %B8.i.i.i ]
+  %.90.i.i.i = fmul double %.44.i2.i.i, %m.3.1.i.i.i
+  %.100.i5.i.i = add i64 %e.3.1.i.i.i, 1
   %.110.i.i.i = tail call double @llvm.fabs.f64(double %.90.i.i.i)
   %.112.i.i.i = fcmp oge double %.110.i.i.i, %.41.i.i.i
-  %.130.i.i.i = fmul double %.44.i161.i.i, %.90.i.i.i
+  %.130.i.i.i = fmul double %.44.i2.i.i, %.90.i.i.i
   %.132.i.i.i = fcmp une double %.130.i.i.i, %.90.i.i.i
   %or.cond42.i.i.i = select i1 %.112.i.i.i, i1 %.132.i.i.i, i1 false
   br i1 %or.cond42.i.i.i, label %B112.i.i.i, label %B188.i.i.i
 
 B188.i.i.i:                                       ; preds = %B112.i.i.i, %B8.i.i.i
   %.162.pre-phi.i.i.i = phi double [ %.57.i.i.i, %B8.i.i.i ], [ %.110.i.i.i, %B112.i.i.i ]
-  %m.4.1.i.i.i = phi double [ %.190.i.i, %B8.i.i.i ], [ %.90.i.i.i, %B112.i.i.i ]
-  %e.5.1.i.i.i = phi i64 [ %.197.i.i, %B8.i.i.i ], [ %.100.i164.i.i, %B112.i.i.i ]
+  %m.4.1.i.i.i = phi double [ %.240.i.i, %B8.i.i.i ], [ %.90.i.i.i, %B112.i.i.i ]
+  %e.5.1.i.i.i = phi i64 [ %.247.i.i, %B8.i.i.i ], [ %.100.i5.i.i, %B112.i.i.i ]
   %.164.i.i.i = fcmp olt double %.162.pre-phi.i.i.i, %.38.i.i.i
   %.184.i.i.i = fmul double %.41.i.i.i, %m.4.1.i.i.i
   %.186.i.i.i = fcmp une double %.184.i.i.i, %m.4.1.i.i.i
   %or.cond43.i.i.i = select i1 %.164.i.i.i, i1 %.186.i.i.i, i1 false
-  br i1 %or.cond43.i.i.i, label %B244.i.i.i, label %B20.endif.1.i.i
+  br i1 %or.cond43.i.i.i, label %B244.i.i.i, label %B354.i.i
 
 B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i.i.i
   %m.5.1.i.i.i = phi double [ %.195.i.i.i, %B244.i.i.i ], [ %m.4.1.i.i.i, %B188.i.i.i ]
-  %e.4.1.i163.i.i = phi i64 [ %.205.i.i.i, %B244.i.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ]
+  %e.4.1.i4.i.i = phi i64 [ %.205.i.i.i, %B244.i.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ]
   %.195.i.i.i = fmul double %.41.i.i.i, %m.5.1.i.i.i
-  %.205.i.i.i = add i64 %e.4.1.i163.i.i, -1
+  %.205.i.i.i = add i64 %e.4.1.i4.i.i, -1
   %.215.i.i.i = tail call double @llvm.fabs.f64(double %.195.i.i.i)
   %.217.i.i.i = fcmp olt double %.215.i.i.i, %.38.i.i.i
   %.235.i.i.i = fmul double %.41.i.i.i, %.195.i.i.i
   %.237.i.i.i = fcmp une double %.235.i.i.i, %.195.i.i.i
   %or.cond44.i.i.i = select i1 %.217.i.i.i, i1 %.237.i.i.i, i1 false
-  br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B20.endif.1.i.i
+  br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i.i, %B188.i.i.i, %B244.i.i, %B194.endif.peel.i
-  %m.3.1.i.i = phi double [ %.127.peel.i, %B194.endif.peel.i ], [ %m.4.1.i.i.i, %B188.i.i.i ], [ %.190.i.i, %B244.i.i ], [ %.195.i.i.i, %B244.i.i.i ]
-  %e.3.1.i.i = phi i64 [ %.131.peel.i, %B194.endif.peel.i ], [ %e.5.1.i.i.i, %B188.i.i.i ], [ %.197.i.i, %B244.i.i ], [ %.205.i.i.i, %B244.i.i.i ]
-  %s.3.1.i.i = phi double [ %.135.peel.i, %B194.endif.peel.i ], [ %s.4.2.i.i, %B188.i.i.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i.i ]
-  %7 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 2)
-  %.90.1.i.i = bitcast double %m.3.1.i.i to i64
-  %8 = trunc nuw nsw i64 %7 to i32
-  %.91.1.i.i = add nsw i32 %8, -2
-  %.92.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.1.i.i, i32 %.91.1.i.i)
-  %.93.1.i.i = bitcast i64 %.92.1.i.i to double
-  %.99.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.91.1.i.i)
-  %.104.1.i.i = bitcast double %s.3.1.i.i to i64
-  %.106.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.1.i.i, i32 %.91.1.i.i)
-  %.107.1.i.i = bitcast i64 %.106.1.i.i to double
-  %.113.not.1.i.i = icmp samesign ult i32 %2, 2
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i.i, %B76.endif.i.B354.i_crit_edge.i, %B188.i.i.i, %B300.i.i
+  %.318.i.pre-phi.i = phi i64 [ %.pre.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.185.i.i, %B300.i.i ], [ %.185.i.i, %B188.i.i.i ], [ %.185.i.i, %B244.i.i.i ]
+  %m.3.1.i.i = phi double [ %m.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.240.i.i, %B300.i.i ], [ %m.4.1.i.i.i, %B188.i.i.i ], [ %.195.i.i.i, %B244.i.i.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %.247.i.i, %B300.i.i ], [ %e.5.1.i.i.i, %B188.i.i.i ], [ %.205.i.i.i, %B244.i.i.i ]
+  %s.3.1.i.i = phi double [ %s.2.0.i.i, %B76.endif.i.B354.i_crit_edge.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B188.i.i.i ], [ %s.4.2.i.i, %B244.i.i.i ]
+  %.322.i.i = icmp slt i64 %.318.i.pre-phi.i, %5
+  br i1 %.322.i.i, label %B76.endif.i.i, label %B394.peel.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.123.1.i.i = fcmp une double %.107.1.i.i, 0.000000e+00
-  %.137.1.i.i = icmp samesign ult i32 %2, 4
-  %or.cond42.i.i = select i1 %.123.1.i.i, i1 true, i1 %.137.1.i.i
-  br i1 %or.cond42.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi double [ %m.3.1.i.i, %B354.i.i ], [ %.127.peel.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %.131.peel.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi double [ %s.3.1.i.i, %B354.i.i ], [ %.135.peel.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.318.i.pre-phi.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.58.i, %distance.2.0.i.i
+  %.13.i1.i.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = bitcast double %m.2.0.i.i to i64
+  %.141.i.i = trunc i64 %.13.i1.i.i to i32
+  %.142.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.140.i.i, i32 %.141.i.i)
+  %.143.i.i = bitcast i64 %.142.i.i to double
+  %.149.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.141.i.i)
+  %.154.i.i = bitcast double %s.2.0.i.i to i64
+  %.156.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.154.i.i, i32 %.141.i.i)
+  %.157.i.i = bitcast i64 %.156.i.i to double
+  %.163.not.i.i = icmp sgt i64 %distance.2.0.i.i, %.58.i
+  br i1 %.163.not.i.i, label %B76.endif.i.B354.i_crit_edge.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.17.i5.i.i = icmp eq i64 %a5, 0
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.17.i5.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i41.i.i, label %B38.i8.i.i
+B76.endif.i.B354.i_crit_edge.i:                   ; preds = %B76.endif.i.i
+  %.pre.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  br label %B354.i.i
 
-B28.i41.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i42.i.i = fmul double %m.3.1.i.i, %.107.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  br i1 %.50.i9.i.i, label %B102.i34.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %.44.i11.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i12.i.i = load double, ptr %.44.i11.i.i, align 8
-  %.8023.i13.i.i = fmul double %m.3.1.i.i, %.107.1.i.i
-  br label %B124.i14.i.i
-
-B102.i34.i.i:                                     ; preds = %B38.i8.i.i
-  %.53.i35.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i36.i.i = load double, ptr %.53.i35.i.i, align 8
-  %.60.i37.i.i = fmul double %m.3.1.i.i, %.54.i36.i.i
-  %.66.i38.i.i = xor i64 %e.3.1.i.i, -1
-  %.80.i39.i.i = fmul double %.60.i37.i.i, %.107.1.i.i
-  %.93.not.i40.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i40.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i34.i.i, %B102.thread.i10.i.i
-  %.8027.i15.i.i = phi double [ %.8023.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ]
-  %scale.2.026.i16.i.i = phi double [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i36.i.i, %B102.i34.i.i ]
-  %e.3.025.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i38.i.i, %B102.i34.i.i ]
-  %.100.i18.i.i = fmul double %.8027.i15.i.i, %scale.2.026.i16.i.i
-  %.102.i19.i.i = fcmp une double %.100.i18.i.i, %.8027.i15.i.i
-  %.119.i20.i.i = fcmp ord double %.8027.i15.i.i, 0.000000e+00
-  %or.cond28.i21.i.i = and i1 %.119.i20.i.i, %.102.i19.i.i
-  br i1 %or.cond28.i21.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B154.i24.i.i:                                     ; preds = %B124.i14.i.i, %B154.i24.i.i
-  %e.4.1.i25.i.i = phi i64 [ %.138.i28.i.i, %B154.i24.i.i ], [ %e.3.025.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i26.i.i = phi double [ %.128.i27.i.i, %B154.i24.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ]
-  %.128.i27.i.i = fmul double %scale.2.026.i16.i.i, %state.3.1.i26.i.i
-  %.138.i28.i.i = add nsw i64 %e.4.1.i25.i.i, -1
-  %.145.i29.i.i = icmp samesign ugt i64 %e.4.1.i25.i.i, 1
-  %.152.i30.i.i = fmul double %scale.2.026.i16.i.i, %.128.i27.i.i
-  %.154.i31.i.i = fcmp une double %.152.i30.i.i, %.128.i27.i.i
-  %.169.i32.i.i = fcmp ord double %.128.i27.i.i, 0.000000e+00
-  %9 = and i1 %.169.i32.i.i, %.154.i31.i.i
-  %or.cond30.i33.i.i = select i1 %.145.i29.i.i, i1 %9, i1 false
-  br i1 %or.cond30.i33.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i24.i.i, %B124.i14.i.i, %B102.i34.i.i, %B28.i41.i.i
-  %storemerge.i22.i.i = phi double [ %.28.i42.i.i, %B28.i41.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ], [ %.128.i27.i.i, %B154.i24.i.i ]
-  %.172.1.i.i = fadd double %s.3.1.i.i, %storemerge.i22.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi double [ %.172.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.190.1.i.i = fmul double %m.3.1.i.i, %.93.1.i.i
-  %.197.1.i.i = add nsw i64 %.99.1.i.i, %e.3.1.i.i
-  %.22.not.i165.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i165.i.i, label %B20.endif.2.i.i, label %B8.i166.i.i
-
-B8.i166.i.i:                                      ; preds = %B244.1.i.i
-  %.38.i167.i.i = load double, ptr %.21.i, align 8
-  %.40.i168.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i169.i.i = load double, ptr %.40.i168.i.i, align 8
-  %.43.i170.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i171.i.i = load double, ptr %.43.i170.i.i, align 8
-  %.57.i172.i.i = tail call double @llvm.fabs.f64(double %.190.1.i.i)
-  %.59.i173.i.i = fcmp oge double %.57.i172.i.i, %.41.i169.i.i
-  %.79.i174.i.i = fmul double %.190.1.i.i, %.44.i171.i.i
-  %.81.i175.i.i = fcmp une double %.79.i174.i.i, %.190.1.i.i
-  %or.cond.i176.i.i = select i1 %.59.i173.i.i, i1 %.81.i175.i.i, i1 false
-  br i1 %or.cond.i176.i.i, label %B112.i200.i.i, label %B188.i177.i.i
-
-B112.i200.i.i:                                    ; preds = %B8.i166.i.i, %B112.i200.i.i
-  %m.3.1.i201.i.i = phi double [ %.90.i203.i.i, %B112.i200.i.i ], [ %.190.1.i.i, %B8.i166.i.i ]
-  %e.3.1.i202.i.i = phi i64 [ %.100.i204.i.i, %B112.i200.i.i ], [ %.197.1.i.i, %B8.i166.i.i ]
-  %.90.i203.i.i = fmul double %.44.i171.i.i, %m.3.1.i201.i.i
-  %.100.i204.i.i = add i64 %e.3.1.i202.i.i, 1
-  %.110.i205.i.i = tail call double @llvm.fabs.f64(double %.90.i203.i.i)
-  %.112.i206.i.i = fcmp oge double %.110.i205.i.i, %.41.i169.i.i
-  %.130.i207.i.i = fmul double %.44.i171.i.i, %.90.i203.i.i
-  %.132.i208.i.i = fcmp une double %.130.i207.i.i, %.90.i203.i.i
-  %or.cond42.i209.i.i = select i1 %.112.i206.i.i, i1 %.132.i208.i.i, i1 false
-  br i1 %or.cond42.i209.i.i, label %B112.i200.i.i, label %B188.i177.i.i
-
-B188.i177.i.i:                                    ; preds = %B112.i200.i.i, %B8.i166.i.i
-  %.162.pre-phi.i178.i.i = phi double [ %.57.i172.i.i, %B8.i166.i.i ], [ %.110.i205.i.i, %B112.i200.i.i ]
-  %m.4.1.i179.i.i = phi double [ %.190.1.i.i, %B8.i166.i.i ], [ %.90.i203.i.i, %B112.i200.i.i ]
-  %e.5.1.i180.i.i = phi i64 [ %.197.1.i.i, %B8.i166.i.i ], [ %.100.i204.i.i, %B112.i200.i.i ]
-  %.164.i181.i.i = fcmp olt double %.162.pre-phi.i178.i.i, %.38.i167.i.i
-  %.184.i182.i.i = fmul double %.41.i169.i.i, %m.4.1.i179.i.i
-  %.186.i183.i.i = fcmp une double %.184.i182.i.i, %m.4.1.i179.i.i
-  %or.cond43.i184.i.i = select i1 %.164.i181.i.i, i1 %.186.i183.i.i, i1 false
-  br i1 %or.cond43.i184.i.i, label %B244.i189.i.i, label %B20.endif.2.i.i
-
-B244.i189.i.i:                                    ; preds = %B188.i177.i.i, %B244.i189.i.i
-  %m.5.1.i190.i.i = phi double [ %.195.i192.i.i, %B244.i189.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ]
-  %e.4.1.i191.i.i = phi i64 [ %.205.i193.i.i, %B244.i189.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ]
-  %.195.i192.i.i = fmul double %.41.i169.i.i, %m.5.1.i190.i.i
-  %.205.i193.i.i = add i64 %e.4.1.i191.i.i, -1
-  %.215.i194.i.i = tail call double @llvm.fabs.f64(double %.195.i192.i.i)
-  %.217.i195.i.i = fcmp olt double %.215.i194.i.i, %.38.i167.i.i
-  %.235.i196.i.i = fmul double %.41.i169.i.i, %.195.i192.i.i
-  %.237.i197.i.i = fcmp une double %.235.i196.i.i, %.195.i192.i.i
-  %or.cond44.i198.i.i = select i1 %.217.i195.i.i, i1 %.237.i197.i.i, i1 false
-  br i1 %or.cond44.i198.i.i, label %B244.i189.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i189.i.i, %B188.i177.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi double [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ], [ %.190.1.i.i, %B244.1.i.i ], [ %.195.i192.i.i, %B244.i189.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ], [ %.197.1.i.i, %B244.1.i.i ], [ %.205.i193.i.i, %B244.i189.i.i ]
-  %s.3.1.1.i.i = phi double [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i177.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i189.i.i ]
-  %10 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 4)
-  %.90.2.i.i = bitcast double %m.3.1.1.i.i to i64
-  %11 = trunc nuw nsw i64 %10 to i32
-  %.91.2.i.i = add nsw i32 %11, -4
-  %.92.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.2.i.i, i32 %.91.2.i.i)
-  %.93.2.i.i = bitcast i64 %.92.2.i.i to double
-  %.99.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.91.2.i.i)
-  %.104.2.i.i = bitcast double %s.3.1.1.i.i to i64
-  %.106.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.2.i.i, i32 %.91.2.i.i)
-  %.107.2.i.i = bitcast i64 %.106.2.i.i to double
-  %.113.not.2.i.i = icmp samesign ult i32 %2, 4
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.123.2.i.i = fcmp une double %.107.2.i.i, 0.000000e+00
-  %.137.2.i.i = icmp samesign ult i32 %2, 8
-  %or.cond43.i.i = select i1 %.123.2.i.i, i1 true, i1 %.137.2.i.i
-  br i1 %or.cond43.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.17.i44.i.i = icmp eq i64 %a5, 0
-  %.20.i45.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i46.i.i = select i1 %.17.i44.i.i, i1 true, i1 %.20.i45.i.i
-  br i1 %or.cond.i46.i.i, label %B28.i80.i.i, label %B38.i47.i.i
-
-B28.i80.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i81.i.i = fmul double %m.3.1.1.i.i, %.107.2.i.i
-  br label %B200.endif.2.i.i
-
-B38.i47.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i48.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  br i1 %.50.i48.i.i, label %B102.i73.i.i, label %B102.thread.i49.i.i
-
-B102.thread.i49.i.i:                              ; preds = %B38.i47.i.i
-  %.44.i50.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i51.i.i = load double, ptr %.44.i50.i.i, align 8
-  %.8023.i52.i.i = fmul double %m.3.1.1.i.i, %.107.2.i.i
-  br label %B124.i53.i.i
-
-B102.i73.i.i:                                     ; preds = %B38.i47.i.i
-  %.53.i74.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i75.i.i = load double, ptr %.53.i74.i.i, align 8
-  %.60.i76.i.i = fmul double %m.3.1.1.i.i, %.54.i75.i.i
-  %.66.i77.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.80.i78.i.i = fmul double %.60.i76.i.i, %.107.2.i.i
-  %.93.not.i79.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i79.i.i, label %B200.endif.2.i.i, label %B124.i53.i.i
-
-B124.i53.i.i:                                     ; preds = %B102.i73.i.i, %B102.thread.i49.i.i
-  %.8027.i54.i.i = phi double [ %.8023.i52.i.i, %B102.thread.i49.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ]
-  %scale.2.026.i55.i.i = phi double [ %.45.i51.i.i, %B102.thread.i49.i.i ], [ %.54.i75.i.i, %B102.i73.i.i ]
-  %e.3.025.i56.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i49.i.i ], [ %.66.i77.i.i, %B102.i73.i.i ]
-  %.100.i57.i.i = fmul double %.8027.i54.i.i, %scale.2.026.i55.i.i
-  %.102.i58.i.i = fcmp une double %.100.i57.i.i, %.8027.i54.i.i
-  %.119.i59.i.i = fcmp ord double %.8027.i54.i.i, 0.000000e+00
-  %or.cond28.i60.i.i = and i1 %.119.i59.i.i, %.102.i58.i.i
-  br i1 %or.cond28.i60.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B154.i63.i.i:                                     ; preds = %B124.i53.i.i, %B154.i63.i.i
-  %e.4.1.i64.i.i = phi i64 [ %.138.i67.i.i, %B154.i63.i.i ], [ %e.3.025.i56.i.i, %B124.i53.i.i ]
-  %state.3.1.i65.i.i = phi double [ %.128.i66.i.i, %B154.i63.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ]
-  %.128.i66.i.i = fmul double %scale.2.026.i55.i.i, %state.3.1.i65.i.i
-  %.138.i67.i.i = add nsw i64 %e.4.1.i64.i.i, -1
-  %.145.i68.i.i = icmp samesign ugt i64 %e.4.1.i64.i.i, 1
-  %.152.i69.i.i = fmul double %scale.2.026.i55.i.i, %.128.i66.i.i
-  %.154.i70.i.i = fcmp une double %.152.i69.i.i, %.128.i66.i.i
-  %.169.i71.i.i = fcmp ord double %.128.i66.i.i, 0.000000e+00
-  %12 = and i1 %.169.i71.i.i, %.154.i70.i.i
-  %or.cond30.i72.i.i = select i1 %.145.i68.i.i, i1 %12, i1 false
-  br i1 %or.cond30.i72.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i63.i.i, %B124.i53.i.i, %B102.i73.i.i, %B28.i80.i.i
-  %storemerge.i61.i.i = phi double [ %.28.i81.i.i, %B28.i80.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ], [ %.128.i66.i.i, %B154.i63.i.i ]
-  %.172.2.i.i = fadd double %s.3.1.1.i.i, %storemerge.i61.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi double [ %.172.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.190.2.i.i = fmul double %m.3.1.1.i.i, %.93.2.i.i
-  %.197.2.i.i = add nsw i64 %.99.2.i.i, %e.3.1.1.i.i
-  %.22.not.i211.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i211.i.i, label %B20.endif.3.i.i, label %B8.i212.i.i
-
-B8.i212.i.i:                                      ; preds = %B244.2.i.i
-  %.38.i213.i.i = load double, ptr %.21.i, align 8
-  %.40.i214.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i215.i.i = load double, ptr %.40.i214.i.i, align 8
-  %.43.i216.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i217.i.i = load double, ptr %.43.i216.i.i, align 8
-  %.57.i218.i.i = tail call double @llvm.fabs.f64(double %.190.2.i.i)
-  %.59.i219.i.i = fcmp oge double %.57.i218.i.i, %.41.i215.i.i
-  %.79.i220.i.i = fmul double %.190.2.i.i, %.44.i217.i.i
-  %.81.i221.i.i = fcmp une double %.79.i220.i.i, %.190.2.i.i
-  %or.cond.i222.i.i = select i1 %.59.i219.i.i, i1 %.81.i221.i.i, i1 false
-  br i1 %or.cond.i222.i.i, label %B112.i246.i.i, label %B188.i223.i.i
-
-B112.i246.i.i:                                    ; preds = %B8.i212.i.i, %B112.i246.i.i
-  %m.3.1.i247.i.i = phi double [ %.90.i249.i.i, %B112.i246.i.i ], [ %.190.2.i.i, %B8.i212.i.i ]
-  %e.3.1.i248.i.i = phi i64 [ %.100.i250.i.i, %B112.i246.i.i ], [ %.197.2.i.i, %B8.i212.i.i ]
-  %.90.i249.i.i = fmul double %.44.i217.i.i, %m.3.1.i247.i.i
-  %.100.i250.i.i = add i64 %e.3.1.i248.i.i, 1
-  %.110.i251.i.i = tail call double @llvm.fabs.f64(double %.90.i249.i.i)
-  %.112.i252.i.i = fcmp oge double %.110.i251.i.i, %.41.i215.i.i
-  %.130.i253.i.i = fmul double %.44.i217.i.i, %.90.i249.i.i
-  %.132.i254.i.i = fcmp une double %.130.i253.i.i, %.90.i249.i.i
-  %or.cond42.i255.i.i = select i1 %.112.i252.i.i, i1 %.132.i254.i.i, i1 false
-  br i1 %or.cond42.i255.i.i, label %B112.i246.i.i, label %B188.i223.i.i
-
-B188.i223.i.i:                                    ; preds = %B112.i246.i.i, %B8.i212.i.i
-  %.162.pre-phi.i224.i.i = phi double [ %.57.i218.i.i, %B8.i212.i.i ], [ %.110.i251.i.i, %B112.i246.i.i ]
-  %m.4.1.i225.i.i = phi double [ %.190.2.i.i, %B8.i212.i.i ], [ %.90.i249.i.i, %B112.i246.i.i ]
-  %e.5.1.i226.i.i = phi i64 [ %.197.2.i.i, %B8.i212.i.i ], [ %.100.i250.i.i, %B112.i246.i.i ]
-  %.164.i227.i.i = fcmp olt double %.162.pre-phi.i224.i.i, %.38.i213.i.i
-  %.184.i228.i.i = fmul double %.41.i215.i.i, %m.4.1.i225.i.i
-  %.186.i229.i.i = fcmp une double %.184.i228.i.i, %m.4.1.i225.i.i
-  %or.cond43.i230.i.i = select i1 %.164.i227.i.i, i1 %.186.i229.i.i, i1 false
-  br i1 %or.cond43.i230.i.i, label %B244.i235.i.i, label %B20.endif.3.i.i
-
-B244.i235.i.i:                                    ; preds = %B188.i223.i.i, %B244.i235.i.i
-  %m.5.1.i236.i.i = phi double [ %.195.i238.i.i, %B244.i235.i.i ], [ %m.4.1.i225.i.i, %B188.i223.i.i ]
-  %e.4.1.i237.i.i = phi i64 [ %.205.i239.i.i, %B244.i235.i.i ], [ %e.5.1.i226.i.i, %B188.i223.i.i ]
-  %.195.i238.i.i = fmul double %.41.i215.i.i, %m.5.1.i236.i.i
-  %.205.i239.i.i = add i64 %e.4.1.i237.i.i, -1
-  %.215.i240.i.i = tail call double @llvm.fabs.f64(double %.195.i238.i.i)
-  %.217.i241.i.i = fcmp olt double %.215.i240.i.i, %.38.i213.i.i
-  %.235.i242.i.i = fmul double %.41.i215.i.i, %.195.i238.i.i
-  %.237.i243.i.i = fcmp une double %.235.i242.i.i, %.195.i238.i.i
-  %or.cond44.i244.i.i = select i1 %.217.i241.i.i, i1 %.237.i243.i.i, i1 false
-  br i1 %or.cond44.i244.i.i, label %B244.i235.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i235.i.i, %B188.i223.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi double [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i225.i.i, %B188.i223.i.i ], [ %.190.2.i.i, %B244.2.i.i ], [ %.195.i238.i.i, %B244.i235.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i226.i.i, %B188.i223.i.i ], [ %.197.2.i.i, %B244.2.i.i ], [ %.205.i239.i.i, %B244.i235.i.i ]
-  %s.3.1.2.i.i = phi double [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i223.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i235.i.i ]
-  %13 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 8)
-  %.90.3.i.i = bitcast double %m.3.1.2.i.i to i64
-  %14 = trunc nuw nsw i64 %13 to i32
-  %.91.3.i.i = add nsw i32 %14, -8
-  %.92.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.3.i.i, i32 %.91.3.i.i)
-  %.93.3.i.i = bitcast i64 %.92.3.i.i to double
-  %.99.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.91.3.i.i)
-  %.104.3.i.i = bitcast double %s.3.1.2.i.i to i64
-  %.106.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.3.i.i, i32 %.91.3.i.i)
-  %.107.3.i.i = bitcast i64 %.106.3.i.i to double
-  %.113.not.3.i.i = icmp samesign ult i32 %2, 8
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.123.3.i.i = fcmp une double %.107.3.i.i, 0.000000e+00
-  %.137.3.i.i = icmp samesign ult i32 %2, 16
-  %or.cond44.i.i = select i1 %.123.3.i.i, i1 true, i1 %.137.3.i.i
-  br i1 %or.cond44.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.17.i83.i.i = icmp eq i64 %a5, 0
-  %.20.i84.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i85.i.i = select i1 %.17.i83.i.i, i1 true, i1 %.20.i84.i.i
-  br i1 %or.cond.i85.i.i, label %B28.i119.i.i, label %B38.i86.i.i
-
-B28.i119.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i120.i.i = fmul double %m.3.1.2.i.i, %.107.3.i.i
-  br label %B200.endif.3.i.i
-
-B38.i86.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i87.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  br i1 %.50.i87.i.i, label %B102.i112.i.i, label %B102.thread.i88.i.i
-
-B102.thread.i88.i.i:                              ; preds = %B38.i86.i.i
-  %.44.i89.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i90.i.i = load double, ptr %.44.i89.i.i, align 8
-  %.8023.i91.i.i = fmul double %m.3.1.2.i.i, %.107.3.i.i
-  br label %B124.i92.i.i
-
-B102.i112.i.i:                                    ; preds = %B38.i86.i.i
-  %.53.i113.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i114.i.i = load double, ptr %.53.i113.i.i, align 8
-  %.60.i115.i.i = fmul double %m.3.1.2.i.i, %.54.i114.i.i
-  %.66.i116.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.80.i117.i.i = fmul double %.60.i115.i.i, %.107.3.i.i
-  %.93.not.i118.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i118.i.i, label %B200.endif.3.i.i, label %B124.i92.i.i
-
-B124.i92.i.i:                                     ; preds = %B102.i112.i.i, %B102.thread.i88.i.i
-  %.8027.i93.i.i = phi double [ %.8023.i91.i.i, %B102.thread.i88.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ]
-  %scale.2.026.i94.i.i = phi double [ %.45.i90.i.i, %B102.thread.i88.i.i ], [ %.54.i114.i.i, %B102.i112.i.i ]
-  %e.3.025.i95.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i88.i.i ], [ %.66.i116.i.i, %B102.i112.i.i ]
-  %.100.i96.i.i = fmul double %.8027.i93.i.i, %scale.2.026.i94.i.i
-  %.102.i97.i.i = fcmp une double %.100.i96.i.i, %.8027.i93.i.i
-  %.119.i98.i.i = fcmp ord double %.8027.i93.i.i, 0.000000e+00
-  %or.cond28.i99.i.i = and i1 %.119.i98.i.i, %.102.i97.i.i
-  br i1 %or.cond28.i99.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B154.i102.i.i:                                    ; preds = %B124.i92.i.i, %B154.i102.i.i
-  %e.4.1.i103.i.i = phi i64 [ %.138.i106.i.i, %B154.i102.i.i ], [ %e.3.025.i95.i.i, %B124.i92.i.i ]
-  %state.3.1.i104.i.i = phi double [ %.128.i105.i.i, %B154.i102.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ]
-  %.128.i105.i.i = fmul double %scale.2.026.i94.i.i, %state.3.1.i104.i.i
-  %.138.i106.i.i = add nsw i64 %e.4.1.i103.i.i, -1
-  %.145.i107.i.i = icmp samesign ugt i64 %e.4.1.i103.i.i, 1
-  %.152.i108.i.i = fmul double %scale.2.026.i94.i.i, %.128.i105.i.i
-  %.154.i109.i.i = fcmp une double %.152.i108.i.i, %.128.i105.i.i
-  %.169.i110.i.i = fcmp ord double %.128.i105.i.i, 0.000000e+00
-  %15 = and i1 %.169.i110.i.i, %.154.i109.i.i
-  %or.cond30.i111.i.i = select i1 %.145.i107.i.i, i1 %15, i1 false
-  br i1 %or.cond30.i111.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i102.i.i, %B124.i92.i.i, %B102.i112.i.i, %B28.i119.i.i
-  %storemerge.i100.i.i = phi double [ %.28.i120.i.i, %B28.i119.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ], [ %.128.i105.i.i, %B154.i102.i.i ]
-  %.172.3.i.i = fadd double %s.3.1.2.i.i, %storemerge.i100.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi double [ %.172.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.190.3.i.i = fmul double %m.3.1.2.i.i, %.93.3.i.i
-  %.197.3.i.i = add nsw i64 %.99.3.i.i, %e.3.1.2.i.i
-  %.22.not.i257.i.i = icmp eq i64 %a5, 0
-  br i1 %.22.not.i257.i.i, label %B20.endif.4.i.i, label %B8.i258.i.i
-
-B8.i258.i.i:                                      ; preds = %B244.3.i.i
-  %.38.i259.i.i = load double, ptr %.21.i, align 8
-  %.40.i260.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i261.i.i = load double, ptr %.40.i260.i.i, align 8
-  %.43.i262.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i263.i.i = load double, ptr %.43.i262.i.i, align 8
-  %.57.i264.i.i = tail call double @llvm.fabs.f64(double %.190.3.i.i)
-  %.59.i265.i.i = fcmp oge double %.57.i264.i.i, %.41.i261.i.i
-  %.79.i266.i.i = fmul double %.190.3.i.i, %.44.i263.i.i
-  %.81.i267.i.i = fcmp une double %.79.i266.i.i, %.190.3.i.i
-  %or.cond.i268.i.i = select i1 %.59.i265.i.i, i1 %.81.i267.i.i, i1 false
-  br i1 %or.cond.i268.i.i, label %B112.i292.i.i, label %B188.i269.i.i
-
-B112.i292.i.i:                                    ; preds = %B8.i258.i.i, %B112.i292.i.i
-  %m.3.1.i293.i.i = phi double [ %.90.i295.i.i, %B112.i292.i.i ], [ %.190.3.i.i, %B8.i258.i.i ]
-  %e.3.1.i294.i.i = phi i64 [ %.100.i296.i.i, %B112.i292.i.i ], [ %.197.3.i.i, %B8.i258.i.i ]
-  %.90.i295.i.i = fmul double %.44.i263.i.i, %m.3.1.i293.i.i
-  %.100.i296.i.i = add i64 %e.3.1.i294.i.i, 1
-  %.110.i297.i.i = tail call double @llvm.fabs.f64(double %.90.i295.i.i)
-  %.112.i298.i.i = fcmp oge double %.110.i297.i.i, %.41.i261.i.i
-  %.130.i299.i.i = fmul double %.44.i263.i.i, %.90.i295.i.i
-  %.132.i300.i.i = fcmp une double %.130.i299.i.i, %.90.i295.i.i
-  %or.cond42.i301.i.i = select i1 %.112.i298.i.i, i1 %.132.i300.i.i, i1 false
-  br i1 %or.cond42.i301.i.i, label %B112.i292.i.i, label %B188.i269.i.i
-
-B188.i269.i.i:                                    ; preds = %B112.i292.i.i, %B8.i258.i.i
-  %.162.pre-phi.i270.i.i = phi double [ %.57.i264.i.i, %B8.i258.i.i ], [ %.110.i297.i.i, %B112.i292.i.i ]
-  %m.4.1.i271.i.i = phi double [ %.190.3.i.i, %B8.i258.i.i ], [ %.90.i295.i.i, %B112.i292.i.i ]
-  %e.5.1.i272.i.i = phi i64 [ %.197.3.i.i, %B8.i258.i.i ], [ %.100.i296.i.i, %B112.i292.i.i ]
-  %.164.i273.i.i = fcmp olt double %.162.pre-phi.i270.i.i, %.38.i259.i.i
-  %.184.i274.i.i = fmul double %.41.i261.i.i, %m.4.1.i271.i.i
-  %.186.i275.i.i = fcmp une double %.184.i274.i.i, %m.4.1.i271.i.i
-  %or.cond43.i276.i.i = select i1 %.164.i273.i.i, i1 %.186.i275.i.i, i1 false
-  br i1 %or.cond43.i276.i.i, label %B244.i281.i.i, label %B20.endif.4.i.i
-
-B244.i281.i.i:                                    ; preds = %B188.i269.i.i, %B244.i281.i.i
-  %m.5.1.i282.i.i = phi double [ %.195.i284.i.i, %B244.i281.i.i ], [ %m.4.1.i271.i.i, %B188.i269.i.i ]
-  %e.4.1.i283.i.i = phi i64 [ %.205.i285.i.i, %B244.i281.i.i ], [ %e.5.1.i272.i.i, %B188.i269.i.i ]
-  %.195.i284.i.i = fmul double %.41.i261.i.i, %m.5.1.i282.i.i
-  %.205.i285.i.i = add i64 %e.4.1.i283.i.i, -1
-  %.215.i286.i.i = tail call double @llvm.fabs.f64(double %.195.i284.i.i)
-  %.217.i287.i.i = fcmp olt double %.215.i286.i.i, %.38.i259.i.i
-  %.235.i288.i.i = fmul double %.41.i261.i.i, %.195.i284.i.i
-  %.237.i289.i.i = fcmp une double %.235.i288.i.i, %.195.i284.i.i
-  %or.cond44.i290.i.i = select i1 %.217.i287.i.i, i1 %.237.i289.i.i, i1 false
-  br i1 %or.cond44.i290.i.i, label %B244.i281.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i281.i.i, %B188.i269.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi double [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i271.i.i, %B188.i269.i.i ], [ %.190.3.i.i, %B244.3.i.i ], [ %.195.i284.i.i, %B244.i281.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i272.i.i, %B188.i269.i.i ], [ %.197.3.i.i, %B244.3.i.i ], [ %.205.i285.i.i, %B244.i281.i.i ]
-  %s.3.1.3.i.i = phi double [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i269.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i281.i.i ]
-  %16 = tail call i64 @llvm.umax.i64(i64 %.58.i, i64 16)
-  %.90.4.i.i = bitcast double %m.3.1.3.i.i to i64
-  %17 = trunc nuw nsw i64 %16 to i32
-  %.91.4.i.i = add nsw i32 %17, -16
-  %.92.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.4.i.i, i32 %.91.4.i.i)
-  %.93.4.i.i = bitcast i64 %.92.4.i.i to double
-  %.99.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.91.4.i.i)
-  %.104.4.i.i = bitcast double %s.3.1.3.i.i to i64
-  %.106.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.4.i.i, i32 %.91.4.i.i)
-  %.107.4.i.i = bitcast i64 %.106.4.i.i to double
-  %.113.not.4.i.i = icmp samesign ult i32 %2, 16
-  br i1 %.113.not.4.i.i, label %B394.peel.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.17.i122.i.i = icmp eq i64 %a5, 0
-  %.20.i123.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i124.i.i = select i1 %.17.i122.i.i, i1 true, i1 %.20.i123.i.i
-  br i1 %or.cond.i124.i.i, label %B200.endif.4.i.i, label %B38.i125.i.i
-
-B38.i125.i.i:                                     ; preds = %B166.4.i.i
-  %.50.i126.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  br i1 %.50.i126.i.i, label %B102.i151.i.i, label %B102.thread.i127.i.i
-
-B102.thread.i127.i.i:                             ; preds = %B38.i125.i.i
-  %.44.i128.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.45.i129.i.i = load double, ptr %.44.i128.i.i, align 8
-  %.8023.i130.i.i = fmul double %m.3.1.3.i.i, %.107.4.i.i
-  br label %B124.i131.i.i
-
-B102.i151.i.i:                                    ; preds = %B38.i125.i.i
-  %.53.i152.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.54.i153.i.i = load double, ptr %.53.i152.i.i, align 8
-  %.60.i154.i.i = fmul double %m.3.1.3.i.i, %.54.i153.i.i
-  %.66.i155.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.80.i156.i.i = fmul double %.60.i154.i.i, %.107.4.i.i
-  %.93.not.i157.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i157.i.i, label %B200.endif.4.i.thread.i, label %B124.i131.i.i
-
-B124.i131.i.i:                                    ; preds = %B102.i151.i.i, %B102.thread.i127.i.i
-  %.8027.i132.i.i = phi double [ %.8023.i130.i.i, %B102.thread.i127.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ]
-  %scale.2.026.i133.i.i = phi double [ %.45.i129.i.i, %B102.thread.i127.i.i ], [ %.54.i153.i.i, %B102.i151.i.i ]
-  %e.3.025.i134.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i127.i.i ], [ %.66.i155.i.i, %B102.i151.i.i ]
-  %.100.i135.i.i = fmul double %.8027.i132.i.i, %scale.2.026.i133.i.i
-  %.102.i136.i.i = fcmp une double %.100.i135.i.i, %.8027.i132.i.i
-  %.119.i137.i.i = fcmp ord double %.8027.i132.i.i, 0.000000e+00
-  %or.cond28.i138.i.i = and i1 %.119.i137.i.i, %.102.i136.i.i
-  br i1 %or.cond28.i138.i.i, label %B154.i141.i.i, label %B200.endif.4.i.thread.i
-
-B154.i141.i.i:                                    ; preds = %B124.i131.i.i, %B154.i141.i.i
-  %e.4.1.i142.i.i = phi i64 [ %.138.i145.i.i, %B154.i141.i.i ], [ %e.3.025.i134.i.i, %B124.i131.i.i ]
-  %state.3.1.i143.i.i = phi double [ %.128.i144.i.i, %B154.i141.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ]
-  %.128.i144.i.i = fmul double %scale.2.026.i133.i.i, %state.3.1.i143.i.i
-  %.138.i145.i.i = add nsw i64 %e.4.1.i142.i.i, -1
-  %.145.i146.i.i = icmp samesign ugt i64 %e.4.1.i142.i.i, 1
-  %.152.i147.i.i = fmul double %scale.2.026.i133.i.i, %.128.i144.i.i
-  %.154.i148.i.i = fcmp une double %.152.i147.i.i, %.128.i144.i.i
-  %.169.i149.i.i = fcmp ord double %.128.i144.i.i, 0.000000e+00
-  %18 = and i1 %.169.i149.i.i, %.154.i148.i.i
-  %or.cond30.i150.i.i = select i1 %.145.i146.i.i, i1 %18, i1 false
-  br i1 %or.cond30.i150.i.i, label %B154.i141.i.i, label %B200.endif.4.i.thread.i
-
-B200.endif.4.i.thread.i:                          ; preds = %B154.i141.i.i, %B124.i131.i.i, %B102.i151.i.i
-  %storemerge.i139.i.ph.i = phi double [ %.80.i156.i.i, %B102.i151.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ], [ %.128.i144.i.i, %B154.i141.i.i ]
-  %.172.4.i524.i = fadd double %s.3.1.3.i.i, %storemerge.i139.i.ph.i
-  br label %B8.i304.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B166.4.i.i
-  %.28.i159.i.i = fmul double %m.3.1.3.i.i, %.107.4.i.i
-  %.172.4.i.i = fadd double %s.3.1.3.i.i, %.28.i159.i.i
-  br i1 %.17.i122.i.i, label %B394.peel.i, label %B8.i304.i.i
-
-B8.i304.i.i:                                      ; preds = %B200.endif.4.i.i, %B200.endif.4.i.thread.i
-  %.172.4.i528.i = phi double [ %.172.4.i524.i, %B200.endif.4.i.thread.i ], [ %.172.4.i.i, %B200.endif.4.i.i ]
-  %.190.4.i529.i = fmul double %m.3.1.3.i.i, %.93.4.i.i
-  %.38.i305.i.i = load double, ptr %.21.i, align 8
-  %.40.i306.i.i = getelementptr i8, ptr %.21.i, i64 8
-  %.41.i307.i.i = load double, ptr %.40.i306.i.i, align 8
-  %.43.i308.i.i = getelementptr i8, ptr %.21.i, i64 16
-  %.44.i309.i.i = load double, ptr %.43.i308.i.i, align 8
-  %.57.i310.i.i = tail call double @llvm.fabs.f64(double %.190.4.i529.i)
-  %.59.i311.i.i = fcmp oge double %.57.i310.i.i, %.41.i307.i.i
-  %.79.i312.i.i = fmul double %.190.4.i529.i, %.44.i309.i.i
-  %.81.i313.i.i = fcmp une double %.79.i312.i.i, %.190.4.i529.i
-  %or.cond.i314.i.i = select i1 %.59.i311.i.i, i1 %.81.i313.i.i, i1 false
-  br i1 %or.cond.i314.i.i, label %B112.i338.i.i, label %B188.i315.i.i
-
-B112.i338.i.i:                                    ; preds = %B8.i304.i.i, %B112.i338.i.i
-  %m.3.1.i339.i.i = phi double [ %.90.i341.i.i, %B112.i338.i.i ], [ %.190.4.i529.i, %B8.i304.i.i ]
-  %.90.i341.i.i = fmul double %.44.i309.i.i, %m.3.1.i339.i.i
-  %.110.i343.i.i = tail call double @llvm.fabs.f64(double %.90.i341.i.i)
-  %.112.i344.i.i = fcmp oge double %.110.i343.i.i, %.41.i307.i.i
-  %.130.i345.i.i = fmul double %.44.i309.i.i, %.90.i341.i.i
-  %.132.i346.i.i = fcmp une double %.130.i345.i.i, %.90.i341.i.i
-  %or.cond42.i347.i.i = select i1 %.112.i344.i.i, i1 %.132.i346.i.i, i1 false
-  br i1 %or.cond42.i347.i.i, label %B112.i338.i.i, label %B188.i315.i.i
-
-B188.i315.i.i:                                    ; preds = %B112.i338.i.i, %B8.i304.i.i
-  %.162.pre-phi.i316.i.i = phi double [ %.57.i310.i.i, %B8.i304.i.i ], [ %.110.i343.i.i, %B112.i338.i.i ]
-  %m.4.1.i317.i.i = phi double [ %.190.4.i529.i, %B8.i304.i.i ], [ %.90.i341.i.i, %B112.i338.i.i ]
-  %.164.i319.i.i = fcmp olt double %.162.pre-phi.i316.i.i, %.38.i305.i.i
-  %.184.i320.i.i = fmul double %.41.i307.i.i, %m.4.1.i317.i.i
-  %.186.i321.i.i = fcmp une double %.184.i320.i.i, %m.4.1.i317.i.i
-  %or.cond43.i322.i.i = select i1 %.164.i319.i.i, i1 %.186.i321.i.i, i1 false
-  br i1 %or.cond43.i322.i.i, label %B244.i327.i.i, label %B394.peel.i
-
-B244.i327.i.i:                                    ; preds = %B188.i315.i.i, %B244.i327.i.i
-  %m.5.1.i328.i.i = phi double [ %.195.i330.i.i, %B244.i327.i.i ], [ %m.4.1.i317.i.i, %B188.i315.i.i ]
-  %.195.i330.i.i = fmul double %.41.i307.i.i, %m.5.1.i328.i.i
-  %.215.i332.i.i = tail call double @llvm.fabs.f64(double %.195.i330.i.i)
-  %.217.i333.i.i = fcmp olt double %.215.i332.i.i, %.38.i305.i.i
-  %.235.i334.i.i = fmul double %.41.i307.i.i, %.195.i330.i.i
-  %.237.i335.i.i = fcmp une double %.235.i334.i.i, %.195.i330.i.i
-  %or.cond44.i336.i.i = select i1 %.217.i333.i.i, i1 %.237.i335.i.i, i1 false
-  br i1 %or.cond44.i336.i.i, label %B244.i327.i.i, label %B394.peel.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi double [ %.28.i.i.i, %B28.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.8027.i.i.i, %B124.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.172.i.i = fadd double %.135.peel.i, %storemerge.i.i.i
-  br label %B244.i.i
+  %.222.i.i = fadd double %s.2.0.i.i, %storemerge.i.i.i
+  br label %B300.i.i
 
-B394.peel.i:                                      ; preds = %B244.i327.i.i, %B188.i315.i.i, %B200.endif.4.i.i, %B20.endif.4.i.i
-  %s.3.1.4.i.i = phi double [ %s.3.1.3.i.i, %B20.endif.4.i.i ], [ %.172.4.i528.i, %B188.i315.i.i ], [ %.172.4.i.i, %B200.endif.4.i.i ], [ %.172.4.i528.i, %B244.i327.i.i ]
+B394.peel.i:                                      ; preds = %B354.i.i, %B194.endif.peel.i
+  %s.5.1.i.i = phi double [ %.135.peel.i, %B194.endif.peel.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.243.peel.i = icmp samesign ugt i64 %a4, %.58.i
   br i1 %.243.peel.i, label %B412.peel.i, label %B422.peel.i
 
 B412.peel.i:                                      ; preds = %B394.peel.i
-  %sunkaddr549.i = shl i64 %.119.peel.i, 3
-  %sunkaddr550.i = getelementptr i8, ptr %a1, i64 %sunkaddr549.i
-  store double %s.3.1.4.i.i, ptr %sunkaddr550.i, align 8
+  %sunkaddr141.i = shl i64 %.119.peel.i, 3
+  %sunkaddr142.i = getelementptr i8, ptr %a1, i64 %sunkaddr141.i
+  store double %s.5.1.i.i, ptr %sunkaddr142.i, align 8
   br label %B422.peel.i
 
 B422.peel.i:                                      ; preds = %B412.peel.i, %B394.peel.i
-  %.256.peel.i = bitcast double %s.3.1.4.i.i to i64
+  %.256.peel.i = bitcast double %s.5.1.i.i to i64
   %.258.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.256.peel.i, i32 31)
   %.269.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
-  %19 = icmp eq i64 %a5, 0
-  %sunkaddr551.i = getelementptr i8, ptr %.21.i, i64 8
-  %sunkaddr552.i = getelementptr i8, ptr %.21.i, i64 16
+  %8 = icmp eq i64 %a5, 0
+  %sunkaddr143.i = getelementptr i8, ptr %.21.i, i64 8
+  %sunkaddr144.i = getelementptr i8, ptr %.21.i, i64 16
   br label %B194.endif.i
 
 B194.endif.i:                                     ; preds = %B194.endif.preheader.i, %B422.i
@@ -20030,613 +16637,148 @@ B194.endif.i:                                     ; preds = %B194.endif.preheade
   %.131.i = load i64, ptr %.130.i, align 8
   %.134.i = getelementptr double, ptr %a1, i64 %.119.i
   %.135.i = load double, ptr %.134.i, align 8
-  %.90.i1.i = bitcast double %.127.i to i64
-  %.92.i3.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.i1.i, i32 %.91.i.i)
-  %.93.i4.i = bitcast i64 %.92.i3.i to double
-  %.99.i5.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.131.i, i32 %.91.i.i)
-  %.104.i6.i = bitcast double %.135.i to i64
-  %.106.i7.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.i6.i, i32 %.91.i.i)
-  %.107.i8.i = bitcast i64 %.106.i7.i to double
-  br i1 %.113.not.i.i, label %B20.endif.1.i38.i, label %B166.i10.i
-
-B166.i10.i:                                       ; preds = %B194.endif.i
-  %.123.i11.i = fcmp une double %.107.i8.i, 0.000000e+00
-  br i1 %.123.i11.i, label %B200.i476.i, label %B244.i14.i
-
-B200.i476.i:                                      ; preds = %B166.i10.i
-  %.20.i.i478.i = icmp eq i64 %.131.i, 0
-  %or.cond.i.i479.i = select i1 %19, i1 true, i1 %.20.i.i478.i
-  br i1 %or.cond.i.i479.i, label %B28.i.i515.i, label %B38.i.i480.i
-
-B28.i.i515.i:                                     ; preds = %B200.i476.i
-  %.28.i.i516.i = fmul double %.127.i, %.107.i8.i
-  br label %B200.endif.i494.i
-
-B38.i.i480.i:                                     ; preds = %B200.i476.i
-  %.50.i.i481.i = icmp slt i64 %.131.i, 0
-  br i1 %.50.i.i481.i, label %B102.i.i508.i, label %B102.thread.i.i482.i
-
-B102.thread.i.i482.i:                             ; preds = %B38.i.i480.i
-  %.45.i.i484.i = load double, ptr %sunkaddr551.i, align 8
-  %.8023.i.i485.i = fmul double %.127.i, %.107.i8.i
-  br label %B124.i.i486.i
-
-B102.i.i508.i:                                    ; preds = %B38.i.i480.i
-  %.54.i.i510.i = load double, ptr %sunkaddr552.i, align 8
-  %.60.i.i511.i = fmul double %.127.i, %.54.i.i510.i
-  %.66.i.i512.i = xor i64 %.131.i, -1
-  %.80.i.i513.i = fmul double %.60.i.i511.i, %.107.i8.i
-  %.93.not.i.i514.i = icmp eq i64 %.131.i, -1
-  br i1 %.93.not.i.i514.i, label %B200.endif.i494.i, label %B124.i.i486.i
-
-B124.i.i486.i:                                    ; preds = %B102.i.i508.i, %B102.thread.i.i482.i
-  %.8027.i.i487.i = phi double [ %.8023.i.i485.i, %B102.thread.i.i482.i ], [ %.80.i.i513.i, %B102.i.i508.i ]
-  %scale.2.026.i.i488.i = phi double [ %.45.i.i484.i, %B102.thread.i.i482.i ], [ %.54.i.i510.i, %B102.i.i508.i ]
-  %e.3.025.i.i489.i = phi i64 [ %.131.i, %B102.thread.i.i482.i ], [ %.66.i.i512.i, %B102.i.i508.i ]
-  %.100.i.i490.i = fmul double %.8027.i.i487.i, %scale.2.026.i.i488.i
-  %.102.i.i491.i = fcmp une double %.100.i.i490.i, %.8027.i.i487.i
-  %.119.i.i492.i = fcmp ord double %.8027.i.i487.i, 0.000000e+00
-  %or.cond28.i.i493.i = and i1 %.119.i.i492.i, %.102.i.i491.i
-  br i1 %or.cond28.i.i493.i, label %B154.i.i498.i, label %B200.endif.i494.i
-
-B154.i.i498.i:                                    ; preds = %B124.i.i486.i, %B154.i.i498.i
-  %e.4.1.i.i499.i = phi i64 [ %.138.i.i502.i, %B154.i.i498.i ], [ %e.3.025.i.i489.i, %B124.i.i486.i ]
-  %state.3.1.i.i500.i = phi double [ %.128.i.i501.i, %B154.i.i498.i ], [ %.8027.i.i487.i, %B124.i.i486.i ]
-  %.128.i.i501.i = fmul double %scale.2.026.i.i488.i, %state.3.1.i.i500.i
-  %.138.i.i502.i = add nsw i64 %e.4.1.i.i499.i, -1
-  %.145.i.i503.i = icmp samesign ugt i64 %e.4.1.i.i499.i, 1
-  %.152.i.i504.i = fmul double %scale.2.026.i.i488.i, %.128.i.i501.i
-  %.154.i.i505.i = fcmp une double %.152.i.i504.i, %.128.i.i501.i
-  %.169.i.i506.i = fcmp ord double %.128.i.i501.i, 0.000000e+00
-  %20 = and i1 %.169.i.i506.i, %.154.i.i505.i
-  %or.cond30.i.i507.i = select i1 %.145.i.i503.i, i1 %20, i1 false
-  br i1 %or.cond30.i.i507.i, label %B154.i.i498.i, label %B200.endif.i494.i
-
-B244.i14.i:                                       ; preds = %B200.endif.i494.i, %B166.i10.i
-  %s.4.2.i15.i = phi double [ %.172.i496.i, %B200.endif.i494.i ], [ %.135.i, %B166.i10.i ]
-  %.190.i16.i = fmul double %.127.i, %.93.i4.i
-  %.197.i17.i = add nsw i64 %.99.i5.i, %.131.i
-  br i1 %19, label %B20.endif.1.i38.i, label %B8.i.i19.i
-
-B8.i.i19.i:                                       ; preds = %B244.i14.i
-  %.38.i.i20.i = load double, ptr %.21.i, align 8
-  %.41.i.i22.i = load double, ptr %sunkaddr551.i, align 8
-  %.44.i161.i24.i = load double, ptr %sunkaddr552.i, align 8
-  %.57.i.i25.i = tail call double @llvm.fabs.f64(double %.190.i16.i)
-  %.59.i.i26.i = fcmp oge double %.57.i.i25.i, %.41.i.i22.i
-  %.79.i.i27.i = fmul double %.190.i16.i, %.44.i161.i24.i
-  %.81.i.i28.i = fcmp une double %.79.i.i27.i, %.190.i16.i
-  %or.cond.i162.i29.i = select i1 %.59.i.i26.i, i1 %.81.i.i28.i, i1 false
-  br i1 %or.cond.i162.i29.i, label %B112.i.i466.i, label %B188.i.i30.i
-
-B112.i.i466.i:                                    ; preds = %B8.i.i19.i, %B112.i.i466.i
-  %m.3.1.i.i467.i = phi double [ %.90.i.i469.i, %B112.i.i466.i ], [ %.190.i16.i, %B8.i.i19.i ]
-  %e.3.1.i.i468.i = phi i64 [ %.100.i164.i470.i, %B112.i.i466.i ], [ %.197.i17.i, %B8.i.i19.i ]
-  %.90.i.i469.i = fmul double %.44.i161.i24.i, %m.3.1.i.i467.i
-  %.100.i164.i470.i = add i64 %e.3.1.i.i468.i, 1
-  %.110.i.i471.i = tail call double @llvm.fabs.f64(double %.90.i.i469.i)
-  %.112.i.i472.i = fcmp oge double %.110.i.i471.i, %.41.i.i22.i
-  %.130.i.i473.i = fmul double %.44.i161.i24.i, %.90.i.i469.i
-  %.132.i.i474.i = fcmp une double %.130.i.i473.i, %.90.i.i469.i
-  %or.cond42.i.i475.i = select i1 %.112.i.i472.i, i1 %.132.i.i474.i, i1 false
-  br i1 %or.cond42.i.i475.i, label %B112.i.i466.i, label %B188.i.i30.i
-
-B188.i.i30.i:                                     ; preds = %B112.i.i466.i, %B8.i.i19.i
-  %.162.pre-phi.i.i31.i = phi double [ %.57.i.i25.i, %B8.i.i19.i ], [ %.110.i.i471.i, %B112.i.i466.i ]
-  %m.4.1.i.i32.i = phi double [ %.190.i16.i, %B8.i.i19.i ], [ %.90.i.i469.i, %B112.i.i466.i ]
-  %e.5.1.i.i33.i = phi i64 [ %.197.i17.i, %B8.i.i19.i ], [ %.100.i164.i470.i, %B112.i.i466.i ]
-  %.164.i.i34.i = fcmp olt double %.162.pre-phi.i.i31.i, %.38.i.i20.i
-  %.184.i.i35.i = fmul double %.41.i.i22.i, %m.4.1.i.i32.i
-  %.186.i.i36.i = fcmp une double %.184.i.i35.i, %m.4.1.i.i32.i
-  %or.cond43.i.i37.i = select i1 %.164.i.i34.i, i1 %.186.i.i36.i, i1 false
-  br i1 %or.cond43.i.i37.i, label %B244.i.i455.i, label %B20.endif.1.i38.i
-
-B244.i.i455.i:                                    ; preds = %B188.i.i30.i, %B244.i.i455.i
-  %m.5.1.i.i456.i = phi double [ %.195.i.i458.i, %B244.i.i455.i ], [ %m.4.1.i.i32.i, %B188.i.i30.i ]
-  %e.4.1.i163.i457.i = phi i64 [ %.205.i.i459.i, %B244.i.i455.i ], [ %e.5.1.i.i33.i, %B188.i.i30.i ]
-  %.195.i.i458.i = fmul double %.41.i.i22.i, %m.5.1.i.i456.i
-  %.205.i.i459.i = add i64 %e.4.1.i163.i457.i, -1
-  %.215.i.i460.i = tail call double @llvm.fabs.f64(double %.195.i.i458.i)
-  %.217.i.i461.i = fcmp olt double %.215.i.i460.i, %.38.i.i20.i
-  %.235.i.i462.i = fmul double %.41.i.i22.i, %.195.i.i458.i
-  %.237.i.i463.i = fcmp une double %.235.i.i462.i, %.195.i.i458.i
-  %or.cond44.i.i464.i = select i1 %.217.i.i461.i, i1 %.237.i.i463.i, i1 false
-  br i1 %or.cond44.i.i464.i, label %B244.i.i455.i, label %B20.endif.1.i38.i
-
-B20.endif.1.i38.i:                                ; preds = %B244.i.i455.i, %B188.i.i30.i, %B244.i14.i, %B194.endif.i
-  %m.3.1.i39.i = phi double [ %.127.i, %B194.endif.i ], [ %m.4.1.i.i32.i, %B188.i.i30.i ], [ %.190.i16.i, %B244.i14.i ], [ %.195.i.i458.i, %B244.i.i455.i ]
-  %e.3.1.i40.i = phi i64 [ %.131.i, %B194.endif.i ], [ %e.5.1.i.i33.i, %B188.i.i30.i ], [ %.197.i17.i, %B244.i14.i ], [ %.205.i.i459.i, %B244.i.i455.i ]
-  %s.3.1.i41.i = phi double [ %.135.i, %B194.endif.i ], [ %s.4.2.i15.i, %B188.i.i30.i ], [ %s.4.2.i15.i, %B244.i14.i ], [ %s.4.2.i15.i, %B244.i.i455.i ]
-  %.90.1.i42.i = bitcast double %m.3.1.i39.i to i64
-  %.92.1.i44.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.1.i42.i, i32 %.91.1.i.i)
-  %.93.1.i45.i = bitcast i64 %.92.1.i44.i to double
-  %.99.1.i46.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i40.i, i32 %.91.1.i.i)
-  %.104.1.i47.i = bitcast double %s.3.1.i41.i to i64
-  %.106.1.i48.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.1.i47.i, i32 %.91.1.i.i)
-  %.107.1.i49.i = bitcast i64 %.106.1.i48.i to double
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i79.i, label %B166.1.i51.i
-
-B166.1.i51.i:                                     ; preds = %B20.endif.1.i38.i
-  %.123.1.i52.i = fcmp une double %.107.1.i49.i, 0.000000e+00
-  br i1 %.123.1.i52.i, label %B200.1.i413.i, label %B244.1.i55.i
-
-B200.1.i413.i:                                    ; preds = %B166.1.i51.i
-  %.20.i6.i415.i = icmp eq i64 %e.3.1.i40.i, 0
-  %or.cond.i7.i416.i = select i1 %19, i1 true, i1 %.20.i6.i415.i
-  br i1 %or.cond.i7.i416.i, label %B28.i41.i452.i, label %B38.i8.i417.i
-
-B28.i41.i452.i:                                   ; preds = %B200.1.i413.i
-  %.28.i42.i453.i = fmul double %m.3.1.i39.i, %.107.1.i49.i
-  br label %B200.endif.1.i431.i
-
-B38.i8.i417.i:                                    ; preds = %B200.1.i413.i
-  %.50.i9.i418.i = icmp slt i64 %e.3.1.i40.i, 0
-  br i1 %.50.i9.i418.i, label %B102.i34.i445.i, label %B102.thread.i10.i419.i
-
-B102.thread.i10.i419.i:                           ; preds = %B38.i8.i417.i
-  %.45.i12.i421.i = load double, ptr %sunkaddr551.i, align 8
-  %.8023.i13.i422.i = fmul double %m.3.1.i39.i, %.107.1.i49.i
-  br label %B124.i14.i423.i
-
-B102.i34.i445.i:                                  ; preds = %B38.i8.i417.i
-  %.54.i36.i447.i = load double, ptr %sunkaddr552.i, align 8
-  %.60.i37.i448.i = fmul double %m.3.1.i39.i, %.54.i36.i447.i
-  %.66.i38.i449.i = xor i64 %e.3.1.i40.i, -1
-  %.80.i39.i450.i = fmul double %.60.i37.i448.i, %.107.1.i49.i
-  %.93.not.i40.i451.i = icmp eq i64 %e.3.1.i40.i, -1
-  br i1 %.93.not.i40.i451.i, label %B200.endif.1.i431.i, label %B124.i14.i423.i
-
-B124.i14.i423.i:                                  ; preds = %B102.i34.i445.i, %B102.thread.i10.i419.i
-  %.8027.i15.i424.i = phi double [ %.8023.i13.i422.i, %B102.thread.i10.i419.i ], [ %.80.i39.i450.i, %B102.i34.i445.i ]
-  %scale.2.026.i16.i425.i = phi double [ %.45.i12.i421.i, %B102.thread.i10.i419.i ], [ %.54.i36.i447.i, %B102.i34.i445.i ]
-  %e.3.025.i17.i426.i = phi i64 [ %e.3.1.i40.i, %B102.thread.i10.i419.i ], [ %.66.i38.i449.i, %B102.i34.i445.i ]
-  %.100.i18.i427.i = fmul double %.8027.i15.i424.i, %scale.2.026.i16.i425.i
-  %.102.i19.i428.i = fcmp une double %.100.i18.i427.i, %.8027.i15.i424.i
-  %.119.i20.i429.i = fcmp ord double %.8027.i15.i424.i, 0.000000e+00
-  %or.cond28.i21.i430.i = and i1 %.119.i20.i429.i, %.102.i19.i428.i
-  br i1 %or.cond28.i21.i430.i, label %B154.i24.i435.i, label %B200.endif.1.i431.i
-
-B154.i24.i435.i:                                  ; preds = %B124.i14.i423.i, %B154.i24.i435.i
-  %e.4.1.i25.i436.i = phi i64 [ %.138.i28.i439.i, %B154.i24.i435.i ], [ %e.3.025.i17.i426.i, %B124.i14.i423.i ]
-  %state.3.1.i26.i437.i = phi double [ %.128.i27.i438.i, %B154.i24.i435.i ], [ %.8027.i15.i424.i, %B124.i14.i423.i ]
-  %.128.i27.i438.i = fmul double %scale.2.026.i16.i425.i, %state.3.1.i26.i437.i
-  %.138.i28.i439.i = add nsw i64 %e.4.1.i25.i436.i, -1
-  %.145.i29.i440.i = icmp samesign ugt i64 %e.4.1.i25.i436.i, 1
-  %.152.i30.i441.i = fmul double %scale.2.026.i16.i425.i, %.128.i27.i438.i
-  %.154.i31.i442.i = fcmp une double %.152.i30.i441.i, %.128.i27.i438.i
-  %.169.i32.i443.i = fcmp ord double %.128.i27.i438.i, 0.000000e+00
-  %21 = and i1 %.169.i32.i443.i, %.154.i31.i442.i
-  %or.cond30.i33.i444.i = select i1 %.145.i29.i440.i, i1 %21, i1 false
-  br i1 %or.cond30.i33.i444.i, label %B154.i24.i435.i, label %B200.endif.1.i431.i
-
-B200.endif.1.i431.i:                              ; preds = %B154.i24.i435.i, %B124.i14.i423.i, %B102.i34.i445.i, %B28.i41.i452.i
-  %storemerge.i22.i432.i = phi double [ %.28.i42.i453.i, %B28.i41.i452.i ], [ %.80.i39.i450.i, %B102.i34.i445.i ], [ %.8027.i15.i424.i, %B124.i14.i423.i ], [ %.128.i27.i438.i, %B154.i24.i435.i ]
-  %.172.1.i433.i = fadd double %s.3.1.i41.i, %storemerge.i22.i432.i
-  br label %B244.1.i55.i
-
-B244.1.i55.i:                                     ; preds = %B200.endif.1.i431.i, %B166.1.i51.i
-  %s.4.2.1.i56.i = phi double [ %.172.1.i433.i, %B200.endif.1.i431.i ], [ %s.3.1.i41.i, %B166.1.i51.i ]
-  %.190.1.i57.i = fmul double %m.3.1.i39.i, %.93.1.i45.i
-  %.197.1.i58.i = add nsw i64 %.99.1.i46.i, %e.3.1.i40.i
-  br i1 %19, label %B20.endif.2.i79.i, label %B8.i166.i60.i
-
-B8.i166.i60.i:                                    ; preds = %B244.1.i55.i
-  %.38.i167.i61.i = load double, ptr %.21.i, align 8
-  %.41.i169.i63.i = load double, ptr %sunkaddr551.i, align 8
-  %.44.i171.i65.i = load double, ptr %sunkaddr552.i, align 8
-  %.57.i172.i66.i = tail call double @llvm.fabs.f64(double %.190.1.i57.i)
-  %.59.i173.i67.i = fcmp oge double %.57.i172.i66.i, %.41.i169.i63.i
-  %.79.i174.i68.i = fmul double %.190.1.i57.i, %.44.i171.i65.i
-  %.81.i175.i69.i = fcmp une double %.79.i174.i68.i, %.190.1.i57.i
-  %or.cond.i176.i70.i = select i1 %.59.i173.i67.i, i1 %.81.i175.i69.i, i1 false
-  br i1 %or.cond.i176.i70.i, label %B112.i200.i403.i, label %B188.i177.i71.i
-
-B112.i200.i403.i:                                 ; preds = %B8.i166.i60.i, %B112.i200.i403.i
-  %m.3.1.i201.i404.i = phi double [ %.90.i203.i406.i, %B112.i200.i403.i ], [ %.190.1.i57.i, %B8.i166.i60.i ]
-  %e.3.1.i202.i405.i = phi i64 [ %.100.i204.i407.i, %B112.i200.i403.i ], [ %.197.1.i58.i, %B8.i166.i60.i ]
-  %.90.i203.i406.i = fmul double %.44.i171.i65.i, %m.3.1.i201.i404.i
-  %.100.i204.i407.i = add i64 %e.3.1.i202.i405.i, 1
-  %.110.i205.i408.i = tail call double @llvm.fabs.f64(double %.90.i203.i406.i)
-  %.112.i206.i409.i = fcmp oge double %.110.i205.i408.i, %.41.i169.i63.i
-  %.130.i207.i410.i = fmul double %.44.i171.i65.i, %.90.i203.i406.i
-  %.132.i208.i411.i = fcmp une double %.130.i207.i410.i, %.90.i203.i406.i
-  %or.cond42.i209.i412.i = select i1 %.112.i206.i409.i, i1 %.132.i208.i411.i, i1 false
-  br i1 %or.cond42.i209.i412.i, label %B112.i200.i403.i, label %B188.i177.i71.i
-
-B188.i177.i71.i:                                  ; preds = %B112.i200.i403.i, %B8.i166.i60.i
-  %.162.pre-phi.i178.i72.i = phi double [ %.57.i172.i66.i, %B8.i166.i60.i ], [ %.110.i205.i408.i, %B112.i200.i403.i ]
-  %m.4.1.i179.i73.i = phi double [ %.190.1.i57.i, %B8.i166.i60.i ], [ %.90.i203.i406.i, %B112.i200.i403.i ]
-  %e.5.1.i180.i74.i = phi i64 [ %.197.1.i58.i, %B8.i166.i60.i ], [ %.100.i204.i407.i, %B112.i200.i403.i ]
-  %.164.i181.i75.i = fcmp olt double %.162.pre-phi.i178.i72.i, %.38.i167.i61.i
-  %.184.i182.i76.i = fmul double %.41.i169.i63.i, %m.4.1.i179.i73.i
-  %.186.i183.i77.i = fcmp une double %.184.i182.i76.i, %m.4.1.i179.i73.i
-  %or.cond43.i184.i78.i = select i1 %.164.i181.i75.i, i1 %.186.i183.i77.i, i1 false
-  br i1 %or.cond43.i184.i78.i, label %B244.i189.i392.i, label %B20.endif.2.i79.i
-
-B244.i189.i392.i:                                 ; preds = %B188.i177.i71.i, %B244.i189.i392.i
-  %m.5.1.i190.i393.i = phi double [ %.195.i192.i395.i, %B244.i189.i392.i ], [ %m.4.1.i179.i73.i, %B188.i177.i71.i ]
-  %e.4.1.i191.i394.i = phi i64 [ %.205.i193.i396.i, %B244.i189.i392.i ], [ %e.5.1.i180.i74.i, %B188.i177.i71.i ]
-  %.195.i192.i395.i = fmul double %.41.i169.i63.i, %m.5.1.i190.i393.i
-  %.205.i193.i396.i = add i64 %e.4.1.i191.i394.i, -1
-  %.215.i194.i397.i = tail call double @llvm.fabs.f64(double %.195.i192.i395.i)
-  %.217.i195.i398.i = fcmp olt double %.215.i194.i397.i, %.38.i167.i61.i
-  %.235.i196.i399.i = fmul double %.41.i169.i63.i, %.195.i192.i395.i
-  %.237.i197.i400.i = fcmp une double %.235.i196.i399.i, %.195.i192.i395.i
-  %or.cond44.i198.i401.i = select i1 %.217.i195.i398.i, i1 %.237.i197.i400.i, i1 false
-  br i1 %or.cond44.i198.i401.i, label %B244.i189.i392.i, label %B20.endif.2.i79.i
-
-B20.endif.2.i79.i:                                ; preds = %B244.i189.i392.i, %B188.i177.i71.i, %B244.1.i55.i, %B20.endif.1.i38.i
-  %m.3.1.1.i80.i = phi double [ %m.3.1.i39.i, %B20.endif.1.i38.i ], [ %m.4.1.i179.i73.i, %B188.i177.i71.i ], [ %.190.1.i57.i, %B244.1.i55.i ], [ %.195.i192.i395.i, %B244.i189.i392.i ]
-  %e.3.1.1.i81.i = phi i64 [ %e.3.1.i40.i, %B20.endif.1.i38.i ], [ %e.5.1.i180.i74.i, %B188.i177.i71.i ], [ %.197.1.i58.i, %B244.1.i55.i ], [ %.205.i193.i396.i, %B244.i189.i392.i ]
-  %s.3.1.1.i82.i = phi double [ %s.3.1.i41.i, %B20.endif.1.i38.i ], [ %s.4.2.1.i56.i, %B188.i177.i71.i ], [ %s.4.2.1.i56.i, %B244.1.i55.i ], [ %s.4.2.1.i56.i, %B244.i189.i392.i ]
-  %.90.2.i83.i = bitcast double %m.3.1.1.i80.i to i64
-  %.92.2.i85.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.2.i83.i, i32 %.91.2.i.i)
-  %.93.2.i86.i = bitcast i64 %.92.2.i85.i to double
-  %.99.2.i87.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i81.i, i32 %.91.2.i.i)
-  %.104.2.i88.i = bitcast double %s.3.1.1.i82.i to i64
-  %.106.2.i89.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.2.i88.i, i32 %.91.2.i.i)
-  %.107.2.i90.i = bitcast i64 %.106.2.i89.i to double
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i120.i, label %B166.2.i92.i
-
-B166.2.i92.i:                                     ; preds = %B20.endif.2.i79.i
-  %.123.2.i93.i = fcmp une double %.107.2.i90.i, 0.000000e+00
-  br i1 %.123.2.i93.i, label %B200.2.i350.i, label %B244.2.i96.i
-
-B200.2.i350.i:                                    ; preds = %B166.2.i92.i
-  %.20.i45.i352.i = icmp eq i64 %e.3.1.1.i81.i, 0
-  %or.cond.i46.i353.i = select i1 %19, i1 true, i1 %.20.i45.i352.i
-  br i1 %or.cond.i46.i353.i, label %B28.i80.i389.i, label %B38.i47.i354.i
-
-B28.i80.i389.i:                                   ; preds = %B200.2.i350.i
-  %.28.i81.i390.i = fmul double %m.3.1.1.i80.i, %.107.2.i90.i
-  br label %B200.endif.2.i368.i
-
-B38.i47.i354.i:                                   ; preds = %B200.2.i350.i
-  %.50.i48.i355.i = icmp slt i64 %e.3.1.1.i81.i, 0
-  br i1 %.50.i48.i355.i, label %B102.i73.i382.i, label %B102.thread.i49.i356.i
-
-B102.thread.i49.i356.i:                           ; preds = %B38.i47.i354.i
-  %.45.i51.i358.i = load double, ptr %sunkaddr551.i, align 8
-  %.8023.i52.i359.i = fmul double %m.3.1.1.i80.i, %.107.2.i90.i
-  br label %B124.i53.i360.i
-
-B102.i73.i382.i:                                  ; preds = %B38.i47.i354.i
-  %.54.i75.i384.i = load double, ptr %sunkaddr552.i, align 8
-  %.60.i76.i385.i = fmul double %m.3.1.1.i80.i, %.54.i75.i384.i
-  %.66.i77.i386.i = xor i64 %e.3.1.1.i81.i, -1
-  %.80.i78.i387.i = fmul double %.60.i76.i385.i, %.107.2.i90.i
-  %.93.not.i79.i388.i = icmp eq i64 %e.3.1.1.i81.i, -1
-  br i1 %.93.not.i79.i388.i, label %B200.endif.2.i368.i, label %B124.i53.i360.i
-
-B124.i53.i360.i:                                  ; preds = %B102.i73.i382.i, %B102.thread.i49.i356.i
-  %.8027.i54.i361.i = phi double [ %.8023.i52.i359.i, %B102.thread.i49.i356.i ], [ %.80.i78.i387.i, %B102.i73.i382.i ]
-  %scale.2.026.i55.i362.i = phi double [ %.45.i51.i358.i, %B102.thread.i49.i356.i ], [ %.54.i75.i384.i, %B102.i73.i382.i ]
-  %e.3.025.i56.i363.i = phi i64 [ %e.3.1.1.i81.i, %B102.thread.i49.i356.i ], [ %.66.i77.i386.i, %B102.i73.i382.i ]
-  %.100.i57.i364.i = fmul double %.8027.i54.i361.i, %scale.2.026.i55.i362.i
-  %.102.i58.i365.i = fcmp une double %.100.i57.i364.i, %.8027.i54.i361.i
-  %.119.i59.i366.i = fcmp ord double %.8027.i54.i361.i, 0.000000e+00
-  %or.cond28.i60.i367.i = and i1 %.119.i59.i366.i, %.102.i58.i365.i
-  br i1 %or.cond28.i60.i367.i, label %B154.i63.i372.i, label %B200.endif.2.i368.i
-
-B154.i63.i372.i:                                  ; preds = %B124.i53.i360.i, %B154.i63.i372.i
-  %e.4.1.i64.i373.i = phi i64 [ %.138.i67.i376.i, %B154.i63.i372.i ], [ %e.3.025.i56.i363.i, %B124.i53.i360.i ]
-  %state.3.1.i65.i374.i = phi double [ %.128.i66.i375.i, %B154.i63.i372.i ], [ %.8027.i54.i361.i, %B124.i53.i360.i ]
-  %.128.i66.i375.i = fmul double %scale.2.026.i55.i362.i, %state.3.1.i65.i374.i
-  %.138.i67.i376.i = add nsw i64 %e.4.1.i64.i373.i, -1
-  %.145.i68.i377.i = icmp samesign ugt i64 %e.4.1.i64.i373.i, 1
-  %.152.i69.i378.i = fmul double %scale.2.026.i55.i362.i, %.128.i66.i375.i
-  %.154.i70.i379.i = fcmp une double %.152.i69.i378.i, %.128.i66.i375.i
-  %.169.i71.i380.i = fcmp ord double %.128.i66.i375.i, 0.000000e+00
-  %22 = and i1 %.169.i71.i380.i, %.154.i70.i379.i
-  %or.cond30.i72.i381.i = select i1 %.145.i68.i377.i, i1 %22, i1 false
-  br i1 %or.cond30.i72.i381.i, label %B154.i63.i372.i, label %B200.endif.2.i368.i
-
-B200.endif.2.i368.i:                              ; preds = %B154.i63.i372.i, %B124.i53.i360.i, %B102.i73.i382.i, %B28.i80.i389.i
-  %storemerge.i61.i369.i = phi double [ %.28.i81.i390.i, %B28.i80.i389.i ], [ %.80.i78.i387.i, %B102.i73.i382.i ], [ %.8027.i54.i361.i, %B124.i53.i360.i ], [ %.128.i66.i375.i, %B154.i63.i372.i ]
-  %.172.2.i370.i = fadd double %s.3.1.1.i82.i, %storemerge.i61.i369.i
-  br label %B244.2.i96.i
-
-B244.2.i96.i:                                     ; preds = %B200.endif.2.i368.i, %B166.2.i92.i
-  %s.4.2.2.i97.i = phi double [ %.172.2.i370.i, %B200.endif.2.i368.i ], [ %s.3.1.1.i82.i, %B166.2.i92.i ]
-  %.190.2.i98.i = fmul double %m.3.1.1.i80.i, %.93.2.i86.i
-  %.197.2.i99.i = add nsw i64 %.99.2.i87.i, %e.3.1.1.i81.i
-  br i1 %19, label %B20.endif.3.i120.i, label %B8.i212.i101.i
-
-B8.i212.i101.i:                                   ; preds = %B244.2.i96.i
-  %.38.i213.i102.i = load double, ptr %.21.i, align 8
-  %.41.i215.i104.i = load double, ptr %sunkaddr551.i, align 8
-  %.44.i217.i106.i = load double, ptr %sunkaddr552.i, align 8
-  %.57.i218.i107.i = tail call double @llvm.fabs.f64(double %.190.2.i98.i)
-  %.59.i219.i108.i = fcmp oge double %.57.i218.i107.i, %.41.i215.i104.i
-  %.79.i220.i109.i = fmul double %.190.2.i98.i, %.44.i217.i106.i
-  %.81.i221.i110.i = fcmp une double %.79.i220.i109.i, %.190.2.i98.i
-  %or.cond.i222.i111.i = select i1 %.59.i219.i108.i, i1 %.81.i221.i110.i, i1 false
-  br i1 %or.cond.i222.i111.i, label %B112.i246.i340.i, label %B188.i223.i112.i
-
-B112.i246.i340.i:                                 ; preds = %B8.i212.i101.i, %B112.i246.i340.i
-  %m.3.1.i247.i341.i = phi double [ %.90.i249.i343.i, %B112.i246.i340.i ], [ %.190.2.i98.i, %B8.i212.i101.i ]
-  %e.3.1.i248.i342.i = phi i64 [ %.100.i250.i344.i, %B112.i246.i340.i ], [ %.197.2.i99.i, %B8.i212.i101.i ]
-  %.90.i249.i343.i = fmul double %.44.i217.i106.i, %m.3.1.i247.i341.i
-  %.100.i250.i344.i = add i64 %e.3.1.i248.i342.i, 1
-  %.110.i251.i345.i = tail call double @llvm.fabs.f64(double %.90.i249.i343.i)
-  %.112.i252.i346.i = fcmp oge double %.110.i251.i345.i, %.41.i215.i104.i
-  %.130.i253.i347.i = fmul double %.44.i217.i106.i, %.90.i249.i343.i
-  %.132.i254.i348.i = fcmp une double %.130.i253.i347.i, %.90.i249.i343.i
-  %or.cond42.i255.i349.i = select i1 %.112.i252.i346.i, i1 %.132.i254.i348.i, i1 false
-  br i1 %or.cond42.i255.i349.i, label %B112.i246.i340.i, label %B188.i223.i112.i
-
-B188.i223.i112.i:                                 ; preds = %B112.i246.i340.i, %B8.i212.i101.i
-  %.162.pre-phi.i224.i113.i = phi double [ %.57.i218.i107.i, %B8.i212.i101.i ], [ %.110.i251.i345.i, %B112.i246.i340.i ]
-  %m.4.1.i225.i114.i = phi double [ %.190.2.i98.i, %B8.i212.i101.i ], [ %.90.i249.i343.i, %B112.i246.i340.i ]
-  %e.5.1.i226.i115.i = phi i64 [ %.197.2.i99.i, %B8.i212.i101.i ], [ %.100.i250.i344.i, %B112.i246.i340.i ]
-  %.164.i227.i116.i = fcmp olt double %.162.pre-phi.i224.i113.i, %.38.i213.i102.i
-  %.184.i228.i117.i = fmul double %.41.i215.i104.i, %m.4.1.i225.i114.i
-  %.186.i229.i118.i = fcmp une double %.184.i228.i117.i, %m.4.1.i225.i114.i
-  %or.cond43.i230.i119.i = select i1 %.164.i227.i116.i, i1 %.186.i229.i118.i, i1 false
-  br i1 %or.cond43.i230.i119.i, label %B244.i235.i329.i, label %B20.endif.3.i120.i
-
-B244.i235.i329.i:                                 ; preds = %B188.i223.i112.i, %B244.i235.i329.i
-  %m.5.1.i236.i330.i = phi double [ %.195.i238.i332.i, %B244.i235.i329.i ], [ %m.4.1.i225.i114.i, %B188.i223.i112.i ]
-  %e.4.1.i237.i331.i = phi i64 [ %.205.i239.i333.i, %B244.i235.i329.i ], [ %e.5.1.i226.i115.i, %B188.i223.i112.i ]
-  %.195.i238.i332.i = fmul double %.41.i215.i104.i, %m.5.1.i236.i330.i
-  %.205.i239.i333.i = add i64 %e.4.1.i237.i331.i, -1
-  %.215.i240.i334.i = tail call double @llvm.fabs.f64(double %.195.i238.i332.i)
-  %.217.i241.i335.i = fcmp olt double %.215.i240.i334.i, %.38.i213.i102.i
-  %.235.i242.i336.i = fmul double %.41.i215.i104.i, %.195.i238.i332.i
-  %.237.i243.i337.i = fcmp une double %.235.i242.i336.i, %.195.i238.i332.i
-  %or.cond44.i244.i338.i = select i1 %.217.i241.i335.i, i1 %.237.i243.i337.i, i1 false
-  br i1 %or.cond44.i244.i338.i, label %B244.i235.i329.i, label %B20.endif.3.i120.i
-
-B20.endif.3.i120.i:                               ; preds = %B244.i235.i329.i, %B188.i223.i112.i, %B244.2.i96.i, %B20.endif.2.i79.i
-  %m.3.1.2.i121.i = phi double [ %m.3.1.1.i80.i, %B20.endif.2.i79.i ], [ %m.4.1.i225.i114.i, %B188.i223.i112.i ], [ %.190.2.i98.i, %B244.2.i96.i ], [ %.195.i238.i332.i, %B244.i235.i329.i ]
-  %e.3.1.2.i122.i = phi i64 [ %e.3.1.1.i81.i, %B20.endif.2.i79.i ], [ %e.5.1.i226.i115.i, %B188.i223.i112.i ], [ %.197.2.i99.i, %B244.2.i96.i ], [ %.205.i239.i333.i, %B244.i235.i329.i ]
-  %s.3.1.2.i123.i = phi double [ %s.3.1.1.i82.i, %B20.endif.2.i79.i ], [ %s.4.2.2.i97.i, %B188.i223.i112.i ], [ %s.4.2.2.i97.i, %B244.2.i96.i ], [ %s.4.2.2.i97.i, %B244.i235.i329.i ]
-  %.90.3.i124.i = bitcast double %m.3.1.2.i121.i to i64
-  %.92.3.i126.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.3.i124.i, i32 %.91.3.i.i)
-  %.93.3.i127.i = bitcast i64 %.92.3.i126.i to double
-  %.99.3.i128.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i122.i, i32 %.91.3.i.i)
-  %.104.3.i129.i = bitcast double %s.3.1.2.i123.i to i64
-  %.106.3.i130.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.3.i129.i, i32 %.91.3.i.i)
-  %.107.3.i131.i = bitcast i64 %.106.3.i130.i to double
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i161.i, label %B166.3.i133.i
-
-B166.3.i133.i:                                    ; preds = %B20.endif.3.i120.i
-  %.123.3.i134.i = fcmp une double %.107.3.i131.i, 0.000000e+00
-  br i1 %.123.3.i134.i, label %B200.3.i287.i, label %B244.3.i137.i
-
-B200.3.i287.i:                                    ; preds = %B166.3.i133.i
-  %.20.i84.i289.i = icmp eq i64 %e.3.1.2.i122.i, 0
-  %or.cond.i85.i290.i = select i1 %19, i1 true, i1 %.20.i84.i289.i
-  br i1 %or.cond.i85.i290.i, label %B28.i119.i326.i, label %B38.i86.i291.i
-
-B28.i119.i326.i:                                  ; preds = %B200.3.i287.i
-  %.28.i120.i327.i = fmul double %m.3.1.2.i121.i, %.107.3.i131.i
-  br label %B200.endif.3.i305.i
-
-B38.i86.i291.i:                                   ; preds = %B200.3.i287.i
-  %.50.i87.i292.i = icmp slt i64 %e.3.1.2.i122.i, 0
-  br i1 %.50.i87.i292.i, label %B102.i112.i319.i, label %B102.thread.i88.i293.i
-
-B102.thread.i88.i293.i:                           ; preds = %B38.i86.i291.i
-  %.45.i90.i295.i = load double, ptr %sunkaddr551.i, align 8
-  %.8023.i91.i296.i = fmul double %m.3.1.2.i121.i, %.107.3.i131.i
-  br label %B124.i92.i297.i
-
-B102.i112.i319.i:                                 ; preds = %B38.i86.i291.i
-  %.54.i114.i321.i = load double, ptr %sunkaddr552.i, align 8
-  %.60.i115.i322.i = fmul double %m.3.1.2.i121.i, %.54.i114.i321.i
-  %.66.i116.i323.i = xor i64 %e.3.1.2.i122.i, -1
-  %.80.i117.i324.i = fmul double %.60.i115.i322.i, %.107.3.i131.i
-  %.93.not.i118.i325.i = icmp eq i64 %e.3.1.2.i122.i, -1
-  br i1 %.93.not.i118.i325.i, label %B200.endif.3.i305.i, label %B124.i92.i297.i
-
-B124.i92.i297.i:                                  ; preds = %B102.i112.i319.i, %B102.thread.i88.i293.i
-  %.8027.i93.i298.i = phi double [ %.8023.i91.i296.i, %B102.thread.i88.i293.i ], [ %.80.i117.i324.i, %B102.i112.i319.i ]
-  %scale.2.026.i94.i299.i = phi double [ %.45.i90.i295.i, %B102.thread.i88.i293.i ], [ %.54.i114.i321.i, %B102.i112.i319.i ]
-  %e.3.025.i95.i300.i = phi i64 [ %e.3.1.2.i122.i, %B102.thread.i88.i293.i ], [ %.66.i116.i323.i, %B102.i112.i319.i ]
-  %.100.i96.i301.i = fmul double %.8027.i93.i298.i, %scale.2.026.i94.i299.i
-  %.102.i97.i302.i = fcmp une double %.100.i96.i301.i, %.8027.i93.i298.i
-  %.119.i98.i303.i = fcmp ord double %.8027.i93.i298.i, 0.000000e+00
-  %or.cond28.i99.i304.i = and i1 %.119.i98.i303.i, %.102.i97.i302.i
-  br i1 %or.cond28.i99.i304.i, label %B154.i102.i309.i, label %B200.endif.3.i305.i
-
-B154.i102.i309.i:                                 ; preds = %B124.i92.i297.i, %B154.i102.i309.i
-  %e.4.1.i103.i310.i = phi i64 [ %.138.i106.i313.i, %B154.i102.i309.i ], [ %e.3.025.i95.i300.i, %B124.i92.i297.i ]
-  %state.3.1.i104.i311.i = phi double [ %.128.i105.i312.i, %B154.i102.i309.i ], [ %.8027.i93.i298.i, %B124.i92.i297.i ]
-  %.128.i105.i312.i = fmul double %scale.2.026.i94.i299.i, %state.3.1.i104.i311.i
-  %.138.i106.i313.i = add nsw i64 %e.4.1.i103.i310.i, -1
-  %.145.i107.i314.i = icmp samesign ugt i64 %e.4.1.i103.i310.i, 1
-  %.152.i108.i315.i = fmul double %scale.2.026.i94.i299.i, %.128.i105.i312.i
-  %.154.i109.i316.i = fcmp une double %.152.i108.i315.i, %.128.i105.i312.i
-  %.169.i110.i317.i = fcmp ord double %.128.i105.i312.i, 0.000000e+00
-  %23 = and i1 %.169.i110.i317.i, %.154.i109.i316.i
-  %or.cond30.i111.i318.i = select i1 %.145.i107.i314.i, i1 %23, i1 false
-  br i1 %or.cond30.i111.i318.i, label %B154.i102.i309.i, label %B200.endif.3.i305.i
-
-B200.endif.3.i305.i:                              ; preds = %B154.i102.i309.i, %B124.i92.i297.i, %B102.i112.i319.i, %B28.i119.i326.i
-  %storemerge.i100.i306.i = phi double [ %.28.i120.i327.i, %B28.i119.i326.i ], [ %.80.i117.i324.i, %B102.i112.i319.i ], [ %.8027.i93.i298.i, %B124.i92.i297.i ], [ %.128.i105.i312.i, %B154.i102.i309.i ]
-  %.172.3.i307.i = fadd double %s.3.1.2.i123.i, %storemerge.i100.i306.i
-  br label %B244.3.i137.i
-
-B244.3.i137.i:                                    ; preds = %B200.endif.3.i305.i, %B166.3.i133.i
-  %s.4.2.3.i138.i = phi double [ %.172.3.i307.i, %B200.endif.3.i305.i ], [ %s.3.1.2.i123.i, %B166.3.i133.i ]
-  %.190.3.i139.i = fmul double %m.3.1.2.i121.i, %.93.3.i127.i
-  %.197.3.i140.i = add nsw i64 %.99.3.i128.i, %e.3.1.2.i122.i
-  br i1 %19, label %B20.endif.4.i161.i, label %B8.i258.i142.i
-
-B8.i258.i142.i:                                   ; preds = %B244.3.i137.i
-  %.38.i259.i143.i = load double, ptr %.21.i, align 8
-  %.41.i261.i145.i = load double, ptr %sunkaddr551.i, align 8
-  %.44.i263.i147.i = load double, ptr %sunkaddr552.i, align 8
-  %.57.i264.i148.i = tail call double @llvm.fabs.f64(double %.190.3.i139.i)
-  %.59.i265.i149.i = fcmp oge double %.57.i264.i148.i, %.41.i261.i145.i
-  %.79.i266.i150.i = fmul double %.190.3.i139.i, %.44.i263.i147.i
-  %.81.i267.i151.i = fcmp une double %.79.i266.i150.i, %.190.3.i139.i
-  %or.cond.i268.i152.i = select i1 %.59.i265.i149.i, i1 %.81.i267.i151.i, i1 false
-  br i1 %or.cond.i268.i152.i, label %B112.i292.i277.i, label %B188.i269.i153.i
-
-B112.i292.i277.i:                                 ; preds = %B8.i258.i142.i, %B112.i292.i277.i
-  %m.3.1.i293.i278.i = phi double [ %.90.i295.i280.i, %B112.i292.i277.i ], [ %.190.3.i139.i, %B8.i258.i142.i ]
-  %e.3.1.i294.i279.i = phi i64 [ %.100.i296.i281.i, %B112.i292.i277.i ], [ %.197.3.i140.i, %B8.i258.i142.i ]
-  %.90.i295.i280.i = fmul double %.44.i263.i147.i, %m.3.1.i293.i278.i
-  %.100.i296.i281.i = add i64 %e.3.1.i294.i279.i, 1
-  %.110.i297.i282.i = tail call double @llvm.fabs.f64(double %.90.i295.i280.i)
-  %.112.i298.i283.i = fcmp oge double %.110.i297.i282.i, %.41.i261.i145.i
-  %.130.i299.i284.i = fmul double %.44.i263.i147.i, %.90.i295.i280.i
-  %.132.i300.i285.i = fcmp une double %.130.i299.i284.i, %.90.i295.i280.i
-  %or.cond42.i301.i286.i = select i1 %.112.i298.i283.i, i1 %.132.i300.i285.i, i1 false
-  br i1 %or.cond42.i301.i286.i, label %B112.i292.i277.i, label %B188.i269.i153.i
-
-B188.i269.i153.i:                                 ; preds = %B112.i292.i277.i, %B8.i258.i142.i
-  %.162.pre-phi.i270.i154.i = phi double [ %.57.i264.i148.i, %B8.i258.i142.i ], [ %.110.i297.i282.i, %B112.i292.i277.i ]
-  %m.4.1.i271.i155.i = phi double [ %.190.3.i139.i, %B8.i258.i142.i ], [ %.90.i295.i280.i, %B112.i292.i277.i ]
-  %e.5.1.i272.i156.i = phi i64 [ %.197.3.i140.i, %B8.i258.i142.i ], [ %.100.i296.i281.i, %B112.i292.i277.i ]
-  %.164.i273.i157.i = fcmp olt double %.162.pre-phi.i270.i154.i, %.38.i259.i143.i
-  %.184.i274.i158.i = fmul double %.41.i261.i145.i, %m.4.1.i271.i155.i
-  %.186.i275.i159.i = fcmp une double %.184.i274.i158.i, %m.4.1.i271.i155.i
-  %or.cond43.i276.i160.i = select i1 %.164.i273.i157.i, i1 %.186.i275.i159.i, i1 false
-  br i1 %or.cond43.i276.i160.i, label %B244.i281.i266.i, label %B20.endif.4.i161.i
-
-B244.i281.i266.i:                                 ; preds = %B188.i269.i153.i, %B244.i281.i266.i
-  %m.5.1.i282.i267.i = phi double [ %.195.i284.i269.i, %B244.i281.i266.i ], [ %m.4.1.i271.i155.i, %B188.i269.i153.i ]
-  %e.4.1.i283.i268.i = phi i64 [ %.205.i285.i270.i, %B244.i281.i266.i ], [ %e.5.1.i272.i156.i, %B188.i269.i153.i ]
-  %.195.i284.i269.i = fmul double %.41.i261.i145.i, %m.5.1.i282.i267.i
-  %.205.i285.i270.i = add i64 %e.4.1.i283.i268.i, -1
-  %.215.i286.i271.i = tail call double @llvm.fabs.f64(double %.195.i284.i269.i)
-  %.217.i287.i272.i = fcmp olt double %.215.i286.i271.i, %.38.i259.i143.i
-  %.235.i288.i273.i = fmul double %.41.i261.i145.i, %.195.i284.i269.i
-  %.237.i289.i274.i = fcmp une double %.235.i288.i273.i, %.195.i284.i269.i
-  %or.cond44.i290.i275.i = select i1 %.217.i287.i272.i, i1 %.237.i289.i274.i, i1 false
-  br i1 %or.cond44.i290.i275.i, label %B244.i281.i266.i, label %B20.endif.4.i161.i
-
-B20.endif.4.i161.i:                               ; preds = %B244.i281.i266.i, %B188.i269.i153.i, %B244.3.i137.i, %B20.endif.3.i120.i
-  %m.3.1.3.i162.i = phi double [ %m.3.1.2.i121.i, %B20.endif.3.i120.i ], [ %m.4.1.i271.i155.i, %B188.i269.i153.i ], [ %.190.3.i139.i, %B244.3.i137.i ], [ %.195.i284.i269.i, %B244.i281.i266.i ]
-  %e.3.1.3.i163.i = phi i64 [ %e.3.1.2.i122.i, %B20.endif.3.i120.i ], [ %e.5.1.i272.i156.i, %B188.i269.i153.i ], [ %.197.3.i140.i, %B244.3.i137.i ], [ %.205.i285.i270.i, %B244.i281.i266.i ]
-  %s.3.1.3.i164.i = phi double [ %s.3.1.2.i123.i, %B20.endif.3.i120.i ], [ %s.4.2.3.i138.i, %B188.i269.i153.i ], [ %s.4.2.3.i138.i, %B244.3.i137.i ], [ %s.4.2.3.i138.i, %B244.i281.i266.i ]
-  %.90.4.i165.i = bitcast double %m.3.1.3.i162.i to i64
-  %.92.4.i167.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.4.i165.i, i32 %.91.4.i.i)
-  %.93.4.i168.i = bitcast i64 %.92.4.i167.i to double
-  %.99.4.i169.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i163.i, i32 %.91.4.i.i)
-  %.104.4.i170.i = bitcast double %s.3.1.3.i164.i to i64
-  %.106.4.i171.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.4.i170.i, i32 %.91.4.i.i)
-  %.107.4.i172.i = bitcast i64 %.106.4.i171.i to double
-  br i1 %.113.not.4.i.i, label %B350.i, label %B166.4.i174.i
-
-B166.4.i174.i:                                    ; preds = %B20.endif.4.i161.i
-  %.123.4.i175.i = fcmp une double %.107.4.i172.i, 0.000000e+00
-  br i1 %.123.4.i175.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i174.i
-  %.20.i123.i226.i = icmp eq i64 %e.3.1.3.i163.i, 0
-  %or.cond.i124.i227.i = select i1 %19, i1 true, i1 %.20.i123.i226.i
-  br i1 %or.cond.i124.i227.i, label %B28.i158.i263.i, label %B38.i125.i228.i
-
-B28.i158.i263.i:                                  ; preds = %B200.4.i.i
-  %.28.i159.i264.i = fmul double %m.3.1.3.i162.i, %.107.4.i172.i
-  br label %B200.endif.4.i242.i
-
-B38.i125.i228.i:                                  ; preds = %B200.4.i.i
-  %.50.i126.i229.i = icmp slt i64 %e.3.1.3.i163.i, 0
-  br i1 %.50.i126.i229.i, label %B102.i151.i256.i, label %B102.thread.i127.i230.i
-
-B102.thread.i127.i230.i:                          ; preds = %B38.i125.i228.i
-  %.45.i129.i232.i = load double, ptr %sunkaddr551.i, align 8
-  %.8023.i130.i233.i = fmul double %m.3.1.3.i162.i, %.107.4.i172.i
-  br label %B124.i131.i234.i
-
-B102.i151.i256.i:                                 ; preds = %B38.i125.i228.i
-  %.54.i153.i258.i = load double, ptr %sunkaddr552.i, align 8
-  %.60.i154.i259.i = fmul double %m.3.1.3.i162.i, %.54.i153.i258.i
-  %.66.i155.i260.i = xor i64 %e.3.1.3.i163.i, -1
-  %.80.i156.i261.i = fmul double %.60.i154.i259.i, %.107.4.i172.i
-  %.93.not.i157.i262.i = icmp eq i64 %e.3.1.3.i163.i, -1
-  br i1 %.93.not.i157.i262.i, label %B200.endif.4.i242.i, label %B124.i131.i234.i
-
-B124.i131.i234.i:                                 ; preds = %B102.i151.i256.i, %B102.thread.i127.i230.i
-  %.8027.i132.i235.i = phi double [ %.8023.i130.i233.i, %B102.thread.i127.i230.i ], [ %.80.i156.i261.i, %B102.i151.i256.i ]
-  %scale.2.026.i133.i236.i = phi double [ %.45.i129.i232.i, %B102.thread.i127.i230.i ], [ %.54.i153.i258.i, %B102.i151.i256.i ]
-  %e.3.025.i134.i237.i = phi i64 [ %e.3.1.3.i163.i, %B102.thread.i127.i230.i ], [ %.66.i155.i260.i, %B102.i151.i256.i ]
-  %.100.i135.i238.i = fmul double %.8027.i132.i235.i, %scale.2.026.i133.i236.i
-  %.102.i136.i239.i = fcmp une double %.100.i135.i238.i, %.8027.i132.i235.i
-  %.119.i137.i240.i = fcmp ord double %.8027.i132.i235.i, 0.000000e+00
-  %or.cond28.i138.i241.i = and i1 %.119.i137.i240.i, %.102.i136.i239.i
-  br i1 %or.cond28.i138.i241.i, label %B154.i141.i246.i, label %B200.endif.4.i242.i
-
-B154.i141.i246.i:                                 ; preds = %B124.i131.i234.i, %B154.i141.i246.i
-  %e.4.1.i142.i247.i = phi i64 [ %.138.i145.i250.i, %B154.i141.i246.i ], [ %e.3.025.i134.i237.i, %B124.i131.i234.i ]
-  %state.3.1.i143.i248.i = phi double [ %.128.i144.i249.i, %B154.i141.i246.i ], [ %.8027.i132.i235.i, %B124.i131.i234.i ]
-  %.128.i144.i249.i = fmul double %scale.2.026.i133.i236.i, %state.3.1.i143.i248.i
-  %.138.i145.i250.i = add nsw i64 %e.4.1.i142.i247.i, -1
-  %.145.i146.i251.i = icmp samesign ugt i64 %e.4.1.i142.i247.i, 1
-  %.152.i147.i252.i = fmul double %scale.2.026.i133.i236.i, %.128.i144.i249.i
-  %.154.i148.i253.i = fcmp une double %.152.i147.i252.i, %.128.i144.i249.i
-  %.169.i149.i254.i = fcmp ord double %.128.i144.i249.i, 0.000000e+00
-  %24 = and i1 %.169.i149.i254.i, %.154.i148.i253.i
-  %or.cond30.i150.i255.i = select i1 %.145.i146.i251.i, i1 %24, i1 false
-  br i1 %or.cond30.i150.i255.i, label %B154.i141.i246.i, label %B200.endif.4.i242.i
-
-B200.endif.4.i242.i:                              ; preds = %B154.i141.i246.i, %B124.i131.i234.i, %B102.i151.i256.i, %B28.i158.i263.i
-  %storemerge.i139.i243.i = phi double [ %.28.i159.i264.i, %B28.i158.i263.i ], [ %.80.i156.i261.i, %B102.i151.i256.i ], [ %.8027.i132.i235.i, %B124.i131.i234.i ], [ %.128.i144.i249.i, %B154.i141.i246.i ]
-  %.172.4.i244.i = fadd double %s.3.1.3.i164.i, %storemerge.i139.i243.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i242.i, %B166.4.i174.i
-  %s.4.2.4.i.i = phi double [ %.172.4.i244.i, %B200.endif.4.i242.i ], [ %s.3.1.3.i164.i, %B166.4.i174.i ]
-  %.190.4.i176.i = fmul double %m.3.1.3.i162.i, %.93.4.i168.i
-  br i1 %19, label %B28.i.i, label %B8.i304.i179.i
-
-B8.i304.i179.i:                                   ; preds = %B244.4.i.i
-  %.197.4.i177.i = add nsw i64 %.99.4.i169.i, %e.3.1.3.i163.i
-  %.38.i305.i180.i = load double, ptr %.21.i, align 8
-  %.41.i307.i182.i = load double, ptr %sunkaddr551.i, align 8
-  %.44.i309.i184.i = load double, ptr %sunkaddr552.i, align 8
-  %.57.i310.i185.i = tail call double @llvm.fabs.f64(double %.190.4.i176.i)
-  %.59.i311.i186.i = fcmp oge double %.57.i310.i185.i, %.41.i307.i182.i
-  %.79.i312.i187.i = fmul double %.190.4.i176.i, %.44.i309.i184.i
-  %.81.i313.i188.i = fcmp une double %.79.i312.i187.i, %.190.4.i176.i
-  %or.cond.i314.i189.i = select i1 %.59.i311.i186.i, i1 %.81.i313.i188.i, i1 false
-  br i1 %or.cond.i314.i189.i, label %B112.i338.i215.i, label %B188.i315.i190.i
-
-B112.i338.i215.i:                                 ; preds = %B8.i304.i179.i, %B112.i338.i215.i
-  %m.3.1.i339.i216.i = phi double [ %.90.i341.i218.i, %B112.i338.i215.i ], [ %.190.4.i176.i, %B8.i304.i179.i ]
-  %e.3.1.i340.i217.i = phi i64 [ %.100.i342.i219.i, %B112.i338.i215.i ], [ %.197.4.i177.i, %B8.i304.i179.i ]
-  %.90.i341.i218.i = fmul double %.44.i309.i184.i, %m.3.1.i339.i216.i
-  %.100.i342.i219.i = add i64 %e.3.1.i340.i217.i, 1
-  %.110.i343.i220.i = tail call double @llvm.fabs.f64(double %.90.i341.i218.i)
-  %.112.i344.i221.i = fcmp oge double %.110.i343.i220.i, %.41.i307.i182.i
-  %.130.i345.i222.i = fmul double %.44.i309.i184.i, %.90.i341.i218.i
-  %.132.i346.i223.i = fcmp une double %.130.i345.i222.i, %.90.i341.i218.i
-  %or.cond42.i347.i224.i = select i1 %.112.i344.i221.i, i1 %.132.i346.i223.i, i1 false
-  br i1 %or.cond42.i347.i224.i, label %B112.i338.i215.i, label %B188.i315.i190.i
-
-B188.i315.i190.i:                                 ; preds = %B112.i338.i215.i, %B8.i304.i179.i
-  %.162.pre-phi.i316.i191.i = phi double [ %.57.i310.i185.i, %B8.i304.i179.i ], [ %.110.i343.i220.i, %B112.i338.i215.i ]
-  %m.4.1.i317.i192.i = phi double [ %.190.4.i176.i, %B8.i304.i179.i ], [ %.90.i341.i218.i, %B112.i338.i215.i ]
-  %e.5.1.i318.i193.i = phi i64 [ %.197.4.i177.i, %B8.i304.i179.i ], [ %.100.i342.i219.i, %B112.i338.i215.i ]
-  %.164.i319.i194.i = fcmp olt double %.162.pre-phi.i316.i191.i, %.38.i305.i180.i
-  %.184.i320.i195.i = fmul double %.41.i307.i182.i, %m.4.1.i317.i192.i
-  %.186.i321.i196.i = fcmp une double %.184.i320.i195.i, %m.4.1.i317.i192.i
-  %or.cond43.i322.i197.i = select i1 %.164.i319.i194.i, i1 %.186.i321.i196.i, i1 false
-  br i1 %or.cond43.i322.i197.i, label %B244.i327.i204.i, label %B350.i
-
-B244.i327.i204.i:                                 ; preds = %B188.i315.i190.i, %B244.i327.i204.i
-  %m.5.1.i328.i205.i = phi double [ %.195.i330.i207.i, %B244.i327.i204.i ], [ %m.4.1.i317.i192.i, %B188.i315.i190.i ]
-  %e.4.1.i329.i206.i = phi i64 [ %.205.i331.i208.i, %B244.i327.i204.i ], [ %e.5.1.i318.i193.i, %B188.i315.i190.i ]
-  %.195.i330.i207.i = fmul double %.41.i307.i182.i, %m.5.1.i328.i205.i
-  %.205.i331.i208.i = add i64 %e.4.1.i329.i206.i, -1
-  %.215.i332.i209.i = tail call double @llvm.fabs.f64(double %.195.i330.i207.i)
-  %.217.i333.i210.i = fcmp olt double %.215.i332.i209.i, %.38.i305.i180.i
-  %.235.i334.i211.i = fmul double %.41.i307.i182.i, %.195.i330.i207.i
-  %.237.i335.i212.i = fcmp une double %.235.i334.i211.i, %.195.i330.i207.i
-  %or.cond44.i336.i213.i = select i1 %.217.i333.i210.i, i1 %.237.i335.i212.i, i1 false
-  br i1 %or.cond44.i336.i213.i, label %B244.i327.i204.i, label %B350.i
-
-B200.endif.i494.i:                                ; preds = %B154.i.i498.i, %B124.i.i486.i, %B102.i.i508.i, %B28.i.i515.i
-  %storemerge.i.i495.i = phi double [ %.28.i.i516.i, %B28.i.i515.i ], [ %.80.i.i513.i, %B102.i.i508.i ], [ %.8027.i.i487.i, %B124.i.i486.i ], [ %.128.i.i501.i, %B154.i.i498.i ]
-  %.172.i496.i = fadd double %.135.i, %storemerge.i.i495.i
-  br label %B244.i14.i
-
-_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+  %.46.i1.i = tail call i32 @nbgrad.threads()
+  %9 = tail call i32 @llvm.umin.i32(i32 %.46.i1.i, i32 32)
+  %10 = zext nneg i32 %9 to i64
+  %.85.i2.i = icmp ugt i32 %.46.i1.i, 1
+  br i1 %.85.i2.i, label %B76.endif.i9.i, label %B350.i
+
+B222.i25.i:                                       ; preds = %B76.endif.i9.i
+  %.173.i26.i = fcmp une double %.157.i23.i, 0.000000e+00
+  br i1 %.173.i26.i, label %B256.i81.i, label %B300.i30.i
+
+B256.i81.i:                                       ; preds = %B222.i25.i
+  %.20.i.i82.i = icmp eq i64 %e.2.0.i11.i, 0
+  %or.cond.i.i83.i = select i1 %8, i1 true, i1 %.20.i.i82.i
+  br i1 %or.cond.i.i83.i, label %B28.i.i119.i, label %B38.i.i84.i
+
+B28.i.i119.i:                                     ; preds = %B256.i81.i
+  %.28.i.i120.i = fmul double %m.2.0.i10.i, %.157.i23.i
+  br label %B256.endif.i98.i
+
+B38.i.i84.i:                                      ; preds = %B256.i81.i
+  %.50.i.i85.i = icmp slt i64 %e.2.0.i11.i, 0
+  br i1 %.50.i.i85.i, label %B102.i.i112.i, label %B102.thread.i.i86.i
+
+B102.thread.i.i86.i:                              ; preds = %B38.i.i84.i
+  %.45.i.i88.i = load double, ptr %sunkaddr143.i, align 8
+  %.8023.i.i89.i = fmul double %m.2.0.i10.i, %.157.i23.i
+  br label %B124.i.i90.i
+
+B102.i.i112.i:                                    ; preds = %B38.i.i84.i
+  %.54.i.i114.i = load double, ptr %sunkaddr144.i, align 8
+  %.60.i.i115.i = fmul double %m.2.0.i10.i, %.54.i.i114.i
+  %.66.i.i116.i = xor i64 %e.2.0.i11.i, -1
+  %.80.i.i117.i = fmul double %.60.i.i115.i, %.157.i23.i
+  %.93.not.i.i118.i = icmp eq i64 %e.2.0.i11.i, -1
+  br i1 %.93.not.i.i118.i, label %B256.endif.i98.i, label %B124.i.i90.i
+
+B124.i.i90.i:                                     ; preds = %B102.i.i112.i, %B102.thread.i.i86.i
+  %.8027.i.i91.i = phi double [ %.8023.i.i89.i, %B102.thread.i.i86.i ], [ %.80.i.i117.i, %B102.i.i112.i ]
+  %scale.2.026.i.i92.i = phi double [ %.45.i.i88.i, %B102.thread.i.i86.i ], [ %.54.i.i114.i, %B102.i.i112.i ]
+  %e.3.025.i.i93.i = phi i64 [ %e.2.0.i11.i, %B102.thread.i.i86.i ], [ %.66.i.i116.i, %B102.i.i112.i ]
+  %.100.i.i94.i = fmul double %.8027.i.i91.i, %scale.2.026.i.i92.i
+  %.102.i.i95.i = fcmp une double %.100.i.i94.i, %.8027.i.i91.i
+  %.119.i.i96.i = fcmp ord double %.8027.i.i91.i, 0.000000e+00
+  %or.cond28.i.i97.i = and i1 %.119.i.i96.i, %.102.i.i95.i
+  br i1 %or.cond28.i.i97.i, label %B154.i.i102.i, label %B256.endif.i98.i
+
+B154.i.i102.i:                                    ; preds = %B124.i.i90.i, %B154.i.i102.i
+  %e.4.1.i.i103.i = phi i64 [ %.138.i.i106.i, %B154.i.i102.i ], [ %e.3.025.i.i93.i, %B124.i.i90.i ]
+  %state.3.1.i.i104.i = phi double [ %.128.i.i105.i, %B154.i.i102.i ], [ %.8027.i.i91.i, %B124.i.i90.i ]
+  %.128.i.i105.i = fmul double %scale.2.026.i.i92.i, %state.3.1.i.i104.i
+  %.138.i.i106.i = add nsw i64 %e.4.1.i.i103.i, -1
+  %.145.i.i107.i = icmp samesign ugt i64 %e.4.1.i.i103.i, 1
+  %.152.i.i108.i = fmul double %scale.2.026.i.i92.i, %.128.i.i105.i
+  %.154.i.i109.i = fcmp une double %.152.i.i108.i, %.128.i.i105.i
+  %.169.i.i110.i = fcmp ord double %.128.i.i105.i, 0.000000e+00
+  %11 = and i1 %.169.i.i110.i, %.154.i.i109.i
+  %or.cond30.i.i111.i = select i1 %.145.i.i107.i, i1 %11, i1 false
+  br i1 %or.cond30.i.i111.i, label %B154.i.i102.i, label %B256.endif.i98.i
+
+B300.i30.i:                                       ; preds = %B256.endif.i98.i, %B222.i25.i
+  %s.4.2.i31.i = phi double [ %.222.i100.i, %B256.endif.i98.i ], [ %s.2.0.i12.i, %B222.i25.i ]
+  %.240.i32.i = fmul double %m.2.0.i10.i, %.143.i19.i
+  %.247.i33.i = add nsw i64 %.149.i20.i, %e.2.0.i11.i
+  br i1 %8, label %B354.i53.i, label %B8.i.i34.i
+
+B8.i.i34.i:                                       ; preds = %B300.i30.i
+  %.38.i.i35.i = load double, ptr %.21.i, align 8
+  %.41.i.i37.i = load double, ptr %sunkaddr143.i, align 8
+  %.44.i2.i39.i = load double, ptr %sunkaddr144.i, align 8
+  %.57.i.i40.i = tail call double @llvm.fabs.f64(double %.240.i32.i)
+  %.59.i.i41.i = fcmp oge double %.57.i.i40.i, %.41.i.i37.i
+  %.79.i.i42.i = fmul double %.240.i32.i, %.44.i2.i39.i
+  %.81.i.i43.i = fcmp une double %.79.i.i42.i, %.240.i32.i
+  %or.cond.i3.i44.i = select i1 %.59.i.i41.i, i1 %.81.i.i43.i, i1 false
+  br i1 %or.cond.i3.i44.i, label %B112.i.i71.i, label %B188.i.i45.i
+
+B112.i.i71.i:                                     ; preds = %B8.i.i34.i, %B112.i.i71.i
+  %m.3.1.i.i72.i = phi double [ %.90.i.i74.i, %B112.i.i71.i ], [ %.240.i32.i, %B8.i.i34.i ]
+  %e.3.1.i.i73.i = phi i64 [ %.100.i5.i75.i, %B112.i.i71.i ], [ %.247.i33.i, %B8.i.i34.i ]
+  %.90.i.i74.i = fmul double %.44.i2.i39.i, %m.3.1.i.i72.i
+  %.100.i5.i75.i = add i64 %e.3.1.i.i73.i, 1
+  %.110.i.i76.i = tail call double @llvm.fabs.f64(double %.90.i.i74.i)
+  %.112.i.i77.i = fcmp oge double %.110.i.i76.i, %.41.i.i37.i
+  %.130.i.i78.i = fmul double %.44.i2.i39.i, %.90.i.i74.i
+  %.132.i.i79.i = fcmp une double %.130.i.i78.i, %.90.i.i74.i
+  %or.cond42.i.i80.i = select i1 %.112.i.i77.i, i1 %.132.i.i79.i, i1 false
+  br i1 %or.cond42.i.i80.i, label %B112.i.i71.i, label %B188.i.i45.i
+
+B188.i.i45.i:                                     ; preds = %B112.i.i71.i, %B8.i.i34.i
+  %.162.pre-phi.i.i46.i = phi double [ %.57.i.i40.i, %B8.i.i34.i ], [ %.110.i.i76.i, %B112.i.i71.i ]
+  %m.4.1.i.i47.i = phi double [ %.240.i32.i, %B8.i.i34.i ], [ %.90.i.i74.i, %B112.i.i71.i ]
+  %e.5.1.i.i48.i = phi i64 [ %.247.i33.i, %B8.i.i34.i ], [ %.100.i5.i75.i, %B112.i.i71.i ]
+  %.164.i.i49.i = fcmp olt double %.162.pre-phi.i.i46.i, %.38.i.i35.i
+  %.184.i.i50.i = fmul double %.41.i.i37.i, %m.4.1.i.i47.i
+  %.186.i.i51.i = fcmp une double %.184.i.i50.i, %m.4.1.i.i47.i
+  %or.cond43.i.i52.i = select i1 %.164.i.i49.i, i1 %.186.i.i51.i, i1 false
+  br i1 %or.cond43.i.i52.i, label %B244.i.i60.i, label %B354.i53.i
+
+B244.i.i60.i:                                     ; preds = %B188.i.i45.i, %B244.i.i60.i
+  %m.5.1.i.i61.i = phi double [ %.195.i.i63.i, %B244.i.i60.i ], [ %m.4.1.i.i47.i, %B188.i.i45.i ]
+  %e.4.1.i4.i62.i = phi i64 [ %.205.i.i64.i, %B244.i.i60.i ], [ %e.5.1.i.i48.i, %B188.i.i45.i ]
+  %.195.i.i63.i = fmul double %.41.i.i37.i, %m.5.1.i.i61.i
+  %.205.i.i64.i = add i64 %e.4.1.i4.i62.i, -1
+  %.215.i.i65.i = tail call double @llvm.fabs.f64(double %.195.i.i63.i)
+  %.217.i.i66.i = fcmp olt double %.215.i.i65.i, %.38.i.i35.i
+  %.235.i.i67.i = fmul double %.41.i.i37.i, %.195.i.i63.i
+  %.237.i.i68.i = fcmp une double %.235.i.i67.i, %.195.i.i63.i
+  %or.cond44.i.i69.i = select i1 %.217.i.i66.i, i1 %.237.i.i68.i, i1 false
+  br i1 %or.cond44.i.i69.i, label %B244.i.i60.i, label %B354.i53.i
+
+B354.i53.i:                                       ; preds = %B244.i.i60.i, %B76.endif.i9.i, %B188.i.i45.i, %B300.i30.i
+  %m.3.1.i54.i = phi double [ %m.2.0.i10.i, %B76.endif.i9.i ], [ %m.4.1.i.i47.i, %B188.i.i45.i ], [ %.240.i32.i, %B300.i30.i ], [ %.195.i.i63.i, %B244.i.i60.i ]
+  %e.3.1.i55.i = phi i64 [ %e.2.0.i11.i, %B76.endif.i9.i ], [ %e.5.1.i.i48.i, %B188.i.i45.i ], [ %.247.i33.i, %B300.i30.i ], [ %.205.i.i64.i, %B244.i.i60.i ]
+  %s.3.1.i56.i = phi double [ %s.2.0.i12.i, %B76.endif.i9.i ], [ %s.4.2.i31.i, %B188.i.i45.i ], [ %s.4.2.i31.i, %B300.i30.i ], [ %s.4.2.i31.i, %B244.i.i60.i ]
+  %.318.i57.i = shl nsw i64 %distance.2.0.i13.i, 1
+  %.322.i58.i = icmp slt i64 %.318.i57.i, %10
+  br i1 %.322.i58.i, label %B76.endif.i9.i, label %B350.i
+
+B76.endif.i9.i:                                   ; preds = %B194.endif.i, %B354.i53.i
+  %m.2.0.i10.i = phi double [ %m.3.1.i54.i, %B354.i53.i ], [ %.127.i, %B194.endif.i ]
+  %e.2.0.i11.i = phi i64 [ %e.3.1.i55.i, %B354.i53.i ], [ %.131.i, %B194.endif.i ]
+  %s.2.0.i12.i = phi double [ %s.3.1.i56.i, %B354.i53.i ], [ %.135.i, %B194.endif.i ]
+  %distance.2.0.i13.i = phi i64 [ %.318.i57.i, %B354.i53.i ], [ 1, %B194.endif.i ]
+  %.110.i14.i = sub nsw i64 %.58.i, %distance.2.0.i13.i
+  %.13.i1.i15.i = tail call i64 @llvm.smax.i64(i64 %.110.i14.i, i64 0)
+  %.140.i16.i = bitcast double %m.2.0.i10.i to i64
+  %.141.i17.i = trunc i64 %.13.i1.i15.i to i32
+  %.142.i18.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.140.i16.i, i32 %.141.i17.i)
+  %.143.i19.i = bitcast i64 %.142.i18.i to double
+  %.149.i20.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i11.i, i32 %.141.i17.i)
+  %.154.i21.i = bitcast double %s.2.0.i12.i to i64
+  %.156.i22.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.154.i21.i, i32 %.141.i17.i)
+  %.157.i23.i = bitcast i64 %.156.i22.i to double
+  %.163.not.i24.i = icmp sgt i64 %distance.2.0.i13.i, %.58.i
+  br i1 %.163.not.i24.i, label %B354.i53.i, label %B222.i25.i
+
+B256.endif.i98.i:                                 ; preds = %B154.i.i102.i, %B124.i.i90.i, %B102.i.i112.i, %B28.i.i119.i
+  %storemerge.i.i99.i = phi double [ %.28.i.i120.i, %B28.i.i119.i ], [ %.80.i.i117.i, %B102.i.i112.i ], [ %.8027.i.i91.i, %B124.i.i90.i ], [ %.128.i.i105.i, %B154.i.i102.i ]
+  %.222.i100.i = fadd double %s.2.0.i12.i, %storemerge.i.i99.i
+  br label %B300.i30.i
+
+_ZN6nbgrad7kernels17device_recurrence18recurrence_carriesB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_tiles(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -20656,7 +16798,9 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 declare i64 @llvm.abs.i64(i64, i1 immarg)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i32 @llvm.umin.i32(i32, i32)
+
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr readonly captures(none) %a2, ptr writeonly captures(none) %a3, ptr readnone captures(none) %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9) alwaysinline {
   %.28.i = tail call i32 @nbgrad.threads()
@@ -20683,11 +16827,11 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
 B806.i:                                           ; preds = %B766.endif.i
   %.560.i = lshr i64 %.454.i, 5
   %.563.i = getelementptr i64, ptr %.135.i, i64 %.560.i
-  store i64 %m.3.1.4.i.i, ptr %.563.i, align 8
+  store i64 %m.4.1.i.i, ptr %.563.i, align 8
   %.570.i = getelementptr i8, ptr %.563.i, i64 256
-  store i64 %s.4.2.4.i.i, ptr %.570.i, align 8
+  store i64 %s.5.1.i.i, ptr %.570.i, align 8
   %.576.i = getelementptr i64, ptr %.169.i, i64 %.560.i
-  store i64 %e.3.1.4.i.i, ptr %.576.i, align 8
+  store i64 %e.4.1.i.i, ptr %.576.i, align 8
   br label %B860.endif.endif.endif.i
 
 B1218.i:                                          ; preds = %B1218.preheader.i, %B1288.i
@@ -20699,9 +16843,9 @@ B1218.i:                                          ; preds = %B1218.preheader.i, 
   %.870.i = load i64, ptr %3, align 8
   %.873.i = getelementptr i64, ptr %.169.i, i64 %.819262264.i
   %.874.i = load i64, ptr %.873.i, align 8
-  %.20.i73.i = icmp eq i64 %.874.i, 0
-  %or.cond.i74.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i73.i
-  br i1 %or.cond.i74.i, label %B28.i.i, label %B38.i.i
+  %.20.i71.i = icmp eq i64 %.874.i, 0
+  %or.cond.i72.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i71.i
+  br i1 %or.cond.i72.i, label %B28.i.i, label %B38.i.i
 
 B28.i.i:                                          ; preds = %B1218.i
   %.28.i.i = mul nsw i64 %.870.i, %state.6.0267.i
@@ -20712,13 +16856,13 @@ B38.i.i:                                          ; preds = %B1218.i
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load i64, ptr %sunkaddr187.i, align 8
+  %.45.i.i = load i64, ptr %sunkaddr179.i, align 8
   %.8070.i.i = mul nsw i64 %.870.i, %state.6.0267.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load i64, ptr %sunkaddr189.i, align 8
-  %.66.i77.i = xor i64 %.874.i, -1
+  %.54.i.i = load i64, ptr %sunkaddr181.i, align 8
+  %.66.i76.i = xor i64 %.874.i, -1
   %.60.i.i = mul i64 %.870.i, %state.6.0267.i
   %.80.i.i = mul i64 %.60.i.i, %.54.i.i
   %.93.not.i.i = icmp eq i64 %.874.i, -1
@@ -20727,20 +16871,20 @@ B102.i.i:                                         ; preds = %B38.i.i
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8074.i.i = phi i64 [ %.8070.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.073.i.i = phi i64 [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.072.i.i = phi i64 [ %.874.i, %B102.thread.i.i ], [ %.66.i77.i, %B102.i.i ]
+  %e.3.072.i.i = phi i64 [ %.874.i, %B102.thread.i.i ], [ %.66.i76.i, %B102.i.i ]
   %.100.i.i = mul nsw i64 %scale.2.073.i.i, %.8074.i.i
   %.102.not.i.i = icmp eq i64 %.100.i.i, %.8074.i.i
   br i1 %.102.not.i.i, label %B1288.i, label %B154.i.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i75.i, %B154.i.i ], [ %e.3.072.i.i, %B124.i.i ]
+  %e.4.1.i73.i = phi i64 [ %.138.i74.i, %B154.i.i ], [ %e.3.072.i.i, %B124.i.i ]
   %state.3.1.i.i = phi i64 [ %.128.i.i, %B154.i.i ], [ %.8074.i.i, %B124.i.i ]
   %.128.i.i = mul nsw i64 %state.3.1.i.i, %scale.2.073.i.i
-  %.138.i75.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i76.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i74.i = add nsw i64 %e.4.1.i73.i, -1
+  %.145.i75.i = icmp samesign ugt i64 %e.4.1.i73.i, 1
   %.152.i.i = mul nsw i64 %.128.i.i, %scale.2.073.i.i
   %.154.i.i = icmp ne i64 %.152.i.i, %.128.i.i
-  %or.cond75.i.i = select i1 %.145.i76.i, i1 %.154.i.i, i1 false
+  %or.cond75.i.i = select i1 %.145.i75.i, i1 %.154.i.i, i1 false
   br i1 %or.cond75.i.i, label %B154.i.i, label %B1288.i
 
 B1288.i:                                          ; preds = %B154.i.i, %B124.i.i, %B102.i.i, %B28.i.i
@@ -20752,61 +16896,62 @@ B1288.i:                                          ; preds = %B154.i.i, %B124.i.i
 
 B1296.i:                                          ; preds = %B1288.i, %B1288.peel.i, %B1152.endif.i
   %state.6.0.lcssa.i = phi i64 [ %.712.i, %B1152.endif.i ], [ %"$phi1288.1.2.1.peel.i", %B1288.peel.i ], [ %.907.i, %B1288.i ]
-  br i1 %.109.not.i.i, label %B1364.i, label %B1312.i
+  %.949.not256.not.i = icmp eq i64 %.459.i, 0
+  br i1 %.949.not256.not.i, label %B1364.i, label %B1312.i
 
 B1312.i:                                          ; preds = %B1296.i
-  %.20.i79.i = icmp eq i64 %.646.i, 0
-  %or.cond.i80.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i79.i
-  br i1 %or.cond.i80.i, label %B28.i111.i, label %B38.i81.i
+  %.20.i78.i = icmp eq i64 %.646.i, 0
+  %or.cond.i79.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i78.i
+  br i1 %or.cond.i79.i, label %B28.i110.i, label %B38.i80.i
 
-B28.i111.i:                                       ; preds = %B1312.i
-  %.28.i112.i = mul nsw i64 %state.6.0.lcssa.i, %.611.i
+B28.i110.i:                                       ; preds = %B1312.i
+  %.28.i111.i = mul nsw i64 %state.6.0.lcssa.i, %.611.i
   br label %B1312.endif.i
 
-B38.i81.i:                                        ; preds = %B1312.i
-  %.50.i82.i = icmp slt i64 %.646.i, 0
-  %sunkaddr192.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i82.i, label %B102.i104.i, label %B102.thread.i83.i
+B38.i80.i:                                        ; preds = %B1312.i
+  %.50.i81.i = icmp slt i64 %.646.i, 0
+  %sunkaddr184.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  br i1 %.50.i81.i, label %B102.i103.i, label %B102.thread.i82.i
 
-B102.thread.i83.i:                                ; preds = %B38.i81.i
-  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr192.i, i64 8
-  %.45.i85.i = load i64, ptr %sunkaddr191.i, align 8
-  %.8070.i86.i = mul nsw i64 %state.6.0.lcssa.i, %.611.i
-  br label %B124.i87.i
+B102.thread.i82.i:                                ; preds = %B38.i80.i
+  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr184.i, i64 8
+  %.45.i84.i = load i64, ptr %sunkaddr183.i, align 8
+  %.8070.i85.i = mul nsw i64 %state.6.0.lcssa.i, %.611.i
+  br label %B124.i86.i
 
-B102.i104.i:                                      ; preds = %B38.i81.i
-  %sunkaddr193.i = getelementptr i8, ptr %sunkaddr192.i, i64 16
-  %.54.i106.i = load i64, ptr %sunkaddr193.i, align 8
-  %.66.i107.i = xor i64 %.646.i, -1
-  %.60.i108.i = mul i64 %state.6.0.lcssa.i, %.611.i
-  %.80.i109.i = mul i64 %.60.i108.i, %.54.i106.i
-  %.93.not.i110.i = icmp eq i64 %.646.i, -1
-  br i1 %.93.not.i110.i, label %B1312.endif.i, label %B124.i87.i
+B102.i103.i:                                      ; preds = %B38.i80.i
+  %sunkaddr185.i = getelementptr i8, ptr %sunkaddr184.i, i64 16
+  %.54.i105.i = load i64, ptr %sunkaddr185.i, align 8
+  %.66.i106.i = xor i64 %.646.i, -1
+  %.60.i107.i = mul i64 %state.6.0.lcssa.i, %.611.i
+  %.80.i108.i = mul i64 %.60.i107.i, %.54.i105.i
+  %.93.not.i109.i = icmp eq i64 %.646.i, -1
+  br i1 %.93.not.i109.i, label %B1312.endif.i, label %B124.i86.i
 
-B124.i87.i:                                       ; preds = %B102.i104.i, %B102.thread.i83.i
-  %.8074.i88.i = phi i64 [ %.8070.i86.i, %B102.thread.i83.i ], [ %.80.i109.i, %B102.i104.i ]
-  %scale.2.073.i89.i = phi i64 [ %.45.i85.i, %B102.thread.i83.i ], [ %.54.i106.i, %B102.i104.i ]
-  %e.3.072.i90.i = phi i64 [ %.646.i, %B102.thread.i83.i ], [ %.66.i107.i, %B102.i104.i ]
-  %.100.i91.i = mul nsw i64 %scale.2.073.i89.i, %.8074.i88.i
-  %.102.not.i92.i = icmp eq i64 %.100.i91.i, %.8074.i88.i
-  br i1 %.102.not.i92.i, label %B1312.endif.i, label %B154.i94.i
+B124.i86.i:                                       ; preds = %B102.i103.i, %B102.thread.i82.i
+  %.8074.i87.i = phi i64 [ %.8070.i85.i, %B102.thread.i82.i ], [ %.80.i108.i, %B102.i103.i ]
+  %scale.2.073.i88.i = phi i64 [ %.45.i84.i, %B102.thread.i82.i ], [ %.54.i105.i, %B102.i103.i ]
+  %e.3.072.i89.i = phi i64 [ %.646.i, %B102.thread.i82.i ], [ %.66.i106.i, %B102.i103.i ]
+  %.100.i90.i = mul nsw i64 %scale.2.073.i88.i, %.8074.i87.i
+  %.102.not.i91.i = icmp eq i64 %.100.i90.i, %.8074.i87.i
+  br i1 %.102.not.i91.i, label %B1312.endif.i, label %B154.i93.i
 
-B154.i94.i:                                       ; preds = %B124.i87.i, %B154.i94.i
-  %e.4.1.i95.i = phi i64 [ %.138.i98.i, %B154.i94.i ], [ %e.3.072.i90.i, %B124.i87.i ]
-  %state.3.1.i96.i = phi i64 [ %.128.i97.i, %B154.i94.i ], [ %.8074.i88.i, %B124.i87.i ]
-  %.128.i97.i = mul nsw i64 %state.3.1.i96.i, %scale.2.073.i89.i
-  %.138.i98.i = add nsw i64 %e.4.1.i95.i, -1
-  %.145.i99.i = icmp samesign ugt i64 %e.4.1.i95.i, 1
-  %.152.i100.i = mul nsw i64 %.128.i97.i, %scale.2.073.i89.i
-  %.154.i101.i = icmp ne i64 %.152.i100.i, %.128.i97.i
-  %or.cond75.i102.i = select i1 %.145.i99.i, i1 %.154.i101.i, i1 false
-  br i1 %or.cond75.i102.i, label %B154.i94.i, label %B1312.endif.i
+B154.i93.i:                                       ; preds = %B124.i86.i, %B154.i93.i
+  %e.4.1.i94.i = phi i64 [ %.138.i97.i, %B154.i93.i ], [ %e.3.072.i89.i, %B124.i86.i ]
+  %state.3.1.i95.i = phi i64 [ %.128.i96.i, %B154.i93.i ], [ %.8074.i87.i, %B124.i86.i ]
+  %.128.i96.i = mul nsw i64 %state.3.1.i95.i, %scale.2.073.i88.i
+  %.138.i97.i = add nsw i64 %e.4.1.i94.i, -1
+  %.145.i98.i = icmp samesign ugt i64 %e.4.1.i94.i, 1
+  %.152.i99.i = mul nsw i64 %.128.i96.i, %scale.2.073.i88.i
+  %.154.i100.i = icmp ne i64 %.152.i99.i, %.128.i96.i
+  %or.cond75.i101.i = select i1 %.145.i98.i, i1 %.154.i100.i, i1 false
+  br i1 %or.cond75.i101.i, label %B154.i93.i, label %B1312.endif.i
 
 B1364.i:                                          ; preds = %B1312.endif.i, %B1296.thread.i, %B1296.i
   %some.4.0.i = phi i1 [ true, %B1296.i ], [ true, %B1312.endif.i ], [ %.949.not256294.i, %B1296.thread.i ]
   %state.8.0.i = phi i64 [ %state.6.0.lcssa.i, %B1296.i ], [ %.1002.i, %B1312.endif.i ], [ %.681.i, %B1296.thread.i ]
   %.1048.i = shl nuw nsw i64 %.454.i, 3
-  %.1054.i = icmp slt i64 %.1048.i, %.13.i165.i
+  %.1054.i = icmp slt i64 %.1048.i, %.13.i157.i
   br i1 %.1054.i, label %B1396.endif.i, label %B1664.i
 
 B1430.i:                                          ; preds = %B1396.endif.i
@@ -20825,8 +16970,8 @@ B1470.i:                                          ; preds = %B1396.endif.i
 
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
-  %.1341.i = icmp sgt i64 %.13.i165.i, %.454.i
-  br i1 %.1341.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  %.1341.i = icmp sgt i64 %.13.i157.i, %.454.i
+  br i1 %.1341.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %4 = getelementptr i64, ptr %a3, i64 %.292246.i
@@ -20868,7 +17013,7 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %15, %0
   %.219.i = sub nsw i64 %.217.i, %.218.i
   %.224.i = mul nsw i64 %.219.i, %.30.i
   %.230.i = sub nsw i64 %a6, %.224.i
-  %.13.i165.i = tail call i64 @llvm.smin.i64(i64 %.230.i, i64 %.30.i)
+  %.13.i157.i = tail call i64 @llvm.smin.i64(i64 %.230.i, i64 %.30.i)
   %.263.i = mul nsw i64 %quot.0.i, %a6
   %.265.not.i = icmp eq i64 %a8, 0
   %18 = xor i64 %.224.i, -1
@@ -20881,18 +17026,18 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %15, %0
   br i1 %.9.i.i, label %B40.i.i, label %B522.endif.i
 
 B40.i.i:                                          ; preds = %B0.endif.endif.endif.endif.endif.endif.i
-  %sunkaddr195.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  store i64 1, ptr %sunkaddr195.i, align 8
-  %sunkaddr197.i = getelementptr i8, ptr %sunkaddr195.i, i64 8
-  store i64 1152921504606846976, ptr %sunkaddr197.i, align 8
-  %sunkaddr199.i = getelementptr i8, ptr %sunkaddr195.i, i64 16
-  store i64 0, ptr %sunkaddr199.i, align 8
+  %sunkaddr187.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  store i64 1, ptr %sunkaddr187.i, align 8
+  %sunkaddr189.i = getelementptr i8, ptr %sunkaddr187.i, i64 8
+  store i64 1152921504606846976, ptr %sunkaddr189.i, align 8
+  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr187.i, i64 16
+  store i64 0, ptr %sunkaddr191.i, align 8
   br label %B522.endif.i
 
 B522.endif.i:                                     ; preds = %B40.i.i, %B0.endif.endif.endif.endif.endif.endif.i
   %.19.i.i = tail call i32 @nbgrad.thread()
   %.20.i13.i = zext i32 %.19.i.i to i64
-  %.25.i.i = icmp sgt i64 %.13.i165.i, %.20.i13.i
+  %.25.i.i = icmp sgt i64 %.13.i157.i, %.20.i13.i
   br i1 %.25.i.i, label %B44.preheader.i.i, label %B522.endif.endif.i
 
 B44.preheader.i.i:                                ; preds = %B522.endif.i
@@ -20911,14 +17056,14 @@ B44.endif.i.i:                                    ; preds = %B44.endif.i.i, %B44
   %.66.i.i = tail call i32 @nbgrad.threads()
   %.67.i.i = zext i32 %.66.i.i to i64
   %.69.i.i = add nuw nsw i64 %k.2.0.i.i, %.67.i.i
-  %.73.i.i = icmp slt i64 %.69.i.i, %.13.i165.i
+  %.73.i.i = icmp slt i64 %.69.i.i, %.13.i157.i
   br i1 %.73.i.i, label %B44.endif.i.i, label %B522.endif.endif.i
 
 B522.endif.endif.i:                               ; preds = %B44.endif.i.i, %B522.endif.i
   tail call void @nbgrad.barrier()
   %.19.i14.i = tail call i32 @nbgrad.thread()
   %.20.i15.i = zext i32 %.19.i14.i to i64
-  %.25.i16.i = icmp sgt i64 %.13.i165.i, %.20.i15.i
+  %.25.i16.i = icmp sgt i64 %.13.i157.i, %.20.i15.i
   br i1 %.25.i16.i, label %B44.preheader.i17.i, label %B522.endif.endif.endif.i
 
 B44.preheader.i17.i:                              ; preds = %B522.endif.endif.i
@@ -20937,7 +17082,7 @@ B44.endif.i18.i:                                  ; preds = %B44.endif.i18.i, %B
   %.66.i25.i = tail call i32 @nbgrad.threads()
   %.67.i26.i = zext i32 %.66.i25.i to i64
   %.69.i27.i = add nuw nsw i64 %k.2.0.i19.i, %.67.i26.i
-  %.73.i28.i = icmp slt i64 %.69.i27.i, %.13.i165.i
+  %.73.i28.i = icmp slt i64 %.69.i27.i, %.13.i157.i
   br i1 %.73.i28.i, label %B44.endif.i18.i, label %B522.endif.endif.endif.i
 
 B522.endif.endif.endif.i:                         ; preds = %B44.endif.i18.i, %B522.endif.endif.i
@@ -20945,7 +17090,7 @@ B522.endif.endif.endif.i:                         ; preds = %B44.endif.i18.i, %B
   %.29.i30.i = tail call i32 @nbgrad.thread()
   %.30.i.i = zext i32 %.29.i30.i to i64
   %.31.i.i = shl nuw nsw i64 %.30.i.i, 3
-  %.36.i.i = add nsw i64 %.13.i165.i, -1
+  %.36.i.i = add nsw i64 %.13.i157.i, -1
   %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.36.i.i, i64 %.31.i.i)
   %.5.i2.i.i = ashr i64 %.13.i.i.i, 5
   %.6.i3.i.i = add nsw i64 %.5.i2.i.i, %.13.i.i.i
@@ -21015,12 +17160,12 @@ B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i
   br i1 %or.cond108.i.i.i, label %B244.i.i.i, label %B8.i144.i.i
 
 B8.i7.i.i:                                        ; preds = %B522.endif.endif.endif.i
-  %sunkaddr200.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i8.i.i = load i64, ptr %sunkaddr200.i, align 8
-  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr200.i, i64 8
-  %.41.i10.i.i = load i64, ptr %sunkaddr202.i, align 8
-  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr200.i, i64 16
-  %.44.i12.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %sunkaddr192.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i8.i.i = load i64, ptr %sunkaddr192.i, align 8
+  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr192.i, i64 8
+  %.41.i10.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %sunkaddr196.i = getelementptr i8, ptr %sunkaddr192.i, i64 16
+  %.44.i12.i.i = load i64, ptr %sunkaddr196.i, align 8
   %.59.i13.i.i = tail call i64 @llvm.abs.i64(i64 %.95.i.i, i1 false)
   %.61.i14.i.i = icmp sge i64 %.59.i13.i.i, %.41.i10.i.i
   %.81.i15.i.i = mul nsw i64 %.44.i12.i.i, %.95.i.i
@@ -21068,7 +17213,7 @@ B0.endif.endif.endif.endif.endif.i.i:             ; preds = %B244.i30.i.i, %B188
   %.137.i.i = getelementptr i64, ptr %.68.i, i64 %.6.i3.i.i
   %.138.i.i = load i64, ptr %.137.i.i, align 8
   %.145.i.i = add nuw nsw i64 %.31.i.i, 8
-  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i165.i, i64 %.145.i.i)
+  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i157.i, i64 %.145.i.i)
   %.143.i.i = or disjoint i64 %.31.i.i, 1
   %.210.i.i = sub i64 %.13.i1.i.i, %.143.i.i
   %.253125.not.i.i = icmp slt i64 %.210.i.i, 1
@@ -21124,12 +17269,12 @@ B380.us.i.i:                                      ; preds = %B366.us.i.i, %B326.
   br i1 %.253.us235.i.i, label %B266.endif.us218.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.preheader.split.i.i:                   ; preds = %B266.endif.preheader.i.i
-  %sunkaddr205.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i.i.i = load i64, ptr %sunkaddr205.i, align 8
-  %sunkaddr207.i = getelementptr i8, ptr %sunkaddr205.i, i64 8
-  %.41.i.i.i = load i64, ptr %sunkaddr207.i, align 8
-  %sunkaddr209.i = getelementptr i8, ptr %sunkaddr205.i, i64 16
-  %.44.i.i.i = load i64, ptr %sunkaddr209.i, align 8
+  %sunkaddr197.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i.i.i = load i64, ptr %sunkaddr197.i, align 8
+  %sunkaddr199.i = getelementptr i8, ptr %sunkaddr197.i, i64 8
+  %.41.i.i.i = load i64, ptr %sunkaddr199.i, align 8
+  %sunkaddr201.i = getelementptr i8, ptr %sunkaddr197.i, i64 16
+  %.44.i.i.i = load i64, ptr %sunkaddr201.i, align 8
   br label %B266.endif.i.i
 
 B266.endif.us.preheader.i.i:                      ; preds = %B266.lr.ph.i.i
@@ -21199,12 +17344,12 @@ B266.endif.us.us.i.i:                             ; preds = %B266.endif.us.us.i.
   br i1 %.253.us.us.1.i.i, label %B266.endif.us.us.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.us.preheader.split.i.i:                ; preds = %B266.endif.us.preheader.i.i
-  %sunkaddr210.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i54.i.i = load i64, ptr %sunkaddr210.i, align 8
-  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr210.i, i64 8
-  %.41.i56.i.i = load i64, ptr %sunkaddr212.i, align 8
-  %sunkaddr214.i = getelementptr i8, ptr %sunkaddr210.i, i64 16
-  %.44.i58.i.i = load i64, ptr %sunkaddr214.i, align 8
+  %sunkaddr202.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i54.i.i = load i64, ptr %sunkaddr202.i, align 8
+  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr202.i, i64 8
+  %.41.i56.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr202.i, i64 16
+  %.44.i58.i.i = load i64, ptr %sunkaddr206.i, align 8
   br label %B266.endif.us.i.i
 
 B266.endif.us.i.i:                                ; preds = %B264.backedge.us.i.i, %B266.endif.us.preheader.split.i.i
@@ -21391,648 +17536,165 @@ B522.endif.endif.endif.endif.i:                   ; preds = %B264.backedge.i.i, 
   %.459.i = and i64 %.454.i, 31
   %.487.i = icmp ult i32 %.453.i, 32
   %"$phi766.6.2.0.i" = select i1 %33, i1 %.487.i, i1 false
-  %34 = tail call i64 @llvm.umax.i64(i64 %.459.i, i64 1)
-  %35 = trunc nuw nsw i64 %34 to i32
-  %.90.i.i = add nsw i32 %35, -1
-  %.91.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.2.0.lcssa.i.i, i32 %.90.i.i)
-  %.97.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.lcssa.i.i, i32 %.90.i.i)
-  %.103.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.2.0.lcssa.i.i, i32 %.90.i.i)
-  %.109.not.i.i = icmp eq i64 %.459.i, 0
-  br i1 %.109.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %34 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %35 = zext nneg i32 %34 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B766.endif.i
 
-B166.i.i:                                         ; preds = %B522.endif.endif.endif.endif.i
-  %.118.not.i.i = icmp ne i64 %.103.i.i, 0
-  %.132.i.i = icmp eq i64 %.459.i, 1
-  %or.cond.i32.i = select i1 %"$phi766.6.2.0.i", i1 %.132.i.i, i1 false
-  %or.cond79.i.i = select i1 %.118.not.i.i, i1 true, i1 %or.cond.i32.i
-  br i1 %or.cond79.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B522.endif.endif.endif.endif.i
+  %sunkaddr207.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr207.i, i64 8
+  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr207.i, i64 16
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.20.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, 0
-  %or.cond.i.i70.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
-  br i1 %or.cond.i.i70.i, label %B28.i.i.i, label %B38.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.168.not.i.i = icmp eq i64 %.153.i.i, 0
+  br i1 %.168.not.i.i, label %B234.i.i, label %B256.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = mul nsw i64 %.103.i.i, %m.2.0.lcssa.i.i
-  br label %B200.endif.i.i
+B234.i.i:                                         ; preds = %B222.i.i
+  %.180.i.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  %.182.i.i = icmp samesign ult i64 %.459.i, %.180.i.i
+  %or.cond.i70.i = select i1 %"$phi766.6.2.0.i", i1 %.182.i.i, i1 false
+  br i1 %or.cond.i70.i, label %B256.i.i, label %B300.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %e.2.0.lcssa.i.i, 0
-  %sunkaddr217.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+B256.i.i:                                         ; preds = %B234.i.i, %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i33.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
+  br i1 %or.cond.i.i33.i, label %B28.i.i.i, label %B38.i.i.i
+
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = mul nsw i64 %.153.i.i, %m.2.0.i.i
+  br label %B256.endif.i.i
+
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %sunkaddr216.i = getelementptr i8, ptr %sunkaddr217.i, i64 8
-  %.45.i.i.i = load i64, ptr %sunkaddr216.i, align 8
-  %.8070.i.i.i = mul nsw i64 %.103.i.i, %m.2.0.lcssa.i.i
+  %.45.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.8070.i.i.i = mul nsw i64 %.153.i.i, %m.2.0.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr217.i, i64 16
-  %.54.i.i.i = load i64, ptr %sunkaddr218.i, align 8
-  %.66.i.i.i = xor i64 %e.2.0.lcssa.i.i, -1
-  %.60.i.i.i = mul i64 %.103.i.i, %m.2.0.lcssa.i.i
+  %.54.i.i.i = load i64, ptr %sunkaddr210.i, align 8
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.60.i.i.i = mul i64 %.153.i.i, %m.2.0.i.i
   %.80.i.i.i = mul i64 %.60.i.i.i, %.54.i.i.i
-  %.93.not.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8074.i.i.i = phi i64 [ %.8070.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.073.i.i.i = phi i64 [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.072.i.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.072.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i.i = mul nsw i64 %scale.2.073.i.i.i, %.8074.i.i.i
   %.102.not.i.i.i = icmp eq i64 %.100.i.i.i, %.8074.i.i.i
-  br i1 %.102.not.i.i.i, label %B200.endif.i.i, label %B154.i.i.i
+  br i1 %.102.not.i.i.i, label %B256.endif.i.i, label %B154.i.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
-  %e.4.1.i.i72.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.072.i.i.i, %B124.i.i.i ]
+  %e.4.1.i.i34.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.072.i.i.i, %B124.i.i.i ]
   %state.3.1.i.i.i = phi i64 [ %.128.i.i.i, %B154.i.i.i ], [ %.8074.i.i.i, %B124.i.i.i ]
   %.128.i.i.i = mul nsw i64 %state.3.1.i.i.i, %scale.2.073.i.i.i
-  %.138.i.i.i = add nsw i64 %e.4.1.i.i72.i, -1
-  %.145.i.i.i = icmp samesign ugt i64 %e.4.1.i.i72.i, 1
+  %.138.i.i.i = add nsw i64 %e.4.1.i.i34.i, -1
+  %.145.i.i.i = icmp samesign ugt i64 %e.4.1.i.i34.i, 1
   %.152.i.i.i = mul nsw i64 %.128.i.i.i, %scale.2.073.i.i.i
   %.154.i.i.i = icmp ne i64 %.152.i.i.i, %.128.i.i.i
   %or.cond75.i.i.i = select i1 %.145.i.i.i, i1 %.154.i.i.i, i1 false
-  br i1 %or.cond75.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond75.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi i64 [ %.167.i.i, %B200.endif.i.i ], [ %s.2.0.lcssa.i.i, %B166.i.i ]
-  %.185.i.i = mul nsw i64 %.91.i.i, %m.2.0.lcssa.i.i
-  %.192.i.i = add nsw i64 %.97.i.i, %e.2.0.lcssa.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B234.i.i
+  %s.4.2.i.i = phi i64 [ %.217.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B234.i.i ]
+  %.235.i.i = mul nsw i64 %.141.i.i, %m.2.0.i.i
+  %.242.i.i = add nsw i64 %.147.i.i, %e.2.0.i.i
+  br i1 %.22.not.i6.i.i, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
-  %sunkaddr219.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i.i33.i = load i64, ptr %sunkaddr219.i, align 8
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr219.i, i64 8
-  %.41.i.i35.i = load i64, ptr %sunkaddr221.i, align 8
-  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr219.i, i64 16
-  %.44.i149.i.i = load i64, ptr %sunkaddr223.i, align 8
-  %.59.i.i37.i = tail call i64 @llvm.abs.i64(i64 %.185.i.i, i1 false)
-  %.61.i.i38.i = icmp sge i64 %.59.i.i37.i, %.41.i.i35.i
-  %.81.i.i39.i = mul nsw i64 %.44.i149.i.i, %.185.i.i
-  %.83.i.i40.i = icmp ne i64 %.81.i.i39.i, %.185.i.i
-  %or.cond.i150.i.i = select i1 %.61.i.i38.i, i1 %.83.i.i40.i, i1 false
-  br i1 %or.cond.i150.i.i, label %B112.i.i60.i, label %B188.i.i41.i
+B8.i.i.i:                                         ; preds = %B300.i.i
+  %.38.i.i35.i = load i64, ptr %sunkaddr207.i, align 8
+  %.41.i.i36.i = load i64, ptr %sunkaddr208.i, align 8
+  %.44.i2.i.i = load i64, ptr %sunkaddr210.i, align 8
+  %.59.i.i37.i = tail call i64 @llvm.abs.i64(i64 %.235.i.i, i1 false)
+  %.61.i.i38.i = icmp sge i64 %.59.i.i37.i, %.41.i.i36.i
+  %.81.i.i39.i = mul nsw i64 %.44.i2.i.i, %.235.i.i
+  %.83.i.i40.i = icmp ne i64 %.81.i.i39.i, %.235.i.i
+  %or.cond.i3.i.i = select i1 %.61.i.i38.i, i1 %.83.i.i40.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i60.i, label %B188.i.i41.i
 
 B112.i.i60.i:                                     ; preds = %B8.i.i.i, %B112.i.i60.i
-  %m.3.1.i.i61.i = phi i64 [ %.92.i.i63.i, %B112.i.i60.i ], [ %.185.i.i, %B8.i.i.i ]
-  %e.3.1.i.i62.i = phi i64 [ %.102.i.i64.i, %B112.i.i60.i ], [ %.192.i.i, %B8.i.i.i ]
-  %.92.i.i63.i = mul nsw i64 %m.3.1.i.i61.i, %.44.i149.i.i
+  %m.3.1.i.i61.i = phi i64 [ %.92.i.i63.i, %B112.i.i60.i ], [ %.235.i.i, %B8.i.i.i ]
+  %e.3.1.i.i62.i = phi i64 [ %.102.i.i64.i, %B112.i.i60.i ], [ %.242.i.i, %B8.i.i.i ]
+  %.92.i.i63.i = mul nsw i64 %m.3.1.i.i61.i, %.44.i2.i.i
   %.102.i.i64.i = add i64 %e.3.1.i.i62.i, 1
   %.114.i.i65.i = tail call i64 @llvm.abs.i64(i64 %.92.i.i63.i, i1 false)
-  %.116.i.i66.i = icmp sge i64 %.114.i.i65.i, %.41.i.i35.i
-  %.134.i.i67.i = mul nsw i64 %.92.i.i63.i, %.44.i149.i.i
+  %.116.i.i66.i = icmp sge i64 %.114.i.i65.i, %.41.i.i36.i
+  %.134.i.i67.i = mul nsw i64 %.92.i.i63.i, %.44.i2.i.i
   %.136.i.i68.i = icmp ne i64 %.134.i.i67.i, %.92.i.i63.i
   %or.cond106.i.i69.i = select i1 %.116.i.i66.i, i1 %.136.i.i68.i, i1 false
   br i1 %or.cond106.i.i69.i, label %B112.i.i60.i, label %B188.i.i41.i
 
 B188.i.i41.i:                                     ; preds = %B112.i.i60.i, %B8.i.i.i
   %.168.pre-phi.i.i42.i = phi i64 [ %.59.i.i37.i, %B8.i.i.i ], [ %.114.i.i65.i, %B112.i.i60.i ]
-  %m.4.1.i.i43.i = phi i64 [ %.185.i.i, %B8.i.i.i ], [ %.92.i.i63.i, %B112.i.i60.i ]
-  %e.5.1.i.i44.i = phi i64 [ %.192.i.i, %B8.i.i.i ], [ %.102.i.i64.i, %B112.i.i60.i ]
-  %.170.i.i45.i = icmp slt i64 %.168.pre-phi.i.i42.i, %.38.i.i33.i
-  %.190.i.i46.i = mul nsw i64 %m.4.1.i.i43.i, %.41.i.i35.i
+  %m.4.1.i.i43.i = phi i64 [ %.235.i.i, %B8.i.i.i ], [ %.92.i.i63.i, %B112.i.i60.i ]
+  %e.5.1.i.i44.i = phi i64 [ %.242.i.i, %B8.i.i.i ], [ %.102.i.i64.i, %B112.i.i60.i ]
+  %.170.i.i45.i = icmp slt i64 %.168.pre-phi.i.i42.i, %.38.i.i35.i
+  %.190.i.i46.i = mul nsw i64 %m.4.1.i.i43.i, %.41.i.i36.i
   %.192.i.i47.i = icmp ne i64 %.190.i.i46.i, %m.4.1.i.i43.i
   %or.cond107.i.i48.i = select i1 %.170.i.i45.i, i1 %.192.i.i47.i, i1 false
-  br i1 %or.cond107.i.i48.i, label %B244.i.i50.i, label %B20.endif.1.i.i
+  br i1 %or.cond107.i.i48.i, label %B244.i.i50.i, label %B354.i.i
 
 B244.i.i50.i:                                     ; preds = %B188.i.i41.i, %B244.i.i50.i
   %m.5.1.i.i51.i = phi i64 [ %.201.i.i52.i, %B244.i.i50.i ], [ %m.4.1.i.i43.i, %B188.i.i41.i ]
-  %e.4.1.i151.i.i = phi i64 [ %.211.i.i53.i, %B244.i.i50.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ]
-  %.201.i.i52.i = mul nsw i64 %m.5.1.i.i51.i, %.41.i.i35.i
-  %.211.i.i53.i = add i64 %e.4.1.i151.i.i, -1
+  %e.4.1.i4.i.i = phi i64 [ %.211.i.i53.i, %B244.i.i50.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ]
+  %.201.i.i52.i = mul nsw i64 %m.5.1.i.i51.i, %.41.i.i36.i
+  %.211.i.i53.i = add i64 %e.4.1.i4.i.i, -1
   %.223.i.i54.i = tail call i64 @llvm.abs.i64(i64 %.201.i.i52.i, i1 false)
-  %.225.i.i55.i = icmp slt i64 %.223.i.i54.i, %.38.i.i33.i
-  %.243.i.i56.i = mul nsw i64 %.201.i.i52.i, %.41.i.i35.i
+  %.225.i.i55.i = icmp slt i64 %.223.i.i54.i, %.38.i.i35.i
+  %.243.i.i56.i = mul nsw i64 %.201.i.i52.i, %.41.i.i36.i
   %.245.i.i57.i = icmp ne i64 %.243.i.i56.i, %.201.i.i52.i
   %or.cond108.i.i58.i = select i1 %.225.i.i55.i, i1 %.245.i.i57.i, i1 false
-  br i1 %or.cond108.i.i58.i, label %B244.i.i50.i, label %B20.endif.1.i.i
+  br i1 %or.cond108.i.i58.i, label %B244.i.i50.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i50.i, %B188.i.i41.i, %B244.i.i, %B522.endif.endif.endif.endif.i
-  %m.3.1.i.i = phi i64 [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.4.1.i.i43.i, %B188.i.i41.i ], [ %.185.i.i, %B244.i.i ], [ %.201.i.i52.i, %B244.i.i50.i ]
-  %e.3.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ], [ %.192.i.i, %B244.i.i ], [ %.211.i.i53.i, %B244.i.i50.i ]
-  %s.3.1.i.i = phi i64 [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.4.2.i.i, %B188.i.i41.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i50.i ]
-  %36 = tail call i64 @llvm.umax.i64(i64 %.459.i, i64 2)
-  %37 = trunc nuw nsw i64 %36 to i32
-  %.90.1.i.i = add nsw i32 %37, -2
-  %.91.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.i.i, i32 %.90.1.i.i)
-  %.97.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.90.1.i.i)
-  %.103.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.i.i, i32 %.90.1.i.i)
-  %.109.not.1.i.i = icmp samesign ult i64 %.459.i, 2
-  br i1 %.109.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i50.i, %B76.endif.i.i, %B188.i.i41.i, %B300.i.i
+  %m.3.1.i.i = phi i64 [ %m.2.0.i.i, %B76.endif.i.i ], [ %m.4.1.i.i43.i, %B188.i.i41.i ], [ %.235.i.i, %B300.i.i ], [ %.201.i.i52.i, %B244.i.i50.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ], [ %.242.i.i, %B300.i.i ], [ %.211.i.i53.i, %B244.i.i50.i ]
+  %s.3.1.i.i = phi i64 [ %s.2.0.i.i, %B76.endif.i.i ], [ %s.4.2.i.i, %B188.i.i41.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B244.i.i50.i ]
+  %.317.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.321.i.i = icmp slt i64 %.317.i.i, %35
+  br i1 %.321.i.i, label %B76.endif.i.i, label %B766.endif.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.118.not.1.i.i = icmp ne i64 %.103.1.i.i, 0
-  %.132.1.i.i = icmp samesign ult i64 %.459.i, 4
-  %or.cond.1.i.i = select i1 %"$phi766.6.2.0.i", i1 %.132.1.i.i, i1 false
-  %or.cond80.i.i = select i1 %.118.not.1.i.i, i1 true, i1 %or.cond.1.i.i
-  br i1 %or.cond80.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi i64 [ %m.3.1.i.i, %B354.i.i ], [ %m.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %e.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi i64 [ %s.3.1.i.i, %B354.i.i ], [ %s.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.317.i.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.459.i, %distance.2.0.i.i
+  %.13.i1.i32.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = trunc i64 %.13.i1.i32.i to i32
+  %.141.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.2.0.i.i, i32 %.140.i.i)
+  %.147.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.140.i.i)
+  %.153.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.2.0.i.i, i32 %.140.i.i)
+  %.159.not.i.i = icmp slt i64 %.459.i, %distance.2.0.i.i
+  br i1 %.159.not.i.i, label %B354.i.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i38.i.i, label %B38.i8.i.i
-
-B28.i38.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i39.i.i = mul nsw i64 %.103.1.i.i, %m.3.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  %sunkaddr226.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i9.i.i, label %B102.i31.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr226.i, i64 8
-  %.45.i12.i.i = load i64, ptr %sunkaddr225.i, align 8
-  %.8070.i13.i.i = mul nsw i64 %.103.1.i.i, %m.3.1.i.i
-  br label %B124.i14.i.i
-
-B102.i31.i.i:                                     ; preds = %B38.i8.i.i
-  %sunkaddr227.i = getelementptr i8, ptr %sunkaddr226.i, i64 16
-  %.54.i33.i.i = load i64, ptr %sunkaddr227.i, align 8
-  %.66.i34.i.i = xor i64 %e.3.1.i.i, -1
-  %.60.i35.i.i = mul i64 %.103.1.i.i, %m.3.1.i.i
-  %.80.i36.i.i = mul i64 %.60.i35.i.i, %.54.i33.i.i
-  %.93.not.i37.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i37.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i31.i.i, %B102.thread.i10.i.i
-  %.8074.i15.i.i = phi i64 [ %.8070.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i36.i.i, %B102.i31.i.i ]
-  %scale.2.073.i16.i.i = phi i64 [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i33.i.i, %B102.i31.i.i ]
-  %e.3.072.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i34.i.i, %B102.i31.i.i ]
-  %.100.i18.i.i = mul nsw i64 %scale.2.073.i16.i.i, %.8074.i15.i.i
-  %.102.not.i19.i.i = icmp eq i64 %.100.i18.i.i, %.8074.i15.i.i
-  br i1 %.102.not.i19.i.i, label %B200.endif.1.i.i, label %B154.i21.i.i
-
-B154.i21.i.i:                                     ; preds = %B124.i14.i.i, %B154.i21.i.i
-  %e.4.1.i22.i.i = phi i64 [ %.138.i25.i.i, %B154.i21.i.i ], [ %e.3.072.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i23.i.i = phi i64 [ %.128.i24.i.i, %B154.i21.i.i ], [ %.8074.i15.i.i, %B124.i14.i.i ]
-  %.128.i24.i.i = mul nsw i64 %state.3.1.i23.i.i, %scale.2.073.i16.i.i
-  %.138.i25.i.i = add nsw i64 %e.4.1.i22.i.i, -1
-  %.145.i26.i.i = icmp samesign ugt i64 %e.4.1.i22.i.i, 1
-  %.152.i27.i.i = mul nsw i64 %.128.i24.i.i, %scale.2.073.i16.i.i
-  %.154.i28.i.i = icmp ne i64 %.152.i27.i.i, %.128.i24.i.i
-  %or.cond75.i29.i.i = select i1 %.145.i26.i.i, i1 %.154.i28.i.i, i1 false
-  br i1 %or.cond75.i29.i.i, label %B154.i21.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i21.i.i, %B124.i14.i.i, %B102.i31.i.i, %B28.i38.i.i
-  %storemerge.i30.i.i = phi i64 [ %.28.i39.i.i, %B28.i38.i.i ], [ %.8074.i15.i.i, %B124.i14.i.i ], [ %.80.i36.i.i, %B102.i31.i.i ], [ %.128.i24.i.i, %B154.i21.i.i ]
-  %.167.1.i.i = add nsw i64 %storemerge.i30.i.i, %s.3.1.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi i64 [ %.167.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.185.1.i.i = mul nsw i64 %.91.1.i.i, %m.3.1.i.i
-  %.192.1.i.i = add nsw i64 %.97.1.i.i, %e.3.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.2.i.i, label %B8.i153.i.i
-
-B8.i153.i.i:                                      ; preds = %B244.1.i.i
-  %sunkaddr228.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i154.i.i = load i64, ptr %sunkaddr228.i, align 8
-  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr228.i, i64 8
-  %.41.i156.i.i = load i64, ptr %sunkaddr230.i, align 8
-  %sunkaddr232.i = getelementptr i8, ptr %sunkaddr228.i, i64 16
-  %.44.i158.i.i = load i64, ptr %sunkaddr232.i, align 8
-  %.59.i159.i.i = tail call i64 @llvm.abs.i64(i64 %.185.1.i.i, i1 false)
-  %.61.i160.i.i = icmp sge i64 %.59.i159.i.i, %.41.i156.i.i
-  %.81.i161.i.i = mul nsw i64 %.44.i158.i.i, %.185.1.i.i
-  %.83.i162.i.i = icmp ne i64 %.81.i161.i.i, %.185.1.i.i
-  %or.cond.i163.i.i = select i1 %.61.i160.i.i, i1 %.83.i162.i.i, i1 false
-  br i1 %or.cond.i163.i.i, label %B112.i187.i.i, label %B188.i164.i.i
-
-B112.i187.i.i:                                    ; preds = %B8.i153.i.i, %B112.i187.i.i
-  %m.3.1.i188.i.i = phi i64 [ %.92.i190.i.i, %B112.i187.i.i ], [ %.185.1.i.i, %B8.i153.i.i ]
-  %e.3.1.i189.i.i = phi i64 [ %.102.i191.i.i, %B112.i187.i.i ], [ %.192.1.i.i, %B8.i153.i.i ]
-  %.92.i190.i.i = mul nsw i64 %m.3.1.i188.i.i, %.44.i158.i.i
-  %.102.i191.i.i = add i64 %e.3.1.i189.i.i, 1
-  %.114.i192.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i190.i.i, i1 false)
-  %.116.i193.i.i = icmp sge i64 %.114.i192.i.i, %.41.i156.i.i
-  %.134.i194.i.i = mul nsw i64 %.92.i190.i.i, %.44.i158.i.i
-  %.136.i195.i.i = icmp ne i64 %.134.i194.i.i, %.92.i190.i.i
-  %or.cond106.i196.i.i = select i1 %.116.i193.i.i, i1 %.136.i195.i.i, i1 false
-  br i1 %or.cond106.i196.i.i, label %B112.i187.i.i, label %B188.i164.i.i
-
-B188.i164.i.i:                                    ; preds = %B112.i187.i.i, %B8.i153.i.i
-  %.168.pre-phi.i165.i.i = phi i64 [ %.59.i159.i.i, %B8.i153.i.i ], [ %.114.i192.i.i, %B112.i187.i.i ]
-  %m.4.1.i166.i.i = phi i64 [ %.185.1.i.i, %B8.i153.i.i ], [ %.92.i190.i.i, %B112.i187.i.i ]
-  %e.5.1.i167.i.i = phi i64 [ %.192.1.i.i, %B8.i153.i.i ], [ %.102.i191.i.i, %B112.i187.i.i ]
-  %.170.i168.i.i = icmp slt i64 %.168.pre-phi.i165.i.i, %.38.i154.i.i
-  %.190.i169.i.i = mul nsw i64 %m.4.1.i166.i.i, %.41.i156.i.i
-  %.192.i170.i.i = icmp ne i64 %.190.i169.i.i, %m.4.1.i166.i.i
-  %or.cond107.i171.i.i = select i1 %.170.i168.i.i, i1 %.192.i170.i.i, i1 false
-  br i1 %or.cond107.i171.i.i, label %B244.i176.i.i, label %B20.endif.2.i.i
-
-B244.i176.i.i:                                    ; preds = %B188.i164.i.i, %B244.i176.i.i
-  %m.5.1.i177.i.i = phi i64 [ %.201.i179.i.i, %B244.i176.i.i ], [ %m.4.1.i166.i.i, %B188.i164.i.i ]
-  %e.4.1.i178.i.i = phi i64 [ %.211.i180.i.i, %B244.i176.i.i ], [ %e.5.1.i167.i.i, %B188.i164.i.i ]
-  %.201.i179.i.i = mul nsw i64 %m.5.1.i177.i.i, %.41.i156.i.i
-  %.211.i180.i.i = add i64 %e.4.1.i178.i.i, -1
-  %.223.i181.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i179.i.i, i1 false)
-  %.225.i182.i.i = icmp slt i64 %.223.i181.i.i, %.38.i154.i.i
-  %.243.i183.i.i = mul nsw i64 %.201.i179.i.i, %.41.i156.i.i
-  %.245.i184.i.i = icmp ne i64 %.243.i183.i.i, %.201.i179.i.i
-  %or.cond108.i185.i.i = select i1 %.225.i182.i.i, i1 %.245.i184.i.i, i1 false
-  br i1 %or.cond108.i185.i.i, label %B244.i176.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i176.i.i, %B188.i164.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi i64 [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i166.i.i, %B188.i164.i.i ], [ %.185.1.i.i, %B244.1.i.i ], [ %.201.i179.i.i, %B244.i176.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i167.i.i, %B188.i164.i.i ], [ %.192.1.i.i, %B244.1.i.i ], [ %.211.i180.i.i, %B244.i176.i.i ]
-  %s.3.1.1.i.i = phi i64 [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i164.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i176.i.i ]
-  %38 = tail call i64 @llvm.umax.i64(i64 %.459.i, i64 4)
-  %39 = trunc nuw nsw i64 %38 to i32
-  %.90.2.i.i = add nsw i32 %39, -4
-  %.91.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.1.i.i, i32 %.90.2.i.i)
-  %.97.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.90.2.i.i)
-  %.103.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.1.i.i, i32 %.90.2.i.i)
-  %.109.not.2.i.i = icmp samesign ult i64 %.459.i, 4
-  br i1 %.109.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.118.not.2.i.i = icmp ne i64 %.103.2.i.i, 0
-  %.132.2.i.i = icmp samesign ult i64 %.459.i, 8
-  %or.cond.2.i.i = select i1 %"$phi766.6.2.0.i", i1 %.132.2.i.i, i1 false
-  %or.cond81.i.i = select i1 %.118.not.2.i.i, i1 true, i1 %or.cond.2.i.i
-  br i1 %or.cond81.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.20.i42.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i43.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i42.i.i
-  br i1 %or.cond.i43.i.i, label %B28.i74.i.i, label %B38.i44.i.i
-
-B28.i74.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i75.i.i = mul nsw i64 %.103.2.i.i, %m.3.1.1.i.i
-  br label %B200.endif.2.i.i
-
-B38.i44.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i45.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  %sunkaddr235.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i45.i.i, label %B102.i67.i.i, label %B102.thread.i46.i.i
-
-B102.thread.i46.i.i:                              ; preds = %B38.i44.i.i
-  %sunkaddr234.i = getelementptr i8, ptr %sunkaddr235.i, i64 8
-  %.45.i48.i.i = load i64, ptr %sunkaddr234.i, align 8
-  %.8070.i49.i.i = mul nsw i64 %.103.2.i.i, %m.3.1.1.i.i
-  br label %B124.i50.i.i
-
-B102.i67.i.i:                                     ; preds = %B38.i44.i.i
-  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr235.i, i64 16
-  %.54.i69.i.i = load i64, ptr %sunkaddr236.i, align 8
-  %.66.i70.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.60.i71.i.i = mul i64 %.103.2.i.i, %m.3.1.1.i.i
-  %.80.i72.i.i = mul i64 %.60.i71.i.i, %.54.i69.i.i
-  %.93.not.i73.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i73.i.i, label %B200.endif.2.i.i, label %B124.i50.i.i
-
-B124.i50.i.i:                                     ; preds = %B102.i67.i.i, %B102.thread.i46.i.i
-  %.8074.i51.i.i = phi i64 [ %.8070.i49.i.i, %B102.thread.i46.i.i ], [ %.80.i72.i.i, %B102.i67.i.i ]
-  %scale.2.073.i52.i.i = phi i64 [ %.45.i48.i.i, %B102.thread.i46.i.i ], [ %.54.i69.i.i, %B102.i67.i.i ]
-  %e.3.072.i53.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i46.i.i ], [ %.66.i70.i.i, %B102.i67.i.i ]
-  %.100.i54.i.i = mul nsw i64 %scale.2.073.i52.i.i, %.8074.i51.i.i
-  %.102.not.i55.i.i = icmp eq i64 %.100.i54.i.i, %.8074.i51.i.i
-  br i1 %.102.not.i55.i.i, label %B200.endif.2.i.i, label %B154.i57.i.i
-
-B154.i57.i.i:                                     ; preds = %B124.i50.i.i, %B154.i57.i.i
-  %e.4.1.i58.i.i = phi i64 [ %.138.i61.i.i, %B154.i57.i.i ], [ %e.3.072.i53.i.i, %B124.i50.i.i ]
-  %state.3.1.i59.i.i = phi i64 [ %.128.i60.i.i, %B154.i57.i.i ], [ %.8074.i51.i.i, %B124.i50.i.i ]
-  %.128.i60.i.i = mul nsw i64 %state.3.1.i59.i.i, %scale.2.073.i52.i.i
-  %.138.i61.i.i = add nsw i64 %e.4.1.i58.i.i, -1
-  %.145.i62.i.i = icmp samesign ugt i64 %e.4.1.i58.i.i, 1
-  %.152.i63.i.i = mul nsw i64 %.128.i60.i.i, %scale.2.073.i52.i.i
-  %.154.i64.i.i = icmp ne i64 %.152.i63.i.i, %.128.i60.i.i
-  %or.cond75.i65.i.i = select i1 %.145.i62.i.i, i1 %.154.i64.i.i, i1 false
-  br i1 %or.cond75.i65.i.i, label %B154.i57.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i57.i.i, %B124.i50.i.i, %B102.i67.i.i, %B28.i74.i.i
-  %storemerge.i66.i.i = phi i64 [ %.28.i75.i.i, %B28.i74.i.i ], [ %.8074.i51.i.i, %B124.i50.i.i ], [ %.80.i72.i.i, %B102.i67.i.i ], [ %.128.i60.i.i, %B154.i57.i.i ]
-  %.167.2.i.i = add nsw i64 %storemerge.i66.i.i, %s.3.1.1.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi i64 [ %.167.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.185.2.i.i = mul nsw i64 %.91.2.i.i, %m.3.1.1.i.i
-  %.192.2.i.i = add nsw i64 %.97.2.i.i, %e.3.1.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.3.i.i, label %B8.i199.i.i
-
-B8.i199.i.i:                                      ; preds = %B244.2.i.i
-  %sunkaddr237.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i200.i.i = load i64, ptr %sunkaddr237.i, align 8
-  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr237.i, i64 8
-  %.41.i202.i.i = load i64, ptr %sunkaddr239.i, align 8
-  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr237.i, i64 16
-  %.44.i204.i.i = load i64, ptr %sunkaddr241.i, align 8
-  %.59.i205.i.i = tail call i64 @llvm.abs.i64(i64 %.185.2.i.i, i1 false)
-  %.61.i206.i.i = icmp sge i64 %.59.i205.i.i, %.41.i202.i.i
-  %.81.i207.i.i = mul nsw i64 %.44.i204.i.i, %.185.2.i.i
-  %.83.i208.i.i = icmp ne i64 %.81.i207.i.i, %.185.2.i.i
-  %or.cond.i209.i.i = select i1 %.61.i206.i.i, i1 %.83.i208.i.i, i1 false
-  br i1 %or.cond.i209.i.i, label %B112.i233.i.i, label %B188.i210.i.i
-
-B112.i233.i.i:                                    ; preds = %B8.i199.i.i, %B112.i233.i.i
-  %m.3.1.i234.i.i = phi i64 [ %.92.i236.i.i, %B112.i233.i.i ], [ %.185.2.i.i, %B8.i199.i.i ]
-  %e.3.1.i235.i.i = phi i64 [ %.102.i237.i.i, %B112.i233.i.i ], [ %.192.2.i.i, %B8.i199.i.i ]
-  %.92.i236.i.i = mul nsw i64 %m.3.1.i234.i.i, %.44.i204.i.i
-  %.102.i237.i.i = add i64 %e.3.1.i235.i.i, 1
-  %.114.i238.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i236.i.i, i1 false)
-  %.116.i239.i.i = icmp sge i64 %.114.i238.i.i, %.41.i202.i.i
-  %.134.i240.i.i = mul nsw i64 %.92.i236.i.i, %.44.i204.i.i
-  %.136.i241.i.i = icmp ne i64 %.134.i240.i.i, %.92.i236.i.i
-  %or.cond106.i242.i.i = select i1 %.116.i239.i.i, i1 %.136.i241.i.i, i1 false
-  br i1 %or.cond106.i242.i.i, label %B112.i233.i.i, label %B188.i210.i.i
-
-B188.i210.i.i:                                    ; preds = %B112.i233.i.i, %B8.i199.i.i
-  %.168.pre-phi.i211.i.i = phi i64 [ %.59.i205.i.i, %B8.i199.i.i ], [ %.114.i238.i.i, %B112.i233.i.i ]
-  %m.4.1.i212.i.i = phi i64 [ %.185.2.i.i, %B8.i199.i.i ], [ %.92.i236.i.i, %B112.i233.i.i ]
-  %e.5.1.i213.i.i = phi i64 [ %.192.2.i.i, %B8.i199.i.i ], [ %.102.i237.i.i, %B112.i233.i.i ]
-  %.170.i214.i.i = icmp slt i64 %.168.pre-phi.i211.i.i, %.38.i200.i.i
-  %.190.i215.i.i = mul nsw i64 %m.4.1.i212.i.i, %.41.i202.i.i
-  %.192.i216.i.i = icmp ne i64 %.190.i215.i.i, %m.4.1.i212.i.i
-  %or.cond107.i217.i.i = select i1 %.170.i214.i.i, i1 %.192.i216.i.i, i1 false
-  br i1 %or.cond107.i217.i.i, label %B244.i222.i.i, label %B20.endif.3.i.i
-
-B244.i222.i.i:                                    ; preds = %B188.i210.i.i, %B244.i222.i.i
-  %m.5.1.i223.i.i = phi i64 [ %.201.i225.i.i, %B244.i222.i.i ], [ %m.4.1.i212.i.i, %B188.i210.i.i ]
-  %e.4.1.i224.i.i = phi i64 [ %.211.i226.i.i, %B244.i222.i.i ], [ %e.5.1.i213.i.i, %B188.i210.i.i ]
-  %.201.i225.i.i = mul nsw i64 %m.5.1.i223.i.i, %.41.i202.i.i
-  %.211.i226.i.i = add i64 %e.4.1.i224.i.i, -1
-  %.223.i227.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i225.i.i, i1 false)
-  %.225.i228.i.i = icmp slt i64 %.223.i227.i.i, %.38.i200.i.i
-  %.243.i229.i.i = mul nsw i64 %.201.i225.i.i, %.41.i202.i.i
-  %.245.i230.i.i = icmp ne i64 %.243.i229.i.i, %.201.i225.i.i
-  %or.cond108.i231.i.i = select i1 %.225.i228.i.i, i1 %.245.i230.i.i, i1 false
-  br i1 %or.cond108.i231.i.i, label %B244.i222.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i222.i.i, %B188.i210.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi i64 [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i212.i.i, %B188.i210.i.i ], [ %.185.2.i.i, %B244.2.i.i ], [ %.201.i225.i.i, %B244.i222.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i213.i.i, %B188.i210.i.i ], [ %.192.2.i.i, %B244.2.i.i ], [ %.211.i226.i.i, %B244.i222.i.i ]
-  %s.3.1.2.i.i = phi i64 [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i210.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i222.i.i ]
-  %40 = tail call i64 @llvm.umax.i64(i64 %.459.i, i64 8)
-  %41 = trunc nuw nsw i64 %40 to i32
-  %.90.3.i.i = add nsw i32 %41, -8
-  %.91.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.2.i.i, i32 %.90.3.i.i)
-  %.97.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.90.3.i.i)
-  %.103.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.2.i.i, i32 %.90.3.i.i)
-  %.109.not.3.i.i = icmp samesign ult i64 %.459.i, 8
-  br i1 %.109.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.118.not.3.i.i = icmp ne i64 %.103.3.i.i, 0
-  %.132.3.i.i = icmp samesign ult i64 %.459.i, 16
-  %or.cond.3.i.i = select i1 %"$phi766.6.2.0.i", i1 %.132.3.i.i, i1 false
-  %or.cond82.i.i = select i1 %.118.not.3.i.i, i1 true, i1 %or.cond.3.i.i
-  br i1 %or.cond82.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.20.i78.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i79.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i78.i.i
-  br i1 %or.cond.i79.i.i, label %B28.i110.i.i, label %B38.i80.i.i
-
-B28.i110.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i111.i.i = mul nsw i64 %.103.3.i.i, %m.3.1.2.i.i
-  br label %B200.endif.3.i.i
-
-B38.i80.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i81.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  %sunkaddr244.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i81.i.i, label %B102.i103.i.i, label %B102.thread.i82.i.i
-
-B102.thread.i82.i.i:                              ; preds = %B38.i80.i.i
-  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr244.i, i64 8
-  %.45.i84.i.i = load i64, ptr %sunkaddr243.i, align 8
-  %.8070.i85.i.i = mul nsw i64 %.103.3.i.i, %m.3.1.2.i.i
-  br label %B124.i86.i.i
-
-B102.i103.i.i:                                    ; preds = %B38.i80.i.i
-  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr244.i, i64 16
-  %.54.i105.i.i = load i64, ptr %sunkaddr245.i, align 8
-  %.66.i106.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.60.i107.i.i = mul i64 %.103.3.i.i, %m.3.1.2.i.i
-  %.80.i108.i.i = mul i64 %.60.i107.i.i, %.54.i105.i.i
-  %.93.not.i109.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i109.i.i, label %B200.endif.3.i.i, label %B124.i86.i.i
-
-B124.i86.i.i:                                     ; preds = %B102.i103.i.i, %B102.thread.i82.i.i
-  %.8074.i87.i.i = phi i64 [ %.8070.i85.i.i, %B102.thread.i82.i.i ], [ %.80.i108.i.i, %B102.i103.i.i ]
-  %scale.2.073.i88.i.i = phi i64 [ %.45.i84.i.i, %B102.thread.i82.i.i ], [ %.54.i105.i.i, %B102.i103.i.i ]
-  %e.3.072.i89.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i82.i.i ], [ %.66.i106.i.i, %B102.i103.i.i ]
-  %.100.i90.i.i = mul nsw i64 %scale.2.073.i88.i.i, %.8074.i87.i.i
-  %.102.not.i91.i.i = icmp eq i64 %.100.i90.i.i, %.8074.i87.i.i
-  br i1 %.102.not.i91.i.i, label %B200.endif.3.i.i, label %B154.i93.i.i
-
-B154.i93.i.i:                                     ; preds = %B124.i86.i.i, %B154.i93.i.i
-  %e.4.1.i94.i.i = phi i64 [ %.138.i97.i.i, %B154.i93.i.i ], [ %e.3.072.i89.i.i, %B124.i86.i.i ]
-  %state.3.1.i95.i.i = phi i64 [ %.128.i96.i.i, %B154.i93.i.i ], [ %.8074.i87.i.i, %B124.i86.i.i ]
-  %.128.i96.i.i = mul nsw i64 %state.3.1.i95.i.i, %scale.2.073.i88.i.i
-  %.138.i97.i.i = add nsw i64 %e.4.1.i94.i.i, -1
-  %.145.i98.i.i = icmp samesign ugt i64 %e.4.1.i94.i.i, 1
-  %.152.i99.i.i = mul nsw i64 %.128.i96.i.i, %scale.2.073.i88.i.i
-  %.154.i100.i.i = icmp ne i64 %.152.i99.i.i, %.128.i96.i.i
-  %or.cond75.i101.i.i = select i1 %.145.i98.i.i, i1 %.154.i100.i.i, i1 false
-  br i1 %or.cond75.i101.i.i, label %B154.i93.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i93.i.i, %B124.i86.i.i, %B102.i103.i.i, %B28.i110.i.i
-  %storemerge.i102.i.i = phi i64 [ %.28.i111.i.i, %B28.i110.i.i ], [ %.8074.i87.i.i, %B124.i86.i.i ], [ %.80.i108.i.i, %B102.i103.i.i ], [ %.128.i96.i.i, %B154.i93.i.i ]
-  %.167.3.i.i = add nsw i64 %storemerge.i102.i.i, %s.3.1.2.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi i64 [ %.167.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.185.3.i.i = mul nsw i64 %.91.3.i.i, %m.3.1.2.i.i
-  %.192.3.i.i = add nsw i64 %.97.3.i.i, %e.3.1.2.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.4.i.i, label %B8.i245.i.i
-
-B8.i245.i.i:                                      ; preds = %B244.3.i.i
-  %sunkaddr246.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i246.i.i = load i64, ptr %sunkaddr246.i, align 8
-  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr246.i, i64 8
-  %.41.i248.i.i = load i64, ptr %sunkaddr248.i, align 8
-  %sunkaddr250.i = getelementptr i8, ptr %sunkaddr246.i, i64 16
-  %.44.i250.i.i = load i64, ptr %sunkaddr250.i, align 8
-  %.59.i251.i.i = tail call i64 @llvm.abs.i64(i64 %.185.3.i.i, i1 false)
-  %.61.i252.i.i = icmp sge i64 %.59.i251.i.i, %.41.i248.i.i
-  %.81.i253.i.i = mul nsw i64 %.44.i250.i.i, %.185.3.i.i
-  %.83.i254.i.i = icmp ne i64 %.81.i253.i.i, %.185.3.i.i
-  %or.cond.i255.i.i = select i1 %.61.i252.i.i, i1 %.83.i254.i.i, i1 false
-  br i1 %or.cond.i255.i.i, label %B112.i279.i.i, label %B188.i256.i.i
-
-B112.i279.i.i:                                    ; preds = %B8.i245.i.i, %B112.i279.i.i
-  %m.3.1.i280.i.i = phi i64 [ %.92.i282.i.i, %B112.i279.i.i ], [ %.185.3.i.i, %B8.i245.i.i ]
-  %e.3.1.i281.i.i = phi i64 [ %.102.i283.i.i, %B112.i279.i.i ], [ %.192.3.i.i, %B8.i245.i.i ]
-  %.92.i282.i.i = mul nsw i64 %m.3.1.i280.i.i, %.44.i250.i.i
-  %.102.i283.i.i = add i64 %e.3.1.i281.i.i, 1
-  %.114.i284.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i282.i.i, i1 false)
-  %.116.i285.i.i = icmp sge i64 %.114.i284.i.i, %.41.i248.i.i
-  %.134.i286.i.i = mul nsw i64 %.92.i282.i.i, %.44.i250.i.i
-  %.136.i287.i.i = icmp ne i64 %.134.i286.i.i, %.92.i282.i.i
-  %or.cond106.i288.i.i = select i1 %.116.i285.i.i, i1 %.136.i287.i.i, i1 false
-  br i1 %or.cond106.i288.i.i, label %B112.i279.i.i, label %B188.i256.i.i
-
-B188.i256.i.i:                                    ; preds = %B112.i279.i.i, %B8.i245.i.i
-  %.168.pre-phi.i257.i.i = phi i64 [ %.59.i251.i.i, %B8.i245.i.i ], [ %.114.i284.i.i, %B112.i279.i.i ]
-  %m.4.1.i258.i.i = phi i64 [ %.185.3.i.i, %B8.i245.i.i ], [ %.92.i282.i.i, %B112.i279.i.i ]
-  %e.5.1.i259.i.i = phi i64 [ %.192.3.i.i, %B8.i245.i.i ], [ %.102.i283.i.i, %B112.i279.i.i ]
-  %.170.i260.i.i = icmp slt i64 %.168.pre-phi.i257.i.i, %.38.i246.i.i
-  %.190.i261.i.i = mul nsw i64 %m.4.1.i258.i.i, %.41.i248.i.i
-  %.192.i262.i.i = icmp ne i64 %.190.i261.i.i, %m.4.1.i258.i.i
-  %or.cond107.i263.i.i = select i1 %.170.i260.i.i, i1 %.192.i262.i.i, i1 false
-  br i1 %or.cond107.i263.i.i, label %B244.i268.i.i, label %B20.endif.4.i.i
-
-B244.i268.i.i:                                    ; preds = %B188.i256.i.i, %B244.i268.i.i
-  %m.5.1.i269.i.i = phi i64 [ %.201.i271.i.i, %B244.i268.i.i ], [ %m.4.1.i258.i.i, %B188.i256.i.i ]
-  %e.4.1.i270.i.i = phi i64 [ %.211.i272.i.i, %B244.i268.i.i ], [ %e.5.1.i259.i.i, %B188.i256.i.i ]
-  %.201.i271.i.i = mul nsw i64 %m.5.1.i269.i.i, %.41.i248.i.i
-  %.211.i272.i.i = add i64 %e.4.1.i270.i.i, -1
-  %.223.i273.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i271.i.i, i1 false)
-  %.225.i274.i.i = icmp slt i64 %.223.i273.i.i, %.38.i246.i.i
-  %.243.i275.i.i = mul nsw i64 %.201.i271.i.i, %.41.i248.i.i
-  %.245.i276.i.i = icmp ne i64 %.243.i275.i.i, %.201.i271.i.i
-  %or.cond108.i277.i.i = select i1 %.225.i274.i.i, i1 %.245.i276.i.i, i1 false
-  br i1 %or.cond108.i277.i.i, label %B244.i268.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i268.i.i, %B188.i256.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi i64 [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i258.i.i, %B188.i256.i.i ], [ %.185.3.i.i, %B244.3.i.i ], [ %.201.i271.i.i, %B244.i268.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i259.i.i, %B188.i256.i.i ], [ %.192.3.i.i, %B244.3.i.i ], [ %.211.i272.i.i, %B244.i268.i.i ]
-  %s.3.1.3.i.i = phi i64 [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i256.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i268.i.i ]
-  %42 = tail call i64 @llvm.umax.i64(i64 %.459.i, i64 16)
-  %43 = trunc nuw nsw i64 %42 to i32
-  %.90.4.i.i = add nsw i32 %43, -16
-  %.91.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.3.i.i, i32 %.90.4.i.i)
-  %.97.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.90.4.i.i)
-  %.103.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.3.i.i, i32 %.90.4.i.i)
-  %.109.not.4.i.i = icmp samesign ult i64 %.459.i, 16
-  br i1 %.109.not.4.i.i, label %B860.endif.endif.endif.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.118.not.4.i.i = icmp ne i64 %.103.4.i.i, 0
-  %or.cond83.i.i = select i1 %.118.not.4.i.i, i1 true, i1 %"$phi766.6.2.0.i"
-  br i1 %or.cond83.i.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i.i
-  %.20.i114.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i115.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i114.i.i
-  br i1 %or.cond.i115.i.i, label %B28.i146.i.i, label %B38.i116.i.i
-
-B28.i146.i.i:                                     ; preds = %B200.4.i.i
-  %.28.i147.i.i = mul nsw i64 %.103.4.i.i, %m.3.1.3.i.i
-  br label %B200.endif.4.i.i
-
-B38.i116.i.i:                                     ; preds = %B200.4.i.i
-  %.50.i117.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  %sunkaddr253.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i117.i.i, label %B102.i139.i.i, label %B102.thread.i118.i.i
-
-B102.thread.i118.i.i:                             ; preds = %B38.i116.i.i
-  %sunkaddr252.i = getelementptr i8, ptr %sunkaddr253.i, i64 8
-  %.45.i120.i.i = load i64, ptr %sunkaddr252.i, align 8
-  %.8070.i121.i.i = mul nsw i64 %.103.4.i.i, %m.3.1.3.i.i
-  br label %B124.i122.i.i
-
-B102.i139.i.i:                                    ; preds = %B38.i116.i.i
-  %sunkaddr254.i = getelementptr i8, ptr %sunkaddr253.i, i64 16
-  %.54.i141.i.i = load i64, ptr %sunkaddr254.i, align 8
-  %.66.i142.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.60.i143.i.i = mul i64 %.103.4.i.i, %m.3.1.3.i.i
-  %.80.i144.i.i = mul i64 %.60.i143.i.i, %.54.i141.i.i
-  %.93.not.i145.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i145.i.i, label %B200.endif.4.i.i, label %B124.i122.i.i
-
-B124.i122.i.i:                                    ; preds = %B102.i139.i.i, %B102.thread.i118.i.i
-  %.8074.i123.i.i = phi i64 [ %.8070.i121.i.i, %B102.thread.i118.i.i ], [ %.80.i144.i.i, %B102.i139.i.i ]
-  %scale.2.073.i124.i.i = phi i64 [ %.45.i120.i.i, %B102.thread.i118.i.i ], [ %.54.i141.i.i, %B102.i139.i.i ]
-  %e.3.072.i125.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i118.i.i ], [ %.66.i142.i.i, %B102.i139.i.i ]
-  %.100.i126.i.i = mul nsw i64 %scale.2.073.i124.i.i, %.8074.i123.i.i
-  %.102.not.i127.i.i = icmp eq i64 %.100.i126.i.i, %.8074.i123.i.i
-  br i1 %.102.not.i127.i.i, label %B200.endif.4.i.i, label %B154.i129.i.i
-
-B154.i129.i.i:                                    ; preds = %B124.i122.i.i, %B154.i129.i.i
-  %e.4.1.i130.i.i = phi i64 [ %.138.i133.i.i, %B154.i129.i.i ], [ %e.3.072.i125.i.i, %B124.i122.i.i ]
-  %state.3.1.i131.i.i = phi i64 [ %.128.i132.i.i, %B154.i129.i.i ], [ %.8074.i123.i.i, %B124.i122.i.i ]
-  %.128.i132.i.i = mul nsw i64 %state.3.1.i131.i.i, %scale.2.073.i124.i.i
-  %.138.i133.i.i = add nsw i64 %e.4.1.i130.i.i, -1
-  %.145.i134.i.i = icmp samesign ugt i64 %e.4.1.i130.i.i, 1
-  %.152.i135.i.i = mul nsw i64 %.128.i132.i.i, %scale.2.073.i124.i.i
-  %.154.i136.i.i = icmp ne i64 %.152.i135.i.i, %.128.i132.i.i
-  %or.cond75.i137.i.i = select i1 %.145.i134.i.i, i1 %.154.i136.i.i, i1 false
-  br i1 %or.cond75.i137.i.i, label %B154.i129.i.i, label %B200.endif.4.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B154.i129.i.i, %B124.i122.i.i, %B102.i139.i.i, %B28.i146.i.i
-  %storemerge.i138.i.i = phi i64 [ %.28.i147.i.i, %B28.i146.i.i ], [ %.8074.i123.i.i, %B124.i122.i.i ], [ %.80.i144.i.i, %B102.i139.i.i ], [ %.128.i132.i.i, %B154.i129.i.i ]
-  %.167.4.i.i = add nsw i64 %storemerge.i138.i.i, %s.3.1.3.i.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i.i, %B166.4.i.i
-  %s.4.2.4.i.i = phi i64 [ %.167.4.i.i, %B200.endif.4.i.i ], [ %s.3.1.3.i.i, %B166.4.i.i ]
-  %.185.4.i.i = mul nsw i64 %.91.4.i.i, %m.3.1.3.i.i
-  %.192.4.i.i = add nsw i64 %.97.4.i.i, %e.3.1.3.i.i
-  br i1 %.22.not.i6.i.i, label %B766.endif.i, label %B8.i291.i.i
-
-B8.i291.i.i:                                      ; preds = %B244.4.i.i
-  %sunkaddr255.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i292.i.i = load i64, ptr %sunkaddr255.i, align 8
-  %sunkaddr257.i = getelementptr i8, ptr %sunkaddr255.i, i64 8
-  %.41.i294.i.i = load i64, ptr %sunkaddr257.i, align 8
-  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr255.i, i64 16
-  %.44.i296.i.i = load i64, ptr %sunkaddr259.i, align 8
-  %.59.i297.i.i = tail call i64 @llvm.abs.i64(i64 %.185.4.i.i, i1 false)
-  %.61.i298.i.i = icmp sge i64 %.59.i297.i.i, %.41.i294.i.i
-  %.81.i299.i.i = mul nsw i64 %.44.i296.i.i, %.185.4.i.i
-  %.83.i300.i.i = icmp ne i64 %.81.i299.i.i, %.185.4.i.i
-  %or.cond.i301.i.i = select i1 %.61.i298.i.i, i1 %.83.i300.i.i, i1 false
-  br i1 %or.cond.i301.i.i, label %B112.i325.i.i, label %B188.i302.i.i
-
-B112.i325.i.i:                                    ; preds = %B8.i291.i.i, %B112.i325.i.i
-  %m.3.1.i326.i.i = phi i64 [ %.92.i328.i.i, %B112.i325.i.i ], [ %.185.4.i.i, %B8.i291.i.i ]
-  %e.3.1.i327.i.i = phi i64 [ %.102.i329.i.i, %B112.i325.i.i ], [ %.192.4.i.i, %B8.i291.i.i ]
-  %.92.i328.i.i = mul nsw i64 %m.3.1.i326.i.i, %.44.i296.i.i
-  %.102.i329.i.i = add i64 %e.3.1.i327.i.i, 1
-  %.114.i330.i.i = tail call i64 @llvm.abs.i64(i64 %.92.i328.i.i, i1 false)
-  %.116.i331.i.i = icmp sge i64 %.114.i330.i.i, %.41.i294.i.i
-  %.134.i332.i.i = mul nsw i64 %.92.i328.i.i, %.44.i296.i.i
-  %.136.i333.i.i = icmp ne i64 %.134.i332.i.i, %.92.i328.i.i
-  %or.cond106.i334.i.i = select i1 %.116.i331.i.i, i1 %.136.i333.i.i, i1 false
-  br i1 %or.cond106.i334.i.i, label %B112.i325.i.i, label %B188.i302.i.i
-
-B188.i302.i.i:                                    ; preds = %B112.i325.i.i, %B8.i291.i.i
-  %.168.pre-phi.i303.i.i = phi i64 [ %.59.i297.i.i, %B8.i291.i.i ], [ %.114.i330.i.i, %B112.i325.i.i ]
-  %m.4.1.i304.i.i = phi i64 [ %.185.4.i.i, %B8.i291.i.i ], [ %.92.i328.i.i, %B112.i325.i.i ]
-  %e.5.1.i305.i.i = phi i64 [ %.192.4.i.i, %B8.i291.i.i ], [ %.102.i329.i.i, %B112.i325.i.i ]
-  %.170.i306.i.i = icmp slt i64 %.168.pre-phi.i303.i.i, %.38.i292.i.i
-  %.190.i307.i.i = mul nsw i64 %m.4.1.i304.i.i, %.41.i294.i.i
-  %.192.i308.i.i = icmp ne i64 %.190.i307.i.i, %m.4.1.i304.i.i
-  %or.cond107.i309.i.i = select i1 %.170.i306.i.i, i1 %.192.i308.i.i, i1 false
-  br i1 %or.cond107.i309.i.i, label %B244.i314.i.i, label %B766.endif.i
-
-B244.i314.i.i:                                    ; preds = %B188.i302.i.i, %B244.i314.i.i
-  %m.5.1.i315.i.i = phi i64 [ %.201.i317.i.i, %B244.i314.i.i ], [ %m.4.1.i304.i.i, %B188.i302.i.i ]
-  %e.4.1.i316.i.i = phi i64 [ %.211.i318.i.i, %B244.i314.i.i ], [ %e.5.1.i305.i.i, %B188.i302.i.i ]
-  %.201.i317.i.i = mul nsw i64 %m.5.1.i315.i.i, %.41.i294.i.i
-  %.211.i318.i.i = add i64 %e.4.1.i316.i.i, -1
-  %.223.i319.i.i = tail call i64 @llvm.abs.i64(i64 %.201.i317.i.i, i1 false)
-  %.225.i320.i.i = icmp slt i64 %.223.i319.i.i, %.38.i292.i.i
-  %.243.i321.i.i = mul nsw i64 %.201.i317.i.i, %.41.i294.i.i
-  %.245.i322.i.i = icmp ne i64 %.243.i321.i.i, %.201.i317.i.i
-  %or.cond108.i323.i.i = select i1 %.225.i320.i.i, i1 %.245.i322.i.i, i1 false
-  br i1 %or.cond108.i323.i.i, label %B244.i314.i.i, label %B766.endif.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi i64 [ %.28.i.i.i, %B28.i.i.i ], [ %.8074.i.i.i, %B124.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.167.i.i = add nsw i64 %storemerge.i.i.i, %s.2.0.lcssa.i.i
-  br label %B244.i.i
+  %.217.i.i = add nsw i64 %storemerge.i.i.i, %s.2.0.i.i
+  br label %B300.i.i
 
-B766.endif.i:                                     ; preds = %B244.i314.i.i, %B188.i302.i.i, %B244.4.i.i
-  %m.3.1.4.i.i = phi i64 [ %.185.4.i.i, %B244.4.i.i ], [ %m.4.1.i304.i.i, %B188.i302.i.i ], [ %.201.i317.i.i, %B244.i314.i.i ]
-  %e.3.1.4.i.i = phi i64 [ %.192.4.i.i, %B244.4.i.i ], [ %e.5.1.i305.i.i, %B188.i302.i.i ], [ %.211.i318.i.i, %B244.i314.i.i ]
+B766.endif.i:                                     ; preds = %B354.i.i, %B522.endif.endif.endif.endif.i
+  %m.4.1.i.i = phi i64 [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.3.1.i.i, %B354.i.i ]
+  %e.4.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.3.1.i.i, %B354.i.i ]
+  %s.5.1.i.i = phi i64 [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.557.i = icmp eq i64 %.459.i, 31
   br i1 %.557.i, label %B806.i, label %B860.endif.endif.endif.i
 
-B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B20.endif.4.i.i, %B806.i
-  %s.3.1.4.i159.i = phi i64 [ %s.4.2.4.i.i, %B806.i ], [ %s.4.2.4.i.i, %B766.endif.i ], [ %s.3.1.3.i.i, %B20.endif.4.i.i ]
-  %e.3.1.4.i158.i = phi i64 [ %e.3.1.4.i.i, %B806.i ], [ %e.3.1.4.i.i, %B766.endif.i ], [ %e.3.1.3.i.i, %B20.endif.4.i.i ]
-  %m.3.1.4.i157.i = phi i64 [ %m.3.1.4.i.i, %B806.i ], [ %m.3.1.4.i.i, %B766.endif.i ], [ %m.3.1.3.i.i, %B20.endif.4.i.i ]
-  %.611.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.3.1.4.i157.i, i32 %.90.i.i)
-  %.646.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.4.i158.i, i32 %.90.i.i)
-  %.681.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.3.1.4.i159.i, i32 %.90.i.i)
+B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B806.i
+  %36 = tail call i64 @llvm.smax.i64(i64 %.459.i, i64 1)
+  %37 = trunc nuw nsw i64 %36 to i32
+  %.610.i = add nsw i32 %37, -1
+  %.611.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %m.4.1.i.i, i32 %.610.i)
+  %.646.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.4.1.i.i, i32 %.610.i)
+  %.681.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.5.1.i.i, i32 %.610.i)
   tail call void @nbgrad.barrier()
   %.695.i = icmp sgt i64 %.219.i, 0
   br i1 %.695.i, label %B1152.endif.i, label %B1152.endif.thread.i
@@ -22040,8 +17702,8 @@ B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B20.
 B1152.endif.i:                                    ; preds = %B860.endif.endif.endif.i
   %.707.i = tail call i32 @nbgrad.block()
   %.708.i = zext i32 %.707.i to i64
-  %44 = getelementptr i64, ptr %a2, i64 %.708.i
-  %.711.i = getelementptr i8, ptr %44, i64 -8
+  %38 = getelementptr i64, ptr %a2, i64 %.708.i
+  %.711.i = getelementptr i8, ptr %38, i64 -8
   %.712.i = load i64, ptr %.711.i, align 8
   %.733.i = lshr i64 %.454.i, 5
   %.813263.not.i = icmp eq i64 %.733.i, 0
@@ -22066,56 +17728,56 @@ B1218.peel.i:                                     ; preds = %B1152.endif.i
   %.858.peel.i = load i64, ptr %.857.peel.i, align 8
   %.870.peel.i = load i64, ptr %.135.i, align 8
   %.874.peel.i = load i64, ptr %.169.i, align 8
-  %.20.i115.i = icmp eq i64 %.874.peel.i, 0
-  %or.cond.i116.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i115.i
-  br i1 %or.cond.i116.i, label %B28.i147.i, label %B38.i117.i
+  %.20.i114.i = icmp eq i64 %.874.peel.i, 0
+  %or.cond.i115.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i114.i
+  br i1 %or.cond.i115.i, label %B28.i146.i, label %B38.i116.i
 
-B28.i147.i:                                       ; preds = %B1218.peel.i
-  %.28.i148.i = mul nsw i64 %.870.peel.i, %.712.i
+B28.i146.i:                                       ; preds = %B1218.peel.i
+  %.28.i147.i = mul nsw i64 %.870.peel.i, %.712.i
   br label %B1218.endif.peel.i
 
-B38.i117.i:                                       ; preds = %B1218.peel.i
-  %.50.i118.i = icmp slt i64 %.874.peel.i, 0
-  %sunkaddr263.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i118.i, label %B102.i140.i, label %B102.thread.i119.i
+B38.i116.i:                                       ; preds = %B1218.peel.i
+  %.50.i117.i = icmp slt i64 %.874.peel.i, 0
+  %sunkaddr219.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  br i1 %.50.i117.i, label %B102.i139.i, label %B102.thread.i118.i
 
-B102.thread.i119.i:                               ; preds = %B38.i117.i
-  %sunkaddr262.i = getelementptr i8, ptr %sunkaddr263.i, i64 8
-  %.45.i121.i = load i64, ptr %sunkaddr262.i, align 8
-  %.8070.i122.i = mul nsw i64 %.870.peel.i, %.712.i
-  br label %B124.i123.i
+B102.thread.i118.i:                               ; preds = %B38.i116.i
+  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr219.i, i64 8
+  %.45.i120.i = load i64, ptr %sunkaddr218.i, align 8
+  %.8070.i121.i = mul nsw i64 %.870.peel.i, %.712.i
+  br label %B124.i122.i
 
-B102.i140.i:                                      ; preds = %B38.i117.i
-  %sunkaddr264.i = getelementptr i8, ptr %sunkaddr263.i, i64 16
-  %.54.i142.i = load i64, ptr %sunkaddr264.i, align 8
-  %.66.i143.i = xor i64 %.874.peel.i, -1
-  %.60.i144.i = mul i64 %.870.peel.i, %.712.i
-  %.80.i145.i = mul i64 %.60.i144.i, %.54.i142.i
-  %.93.not.i146.i = icmp eq i64 %.874.peel.i, -1
-  br i1 %.93.not.i146.i, label %B1218.endif.peel.i, label %B124.i123.i
+B102.i139.i:                                      ; preds = %B38.i116.i
+  %sunkaddr220.i = getelementptr i8, ptr %sunkaddr219.i, i64 16
+  %.54.i141.i = load i64, ptr %sunkaddr220.i, align 8
+  %.66.i142.i = xor i64 %.874.peel.i, -1
+  %.60.i143.i = mul i64 %.870.peel.i, %.712.i
+  %.80.i144.i = mul i64 %.60.i143.i, %.54.i141.i
+  %.93.not.i145.i = icmp eq i64 %.874.peel.i, -1
+  br i1 %.93.not.i145.i, label %B1218.endif.peel.i, label %B124.i122.i
 
-B124.i123.i:                                      ; preds = %B102.i140.i, %B102.thread.i119.i
-  %.8074.i124.i = phi i64 [ %.8070.i122.i, %B102.thread.i119.i ], [ %.80.i145.i, %B102.i140.i ]
-  %scale.2.073.i125.i = phi i64 [ %.45.i121.i, %B102.thread.i119.i ], [ %.54.i142.i, %B102.i140.i ]
-  %e.3.072.i126.i = phi i64 [ %.874.peel.i, %B102.thread.i119.i ], [ %.66.i143.i, %B102.i140.i ]
-  %.100.i127.i = mul nsw i64 %scale.2.073.i125.i, %.8074.i124.i
-  %.102.not.i128.i = icmp eq i64 %.100.i127.i, %.8074.i124.i
-  br i1 %.102.not.i128.i, label %B1218.endif.peel.i, label %B154.i130.i
+B124.i122.i:                                      ; preds = %B102.i139.i, %B102.thread.i118.i
+  %.8074.i123.i = phi i64 [ %.8070.i121.i, %B102.thread.i118.i ], [ %.80.i144.i, %B102.i139.i ]
+  %scale.2.073.i124.i = phi i64 [ %.45.i120.i, %B102.thread.i118.i ], [ %.54.i141.i, %B102.i139.i ]
+  %e.3.072.i125.i = phi i64 [ %.874.peel.i, %B102.thread.i118.i ], [ %.66.i142.i, %B102.i139.i ]
+  %.100.i126.i = mul nsw i64 %scale.2.073.i124.i, %.8074.i123.i
+  %.102.not.i127.i = icmp eq i64 %.100.i126.i, %.8074.i123.i
+  br i1 %.102.not.i127.i, label %B1218.endif.peel.i, label %B154.i129.i
 
-B154.i130.i:                                      ; preds = %B124.i123.i, %B154.i130.i
-  %e.4.1.i131.i = phi i64 [ %.138.i134.i, %B154.i130.i ], [ %e.3.072.i126.i, %B124.i123.i ]
-  %state.3.1.i132.i = phi i64 [ %.128.i133.i, %B154.i130.i ], [ %.8074.i124.i, %B124.i123.i ]
-  %.128.i133.i = mul nsw i64 %state.3.1.i132.i, %scale.2.073.i125.i
-  %.138.i134.i = add nsw i64 %e.4.1.i131.i, -1
-  %.145.i135.i = icmp samesign ugt i64 %e.4.1.i131.i, 1
-  %.152.i136.i = mul nsw i64 %.128.i133.i, %scale.2.073.i125.i
-  %.154.i137.i = icmp ne i64 %.152.i136.i, %.128.i133.i
-  %or.cond75.i138.i = select i1 %.145.i135.i, i1 %.154.i137.i, i1 false
-  br i1 %or.cond75.i138.i, label %B154.i130.i, label %B1218.endif.peel.i
+B154.i129.i:                                      ; preds = %B124.i122.i, %B154.i129.i
+  %e.4.1.i130.i = phi i64 [ %.138.i133.i, %B154.i129.i ], [ %e.3.072.i125.i, %B124.i122.i ]
+  %state.3.1.i131.i = phi i64 [ %.128.i132.i, %B154.i129.i ], [ %.8074.i123.i, %B124.i122.i ]
+  %.128.i132.i = mul nsw i64 %state.3.1.i131.i, %scale.2.073.i124.i
+  %.138.i133.i = add nsw i64 %e.4.1.i130.i, -1
+  %.145.i134.i = icmp samesign ugt i64 %e.4.1.i130.i, 1
+  %.152.i135.i = mul nsw i64 %.128.i132.i, %scale.2.073.i124.i
+  %.154.i136.i = icmp ne i64 %.152.i135.i, %.128.i132.i
+  %or.cond75.i137.i = select i1 %.145.i134.i, i1 %.154.i136.i, i1 false
+  br i1 %or.cond75.i137.i, label %B154.i129.i, label %B1218.endif.peel.i
 
-B1218.endif.peel.i:                               ; preds = %B154.i130.i, %B124.i123.i, %B102.i140.i, %B28.i147.i
-  %storemerge.i139.i = phi i64 [ %.28.i148.i, %B28.i147.i ], [ %.8074.i124.i, %B124.i123.i ], [ %.80.i145.i, %B102.i140.i ], [ %.128.i133.i, %B154.i130.i ]
-  %.907.peel.i = add nsw i64 %storemerge.i139.i, %.858.peel.i
+B1218.endif.peel.i:                               ; preds = %B154.i129.i, %B124.i122.i, %B102.i139.i, %B28.i146.i
+  %storemerge.i138.i = phi i64 [ %.28.i147.i, %B28.i146.i ], [ %.8074.i123.i, %B124.i122.i ], [ %.80.i144.i, %B102.i139.i ], [ %.128.i132.i, %B154.i129.i ]
+  %.907.peel.i = add nsw i64 %storemerge.i138.i, %.858.peel.i
   br label %B1288.peel.i
 
 B1288.peel.i:                                     ; preds = %B1218.endif.peel.i, %B1190.preheader.thread.i
@@ -22126,13 +17788,13 @@ B1288.peel.i:                                     ; preds = %B1218.endif.peel.i,
 
 B1218.preheader.i:                                ; preds = %B1288.peel.i
   %sunkaddr.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %sunkaddr187.i = getelementptr i8, ptr %sunkaddr.i, i64 8
-  %sunkaddr189.i = getelementptr i8, ptr %sunkaddr.i, i64 16
+  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr.i, i64 8
+  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr.i, i64 16
   br label %B1218.i
 
-B1312.endif.i:                                    ; preds = %B154.i94.i, %B124.i87.i, %B102.i104.i, %B28.i111.i
-  %storemerge.i103.i = phi i64 [ %.28.i112.i, %B28.i111.i ], [ %.8074.i88.i, %B124.i87.i ], [ %.80.i109.i, %B102.i104.i ], [ %.128.i97.i, %B154.i94.i ]
-  %.1002.i = add nsw i64 %storemerge.i103.i, %.681.i
+B1312.endif.i:                                    ; preds = %B154.i93.i, %B124.i86.i, %B102.i103.i, %B28.i110.i
+  %storemerge.i102.i = phi i64 [ %.28.i111.i, %B28.i110.i ], [ %.8074.i87.i, %B124.i86.i ], [ %.80.i108.i, %B102.i103.i ], [ %.128.i96.i, %B154.i93.i ]
+  %.1002.i = add nsw i64 %storemerge.i102.i, %.681.i
   br label %B1364.i
 
 B1396.endif.i:                                    ; preds = %B1364.i
@@ -22145,14 +17807,14 @@ B1484.endif.endif.i:                              ; preds = %B1470.i, %B1430.i
   %.1123.i = getelementptr i64, ptr %.68.i, i64 %.6.i2.i
   store i64 %"$phi1484.0.2.0.i", ptr %.1123.i, align 8
   %.1130.i = add nuw nsw i64 %.1048.i, 8
-  %.13.i164.i = tail call i64 @llvm.smin.i64(i64 %.13.i165.i, i64 %.1130.i)
+  %.13.i156.i = tail call i64 @llvm.smin.i64(i64 %.13.i157.i, i64 %.1130.i)
   %.1128.i = or disjoint i64 %.1048.i, 1
-  %.1198.i = sub nsw i64 %.13.i164.i, %.1128.i
+  %.1198.i = sub nsw i64 %.13.i156.i, %.1128.i
   %.1241273.not.i = icmp slt i64 %.1198.i, 1
   br i1 %.1241273.not.i, label %B1664.i, label %B1580.endif.preheader.i
 
 B1580.endif.preheader.i:                          ; preds = %B1484.endif.endif.i
-  %45 = add nsw i64 %.13.i164.i, -2
+  %39 = add nsw i64 %.13.i156.i, -2
   %xtraiter.i = and i64 %.1198.i, 1
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
   br i1 %lcmp.mod.not.i, label %B1580.endif.prol.loopexit.i, label %B1580.endif.prol.i
@@ -22174,46 +17836,46 @@ B1580.endif.prol.loopexit.i:                      ; preds = %B1580.endif.prol.i,
   %state.9.1276.unr.i = phi i64 [ %"$phi1484.0.2.0.i", %B1580.endif.preheader.i ], [ %.1312.prol.i, %B1580.endif.prol.i ]
   %.1240271275.unr.i = phi i64 [ %.1198.i, %B1580.endif.preheader.i ], [ %.1250.prol.i, %B1580.endif.prol.i ]
   %.1247272274.unr.i = phi i64 [ %.1128.i, %B1580.endif.preheader.i ], [ %.1254.prol.i, %B1580.endif.prol.i ]
-  %46 = icmp eq i64 %45, %.1048.i
-  br i1 %46, label %B1664.i, label %B1580.endif.preheader183.i
+  %40 = icmp eq i64 %39, %.1048.i
+  br i1 %40, label %B1664.i, label %B1580.endif.preheader175.i
 
-B1580.endif.preheader183.i:                       ; preds = %B1580.endif.prol.loopexit.i
-  %47 = add nuw nsw i64 %.1240271275.unr.i, 2
+B1580.endif.preheader175.i:                       ; preds = %B1580.endif.prol.loopexit.i
+  %41 = add nuw nsw i64 %.1240271275.unr.i, 2
   br label %B1580.endif.i
 
-B1580.endif.i:                                    ; preds = %B1580.endif.i, %B1580.endif.preheader183.i
-  %lsr.iv.i = phi i64 [ %47, %B1580.endif.preheader183.i ], [ %lsr.iv.next.i, %B1580.endif.i ]
-  %state.9.1276.i = phi i64 [ %state.9.1276.unr.i, %B1580.endif.preheader183.i ], [ %.1312.1.i, %B1580.endif.i ]
-  %.1247272274.i = phi i64 [ %.1247272274.unr.i, %B1580.endif.preheader183.i ], [ %51, %B1580.endif.i ]
+B1580.endif.i:                                    ; preds = %B1580.endif.i, %B1580.endif.preheader175.i
+  %lsr.iv.i = phi i64 [ %41, %B1580.endif.preheader175.i ], [ %lsr.iv.next.i, %B1580.endif.i ]
+  %state.9.1276.i = phi i64 [ %state.9.1276.unr.i, %B1580.endif.preheader175.i ], [ %.1312.1.i, %B1580.endif.i ]
+  %.1247272274.i = phi i64 [ %.1247272274.unr.i, %B1580.endif.preheader175.i ], [ %45, %B1580.endif.i ]
   %.5.i3.i = ashr i64 %.1247272274.i, 5
-  %48 = add i64 %.5.i3.i, %.1247272274.i
-  %.1305.i = getelementptr i64, ptr %.32.i, i64 %48
+  %42 = add i64 %.5.i3.i, %.1247272274.i
+  %.1305.i = getelementptr i64, ptr %.32.i, i64 %42
   %.1306.i = load i64, ptr %.1305.i, align 8
   %.1308.i = mul nsw i64 %.1306.i, %state.9.1276.i
-  %.1310.i = getelementptr i64, ptr %.68.i, i64 %48
+  %.1310.i = getelementptr i64, ptr %.68.i, i64 %42
   %.1311.i = load i64, ptr %.1310.i, align 8
   %.1312.i = add nsw i64 %.1308.i, %.1311.i
   store i64 %.1312.i, ptr %.1310.i, align 8
-  %49 = add nuw i64 %.1247272274.i, 1
-  %.5.i3.1.i = ashr i64 %49, 5
-  %50 = add i64 %.5.i3.1.i, %49
-  %.1305.1.i = getelementptr i64, ptr %.32.i, i64 %50
+  %43 = add nuw i64 %.1247272274.i, 1
+  %.5.i3.1.i = ashr i64 %43, 5
+  %44 = add i64 %.5.i3.1.i, %43
+  %.1305.1.i = getelementptr i64, ptr %.32.i, i64 %44
   %.1306.1.i = load i64, ptr %.1305.1.i, align 8
   %.1308.1.i = mul nsw i64 %.1306.1.i, %.1312.i
-  %.1310.1.i = getelementptr i64, ptr %.68.i, i64 %50
+  %.1310.1.i = getelementptr i64, ptr %.68.i, i64 %44
   %.1311.1.i = load i64, ptr %.1310.1.i, align 8
   %.1312.1.i = add nsw i64 %.1308.1.i, %.1311.1.i
   store i64 %.1312.1.i, ptr %.1310.1.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -2
   %.1241.1.i = icmp samesign ugt i64 %lsr.iv.i, 4
-  %51 = add nuw i64 %.1247272274.i, 2
+  %45 = add nuw i64 %.1247272274.i, 2
   br i1 %.1241.1.i, label %B1580.endif.i, label %B1664.i
 
 B1708.endif.i:                                    ; preds = %B1708.endif.i, %B1708.preheader.i
   %k.1.2.0.i = phi i64 [ %.1383.i, %B1708.endif.i ], [ %.454.i, %B1708.preheader.i ]
   %.5.i5.i = lshr i64 %k.1.2.0.i, 5
-  %52 = getelementptr i64, ptr %.68.i, i64 %.5.i5.i
-  %.1370.i = getelementptr i64, ptr %52, i64 %k.1.2.0.i
+  %46 = getelementptr i64, ptr %.68.i, i64 %.5.i5.i
+  %.1370.i = getelementptr i64, ptr %46, i64 %k.1.2.0.i
   %.1371.i = load i64, ptr %.1370.i, align 8
   %.1374.i = mul nsw i64 %k.1.2.0.i, %"$phi522.0.2.0.i"
   %.1378.i = getelementptr i64, ptr %4, i64 %.1374.i
@@ -22221,10 +17883,10 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1380.i = tail call i32 @nbgrad.threads()
   %.1381.i = zext i32 %.1380.i to i64
   %.1383.i = add nuw nsw i64 %k.1.2.0.i, %.1381.i
-  %.1387.i = icmp slt i64 %.1383.i, %.13.i165.i
-  br i1 %.1387.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  %.1387.i = icmp slt i64 %.1383.i, %.13.i157.i
+  br i1 %.1387.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_tiles(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -22246,7 +17908,9 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 declare float @llvm.fabs.f32(float)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i32 @llvm.umin.i32(i32, i32)
+
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr readonly captures(none) %a2, ptr writeonly captures(none) %a3, ptr readnone captures(none) %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9) alwaysinline {
   %.28.i = tail call i32 @nbgrad.threads()
@@ -22273,11 +17937,11 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
 B806.i:                                           ; preds = %B766.endif.i
   %.548.i = lshr i64 %.448.i, 5
   %.551.i = getelementptr float, ptr %.135.i, i64 %.548.i
-  store float %m.3.1.4.i.i, ptr %.551.i, align 4
+  store float %m.4.1.i.i, ptr %.551.i, align 4
   %.558.i = getelementptr i8, ptr %.551.i, i64 128
-  store float %s.4.2.4.i.i, ptr %.558.i, align 4
+  store float %s.5.1.i.i, ptr %.558.i, align 4
   %.564.i = getelementptr i64, ptr %.169.i, i64 %.548.i
-  store i64 %e.3.1.4.i.i, ptr %.564.i, align 8
+  store i64 %e.4.1.i.i, ptr %.564.i, align 8
   br label %B860.endif.endif.endif.i
 
 B1218.i:                                          ; preds = %B1218.preheader.i, %B1288.i
@@ -22302,14 +17966,14 @@ B38.i.i:                                          ; preds = %B1218.i
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load float, ptr %sunkaddr188.i, align 4
+  %.45.i.i = load float, ptr %sunkaddr182.i, align 4
   %.8023.i.i = fmul float %state.6.0213.i, %.862.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load float, ptr %sunkaddr190.i, align 4
+  %.54.i.i = load float, ptr %sunkaddr184.i, align 4
   %.60.i.i = fmul float %.862.i, %.54.i.i
-  %.66.i76.i = xor i64 %.866.i, -1
+  %.66.i77.i = xor i64 %.866.i, -1
   %.80.i.i = fmul float %state.6.0213.i, %.60.i.i
   %.93.not.i.i = icmp eq i64 %.866.i, -1
   br i1 %.93.not.i.i, label %B1288.i, label %B124.i.i
@@ -22317,7 +17981,7 @@ B102.i.i:                                         ; preds = %B38.i.i
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8027.i.i = phi float [ %.8023.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.026.i.i = phi float [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.025.i.i = phi i64 [ %.866.i, %B102.thread.i.i ], [ %.66.i76.i, %B102.i.i ]
+  %e.3.025.i.i = phi i64 [ %.866.i, %B102.thread.i.i ], [ %.66.i77.i, %B102.i.i ]
   %.100.i.i = fmul float %.8027.i.i, %scale.2.026.i.i
   %.102.i.i = fcmp une float %.100.i.i, %.8027.i.i
   %.119.i.i = fcmp ord float %.8027.i.i, 0.000000e+00
@@ -22325,15 +17989,15 @@ B124.i.i:                                         ; preds = %B102.i.i, %B102.thr
   br i1 %or.cond28.i.i, label %B154.i.i, label %B1288.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i75.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
+  %e.4.1.i75.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
   %state.3.1.i.i = phi float [ %.128.i.i, %B154.i.i ], [ %.8027.i.i, %B124.i.i ]
   %.128.i.i = fmul float %scale.2.026.i.i, %state.3.1.i.i
-  %.138.i75.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i.i = add nsw i64 %e.4.1.i75.i, -1
+  %.145.i.i = icmp samesign ugt i64 %e.4.1.i75.i, 1
   %.152.i.i = fmul float %scale.2.026.i.i, %.128.i.i
-  %.154.i.i = fcmp une float %.152.i.i, %.128.i.i
+  %.154.i76.i = fcmp une float %.152.i.i, %.128.i.i
   %.169.i.i = fcmp ord float %.128.i.i, 0.000000e+00
-  %4 = and i1 %.169.i.i, %.154.i.i
+  %4 = and i1 %.169.i.i, %.154.i76.i
   %or.cond30.i.i = select i1 %.145.i.i, i1 %4, i1 false
   br i1 %or.cond30.i.i, label %B154.i.i, label %B1288.i
 
@@ -22346,65 +18010,66 @@ B1288.i:                                          ; preds = %B154.i.i, %B124.i.i
 
 B1296.i:                                          ; preds = %B1288.i, %B1288.peel.i, %B1152.endif.i
   %state.6.0.lcssa.i = phi float [ %.704.i, %B1152.endif.i ], [ %"$phi1288.1.2.1.peel.i", %B1288.peel.i ], [ %.899.i, %B1288.i ]
-  br i1 %.113.not.i.i, label %B1364.i, label %B1312.i
+  %.941.not202.not.i = icmp eq i64 %.453.i, 0
+  br i1 %.941.not202.not.i, label %B1364.i, label %B1312.i
 
 B1312.i:                                          ; preds = %B1296.i
-  %.20.i78.i = icmp eq i64 %.636.i, 0
-  %or.cond.i79.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i78.i
-  br i1 %or.cond.i79.i, label %B28.i113.i, label %B38.i80.i
+  %.20.i79.i = icmp eq i64 %.636.i, 0
+  %or.cond.i80.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i79.i
+  br i1 %or.cond.i80.i, label %B28.i114.i, label %B38.i81.i
 
-B28.i113.i:                                       ; preds = %B1312.i
-  %.28.i114.i = fmul float %state.6.0.lcssa.i, %.601.i
+B28.i114.i:                                       ; preds = %B1312.i
+  %.28.i115.i = fmul float %state.6.0.lcssa.i, %.601.i
   br label %B1312.endif.i
 
-B38.i80.i:                                        ; preds = %B1312.i
-  %.50.i81.i = icmp slt i64 %.636.i, 0
-  %sunkaddr193.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i81.i, label %B102.i106.i, label %B102.thread.i82.i
+B38.i81.i:                                        ; preds = %B1312.i
+  %.50.i82.i = icmp slt i64 %.636.i, 0
+  %sunkaddr187.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  br i1 %.50.i82.i, label %B102.i107.i, label %B102.thread.i83.i
 
-B102.thread.i82.i:                                ; preds = %B38.i80.i
-  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr193.i, i64 4
-  %.45.i84.i = load float, ptr %sunkaddr192.i, align 4
-  %.8023.i85.i = fmul float %state.6.0.lcssa.i, %.601.i
-  br label %B124.i86.i
+B102.thread.i83.i:                                ; preds = %B38.i81.i
+  %sunkaddr186.i = getelementptr i8, ptr %sunkaddr187.i, i64 4
+  %.45.i85.i = load float, ptr %sunkaddr186.i, align 4
+  %.8023.i86.i = fmul float %state.6.0.lcssa.i, %.601.i
+  br label %B124.i87.i
 
-B102.i106.i:                                      ; preds = %B38.i80.i
-  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr193.i, i64 8
-  %.54.i108.i = load float, ptr %sunkaddr194.i, align 4
-  %.60.i109.i = fmul float %.54.i108.i, %.601.i
-  %.66.i110.i = xor i64 %.636.i, -1
-  %.80.i111.i = fmul float %state.6.0.lcssa.i, %.60.i109.i
-  %.93.not.i112.i = icmp eq i64 %.636.i, -1
-  br i1 %.93.not.i112.i, label %B1312.endif.i, label %B124.i86.i
+B102.i107.i:                                      ; preds = %B38.i81.i
+  %sunkaddr188.i = getelementptr i8, ptr %sunkaddr187.i, i64 8
+  %.54.i109.i = load float, ptr %sunkaddr188.i, align 4
+  %.60.i110.i = fmul float %.54.i109.i, %.601.i
+  %.66.i111.i = xor i64 %.636.i, -1
+  %.80.i112.i = fmul float %state.6.0.lcssa.i, %.60.i110.i
+  %.93.not.i113.i = icmp eq i64 %.636.i, -1
+  br i1 %.93.not.i113.i, label %B1312.endif.i, label %B124.i87.i
 
-B124.i86.i:                                       ; preds = %B102.i106.i, %B102.thread.i82.i
-  %.8027.i87.i = phi float [ %.8023.i85.i, %B102.thread.i82.i ], [ %.80.i111.i, %B102.i106.i ]
-  %scale.2.026.i88.i = phi float [ %.45.i84.i, %B102.thread.i82.i ], [ %.54.i108.i, %B102.i106.i ]
-  %e.3.025.i89.i = phi i64 [ %.636.i, %B102.thread.i82.i ], [ %.66.i110.i, %B102.i106.i ]
-  %.100.i90.i = fmul float %.8027.i87.i, %scale.2.026.i88.i
-  %.102.i91.i = fcmp une float %.100.i90.i, %.8027.i87.i
-  %.119.i92.i = fcmp ord float %.8027.i87.i, 0.000000e+00
-  %or.cond28.i93.i = and i1 %.119.i92.i, %.102.i91.i
-  br i1 %or.cond28.i93.i, label %B154.i96.i, label %B1312.endif.i
+B124.i87.i:                                       ; preds = %B102.i107.i, %B102.thread.i83.i
+  %.8027.i88.i = phi float [ %.8023.i86.i, %B102.thread.i83.i ], [ %.80.i112.i, %B102.i107.i ]
+  %scale.2.026.i89.i = phi float [ %.45.i85.i, %B102.thread.i83.i ], [ %.54.i109.i, %B102.i107.i ]
+  %e.3.025.i90.i = phi i64 [ %.636.i, %B102.thread.i83.i ], [ %.66.i111.i, %B102.i107.i ]
+  %.100.i91.i = fmul float %.8027.i88.i, %scale.2.026.i89.i
+  %.102.i92.i = fcmp une float %.100.i91.i, %.8027.i88.i
+  %.119.i93.i = fcmp ord float %.8027.i88.i, 0.000000e+00
+  %or.cond28.i94.i = and i1 %.119.i93.i, %.102.i92.i
+  br i1 %or.cond28.i94.i, label %B154.i97.i, label %B1312.endif.i
 
-B154.i96.i:                                       ; preds = %B124.i86.i, %B154.i96.i
-  %e.4.1.i97.i = phi i64 [ %.138.i100.i, %B154.i96.i ], [ %e.3.025.i89.i, %B124.i86.i ]
-  %state.3.1.i98.i = phi float [ %.128.i99.i, %B154.i96.i ], [ %.8027.i87.i, %B124.i86.i ]
-  %.128.i99.i = fmul float %scale.2.026.i88.i, %state.3.1.i98.i
-  %.138.i100.i = add nsw i64 %e.4.1.i97.i, -1
-  %.145.i101.i = icmp samesign ugt i64 %e.4.1.i97.i, 1
-  %.152.i102.i = fmul float %scale.2.026.i88.i, %.128.i99.i
-  %.154.i103.i = fcmp une float %.152.i102.i, %.128.i99.i
-  %.169.i104.i = fcmp ord float %.128.i99.i, 0.000000e+00
-  %5 = and i1 %.169.i104.i, %.154.i103.i
-  %or.cond30.i105.i = select i1 %.145.i101.i, i1 %5, i1 false
-  br i1 %or.cond30.i105.i, label %B154.i96.i, label %B1312.endif.i
+B154.i97.i:                                       ; preds = %B124.i87.i, %B154.i97.i
+  %e.4.1.i98.i = phi i64 [ %.138.i101.i, %B154.i97.i ], [ %e.3.025.i90.i, %B124.i87.i ]
+  %state.3.1.i99.i = phi float [ %.128.i100.i, %B154.i97.i ], [ %.8027.i88.i, %B124.i87.i ]
+  %.128.i100.i = fmul float %scale.2.026.i89.i, %state.3.1.i99.i
+  %.138.i101.i = add nsw i64 %e.4.1.i98.i, -1
+  %.145.i102.i = icmp samesign ugt i64 %e.4.1.i98.i, 1
+  %.152.i103.i = fmul float %scale.2.026.i89.i, %.128.i100.i
+  %.154.i104.i = fcmp une float %.152.i103.i, %.128.i100.i
+  %.169.i105.i = fcmp ord float %.128.i100.i, 0.000000e+00
+  %5 = and i1 %.169.i105.i, %.154.i104.i
+  %or.cond30.i106.i = select i1 %.145.i102.i, i1 %5, i1 false
+  br i1 %or.cond30.i106.i, label %B154.i97.i, label %B1312.endif.i
 
 B1364.i:                                          ; preds = %B1312.endif.i, %B1296.thread.i, %B1296.i
   %some.4.0.i = phi i1 [ true, %B1296.i ], [ true, %B1312.endif.i ], [ %.941.not202240.i, %B1296.thread.i ]
   %state.8.0.i = phi float [ %state.6.0.lcssa.i, %B1296.i ], [ %.994.i, %B1312.endif.i ], [ %.673.i, %B1296.thread.i ]
   %.1040.i = shl nuw nsw i64 %.448.i, 3
-  %.1046.i = icmp slt i64 %.1040.i, %.13.i159.i
+  %.1046.i = icmp slt i64 %.1040.i, %.13.i160.i
   br i1 %.1046.i, label %B1396.endif.i, label %B1664.i
 
 B1430.i:                                          ; preds = %B1396.endif.i
@@ -22423,8 +18088,8 @@ B1470.i:                                          ; preds = %B1396.endif.i
 
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
-  %.1333.i = icmp sgt i64 %.13.i159.i, %.448.i
-  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  %.1333.i = icmp sgt i64 %.13.i160.i, %.448.i
+  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %6 = getelementptr float, ptr %a3, i64 %.292192.i
@@ -22466,7 +18131,7 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %17, %0
   %.219.i = sub nsw i64 %.217.i, %.218.i
   %.224.i = mul nsw i64 %.219.i, %.30.i
   %.230.i = sub nsw i64 %a6, %.224.i
-  %.13.i159.i = tail call i64 @llvm.smin.i64(i64 %.230.i, i64 %.30.i)
+  %.13.i160.i = tail call i64 @llvm.smin.i64(i64 %.230.i, i64 %.30.i)
   %.263.i = mul nsw i64 %quot.0.i, %a6
   %.265.not.i = icmp eq i64 %a8, 0
   %20 = xor i64 %.224.i, -1
@@ -22479,18 +18144,18 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %17, %0
   br i1 %.9.i.i, label %B40.i.i, label %B522.endif.i
 
 B40.i.i:                                          ; preds = %B0.endif.endif.endif.endif.endif.endif.i
-  %sunkaddr196.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  store float 1.000000e+00, ptr %sunkaddr196.i, align 4
-  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr196.i, i64 4
-  store float 0x43B0000000000000, ptr %sunkaddr198.i, align 4
-  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr196.i, i64 8
-  store float 0x3C30000000000000, ptr %sunkaddr200.i, align 4
+  %sunkaddr190.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  store float 1.000000e+00, ptr %sunkaddr190.i, align 4
+  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr190.i, i64 4
+  store float 0x43B0000000000000, ptr %sunkaddr192.i, align 4
+  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr190.i, i64 8
+  store float 0x3C30000000000000, ptr %sunkaddr194.i, align 4
   br label %B522.endif.i
 
 B522.endif.i:                                     ; preds = %B40.i.i, %B0.endif.endif.endif.endif.endif.endif.i
   %.19.i.i = tail call i32 @nbgrad.thread()
   %.20.i.i = zext i32 %.19.i.i to i64
-  %.25.i.i = icmp sgt i64 %.13.i159.i, %.20.i.i
+  %.25.i.i = icmp sgt i64 %.13.i160.i, %.20.i.i
   br i1 %.25.i.i, label %B44.preheader.i.i, label %B522.endif.endif.i
 
 B44.preheader.i.i:                                ; preds = %B522.endif.i
@@ -22509,14 +18174,14 @@ B44.endif.i.i:                                    ; preds = %B44.endif.i.i, %B44
   %.66.i.i = tail call i32 @nbgrad.threads()
   %.67.i.i = zext i32 %.66.i.i to i64
   %.69.i.i = add nuw nsw i64 %k.2.0.i.i, %.67.i.i
-  %.73.i.i = icmp slt i64 %.69.i.i, %.13.i159.i
+  %.73.i.i = icmp slt i64 %.69.i.i, %.13.i160.i
   br i1 %.73.i.i, label %B44.endif.i.i, label %B522.endif.endif.i
 
 B522.endif.endif.i:                               ; preds = %B44.endif.i.i, %B522.endif.i
   tail call void @nbgrad.barrier()
   %.19.i13.i = tail call i32 @nbgrad.thread()
   %.20.i14.i = zext i32 %.19.i13.i to i64
-  %.25.i15.i = icmp sgt i64 %.13.i159.i, %.20.i14.i
+  %.25.i15.i = icmp sgt i64 %.13.i160.i, %.20.i14.i
   br i1 %.25.i15.i, label %B44.preheader.i16.i, label %B522.endif.endif.endif.i
 
 B44.preheader.i16.i:                              ; preds = %B522.endif.endif.i
@@ -22535,7 +18200,7 @@ B44.endif.i17.i:                                  ; preds = %B44.endif.i17.i, %B
   %.66.i24.i = tail call i32 @nbgrad.threads()
   %.67.i25.i = zext i32 %.66.i24.i to i64
   %.69.i26.i = add nuw nsw i64 %k.2.0.i18.i, %.67.i25.i
-  %.73.i27.i = icmp slt i64 %.69.i26.i, %.13.i159.i
+  %.73.i27.i = icmp slt i64 %.69.i26.i, %.13.i160.i
   br i1 %.73.i27.i, label %B44.endif.i17.i, label %B522.endif.endif.endif.i
 
 B522.endif.endif.endif.i:                         ; preds = %B44.endif.i17.i, %B522.endif.endif.i
@@ -22543,7 +18208,7 @@ B522.endif.endif.endif.i:                         ; preds = %B44.endif.i17.i, %B
   %.29.i29.i = tail call i32 @nbgrad.thread()
   %.30.i.i = zext i32 %.29.i29.i to i64
   %.31.i.i = shl nuw nsw i64 %.30.i.i, 3
-  %.36.i.i = add nsw i64 %.13.i159.i, -1
+  %.36.i.i = add nsw i64 %.13.i160.i, -1
   %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.36.i.i, i64 %.31.i.i)
   %.5.i2.i.i = ashr i64 %.13.i.i.i, 5
   %.6.i3.i.i = add nsw i64 %.5.i2.i.i, %.13.i.i.i
@@ -22613,12 +18278,12 @@ B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i
   br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B8.i147.i.i
 
 B8.i7.i.i:                                        ; preds = %B522.endif.endif.endif.i
-  %sunkaddr201.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i8.i.i = load float, ptr %sunkaddr201.i, align 4
-  %sunkaddr203.i = getelementptr i8, ptr %sunkaddr201.i, i64 4
-  %.41.i10.i.i = load float, ptr %sunkaddr203.i, align 4
-  %sunkaddr205.i = getelementptr i8, ptr %sunkaddr201.i, i64 8
-  %.44.i12.i.i = load float, ptr %sunkaddr205.i, align 4
+  %sunkaddr195.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i8.i.i = load float, ptr %sunkaddr195.i, align 4
+  %sunkaddr197.i = getelementptr i8, ptr %sunkaddr195.i, i64 4
+  %.41.i10.i.i = load float, ptr %sunkaddr197.i, align 4
+  %sunkaddr199.i = getelementptr i8, ptr %sunkaddr195.i, i64 8
+  %.44.i12.i.i = load float, ptr %sunkaddr199.i, align 4
   %.57.i13.i.i = tail call float @llvm.fabs.f32(float %.95.i.i)
   %.59.i14.i.i = fcmp oge float %.57.i13.i.i, %.41.i10.i.i
   %.79.i15.i.i = fmul float %.95.i.i, %.44.i12.i.i
@@ -22666,7 +18331,7 @@ B0.endif.endif.endif.endif.endif.i.i:             ; preds = %B244.i31.i.i, %B188
   %.133.i.i = getelementptr float, ptr %.68.i, i64 %.6.i3.i.i
   %.134.i.i = load float, ptr %.133.i.i, align 4
   %.141.i.i = add nuw nsw i64 %.31.i.i, 8
-  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i159.i, i64 %.141.i.i)
+  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i160.i, i64 %.141.i.i)
   %.139.i.i = or disjoint i64 %.31.i.i, 1
   %.206.i.i = sub i64 %.13.i1.i.i, %.139.i.i
   %.249107.not.i.i = icmp slt i64 %.206.i.i, 1
@@ -22722,12 +18387,12 @@ B380.us.i.i:                                      ; preds = %B326.us.i.i, %B366.
   br i1 %.249.us233.i.i, label %B266.endif.us216.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.preheader.split.i.i:                   ; preds = %B266.endif.preheader.i.i
-  %sunkaddr206.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i.i.i = load float, ptr %sunkaddr206.i, align 4
-  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr206.i, i64 4
-  %.41.i.i.i = load float, ptr %sunkaddr208.i, align 4
-  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr206.i, i64 8
-  %.44.i.i.i = load float, ptr %sunkaddr210.i, align 4
+  %sunkaddr200.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i.i.i = load float, ptr %sunkaddr200.i, align 4
+  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr200.i, i64 4
+  %.41.i.i.i = load float, ptr %sunkaddr202.i, align 4
+  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr200.i, i64 8
+  %.44.i.i.i = load float, ptr %sunkaddr204.i, align 4
   br label %B266.endif.i.i
 
 B266.endif.us.preheader.i.i:                      ; preds = %B266.lr.ph.i.i
@@ -22797,12 +18462,12 @@ B266.endif.us.us.i.i:                             ; preds = %B266.endif.us.us.i.
   br i1 %.249.us.us.1.i.i, label %B266.endif.us.us.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.us.preheader.split.i.i:                ; preds = %B266.endif.us.preheader.i.i
-  %sunkaddr211.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i55.i.i = load float, ptr %sunkaddr211.i, align 4
-  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr211.i, i64 4
-  %.41.i57.i.i = load float, ptr %sunkaddr213.i, align 4
-  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr211.i, i64 8
-  %.44.i59.i.i = load float, ptr %sunkaddr215.i, align 4
+  %sunkaddr205.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i55.i.i = load float, ptr %sunkaddr205.i, align 4
+  %sunkaddr207.i = getelementptr i8, ptr %sunkaddr205.i, i64 4
+  %.41.i57.i.i = load float, ptr %sunkaddr207.i, align 4
+  %sunkaddr209.i = getelementptr i8, ptr %sunkaddr205.i, i64 8
+  %.44.i59.i.i = load float, ptr %sunkaddr209.i, align 4
   br label %B266.endif.us.i.i
 
 B266.endif.us.i.i:                                ; preds = %B264.backedge.us.i.i, %B266.endif.us.preheader.split.i.i
@@ -22989,64 +18654,63 @@ B522.endif.endif.endif.endif.i:                   ; preds = %B264.backedge.i.i, 
   %.453.i = and i64 %.448.i, 31
   %.481.i = icmp ult i32 %.447.i, 32
   %"$phi766.6.2.0.i" = select i1 %35, i1 %.481.i, i1 false
-  %36 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 1)
-  %.90.i.i = bitcast float %m.2.0.lcssa.i.i to i32
-  %37 = trunc nuw nsw i64 %36 to i32
-  %.91.i.i = add nsw i32 %37, -1
-  %.92.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.i.i, i32 %.91.i.i)
-  %.93.i.i = bitcast i32 %.92.i.i to float
-  %.99.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.lcssa.i.i, i32 %.91.i.i)
-  %.104.i.i = bitcast float %s.2.0.lcssa.i.i to i32
-  %.106.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.i.i, i32 %.91.i.i)
-  %.107.i.i = bitcast i32 %.106.i.i to float
-  %.113.not.i.i = icmp eq i64 %.453.i, 0
-  br i1 %.113.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %36 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %37 = zext nneg i32 %36 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B766.endif.i
 
-B166.i.i:                                         ; preds = %B522.endif.endif.endif.endif.i
-  %.124.i.i = fcmp une float %.107.i.i, 0.000000e+00
-  %.138.i.i = icmp eq i64 %.453.i, 1
-  %or.cond.i31.i = select i1 %"$phi766.6.2.0.i", i1 %.138.i.i, i1 false
-  %or.cond37.i.i = select i1 %.124.i.i, i1 true, i1 %or.cond.i31.i
-  br i1 %or.cond37.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B522.endif.endif.endif.endif.i
+  %sunkaddr210.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr210.i, i64 4
+  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr210.i, i64 8
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.20.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, 0
-  %or.cond.i.i68.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
-  br i1 %or.cond.i.i68.i, label %B28.i.i.i, label %B38.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.174.i.i = fcmp une float %.157.i.i, 0.000000e+00
+  br i1 %.174.i.i, label %B256.i.i, label %B234.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = fmul float %m.2.0.lcssa.i.i, %.107.i.i
-  br label %B200.endif.i.i
+B234.i.i:                                         ; preds = %B222.i.i
+  %.186.i.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  %.188.i.i = icmp samesign ult i64 %.453.i, %.186.i.i
+  %or.cond.i33.i = select i1 %"$phi766.6.2.0.i", i1 %.188.i.i, i1 false
+  br i1 %or.cond.i33.i, label %B256.i.i, label %B300.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %e.2.0.lcssa.i.i, 0
-  %sunkaddr218.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+B256.i.i:                                         ; preds = %B234.i.i, %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i69.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
+  br i1 %or.cond.i.i69.i, label %B28.i.i.i, label %B38.i.i.i
+
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = fmul float %m.2.0.i.i, %.157.i.i
+  br label %B256.endif.i.i
+
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %sunkaddr217.i = getelementptr i8, ptr %sunkaddr218.i, i64 4
-  %.45.i.i.i = load float, ptr %sunkaddr217.i, align 4
-  %.8023.i.i.i = fmul float %m.2.0.lcssa.i.i, %.107.i.i
+  %.45.i.i.i = load float, ptr %sunkaddr211.i, align 4
+  %.8023.i.i.i = fmul float %m.2.0.i.i, %.157.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %sunkaddr219.i = getelementptr i8, ptr %sunkaddr218.i, i64 8
-  %.54.i.i.i = load float, ptr %sunkaddr219.i, align 4
-  %.60.i.i.i = fmul float %m.2.0.lcssa.i.i, %.54.i.i.i
-  %.66.i.i.i = xor i64 %e.2.0.lcssa.i.i, -1
-  %.80.i.i.i = fmul float %.60.i.i.i, %.107.i.i
-  %.93.not.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.54.i.i.i = load float, ptr %sunkaddr213.i, align 4
+  %.60.i.i.i = fmul float %m.2.0.i.i, %.54.i.i.i
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.80.i.i.i = fmul float %.60.i.i.i, %.157.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8027.i.i.i = phi float [ %.8023.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.026.i.i.i = phi float [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.025.i.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.025.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i70.i = fmul float %.8027.i.i.i, %scale.2.026.i.i.i
   %.102.i.i.i = fcmp une float %.100.i.i70.i, %.8027.i.i.i
   %.119.i.i.i = fcmp ord float %.8027.i.i.i, 0.000000e+00
   %or.cond28.i.i.i = and i1 %.119.i.i.i, %.102.i.i.i
-  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
   %e.4.1.i.i71.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.025.i.i.i, %B124.i.i.i ]
@@ -23059,621 +18723,107 @@ B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i
   %.169.i.i.i = fcmp ord float %.128.i.i.i, 0.000000e+00
   %38 = and i1 %.169.i.i.i, %.154.i.i.i
   %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %38, i1 false
-  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi float [ %.173.i.i, %B200.endif.i.i ], [ %s.2.0.lcssa.i.i, %B166.i.i ]
-  %.191.i.i = fmul float %m.2.0.lcssa.i.i, %.93.i.i
-  %.198.i.i = add nsw i64 %.99.i.i, %e.2.0.lcssa.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B234.i.i
+  %s.4.2.i.i = phi float [ %.223.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B234.i.i ]
+  %.241.i.i = fmul float %m.2.0.i.i, %.143.i.i
+  %.248.i.i = add nsw i64 %.149.i.i, %e.2.0.i.i
+  br i1 %.22.not.i6.i.i, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
-  %sunkaddr220.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i.i32.i = load float, ptr %sunkaddr220.i, align 4
-  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr220.i, i64 4
-  %.41.i.i34.i = load float, ptr %sunkaddr222.i, align 4
-  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr220.i, i64 8
-  %.44.i161.i.i = load float, ptr %sunkaddr224.i, align 4
-  %.57.i.i36.i = tail call float @llvm.fabs.f32(float %.191.i.i)
-  %.59.i.i37.i = fcmp oge float %.57.i.i36.i, %.41.i.i34.i
-  %.79.i.i38.i = fmul float %.191.i.i, %.44.i161.i.i
-  %.81.i.i39.i = fcmp une float %.79.i.i38.i, %.191.i.i
-  %or.cond.i162.i.i = select i1 %.59.i.i37.i, i1 %.81.i.i39.i, i1 false
-  br i1 %or.cond.i162.i.i, label %B112.i.i59.i, label %B188.i.i40.i
+B8.i.i.i:                                         ; preds = %B300.i.i
+  %.38.i.i34.i = load float, ptr %sunkaddr210.i, align 4
+  %.41.i.i35.i = load float, ptr %sunkaddr211.i, align 4
+  %.44.i2.i.i = load float, ptr %sunkaddr213.i, align 4
+  %.57.i.i36.i = tail call float @llvm.fabs.f32(float %.241.i.i)
+  %.59.i.i37.i = fcmp oge float %.57.i.i36.i, %.41.i.i35.i
+  %.79.i.i38.i = fmul float %.241.i.i, %.44.i2.i.i
+  %.81.i.i39.i = fcmp une float %.79.i.i38.i, %.241.i.i
+  %or.cond.i3.i.i = select i1 %.59.i.i37.i, i1 %.81.i.i39.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i60.i, label %B188.i.i40.i
 
-B112.i.i59.i:                                     ; preds = %B8.i.i.i, %B112.i.i59.i
-  %m.3.1.i.i60.i = phi float [ %.90.i.i62.i, %B112.i.i59.i ], [ %.191.i.i, %B8.i.i.i ]
-  %e.3.1.i.i61.i = phi i64 [ %.100.i164.i.i, %B112.i.i59.i ], [ %.198.i.i, %B8.i.i.i ]
-  %.90.i.i62.i = fmul float %.44.i161.i.i, %m.3.1.i.i60.i
-  %.100.i164.i.i = add i64 %e.3.1.i.i61.i, 1
-  %.110.i.i63.i = tail call float @llvm.fabs.f32(float %.90.i.i62.i)
-  %.112.i.i64.i = fcmp oge float %.110.i.i63.i, %.41.i.i34.i
-  %.130.i.i65.i = fmul float %.44.i161.i.i, %.90.i.i62.i
-  %.132.i.i66.i = fcmp une float %.130.i.i65.i, %.90.i.i62.i
-  %or.cond42.i.i67.i = select i1 %.112.i.i64.i, i1 %.132.i.i66.i, i1 false
-  br i1 %or.cond42.i.i67.i, label %B112.i.i59.i, label %B188.i.i40.i
+B112.i.i60.i:                                     ; preds = %B8.i.i.i, %B112.i.i60.i
+  %m.3.1.i.i61.i = phi float [ %.90.i.i63.i, %B112.i.i60.i ], [ %.241.i.i, %B8.i.i.i ]
+  %e.3.1.i.i62.i = phi i64 [ %.100.i5.i.i, %B112.i.i60.i ], [ %.248.i.i, %B8.i.i.i ]
+  %.90.i.i63.i = fmul float %.44.i2.i.i, %m.3.1.i.i61.i
+  %.100.i5.i.i = add i64 %e.3.1.i.i62.i, 1
+  %.110.i.i64.i = tail call float @llvm.fabs.f32(float %.90.i.i63.i)
+  %.112.i.i65.i = fcmp oge float %.110.i.i64.i, %.41.i.i35.i
+  %.130.i.i66.i = fmul float %.44.i2.i.i, %.90.i.i63.i
+  %.132.i.i67.i = fcmp une float %.130.i.i66.i, %.90.i.i63.i
+  %or.cond42.i.i68.i = select i1 %.112.i.i65.i, i1 %.132.i.i67.i, i1 false
+  br i1 %or.cond42.i.i68.i, label %B112.i.i60.i, label %B188.i.i40.i
 
-B188.i.i40.i:                                     ; preds = %B112.i.i59.i, %B8.i.i.i
-  %.162.pre-phi.i.i41.i = phi float [ %.57.i.i36.i, %B8.i.i.i ], [ %.110.i.i63.i, %B112.i.i59.i ]
-  %m.4.1.i.i42.i = phi float [ %.191.i.i, %B8.i.i.i ], [ %.90.i.i62.i, %B112.i.i59.i ]
-  %e.5.1.i.i43.i = phi i64 [ %.198.i.i, %B8.i.i.i ], [ %.100.i164.i.i, %B112.i.i59.i ]
-  %.164.i.i44.i = fcmp olt float %.162.pre-phi.i.i41.i, %.38.i.i32.i
-  %.184.i.i45.i = fmul float %.41.i.i34.i, %m.4.1.i.i42.i
+B188.i.i40.i:                                     ; preds = %B112.i.i60.i, %B8.i.i.i
+  %.162.pre-phi.i.i41.i = phi float [ %.57.i.i36.i, %B8.i.i.i ], [ %.110.i.i64.i, %B112.i.i60.i ]
+  %m.4.1.i.i42.i = phi float [ %.241.i.i, %B8.i.i.i ], [ %.90.i.i63.i, %B112.i.i60.i ]
+  %e.5.1.i.i43.i = phi i64 [ %.248.i.i, %B8.i.i.i ], [ %.100.i5.i.i, %B112.i.i60.i ]
+  %.164.i.i44.i = fcmp olt float %.162.pre-phi.i.i41.i, %.38.i.i34.i
+  %.184.i.i45.i = fmul float %.41.i.i35.i, %m.4.1.i.i42.i
   %.186.i.i46.i = fcmp une float %.184.i.i45.i, %m.4.1.i.i42.i
   %or.cond43.i.i47.i = select i1 %.164.i.i44.i, i1 %.186.i.i46.i, i1 false
-  br i1 %or.cond43.i.i47.i, label %B244.i.i49.i, label %B20.endif.1.i.i
+  br i1 %or.cond43.i.i47.i, label %B244.i.i50.i, label %B354.i.i
 
-B244.i.i49.i:                                     ; preds = %B188.i.i40.i, %B244.i.i49.i
-  %m.5.1.i.i50.i = phi float [ %.195.i.i51.i, %B244.i.i49.i ], [ %m.4.1.i.i42.i, %B188.i.i40.i ]
-  %e.4.1.i163.i.i = phi i64 [ %.205.i.i52.i, %B244.i.i49.i ], [ %e.5.1.i.i43.i, %B188.i.i40.i ]
-  %.195.i.i51.i = fmul float %.41.i.i34.i, %m.5.1.i.i50.i
-  %.205.i.i52.i = add i64 %e.4.1.i163.i.i, -1
-  %.215.i.i53.i = tail call float @llvm.fabs.f32(float %.195.i.i51.i)
-  %.217.i.i54.i = fcmp olt float %.215.i.i53.i, %.38.i.i32.i
-  %.235.i.i55.i = fmul float %.41.i.i34.i, %.195.i.i51.i
-  %.237.i.i56.i = fcmp une float %.235.i.i55.i, %.195.i.i51.i
-  %or.cond44.i.i57.i = select i1 %.217.i.i54.i, i1 %.237.i.i56.i, i1 false
-  br i1 %or.cond44.i.i57.i, label %B244.i.i49.i, label %B20.endif.1.i.i
+B244.i.i50.i:                                     ; preds = %B188.i.i40.i, %B244.i.i50.i
+  %m.5.1.i.i51.i = phi float [ %.195.i.i52.i, %B244.i.i50.i ], [ %m.4.1.i.i42.i, %B188.i.i40.i ]
+  %e.4.1.i4.i.i = phi i64 [ %.205.i.i53.i, %B244.i.i50.i ], [ %e.5.1.i.i43.i, %B188.i.i40.i ]
+  %.195.i.i52.i = fmul float %.41.i.i35.i, %m.5.1.i.i51.i
+  %.205.i.i53.i = add i64 %e.4.1.i4.i.i, -1
+  %.215.i.i54.i = tail call float @llvm.fabs.f32(float %.195.i.i52.i)
+  %.217.i.i55.i = fcmp olt float %.215.i.i54.i, %.38.i.i34.i
+  %.235.i.i56.i = fmul float %.41.i.i35.i, %.195.i.i52.i
+  %.237.i.i57.i = fcmp une float %.235.i.i56.i, %.195.i.i52.i
+  %or.cond44.i.i58.i = select i1 %.217.i.i55.i, i1 %.237.i.i57.i, i1 false
+  br i1 %or.cond44.i.i58.i, label %B244.i.i50.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i49.i, %B188.i.i40.i, %B244.i.i, %B522.endif.endif.endif.endif.i
-  %m.3.1.i.i = phi float [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.4.1.i.i42.i, %B188.i.i40.i ], [ %.191.i.i, %B244.i.i ], [ %.195.i.i51.i, %B244.i.i49.i ]
-  %e.3.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.5.1.i.i43.i, %B188.i.i40.i ], [ %.198.i.i, %B244.i.i ], [ %.205.i.i52.i, %B244.i.i49.i ]
-  %s.3.1.i.i = phi float [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.4.2.i.i, %B188.i.i40.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i49.i ]
-  %39 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 2)
-  %.90.1.i.i = bitcast float %m.3.1.i.i to i32
-  %40 = trunc nuw nsw i64 %39 to i32
-  %.91.1.i.i = add nsw i32 %40, -2
-  %.92.1.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.1.i.i, i32 %.91.1.i.i)
-  %.93.1.i.i = bitcast i32 %.92.1.i.i to float
-  %.99.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.91.1.i.i)
-  %.104.1.i.i = bitcast float %s.3.1.i.i to i32
-  %.106.1.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.1.i.i, i32 %.91.1.i.i)
-  %.107.1.i.i = bitcast i32 %.106.1.i.i to float
-  %.113.not.1.i.i = icmp samesign ult i64 %.453.i, 2
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i50.i, %B76.endif.i.i, %B188.i.i40.i, %B300.i.i
+  %m.3.1.i.i = phi float [ %m.2.0.i.i, %B76.endif.i.i ], [ %m.4.1.i.i42.i, %B188.i.i40.i ], [ %.241.i.i, %B300.i.i ], [ %.195.i.i52.i, %B244.i.i50.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.i ], [ %e.5.1.i.i43.i, %B188.i.i40.i ], [ %.248.i.i, %B300.i.i ], [ %.205.i.i53.i, %B244.i.i50.i ]
+  %s.3.1.i.i = phi float [ %s.2.0.i.i, %B76.endif.i.i ], [ %s.4.2.i.i, %B188.i.i40.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B244.i.i50.i ]
+  %.319.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.323.i48.i = icmp slt i64 %.319.i.i, %37
+  br i1 %.323.i48.i, label %B76.endif.i.i, label %B766.endif.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.124.1.i.i = fcmp une float %.107.1.i.i, 0.000000e+00
-  %.138.1.i.i = icmp samesign ult i64 %.453.i, 4
-  %or.cond.1.i.i = select i1 %"$phi766.6.2.0.i", i1 %.138.1.i.i, i1 false
-  %or.cond38.i.i = select i1 %.124.1.i.i, i1 true, i1 %or.cond.1.i.i
-  br i1 %or.cond38.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi float [ %m.3.1.i.i, %B354.i.i ], [ %m.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %e.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi float [ %s.3.1.i.i, %B354.i.i ], [ %s.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.319.i.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.453.i, %distance.2.0.i.i
+  %.13.i1.i31.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = bitcast float %m.2.0.i.i to i32
+  %.141.i32.i = trunc i64 %.13.i1.i31.i to i32
+  %.142.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.140.i.i, i32 %.141.i32.i)
+  %.143.i.i = bitcast i32 %.142.i.i to float
+  %.149.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.141.i32.i)
+  %.154.i.i = bitcast float %s.2.0.i.i to i32
+  %.156.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.154.i.i, i32 %.141.i32.i)
+  %.157.i.i = bitcast i32 %.156.i.i to float
+  %.163.not.i.i = icmp slt i64 %.453.i, %distance.2.0.i.i
+  br i1 %.163.not.i.i, label %B354.i.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i41.i.i, label %B38.i8.i.i
-
-B28.i41.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i42.i.i = fmul float %m.3.1.i.i, %.107.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  %sunkaddr227.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i9.i.i, label %B102.i34.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr227.i, i64 4
-  %.45.i12.i.i = load float, ptr %sunkaddr226.i, align 4
-  %.8023.i13.i.i = fmul float %m.3.1.i.i, %.107.1.i.i
-  br label %B124.i14.i.i
-
-B102.i34.i.i:                                     ; preds = %B38.i8.i.i
-  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr227.i, i64 8
-  %.54.i36.i.i = load float, ptr %sunkaddr228.i, align 4
-  %.60.i37.i.i = fmul float %m.3.1.i.i, %.54.i36.i.i
-  %.66.i38.i.i = xor i64 %e.3.1.i.i, -1
-  %.80.i39.i.i = fmul float %.60.i37.i.i, %.107.1.i.i
-  %.93.not.i40.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i40.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i34.i.i, %B102.thread.i10.i.i
-  %.8027.i15.i.i = phi float [ %.8023.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ]
-  %scale.2.026.i16.i.i = phi float [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i36.i.i, %B102.i34.i.i ]
-  %e.3.025.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i38.i.i, %B102.i34.i.i ]
-  %.100.i18.i.i = fmul float %.8027.i15.i.i, %scale.2.026.i16.i.i
-  %.102.i19.i.i = fcmp une float %.100.i18.i.i, %.8027.i15.i.i
-  %.119.i20.i.i = fcmp ord float %.8027.i15.i.i, 0.000000e+00
-  %or.cond28.i21.i.i = and i1 %.119.i20.i.i, %.102.i19.i.i
-  br i1 %or.cond28.i21.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B154.i24.i.i:                                     ; preds = %B124.i14.i.i, %B154.i24.i.i
-  %e.4.1.i25.i.i = phi i64 [ %.138.i28.i.i, %B154.i24.i.i ], [ %e.3.025.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i26.i.i = phi float [ %.128.i27.i.i, %B154.i24.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ]
-  %.128.i27.i.i = fmul float %scale.2.026.i16.i.i, %state.3.1.i26.i.i
-  %.138.i28.i.i = add nsw i64 %e.4.1.i25.i.i, -1
-  %.145.i29.i.i = icmp samesign ugt i64 %e.4.1.i25.i.i, 1
-  %.152.i30.i.i = fmul float %scale.2.026.i16.i.i, %.128.i27.i.i
-  %.154.i31.i.i = fcmp une float %.152.i30.i.i, %.128.i27.i.i
-  %.169.i32.i.i = fcmp ord float %.128.i27.i.i, 0.000000e+00
-  %41 = and i1 %.169.i32.i.i, %.154.i31.i.i
-  %or.cond30.i33.i.i = select i1 %.145.i29.i.i, i1 %41, i1 false
-  br i1 %or.cond30.i33.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i24.i.i, %B124.i14.i.i, %B102.i34.i.i, %B28.i41.i.i
-  %storemerge.i22.i.i = phi float [ %.28.i42.i.i, %B28.i41.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ], [ %.128.i27.i.i, %B154.i24.i.i ]
-  %.173.1.i.i = fadd float %s.3.1.i.i, %storemerge.i22.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi float [ %.173.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.191.1.i.i = fmul float %m.3.1.i.i, %.93.1.i.i
-  %.198.1.i.i = add nsw i64 %.99.1.i.i, %e.3.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.2.i.i, label %B8.i166.i.i
-
-B8.i166.i.i:                                      ; preds = %B244.1.i.i
-  %sunkaddr229.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i167.i.i = load float, ptr %sunkaddr229.i, align 4
-  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr229.i, i64 4
-  %.41.i169.i.i = load float, ptr %sunkaddr231.i, align 4
-  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr229.i, i64 8
-  %.44.i171.i.i = load float, ptr %sunkaddr233.i, align 4
-  %.57.i172.i.i = tail call float @llvm.fabs.f32(float %.191.1.i.i)
-  %.59.i173.i.i = fcmp oge float %.57.i172.i.i, %.41.i169.i.i
-  %.79.i174.i.i = fmul float %.191.1.i.i, %.44.i171.i.i
-  %.81.i175.i.i = fcmp une float %.79.i174.i.i, %.191.1.i.i
-  %or.cond.i176.i.i = select i1 %.59.i173.i.i, i1 %.81.i175.i.i, i1 false
-  br i1 %or.cond.i176.i.i, label %B112.i201.i.i, label %B188.i177.i.i
-
-B112.i201.i.i:                                    ; preds = %B8.i166.i.i, %B112.i201.i.i
-  %m.3.1.i202.i.i = phi float [ %.90.i204.i.i, %B112.i201.i.i ], [ %.191.1.i.i, %B8.i166.i.i ]
-  %e.3.1.i203.i.i = phi i64 [ %.100.i205.i.i, %B112.i201.i.i ], [ %.198.1.i.i, %B8.i166.i.i ]
-  %.90.i204.i.i = fmul float %.44.i171.i.i, %m.3.1.i202.i.i
-  %.100.i205.i.i = add i64 %e.3.1.i203.i.i, 1
-  %.110.i206.i.i = tail call float @llvm.fabs.f32(float %.90.i204.i.i)
-  %.112.i207.i.i = fcmp oge float %.110.i206.i.i, %.41.i169.i.i
-  %.130.i208.i.i = fmul float %.44.i171.i.i, %.90.i204.i.i
-  %.132.i209.i.i = fcmp une float %.130.i208.i.i, %.90.i204.i.i
-  %or.cond42.i210.i.i = select i1 %.112.i207.i.i, i1 %.132.i209.i.i, i1 false
-  br i1 %or.cond42.i210.i.i, label %B112.i201.i.i, label %B188.i177.i.i
-
-B188.i177.i.i:                                    ; preds = %B112.i201.i.i, %B8.i166.i.i
-  %.162.pre-phi.i178.i.i = phi float [ %.57.i172.i.i, %B8.i166.i.i ], [ %.110.i206.i.i, %B112.i201.i.i ]
-  %m.4.1.i179.i.i = phi float [ %.191.1.i.i, %B8.i166.i.i ], [ %.90.i204.i.i, %B112.i201.i.i ]
-  %e.5.1.i180.i.i = phi i64 [ %.198.1.i.i, %B8.i166.i.i ], [ %.100.i205.i.i, %B112.i201.i.i ]
-  %.164.i181.i.i = fcmp olt float %.162.pre-phi.i178.i.i, %.38.i167.i.i
-  %.184.i182.i.i = fmul float %.41.i169.i.i, %m.4.1.i179.i.i
-  %.186.i183.i.i = fcmp une float %.184.i182.i.i, %m.4.1.i179.i.i
-  %or.cond43.i184.i.i = select i1 %.164.i181.i.i, i1 %.186.i183.i.i, i1 false
-  br i1 %or.cond43.i184.i.i, label %B244.i190.i.i, label %B20.endif.2.i.i
-
-B244.i190.i.i:                                    ; preds = %B188.i177.i.i, %B244.i190.i.i
-  %m.5.1.i191.i.i = phi float [ %.195.i193.i.i, %B244.i190.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ]
-  %e.4.1.i192.i.i = phi i64 [ %.205.i194.i.i, %B244.i190.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ]
-  %.195.i193.i.i = fmul float %.41.i169.i.i, %m.5.1.i191.i.i
-  %.205.i194.i.i = add i64 %e.4.1.i192.i.i, -1
-  %.215.i195.i.i = tail call float @llvm.fabs.f32(float %.195.i193.i.i)
-  %.217.i196.i.i = fcmp olt float %.215.i195.i.i, %.38.i167.i.i
-  %.235.i197.i.i = fmul float %.41.i169.i.i, %.195.i193.i.i
-  %.237.i198.i.i = fcmp une float %.235.i197.i.i, %.195.i193.i.i
-  %or.cond44.i199.i.i = select i1 %.217.i196.i.i, i1 %.237.i198.i.i, i1 false
-  br i1 %or.cond44.i199.i.i, label %B244.i190.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i190.i.i, %B188.i177.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi float [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ], [ %.191.1.i.i, %B244.1.i.i ], [ %.195.i193.i.i, %B244.i190.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ], [ %.198.1.i.i, %B244.1.i.i ], [ %.205.i194.i.i, %B244.i190.i.i ]
-  %s.3.1.1.i.i = phi float [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i177.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i190.i.i ]
-  %42 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 4)
-  %.90.2.i.i = bitcast float %m.3.1.1.i.i to i32
-  %43 = trunc nuw nsw i64 %42 to i32
-  %.91.2.i.i = add nsw i32 %43, -4
-  %.92.2.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.2.i.i, i32 %.91.2.i.i)
-  %.93.2.i.i = bitcast i32 %.92.2.i.i to float
-  %.99.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.91.2.i.i)
-  %.104.2.i.i = bitcast float %s.3.1.1.i.i to i32
-  %.106.2.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.2.i.i, i32 %.91.2.i.i)
-  %.107.2.i.i = bitcast i32 %.106.2.i.i to float
-  %.113.not.2.i.i = icmp samesign ult i64 %.453.i, 4
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.124.2.i.i = fcmp une float %.107.2.i.i, 0.000000e+00
-  %.138.2.i.i = icmp samesign ult i64 %.453.i, 8
-  %or.cond.2.i.i = select i1 %"$phi766.6.2.0.i", i1 %.138.2.i.i, i1 false
-  %or.cond39.i.i = select i1 %.124.2.i.i, i1 true, i1 %or.cond.2.i.i
-  br i1 %or.cond39.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.20.i45.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i46.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i45.i.i
-  br i1 %or.cond.i46.i.i, label %B28.i80.i.i, label %B38.i47.i.i
-
-B28.i80.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i81.i.i = fmul float %m.3.1.1.i.i, %.107.2.i.i
-  br label %B200.endif.2.i.i
-
-B38.i47.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i48.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  %sunkaddr236.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i48.i.i, label %B102.i73.i.i, label %B102.thread.i49.i.i
-
-B102.thread.i49.i.i:                              ; preds = %B38.i47.i.i
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr236.i, i64 4
-  %.45.i51.i.i = load float, ptr %sunkaddr235.i, align 4
-  %.8023.i52.i.i = fmul float %m.3.1.1.i.i, %.107.2.i.i
-  br label %B124.i53.i.i
-
-B102.i73.i.i:                                     ; preds = %B38.i47.i.i
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr236.i, i64 8
-  %.54.i75.i.i = load float, ptr %sunkaddr237.i, align 4
-  %.60.i76.i.i = fmul float %m.3.1.1.i.i, %.54.i75.i.i
-  %.66.i77.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.80.i78.i.i = fmul float %.60.i76.i.i, %.107.2.i.i
-  %.93.not.i79.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i79.i.i, label %B200.endif.2.i.i, label %B124.i53.i.i
-
-B124.i53.i.i:                                     ; preds = %B102.i73.i.i, %B102.thread.i49.i.i
-  %.8027.i54.i.i = phi float [ %.8023.i52.i.i, %B102.thread.i49.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ]
-  %scale.2.026.i55.i.i = phi float [ %.45.i51.i.i, %B102.thread.i49.i.i ], [ %.54.i75.i.i, %B102.i73.i.i ]
-  %e.3.025.i56.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i49.i.i ], [ %.66.i77.i.i, %B102.i73.i.i ]
-  %.100.i57.i.i = fmul float %.8027.i54.i.i, %scale.2.026.i55.i.i
-  %.102.i58.i.i = fcmp une float %.100.i57.i.i, %.8027.i54.i.i
-  %.119.i59.i.i = fcmp ord float %.8027.i54.i.i, 0.000000e+00
-  %or.cond28.i60.i.i = and i1 %.119.i59.i.i, %.102.i58.i.i
-  br i1 %or.cond28.i60.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B154.i63.i.i:                                     ; preds = %B124.i53.i.i, %B154.i63.i.i
-  %e.4.1.i64.i.i = phi i64 [ %.138.i67.i.i, %B154.i63.i.i ], [ %e.3.025.i56.i.i, %B124.i53.i.i ]
-  %state.3.1.i65.i.i = phi float [ %.128.i66.i.i, %B154.i63.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ]
-  %.128.i66.i.i = fmul float %scale.2.026.i55.i.i, %state.3.1.i65.i.i
-  %.138.i67.i.i = add nsw i64 %e.4.1.i64.i.i, -1
-  %.145.i68.i.i = icmp samesign ugt i64 %e.4.1.i64.i.i, 1
-  %.152.i69.i.i = fmul float %scale.2.026.i55.i.i, %.128.i66.i.i
-  %.154.i70.i.i = fcmp une float %.152.i69.i.i, %.128.i66.i.i
-  %.169.i71.i.i = fcmp ord float %.128.i66.i.i, 0.000000e+00
-  %44 = and i1 %.169.i71.i.i, %.154.i70.i.i
-  %or.cond30.i72.i.i = select i1 %.145.i68.i.i, i1 %44, i1 false
-  br i1 %or.cond30.i72.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i63.i.i, %B124.i53.i.i, %B102.i73.i.i, %B28.i80.i.i
-  %storemerge.i61.i.i = phi float [ %.28.i81.i.i, %B28.i80.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ], [ %.128.i66.i.i, %B154.i63.i.i ]
-  %.173.2.i.i = fadd float %s.3.1.1.i.i, %storemerge.i61.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi float [ %.173.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.191.2.i.i = fmul float %m.3.1.1.i.i, %.93.2.i.i
-  %.198.2.i.i = add nsw i64 %.99.2.i.i, %e.3.1.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.3.i.i, label %B8.i213.i.i
-
-B8.i213.i.i:                                      ; preds = %B244.2.i.i
-  %sunkaddr238.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i214.i.i = load float, ptr %sunkaddr238.i, align 4
-  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr238.i, i64 4
-  %.41.i216.i.i = load float, ptr %sunkaddr240.i, align 4
-  %sunkaddr242.i = getelementptr i8, ptr %sunkaddr238.i, i64 8
-  %.44.i218.i.i = load float, ptr %sunkaddr242.i, align 4
-  %.57.i219.i.i = tail call float @llvm.fabs.f32(float %.191.2.i.i)
-  %.59.i220.i.i = fcmp oge float %.57.i219.i.i, %.41.i216.i.i
-  %.79.i221.i.i = fmul float %.191.2.i.i, %.44.i218.i.i
-  %.81.i222.i.i = fcmp une float %.79.i221.i.i, %.191.2.i.i
-  %or.cond.i223.i.i = select i1 %.59.i220.i.i, i1 %.81.i222.i.i, i1 false
-  br i1 %or.cond.i223.i.i, label %B112.i248.i.i, label %B188.i224.i.i
-
-B112.i248.i.i:                                    ; preds = %B8.i213.i.i, %B112.i248.i.i
-  %m.3.1.i249.i.i = phi float [ %.90.i251.i.i, %B112.i248.i.i ], [ %.191.2.i.i, %B8.i213.i.i ]
-  %e.3.1.i250.i.i = phi i64 [ %.100.i252.i.i, %B112.i248.i.i ], [ %.198.2.i.i, %B8.i213.i.i ]
-  %.90.i251.i.i = fmul float %.44.i218.i.i, %m.3.1.i249.i.i
-  %.100.i252.i.i = add i64 %e.3.1.i250.i.i, 1
-  %.110.i253.i.i = tail call float @llvm.fabs.f32(float %.90.i251.i.i)
-  %.112.i254.i.i = fcmp oge float %.110.i253.i.i, %.41.i216.i.i
-  %.130.i255.i.i = fmul float %.44.i218.i.i, %.90.i251.i.i
-  %.132.i256.i.i = fcmp une float %.130.i255.i.i, %.90.i251.i.i
-  %or.cond42.i257.i.i = select i1 %.112.i254.i.i, i1 %.132.i256.i.i, i1 false
-  br i1 %or.cond42.i257.i.i, label %B112.i248.i.i, label %B188.i224.i.i
-
-B188.i224.i.i:                                    ; preds = %B112.i248.i.i, %B8.i213.i.i
-  %.162.pre-phi.i225.i.i = phi float [ %.57.i219.i.i, %B8.i213.i.i ], [ %.110.i253.i.i, %B112.i248.i.i ]
-  %m.4.1.i226.i.i = phi float [ %.191.2.i.i, %B8.i213.i.i ], [ %.90.i251.i.i, %B112.i248.i.i ]
-  %e.5.1.i227.i.i = phi i64 [ %.198.2.i.i, %B8.i213.i.i ], [ %.100.i252.i.i, %B112.i248.i.i ]
-  %.164.i228.i.i = fcmp olt float %.162.pre-phi.i225.i.i, %.38.i214.i.i
-  %.184.i229.i.i = fmul float %.41.i216.i.i, %m.4.1.i226.i.i
-  %.186.i230.i.i = fcmp une float %.184.i229.i.i, %m.4.1.i226.i.i
-  %or.cond43.i231.i.i = select i1 %.164.i228.i.i, i1 %.186.i230.i.i, i1 false
-  br i1 %or.cond43.i231.i.i, label %B244.i237.i.i, label %B20.endif.3.i.i
-
-B244.i237.i.i:                                    ; preds = %B188.i224.i.i, %B244.i237.i.i
-  %m.5.1.i238.i.i = phi float [ %.195.i240.i.i, %B244.i237.i.i ], [ %m.4.1.i226.i.i, %B188.i224.i.i ]
-  %e.4.1.i239.i.i = phi i64 [ %.205.i241.i.i, %B244.i237.i.i ], [ %e.5.1.i227.i.i, %B188.i224.i.i ]
-  %.195.i240.i.i = fmul float %.41.i216.i.i, %m.5.1.i238.i.i
-  %.205.i241.i.i = add i64 %e.4.1.i239.i.i, -1
-  %.215.i242.i.i = tail call float @llvm.fabs.f32(float %.195.i240.i.i)
-  %.217.i243.i.i = fcmp olt float %.215.i242.i.i, %.38.i214.i.i
-  %.235.i244.i.i = fmul float %.41.i216.i.i, %.195.i240.i.i
-  %.237.i245.i.i = fcmp une float %.235.i244.i.i, %.195.i240.i.i
-  %or.cond44.i246.i.i = select i1 %.217.i243.i.i, i1 %.237.i245.i.i, i1 false
-  br i1 %or.cond44.i246.i.i, label %B244.i237.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i237.i.i, %B188.i224.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi float [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i226.i.i, %B188.i224.i.i ], [ %.191.2.i.i, %B244.2.i.i ], [ %.195.i240.i.i, %B244.i237.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i227.i.i, %B188.i224.i.i ], [ %.198.2.i.i, %B244.2.i.i ], [ %.205.i241.i.i, %B244.i237.i.i ]
-  %s.3.1.2.i.i = phi float [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i224.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i237.i.i ]
-  %45 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 8)
-  %.90.3.i.i = bitcast float %m.3.1.2.i.i to i32
-  %46 = trunc nuw nsw i64 %45 to i32
-  %.91.3.i.i = add nsw i32 %46, -8
-  %.92.3.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.3.i.i, i32 %.91.3.i.i)
-  %.93.3.i.i = bitcast i32 %.92.3.i.i to float
-  %.99.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.91.3.i.i)
-  %.104.3.i.i = bitcast float %s.3.1.2.i.i to i32
-  %.106.3.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.3.i.i, i32 %.91.3.i.i)
-  %.107.3.i.i = bitcast i32 %.106.3.i.i to float
-  %.113.not.3.i.i = icmp samesign ult i64 %.453.i, 8
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.124.3.i.i = fcmp une float %.107.3.i.i, 0.000000e+00
-  %.138.3.i.i = icmp samesign ult i64 %.453.i, 16
-  %or.cond.3.i.i = select i1 %"$phi766.6.2.0.i", i1 %.138.3.i.i, i1 false
-  %or.cond40.i.i = select i1 %.124.3.i.i, i1 true, i1 %or.cond.3.i.i
-  br i1 %or.cond40.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.20.i84.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i85.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i84.i.i
-  br i1 %or.cond.i85.i.i, label %B28.i119.i.i, label %B38.i86.i.i
-
-B28.i119.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i120.i.i = fmul float %m.3.1.2.i.i, %.107.3.i.i
-  br label %B200.endif.3.i.i
-
-B38.i86.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i87.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  %sunkaddr245.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i87.i.i, label %B102.i112.i.i, label %B102.thread.i88.i.i
-
-B102.thread.i88.i.i:                              ; preds = %B38.i86.i.i
-  %sunkaddr244.i = getelementptr i8, ptr %sunkaddr245.i, i64 4
-  %.45.i90.i.i = load float, ptr %sunkaddr244.i, align 4
-  %.8023.i91.i.i = fmul float %m.3.1.2.i.i, %.107.3.i.i
-  br label %B124.i92.i.i
-
-B102.i112.i.i:                                    ; preds = %B38.i86.i.i
-  %sunkaddr246.i = getelementptr i8, ptr %sunkaddr245.i, i64 8
-  %.54.i114.i.i = load float, ptr %sunkaddr246.i, align 4
-  %.60.i115.i.i = fmul float %m.3.1.2.i.i, %.54.i114.i.i
-  %.66.i116.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.80.i117.i.i = fmul float %.60.i115.i.i, %.107.3.i.i
-  %.93.not.i118.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i118.i.i, label %B200.endif.3.i.i, label %B124.i92.i.i
-
-B124.i92.i.i:                                     ; preds = %B102.i112.i.i, %B102.thread.i88.i.i
-  %.8027.i93.i.i = phi float [ %.8023.i91.i.i, %B102.thread.i88.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ]
-  %scale.2.026.i94.i.i = phi float [ %.45.i90.i.i, %B102.thread.i88.i.i ], [ %.54.i114.i.i, %B102.i112.i.i ]
-  %e.3.025.i95.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i88.i.i ], [ %.66.i116.i.i, %B102.i112.i.i ]
-  %.100.i96.i.i = fmul float %.8027.i93.i.i, %scale.2.026.i94.i.i
-  %.102.i97.i.i = fcmp une float %.100.i96.i.i, %.8027.i93.i.i
-  %.119.i98.i.i = fcmp ord float %.8027.i93.i.i, 0.000000e+00
-  %or.cond28.i99.i.i = and i1 %.119.i98.i.i, %.102.i97.i.i
-  br i1 %or.cond28.i99.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B154.i102.i.i:                                    ; preds = %B124.i92.i.i, %B154.i102.i.i
-  %e.4.1.i103.i.i = phi i64 [ %.138.i106.i.i, %B154.i102.i.i ], [ %e.3.025.i95.i.i, %B124.i92.i.i ]
-  %state.3.1.i104.i.i = phi float [ %.128.i105.i.i, %B154.i102.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ]
-  %.128.i105.i.i = fmul float %scale.2.026.i94.i.i, %state.3.1.i104.i.i
-  %.138.i106.i.i = add nsw i64 %e.4.1.i103.i.i, -1
-  %.145.i107.i.i = icmp samesign ugt i64 %e.4.1.i103.i.i, 1
-  %.152.i108.i.i = fmul float %scale.2.026.i94.i.i, %.128.i105.i.i
-  %.154.i109.i.i = fcmp une float %.152.i108.i.i, %.128.i105.i.i
-  %.169.i110.i.i = fcmp ord float %.128.i105.i.i, 0.000000e+00
-  %47 = and i1 %.169.i110.i.i, %.154.i109.i.i
-  %or.cond30.i111.i.i = select i1 %.145.i107.i.i, i1 %47, i1 false
-  br i1 %or.cond30.i111.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i102.i.i, %B124.i92.i.i, %B102.i112.i.i, %B28.i119.i.i
-  %storemerge.i100.i.i = phi float [ %.28.i120.i.i, %B28.i119.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ], [ %.128.i105.i.i, %B154.i102.i.i ]
-  %.173.3.i.i = fadd float %s.3.1.2.i.i, %storemerge.i100.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi float [ %.173.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.191.3.i.i = fmul float %m.3.1.2.i.i, %.93.3.i.i
-  %.198.3.i.i = add nsw i64 %.99.3.i.i, %e.3.1.2.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.4.i.i, label %B8.i260.i.i
-
-B8.i260.i.i:                                      ; preds = %B244.3.i.i
-  %sunkaddr247.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i261.i.i = load float, ptr %sunkaddr247.i, align 4
-  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr247.i, i64 4
-  %.41.i263.i.i = load float, ptr %sunkaddr249.i, align 4
-  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr247.i, i64 8
-  %.44.i265.i.i = load float, ptr %sunkaddr251.i, align 4
-  %.57.i266.i.i = tail call float @llvm.fabs.f32(float %.191.3.i.i)
-  %.59.i267.i.i = fcmp oge float %.57.i266.i.i, %.41.i263.i.i
-  %.79.i268.i.i = fmul float %.191.3.i.i, %.44.i265.i.i
-  %.81.i269.i.i = fcmp une float %.79.i268.i.i, %.191.3.i.i
-  %or.cond.i270.i.i = select i1 %.59.i267.i.i, i1 %.81.i269.i.i, i1 false
-  br i1 %or.cond.i270.i.i, label %B112.i295.i.i, label %B188.i271.i.i
-
-B112.i295.i.i:                                    ; preds = %B8.i260.i.i, %B112.i295.i.i
-  %m.3.1.i296.i.i = phi float [ %.90.i298.i.i, %B112.i295.i.i ], [ %.191.3.i.i, %B8.i260.i.i ]
-  %e.3.1.i297.i.i = phi i64 [ %.100.i299.i.i, %B112.i295.i.i ], [ %.198.3.i.i, %B8.i260.i.i ]
-  %.90.i298.i.i = fmul float %.44.i265.i.i, %m.3.1.i296.i.i
-  %.100.i299.i.i = add i64 %e.3.1.i297.i.i, 1
-  %.110.i300.i.i = tail call float @llvm.fabs.f32(float %.90.i298.i.i)
-  %.112.i301.i.i = fcmp oge float %.110.i300.i.i, %.41.i263.i.i
-  %.130.i302.i.i = fmul float %.44.i265.i.i, %.90.i298.i.i
-  %.132.i303.i.i = fcmp une float %.130.i302.i.i, %.90.i298.i.i
-  %or.cond42.i304.i.i = select i1 %.112.i301.i.i, i1 %.132.i303.i.i, i1 false
-  br i1 %or.cond42.i304.i.i, label %B112.i295.i.i, label %B188.i271.i.i
-
-B188.i271.i.i:                                    ; preds = %B112.i295.i.i, %B8.i260.i.i
-  %.162.pre-phi.i272.i.i = phi float [ %.57.i266.i.i, %B8.i260.i.i ], [ %.110.i300.i.i, %B112.i295.i.i ]
-  %m.4.1.i273.i.i = phi float [ %.191.3.i.i, %B8.i260.i.i ], [ %.90.i298.i.i, %B112.i295.i.i ]
-  %e.5.1.i274.i.i = phi i64 [ %.198.3.i.i, %B8.i260.i.i ], [ %.100.i299.i.i, %B112.i295.i.i ]
-  %.164.i275.i.i = fcmp olt float %.162.pre-phi.i272.i.i, %.38.i261.i.i
-  %.184.i276.i.i = fmul float %.41.i263.i.i, %m.4.1.i273.i.i
-  %.186.i277.i.i = fcmp une float %.184.i276.i.i, %m.4.1.i273.i.i
-  %or.cond43.i278.i.i = select i1 %.164.i275.i.i, i1 %.186.i277.i.i, i1 false
-  br i1 %or.cond43.i278.i.i, label %B244.i284.i.i, label %B20.endif.4.i.i
-
-B244.i284.i.i:                                    ; preds = %B188.i271.i.i, %B244.i284.i.i
-  %m.5.1.i285.i.i = phi float [ %.195.i287.i.i, %B244.i284.i.i ], [ %m.4.1.i273.i.i, %B188.i271.i.i ]
-  %e.4.1.i286.i.i = phi i64 [ %.205.i288.i.i, %B244.i284.i.i ], [ %e.5.1.i274.i.i, %B188.i271.i.i ]
-  %.195.i287.i.i = fmul float %.41.i263.i.i, %m.5.1.i285.i.i
-  %.205.i288.i.i = add i64 %e.4.1.i286.i.i, -1
-  %.215.i289.i.i = tail call float @llvm.fabs.f32(float %.195.i287.i.i)
-  %.217.i290.i.i = fcmp olt float %.215.i289.i.i, %.38.i261.i.i
-  %.235.i291.i.i = fmul float %.41.i263.i.i, %.195.i287.i.i
-  %.237.i292.i.i = fcmp une float %.235.i291.i.i, %.195.i287.i.i
-  %or.cond44.i293.i.i = select i1 %.217.i290.i.i, i1 %.237.i292.i.i, i1 false
-  br i1 %or.cond44.i293.i.i, label %B244.i284.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i284.i.i, %B188.i271.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi float [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i273.i.i, %B188.i271.i.i ], [ %.191.3.i.i, %B244.3.i.i ], [ %.195.i287.i.i, %B244.i284.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i274.i.i, %B188.i271.i.i ], [ %.198.3.i.i, %B244.3.i.i ], [ %.205.i288.i.i, %B244.i284.i.i ]
-  %s.3.1.3.i.i = phi float [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i271.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i284.i.i ]
-  %48 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 16)
-  %.90.4.i.i = bitcast float %m.3.1.3.i.i to i32
-  %49 = trunc nuw nsw i64 %48 to i32
-  %.91.4.i.i = add nsw i32 %49, -16
-  %.92.4.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.90.4.i.i, i32 %.91.4.i.i)
-  %.93.4.i.i = bitcast i32 %.92.4.i.i to float
-  %.99.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.91.4.i.i)
-  %.104.4.i.i = bitcast float %s.3.1.3.i.i to i32
-  %.106.4.i.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.104.4.i.i, i32 %.91.4.i.i)
-  %.107.4.i.i = bitcast i32 %.106.4.i.i to float
-  %.113.not.4.i.i = icmp samesign ult i64 %.453.i, 16
-  br i1 %.113.not.4.i.i, label %B860.endif.endif.endif.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.124.4.i.i = fcmp une float %.107.4.i.i, 0.000000e+00
-  %or.cond41.i.i = select i1 %.124.4.i.i, i1 true, i1 %"$phi766.6.2.0.i"
-  br i1 %or.cond41.i.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i.i
-  %.20.i123.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i124.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i123.i.i
-  br i1 %or.cond.i124.i.i, label %B28.i158.i.i, label %B38.i125.i.i
-
-B28.i158.i.i:                                     ; preds = %B200.4.i.i
-  %.28.i159.i.i = fmul float %m.3.1.3.i.i, %.107.4.i.i
-  br label %B200.endif.4.i.i
-
-B38.i125.i.i:                                     ; preds = %B200.4.i.i
-  %.50.i126.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  %sunkaddr254.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i126.i.i, label %B102.i151.i.i, label %B102.thread.i127.i.i
-
-B102.thread.i127.i.i:                             ; preds = %B38.i125.i.i
-  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr254.i, i64 4
-  %.45.i129.i.i = load float, ptr %sunkaddr253.i, align 4
-  %.8023.i130.i.i = fmul float %m.3.1.3.i.i, %.107.4.i.i
-  br label %B124.i131.i.i
-
-B102.i151.i.i:                                    ; preds = %B38.i125.i.i
-  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr254.i, i64 8
-  %.54.i153.i.i = load float, ptr %sunkaddr255.i, align 4
-  %.60.i154.i.i = fmul float %m.3.1.3.i.i, %.54.i153.i.i
-  %.66.i155.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.80.i156.i.i = fmul float %.60.i154.i.i, %.107.4.i.i
-  %.93.not.i157.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i157.i.i, label %B200.endif.4.i.i, label %B124.i131.i.i
-
-B124.i131.i.i:                                    ; preds = %B102.i151.i.i, %B102.thread.i127.i.i
-  %.8027.i132.i.i = phi float [ %.8023.i130.i.i, %B102.thread.i127.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ]
-  %scale.2.026.i133.i.i = phi float [ %.45.i129.i.i, %B102.thread.i127.i.i ], [ %.54.i153.i.i, %B102.i151.i.i ]
-  %e.3.025.i134.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i127.i.i ], [ %.66.i155.i.i, %B102.i151.i.i ]
-  %.100.i135.i.i = fmul float %.8027.i132.i.i, %scale.2.026.i133.i.i
-  %.102.i136.i.i = fcmp une float %.100.i135.i.i, %.8027.i132.i.i
-  %.119.i137.i.i = fcmp ord float %.8027.i132.i.i, 0.000000e+00
-  %or.cond28.i138.i.i = and i1 %.119.i137.i.i, %.102.i136.i.i
-  br i1 %or.cond28.i138.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B154.i141.i.i:                                    ; preds = %B124.i131.i.i, %B154.i141.i.i
-  %e.4.1.i142.i.i = phi i64 [ %.138.i145.i.i, %B154.i141.i.i ], [ %e.3.025.i134.i.i, %B124.i131.i.i ]
-  %state.3.1.i143.i.i = phi float [ %.128.i144.i.i, %B154.i141.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ]
-  %.128.i144.i.i = fmul float %scale.2.026.i133.i.i, %state.3.1.i143.i.i
-  %.138.i145.i.i = add nsw i64 %e.4.1.i142.i.i, -1
-  %.145.i146.i.i = icmp samesign ugt i64 %e.4.1.i142.i.i, 1
-  %.152.i147.i.i = fmul float %scale.2.026.i133.i.i, %.128.i144.i.i
-  %.154.i148.i.i = fcmp une float %.152.i147.i.i, %.128.i144.i.i
-  %.169.i149.i.i = fcmp ord float %.128.i144.i.i, 0.000000e+00
-  %50 = and i1 %.169.i149.i.i, %.154.i148.i.i
-  %or.cond30.i150.i.i = select i1 %.145.i146.i.i, i1 %50, i1 false
-  br i1 %or.cond30.i150.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B154.i141.i.i, %B124.i131.i.i, %B102.i151.i.i, %B28.i158.i.i
-  %storemerge.i139.i.i = phi float [ %.28.i159.i.i, %B28.i158.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ], [ %.128.i144.i.i, %B154.i141.i.i ]
-  %.173.4.i.i = fadd float %s.3.1.3.i.i, %storemerge.i139.i.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i.i, %B166.4.i.i
-  %s.4.2.4.i.i = phi float [ %.173.4.i.i, %B200.endif.4.i.i ], [ %s.3.1.3.i.i, %B166.4.i.i ]
-  %.191.4.i.i = fmul float %m.3.1.3.i.i, %.93.4.i.i
-  %.198.4.i.i = add nsw i64 %.99.4.i.i, %e.3.1.3.i.i
-  br i1 %.22.not.i6.i.i, label %B766.endif.i, label %B8.i307.i.i
-
-B8.i307.i.i:                                      ; preds = %B244.4.i.i
-  %sunkaddr256.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i308.i.i = load float, ptr %sunkaddr256.i, align 4
-  %sunkaddr258.i = getelementptr i8, ptr %sunkaddr256.i, i64 4
-  %.41.i310.i.i = load float, ptr %sunkaddr258.i, align 4
-  %sunkaddr260.i = getelementptr i8, ptr %sunkaddr256.i, i64 8
-  %.44.i312.i.i = load float, ptr %sunkaddr260.i, align 4
-  %.57.i313.i.i = tail call float @llvm.fabs.f32(float %.191.4.i.i)
-  %.59.i314.i.i = fcmp oge float %.57.i313.i.i, %.41.i310.i.i
-  %.79.i315.i.i = fmul float %.191.4.i.i, %.44.i312.i.i
-  %.81.i316.i.i = fcmp une float %.79.i315.i.i, %.191.4.i.i
-  %or.cond.i317.i.i = select i1 %.59.i314.i.i, i1 %.81.i316.i.i, i1 false
-  br i1 %or.cond.i317.i.i, label %B112.i342.i.i, label %B188.i318.i.i
-
-B112.i342.i.i:                                    ; preds = %B8.i307.i.i, %B112.i342.i.i
-  %m.3.1.i343.i.i = phi float [ %.90.i345.i.i, %B112.i342.i.i ], [ %.191.4.i.i, %B8.i307.i.i ]
-  %e.3.1.i344.i.i = phi i64 [ %.100.i346.i.i, %B112.i342.i.i ], [ %.198.4.i.i, %B8.i307.i.i ]
-  %.90.i345.i.i = fmul float %.44.i312.i.i, %m.3.1.i343.i.i
-  %.100.i346.i.i = add i64 %e.3.1.i344.i.i, 1
-  %.110.i347.i.i = tail call float @llvm.fabs.f32(float %.90.i345.i.i)
-  %.112.i348.i.i = fcmp oge float %.110.i347.i.i, %.41.i310.i.i
-  %.130.i349.i.i = fmul float %.44.i312.i.i, %.90.i345.i.i
-  %.132.i350.i.i = fcmp une float %.130.i349.i.i, %.90.i345.i.i
-  %or.cond42.i351.i.i = select i1 %.112.i348.i.i, i1 %.132.i350.i.i, i1 false
-  br i1 %or.cond42.i351.i.i, label %B112.i342.i.i, label %B188.i318.i.i
-
-B188.i318.i.i:                                    ; preds = %B112.i342.i.i, %B8.i307.i.i
-  %.162.pre-phi.i319.i.i = phi float [ %.57.i313.i.i, %B8.i307.i.i ], [ %.110.i347.i.i, %B112.i342.i.i ]
-  %m.4.1.i320.i.i = phi float [ %.191.4.i.i, %B8.i307.i.i ], [ %.90.i345.i.i, %B112.i342.i.i ]
-  %e.5.1.i321.i.i = phi i64 [ %.198.4.i.i, %B8.i307.i.i ], [ %.100.i346.i.i, %B112.i342.i.i ]
-  %.164.i322.i.i = fcmp olt float %.162.pre-phi.i319.i.i, %.38.i308.i.i
-  %.184.i323.i.i = fmul float %.41.i310.i.i, %m.4.1.i320.i.i
-  %.186.i324.i.i = fcmp une float %.184.i323.i.i, %m.4.1.i320.i.i
-  %or.cond43.i325.i.i = select i1 %.164.i322.i.i, i1 %.186.i324.i.i, i1 false
-  br i1 %or.cond43.i325.i.i, label %B244.i331.i.i, label %B766.endif.i
-
-B244.i331.i.i:                                    ; preds = %B188.i318.i.i, %B244.i331.i.i
-  %m.5.1.i332.i.i = phi float [ %.195.i334.i.i, %B244.i331.i.i ], [ %m.4.1.i320.i.i, %B188.i318.i.i ]
-  %e.4.1.i333.i.i = phi i64 [ %.205.i335.i.i, %B244.i331.i.i ], [ %e.5.1.i321.i.i, %B188.i318.i.i ]
-  %.195.i334.i.i = fmul float %.41.i310.i.i, %m.5.1.i332.i.i
-  %.205.i335.i.i = add i64 %e.4.1.i333.i.i, -1
-  %.215.i336.i.i = tail call float @llvm.fabs.f32(float %.195.i334.i.i)
-  %.217.i337.i.i = fcmp olt float %.215.i336.i.i, %.38.i308.i.i
-  %.235.i338.i.i = fmul float %.41.i310.i.i, %.195.i334.i.i
-  %.237.i339.i.i = fcmp une float %.235.i338.i.i, %.195.i334.i.i
-  %or.cond44.i340.i.i = select i1 %.217.i337.i.i, i1 %.237.i339.i.i, i1 false
-  br i1 %or.cond44.i340.i.i, label %B244.i331.i.i, label %B766.endif.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi float [ %.28.i.i.i, %B28.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.8027.i.i.i, %B124.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.173.i.i = fadd float %s.2.0.lcssa.i.i, %storemerge.i.i.i
-  br label %B244.i.i
+  %.223.i.i = fadd float %s.2.0.i.i, %storemerge.i.i.i
+  br label %B300.i.i
 
-B766.endif.i:                                     ; preds = %B244.i331.i.i, %B188.i318.i.i, %B244.4.i.i
-  %m.3.1.4.i.i = phi float [ %.191.4.i.i, %B244.4.i.i ], [ %m.4.1.i320.i.i, %B188.i318.i.i ], [ %.195.i334.i.i, %B244.i331.i.i ]
-  %e.3.1.4.i.i = phi i64 [ %.198.4.i.i, %B244.4.i.i ], [ %e.5.1.i321.i.i, %B188.i318.i.i ], [ %.205.i335.i.i, %B244.i331.i.i ]
+B766.endif.i:                                     ; preds = %B354.i.i, %B522.endif.endif.endif.endif.i
+  %m.4.1.i.i = phi float [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.3.1.i.i, %B354.i.i ]
+  %e.4.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.3.1.i.i, %B354.i.i ]
+  %s.5.1.i.i = phi float [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.545.i = icmp eq i64 %.453.i, 31
   br i1 %.545.i, label %B806.i, label %B860.endif.endif.endif.i
 
-B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B20.endif.4.i.i, %B806.i
-  %s.3.1.4.i168.i = phi float [ %s.4.2.4.i.i, %B806.i ], [ %s.4.2.4.i.i, %B766.endif.i ], [ %s.3.1.3.i.i, %B20.endif.4.i.i ]
-  %e.3.1.4.i167.i = phi i64 [ %e.3.1.4.i.i, %B806.i ], [ %e.3.1.4.i.i, %B766.endif.i ], [ %e.3.1.3.i.i, %B20.endif.4.i.i ]
-  %m.3.1.4.i166.i = phi float [ %m.3.1.4.i.i, %B806.i ], [ %m.3.1.4.i.i, %B766.endif.i ], [ %m.3.1.3.i.i, %B20.endif.4.i.i ]
-  %.598.i = bitcast float %m.3.1.4.i166.i to i32
-  %.600.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.598.i, i32 %.91.i.i)
+B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B806.i
+  %39 = tail call i64 @llvm.smax.i64(i64 %.453.i, i64 1)
+  %.598.i = bitcast float %m.4.1.i.i to i32
+  %40 = trunc nuw nsw i64 %39 to i32
+  %.599.i = add nsw i32 %40, -1
+  %.600.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.598.i, i32 %.599.i)
   %.601.i = bitcast i32 %.600.i to float
-  %.636.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.4.i167.i, i32 %.91.i.i)
-  %.670.i = bitcast float %s.3.1.4.i168.i to i32
-  %.672.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.670.i, i32 %.91.i.i)
+  %.636.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.4.1.i.i, i32 %.599.i)
+  %.670.i = bitcast float %s.5.1.i.i to i32
+  %.672.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.670.i, i32 %.599.i)
   %.673.i = bitcast i32 %.672.i to float
   tail call void @nbgrad.barrier()
   %.687.i = icmp sgt i64 %.219.i, 0
@@ -23682,8 +18832,8 @@ B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B20.
 B1152.endif.i:                                    ; preds = %B860.endif.endif.endif.i
   %.699.i = tail call i32 @nbgrad.block()
   %.700.i = zext i32 %.699.i to i64
-  %51 = getelementptr float, ptr %a2, i64 %.700.i
-  %.703.i = getelementptr i8, ptr %51, i64 -4
+  %41 = getelementptr float, ptr %a2, i64 %.700.i
+  %.703.i = getelementptr i8, ptr %41, i64 -4
   %.704.i = load float, ptr %.703.i, align 4
   %.725.i = lshr i64 %.448.i, 5
   %.805209.not.i = icmp eq i64 %.725.i, 0
@@ -23708,60 +18858,60 @@ B1218.peel.i:                                     ; preds = %B1152.endif.i
   %.850.peel.i = load float, ptr %.849.peel.i, align 4
   %.862.peel.i = load float, ptr %.135.i, align 4
   %.866.peel.i = load i64, ptr %.169.i, align 8
-  %.20.i117.i = icmp eq i64 %.866.peel.i, 0
-  %or.cond.i118.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i117.i
-  br i1 %or.cond.i118.i, label %B28.i152.i, label %B38.i119.i
+  %.20.i118.i = icmp eq i64 %.866.peel.i, 0
+  %or.cond.i119.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i118.i
+  br i1 %or.cond.i119.i, label %B28.i153.i, label %B38.i120.i
 
-B28.i152.i:                                       ; preds = %B1218.peel.i
-  %.28.i153.i = fmul float %.704.i, %.862.peel.i
+B28.i153.i:                                       ; preds = %B1218.peel.i
+  %.28.i154.i = fmul float %.704.i, %.862.peel.i
   br label %B1218.endif.peel.i
 
-B38.i119.i:                                       ; preds = %B1218.peel.i
-  %.50.i120.i = icmp slt i64 %.866.peel.i, 0
-  %sunkaddr264.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i120.i, label %B102.i145.i, label %B102.thread.i121.i
+B38.i120.i:                                       ; preds = %B1218.peel.i
+  %.50.i121.i = icmp slt i64 %.866.peel.i, 0
+  %sunkaddr222.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  br i1 %.50.i121.i, label %B102.i146.i, label %B102.thread.i122.i
 
-B102.thread.i121.i:                               ; preds = %B38.i119.i
-  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr264.i, i64 4
-  %.45.i123.i = load float, ptr %sunkaddr263.i, align 4
-  %.8023.i124.i = fmul float %.704.i, %.862.peel.i
-  br label %B124.i125.i
+B102.thread.i122.i:                               ; preds = %B38.i120.i
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr222.i, i64 4
+  %.45.i124.i = load float, ptr %sunkaddr221.i, align 4
+  %.8023.i125.i = fmul float %.704.i, %.862.peel.i
+  br label %B124.i126.i
 
-B102.i145.i:                                      ; preds = %B38.i119.i
-  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr264.i, i64 8
-  %.54.i147.i = load float, ptr %sunkaddr265.i, align 4
-  %.60.i148.i = fmul float %.862.peel.i, %.54.i147.i
-  %.66.i149.i = xor i64 %.866.peel.i, -1
-  %.80.i150.i = fmul float %.704.i, %.60.i148.i
-  %.93.not.i151.i = icmp eq i64 %.866.peel.i, -1
-  br i1 %.93.not.i151.i, label %B1218.endif.peel.i, label %B124.i125.i
+B102.i146.i:                                      ; preds = %B38.i120.i
+  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr222.i, i64 8
+  %.54.i148.i = load float, ptr %sunkaddr223.i, align 4
+  %.60.i149.i = fmul float %.862.peel.i, %.54.i148.i
+  %.66.i150.i = xor i64 %.866.peel.i, -1
+  %.80.i151.i = fmul float %.704.i, %.60.i149.i
+  %.93.not.i152.i = icmp eq i64 %.866.peel.i, -1
+  br i1 %.93.not.i152.i, label %B1218.endif.peel.i, label %B124.i126.i
 
-B124.i125.i:                                      ; preds = %B102.i145.i, %B102.thread.i121.i
-  %.8027.i126.i = phi float [ %.8023.i124.i, %B102.thread.i121.i ], [ %.80.i150.i, %B102.i145.i ]
-  %scale.2.026.i127.i = phi float [ %.45.i123.i, %B102.thread.i121.i ], [ %.54.i147.i, %B102.i145.i ]
-  %e.3.025.i128.i = phi i64 [ %.866.peel.i, %B102.thread.i121.i ], [ %.66.i149.i, %B102.i145.i ]
-  %.100.i129.i = fmul float %.8027.i126.i, %scale.2.026.i127.i
-  %.102.i130.i = fcmp une float %.100.i129.i, %.8027.i126.i
-  %.119.i131.i = fcmp ord float %.8027.i126.i, 0.000000e+00
-  %or.cond28.i132.i = and i1 %.119.i131.i, %.102.i130.i
-  br i1 %or.cond28.i132.i, label %B154.i135.i, label %B1218.endif.peel.i
+B124.i126.i:                                      ; preds = %B102.i146.i, %B102.thread.i122.i
+  %.8027.i127.i = phi float [ %.8023.i125.i, %B102.thread.i122.i ], [ %.80.i151.i, %B102.i146.i ]
+  %scale.2.026.i128.i = phi float [ %.45.i124.i, %B102.thread.i122.i ], [ %.54.i148.i, %B102.i146.i ]
+  %e.3.025.i129.i = phi i64 [ %.866.peel.i, %B102.thread.i122.i ], [ %.66.i150.i, %B102.i146.i ]
+  %.100.i130.i = fmul float %.8027.i127.i, %scale.2.026.i128.i
+  %.102.i131.i = fcmp une float %.100.i130.i, %.8027.i127.i
+  %.119.i132.i = fcmp ord float %.8027.i127.i, 0.000000e+00
+  %or.cond28.i133.i = and i1 %.119.i132.i, %.102.i131.i
+  br i1 %or.cond28.i133.i, label %B154.i136.i, label %B1218.endif.peel.i
 
-B154.i135.i:                                      ; preds = %B124.i125.i, %B154.i135.i
-  %e.4.1.i136.i = phi i64 [ %.138.i139.i, %B154.i135.i ], [ %e.3.025.i128.i, %B124.i125.i ]
-  %state.3.1.i137.i = phi float [ %.128.i138.i, %B154.i135.i ], [ %.8027.i126.i, %B124.i125.i ]
-  %.128.i138.i = fmul float %scale.2.026.i127.i, %state.3.1.i137.i
-  %.138.i139.i = add nsw i64 %e.4.1.i136.i, -1
-  %.145.i140.i = icmp samesign ugt i64 %e.4.1.i136.i, 1
-  %.152.i141.i = fmul float %scale.2.026.i127.i, %.128.i138.i
-  %.154.i142.i = fcmp une float %.152.i141.i, %.128.i138.i
-  %.169.i143.i = fcmp ord float %.128.i138.i, 0.000000e+00
-  %52 = and i1 %.169.i143.i, %.154.i142.i
-  %or.cond30.i144.i = select i1 %.145.i140.i, i1 %52, i1 false
-  br i1 %or.cond30.i144.i, label %B154.i135.i, label %B1218.endif.peel.i
+B154.i136.i:                                      ; preds = %B124.i126.i, %B154.i136.i
+  %e.4.1.i137.i = phi i64 [ %.138.i140.i, %B154.i136.i ], [ %e.3.025.i129.i, %B124.i126.i ]
+  %state.3.1.i138.i = phi float [ %.128.i139.i, %B154.i136.i ], [ %.8027.i127.i, %B124.i126.i ]
+  %.128.i139.i = fmul float %scale.2.026.i128.i, %state.3.1.i138.i
+  %.138.i140.i = add nsw i64 %e.4.1.i137.i, -1
+  %.145.i141.i = icmp samesign ugt i64 %e.4.1.i137.i, 1
+  %.152.i142.i = fmul float %scale.2.026.i128.i, %.128.i139.i
+  %.154.i143.i = fcmp une float %.152.i142.i, %.128.i139.i
+  %.169.i144.i = fcmp ord float %.128.i139.i, 0.000000e+00
+  %42 = and i1 %.169.i144.i, %.154.i143.i
+  %or.cond30.i145.i = select i1 %.145.i141.i, i1 %42, i1 false
+  br i1 %or.cond30.i145.i, label %B154.i136.i, label %B1218.endif.peel.i
 
-B1218.endif.peel.i:                               ; preds = %B154.i135.i, %B124.i125.i, %B102.i145.i, %B28.i152.i
-  %storemerge.i133.i = phi float [ %.28.i153.i, %B28.i152.i ], [ %.80.i150.i, %B102.i145.i ], [ %.8027.i126.i, %B124.i125.i ], [ %.128.i138.i, %B154.i135.i ]
-  %.899.peel.i = fadd float %.850.peel.i, %storemerge.i133.i
+B1218.endif.peel.i:                               ; preds = %B154.i136.i, %B124.i126.i, %B102.i146.i, %B28.i153.i
+  %storemerge.i134.i = phi float [ %.28.i154.i, %B28.i153.i ], [ %.80.i151.i, %B102.i146.i ], [ %.8027.i127.i, %B124.i126.i ], [ %.128.i139.i, %B154.i136.i ]
+  %.899.peel.i = fadd float %.850.peel.i, %storemerge.i134.i
   br label %B1288.peel.i
 
 B1288.peel.i:                                     ; preds = %B1218.endif.peel.i, %B1190.preheader.thread.i
@@ -23772,13 +18922,13 @@ B1288.peel.i:                                     ; preds = %B1218.endif.peel.i,
 
 B1218.preheader.i:                                ; preds = %B1288.peel.i
   %sunkaddr.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %sunkaddr188.i = getelementptr i8, ptr %sunkaddr.i, i64 4
-  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr.i, i64 8
+  %sunkaddr182.i = getelementptr i8, ptr %sunkaddr.i, i64 4
+  %sunkaddr184.i = getelementptr i8, ptr %sunkaddr.i, i64 8
   br label %B1218.i
 
-B1312.endif.i:                                    ; preds = %B154.i96.i, %B124.i86.i, %B102.i106.i, %B28.i113.i
-  %storemerge.i94.i = phi float [ %.28.i114.i, %B28.i113.i ], [ %.80.i111.i, %B102.i106.i ], [ %.8027.i87.i, %B124.i86.i ], [ %.128.i99.i, %B154.i96.i ]
-  %.994.i = fadd float %storemerge.i94.i, %.673.i
+B1312.endif.i:                                    ; preds = %B154.i97.i, %B124.i87.i, %B102.i107.i, %B28.i114.i
+  %storemerge.i95.i = phi float [ %.28.i115.i, %B28.i114.i ], [ %.80.i112.i, %B102.i107.i ], [ %.8027.i88.i, %B124.i87.i ], [ %.128.i100.i, %B154.i97.i ]
+  %.994.i = fadd float %storemerge.i95.i, %.673.i
   br label %B1364.i
 
 B1396.endif.i:                                    ; preds = %B1364.i
@@ -23791,14 +18941,14 @@ B1484.endif.endif.i:                              ; preds = %B1470.i, %B1430.i
   %.1115.i = getelementptr float, ptr %.68.i, i64 %.6.i2.i
   store float %"$phi1484.0.2.0.i", ptr %.1115.i, align 4
   %.1122.i = add nuw nsw i64 %.1040.i, 8
-  %.13.i158.i = tail call i64 @llvm.smin.i64(i64 %.13.i159.i, i64 %.1122.i)
+  %.13.i159.i = tail call i64 @llvm.smin.i64(i64 %.13.i160.i, i64 %.1122.i)
   %.1120.i = or disjoint i64 %.1040.i, 1
-  %.1190.i = sub nsw i64 %.13.i158.i, %.1120.i
+  %.1190.i = sub nsw i64 %.13.i159.i, %.1120.i
   %.1233219.not.i = icmp slt i64 %.1190.i, 1
   br i1 %.1233219.not.i, label %B1664.i, label %B1580.endif.preheader.i
 
 B1580.endif.preheader.i:                          ; preds = %B1484.endif.endif.i
-  %53 = add nsw i64 %.13.i158.i, -2
+  %43 = add nsw i64 %.13.i159.i, -2
   %xtraiter.i = and i64 %.1190.i, 1
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
   br i1 %lcmp.mod.not.i, label %B1580.endif.prol.loopexit.i, label %B1580.endif.prol.i
@@ -23820,46 +18970,46 @@ B1580.endif.prol.loopexit.i:                      ; preds = %B1580.endif.prol.i,
   %state.9.1222.unr.i = phi float [ %"$phi1484.0.2.0.i", %B1580.endif.preheader.i ], [ %.1304.prol.i, %B1580.endif.prol.i ]
   %.1232217221.unr.i = phi i64 [ %.1190.i, %B1580.endif.preheader.i ], [ %.1242.prol.i, %B1580.endif.prol.i ]
   %.1239218220.unr.i = phi i64 [ %.1120.i, %B1580.endif.preheader.i ], [ %.1246.prol.i, %B1580.endif.prol.i ]
-  %54 = icmp eq i64 %53, %.1040.i
-  br i1 %54, label %B1664.i, label %B1580.endif.preheader184.i
+  %44 = icmp eq i64 %43, %.1040.i
+  br i1 %44, label %B1664.i, label %B1580.endif.preheader178.i
 
-B1580.endif.preheader184.i:                       ; preds = %B1580.endif.prol.loopexit.i
-  %55 = add nuw nsw i64 %.1232217221.unr.i, 2
+B1580.endif.preheader178.i:                       ; preds = %B1580.endif.prol.loopexit.i
+  %45 = add nuw nsw i64 %.1232217221.unr.i, 2
   br label %B1580.endif.i
 
-B1580.endif.i:                                    ; preds = %B1580.endif.i, %B1580.endif.preheader184.i
-  %lsr.iv.i = phi i64 [ %55, %B1580.endif.preheader184.i ], [ %lsr.iv.next.i, %B1580.endif.i ]
-  %state.9.1222.i = phi float [ %state.9.1222.unr.i, %B1580.endif.preheader184.i ], [ %.1304.1.i, %B1580.endif.i ]
-  %.1239218220.i = phi i64 [ %.1239218220.unr.i, %B1580.endif.preheader184.i ], [ %59, %B1580.endif.i ]
+B1580.endif.i:                                    ; preds = %B1580.endif.i, %B1580.endif.preheader178.i
+  %lsr.iv.i = phi i64 [ %45, %B1580.endif.preheader178.i ], [ %lsr.iv.next.i, %B1580.endif.i ]
+  %state.9.1222.i = phi float [ %state.9.1222.unr.i, %B1580.endif.preheader178.i ], [ %.1304.1.i, %B1580.endif.i ]
+  %.1239218220.i = phi i64 [ %.1239218220.unr.i, %B1580.endif.preheader178.i ], [ %49, %B1580.endif.i ]
   %.5.i3.i = ashr i64 %.1239218220.i, 5
-  %56 = add i64 %.5.i3.i, %.1239218220.i
-  %.1297.i = getelementptr float, ptr %.32.i, i64 %56
+  %46 = add i64 %.5.i3.i, %.1239218220.i
+  %.1297.i = getelementptr float, ptr %.32.i, i64 %46
   %.1298.i = load float, ptr %.1297.i, align 4
   %.1300.i = fmul float %state.9.1222.i, %.1298.i
-  %.1302.i = getelementptr float, ptr %.68.i, i64 %56
+  %.1302.i = getelementptr float, ptr %.68.i, i64 %46
   %.1303.i = load float, ptr %.1302.i, align 4
   %.1304.i = fadd float %.1300.i, %.1303.i
   store float %.1304.i, ptr %.1302.i, align 4
-  %57 = add nuw i64 %.1239218220.i, 1
-  %.5.i3.1.i = ashr i64 %57, 5
-  %58 = add i64 %.5.i3.1.i, %57
-  %.1297.1.i = getelementptr float, ptr %.32.i, i64 %58
+  %47 = add nuw i64 %.1239218220.i, 1
+  %.5.i3.1.i = ashr i64 %47, 5
+  %48 = add i64 %.5.i3.1.i, %47
+  %.1297.1.i = getelementptr float, ptr %.32.i, i64 %48
   %.1298.1.i = load float, ptr %.1297.1.i, align 4
   %.1300.1.i = fmul float %.1304.i, %.1298.1.i
-  %.1302.1.i = getelementptr float, ptr %.68.i, i64 %58
+  %.1302.1.i = getelementptr float, ptr %.68.i, i64 %48
   %.1303.1.i = load float, ptr %.1302.1.i, align 4
   %.1304.1.i = fadd float %.1300.1.i, %.1303.1.i
   store float %.1304.1.i, ptr %.1302.1.i, align 4
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -2
   %.1233.1.i = icmp samesign ugt i64 %lsr.iv.i, 4
-  %59 = add nuw i64 %.1239218220.i, 2
+  %49 = add nuw i64 %.1239218220.i, 2
   br i1 %.1233.1.i, label %B1580.endif.i, label %B1664.i
 
 B1708.endif.i:                                    ; preds = %B1708.endif.i, %B1708.preheader.i
   %k.1.2.0.i = phi i64 [ %.1375.i, %B1708.endif.i ], [ %.448.i, %B1708.preheader.i ]
   %.5.i5.i = lshr i64 %k.1.2.0.i, 5
-  %60 = getelementptr float, ptr %.68.i, i64 %.5.i5.i
-  %.1362.i = getelementptr float, ptr %60, i64 %k.1.2.0.i
+  %50 = getelementptr float, ptr %.68.i, i64 %.5.i5.i
+  %.1362.i = getelementptr float, ptr %50, i64 %k.1.2.0.i
   %.1363.i = load float, ptr %.1362.i, align 4
   %.1366.i = mul nsw i64 %k.1.2.0.i, %"$phi522.0.2.0.i"
   %.1370.i = getelementptr float, ptr %6, i64 %.1366.i
@@ -23867,10 +19017,10 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1372.i = tail call i32 @nbgrad.threads()
   %.1373.i = zext i32 %.1372.i to i64
   %.1375.i = add nuw nsw i64 %k.1.2.0.i, %.1373.i
-  %.1379.i = icmp slt i64 %.1375.i, %.13.i159.i
-  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  %.1379.i = icmp slt i64 %.1375.i, %.13.i160.i
+  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_recurrence.recurrence_tiles(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_recurrence -
@@ -23890,7 +19040,9 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 declare double @llvm.fabs.f64(double)
 
-declare i64 @llvm.umax.i64(i64, i64)
+declare i32 @llvm.umin.i32(i32, i32)
+
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr readonly captures(none) %a2, ptr writeonly captures(none) %a3, ptr readnone captures(none) %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9) alwaysinline {
   %.28.i = tail call i32 @nbgrad.threads()
@@ -23917,11 +19069,11 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
 B806.i:                                           ; preds = %B766.endif.i
   %.548.i = lshr i64 %.448.i, 5
   %.551.i = getelementptr double, ptr %.135.i, i64 %.548.i
-  store double %m.3.1.4.i.i, ptr %.551.i, align 8
+  store double %m.4.1.i.i, ptr %.551.i, align 8
   %.558.i = getelementptr i8, ptr %.551.i, i64 256
-  store double %s.4.2.4.i.i, ptr %.558.i, align 8
+  store double %s.5.1.i.i, ptr %.558.i, align 8
   %.564.i = getelementptr i64, ptr %.169.i, i64 %.548.i
-  store i64 %e.3.1.4.i.i, ptr %.564.i, align 8
+  store i64 %e.4.1.i.i, ptr %.564.i, align 8
   br label %B860.endif.endif.endif.i
 
 B1218.i:                                          ; preds = %B1218.preheader.i, %B1288.i
@@ -23946,14 +19098,14 @@ B38.i.i:                                          ; preds = %B1218.i
   br i1 %.50.i.i, label %B102.i.i, label %B102.thread.i.i
 
 B102.thread.i.i:                                  ; preds = %B38.i.i
-  %.45.i.i = load double, ptr %sunkaddr190.i, align 8
+  %.45.i.i = load double, ptr %sunkaddr185.i, align 8
   %.8023.i.i = fmul double %state.6.0213.i, %.862.i
   br label %B124.i.i
 
 B102.i.i:                                         ; preds = %B38.i.i
-  %.54.i.i = load double, ptr %sunkaddr192.i, align 8
+  %.54.i.i = load double, ptr %sunkaddr187.i, align 8
   %.60.i.i = fmul double %.862.i, %.54.i.i
-  %.66.i75.i = xor i64 %.866.i, -1
+  %.66.i77.i = xor i64 %.866.i, -1
   %.80.i.i = fmul double %state.6.0213.i, %.60.i.i
   %.93.not.i.i = icmp eq i64 %.866.i, -1
   br i1 %.93.not.i.i, label %B1288.i, label %B124.i.i
@@ -23961,7 +19113,7 @@ B102.i.i:                                         ; preds = %B38.i.i
 B124.i.i:                                         ; preds = %B102.i.i, %B102.thread.i.i
   %.8027.i.i = phi double [ %.8023.i.i, %B102.thread.i.i ], [ %.80.i.i, %B102.i.i ]
   %scale.2.026.i.i = phi double [ %.45.i.i, %B102.thread.i.i ], [ %.54.i.i, %B102.i.i ]
-  %e.3.025.i.i = phi i64 [ %.866.i, %B102.thread.i.i ], [ %.66.i75.i, %B102.i.i ]
+  %e.3.025.i.i = phi i64 [ %.866.i, %B102.thread.i.i ], [ %.66.i77.i, %B102.i.i ]
   %.100.i.i = fmul double %.8027.i.i, %scale.2.026.i.i
   %.102.i.i = fcmp une double %.100.i.i, %.8027.i.i
   %.119.i.i = fcmp ord double %.8027.i.i, 0.000000e+00
@@ -23969,15 +19121,15 @@ B124.i.i:                                         ; preds = %B102.i.i, %B102.thr
   br i1 %or.cond28.i.i, label %B154.i.i, label %B1288.i
 
 B154.i.i:                                         ; preds = %B124.i.i, %B154.i.i
-  %e.4.1.i.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
+  %e.4.1.i75.i = phi i64 [ %.138.i.i, %B154.i.i ], [ %e.3.025.i.i, %B124.i.i ]
   %state.3.1.i.i = phi double [ %.128.i.i, %B154.i.i ], [ %.8027.i.i, %B124.i.i ]
   %.128.i.i = fmul double %scale.2.026.i.i, %state.3.1.i.i
-  %.138.i.i = add nsw i64 %e.4.1.i.i, -1
-  %.145.i.i = icmp samesign ugt i64 %e.4.1.i.i, 1
+  %.138.i.i = add nsw i64 %e.4.1.i75.i, -1
+  %.145.i.i = icmp samesign ugt i64 %e.4.1.i75.i, 1
   %.152.i.i = fmul double %scale.2.026.i.i, %.128.i.i
-  %.154.i.i = fcmp une double %.152.i.i, %.128.i.i
+  %.154.i76.i = fcmp une double %.152.i.i, %.128.i.i
   %.169.i.i = fcmp ord double %.128.i.i, 0.000000e+00
-  %4 = and i1 %.169.i.i, %.154.i.i
+  %4 = and i1 %.169.i.i, %.154.i76.i
   %or.cond30.i.i = select i1 %.145.i.i, i1 %4, i1 false
   br i1 %or.cond30.i.i, label %B154.i.i, label %B1288.i
 
@@ -23990,65 +19142,66 @@ B1288.i:                                          ; preds = %B154.i.i, %B124.i.i
 
 B1296.i:                                          ; preds = %B1288.i, %B1288.peel.i, %B1152.endif.i
   %state.6.0.lcssa.i = phi double [ %.704.i, %B1152.endif.i ], [ %"$phi1288.1.2.1.peel.i", %B1288.peel.i ], [ %.899.i, %B1288.i ]
-  br i1 %.113.not.i.i, label %B1364.i, label %B1312.i
+  %.941.not202.not.i = icmp eq i64 %.453.i, 0
+  br i1 %.941.not202.not.i, label %B1364.i, label %B1312.i
 
 B1312.i:                                          ; preds = %B1296.i
-  %.20.i77.i = icmp eq i64 %.636.i, 0
-  %or.cond.i78.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i77.i
-  br i1 %or.cond.i78.i, label %B28.i112.i, label %B38.i79.i
+  %.20.i79.i = icmp eq i64 %.636.i, 0
+  %or.cond.i80.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i79.i
+  br i1 %or.cond.i80.i, label %B28.i114.i, label %B38.i81.i
 
-B28.i112.i:                                       ; preds = %B1312.i
-  %.28.i113.i = fmul double %state.6.0.lcssa.i, %.601.i
+B28.i114.i:                                       ; preds = %B1312.i
+  %.28.i115.i = fmul double %state.6.0.lcssa.i, %.601.i
   br label %B1312.endif.i
 
-B38.i79.i:                                        ; preds = %B1312.i
-  %.50.i80.i = icmp slt i64 %.636.i, 0
-  %sunkaddr195.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i80.i, label %B102.i105.i, label %B102.thread.i81.i
+B38.i81.i:                                        ; preds = %B1312.i
+  %.50.i82.i = icmp slt i64 %.636.i, 0
+  %sunkaddr190.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  br i1 %.50.i82.i, label %B102.i107.i, label %B102.thread.i83.i
 
-B102.thread.i81.i:                                ; preds = %B38.i79.i
-  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr195.i, i64 8
-  %.45.i83.i = load double, ptr %sunkaddr194.i, align 8
-  %.8023.i84.i = fmul double %state.6.0.lcssa.i, %.601.i
-  br label %B124.i85.i
+B102.thread.i83.i:                                ; preds = %B38.i81.i
+  %sunkaddr189.i = getelementptr i8, ptr %sunkaddr190.i, i64 8
+  %.45.i85.i = load double, ptr %sunkaddr189.i, align 8
+  %.8023.i86.i = fmul double %state.6.0.lcssa.i, %.601.i
+  br label %B124.i87.i
 
-B102.i105.i:                                      ; preds = %B38.i79.i
-  %sunkaddr196.i = getelementptr i8, ptr %sunkaddr195.i, i64 16
-  %.54.i107.i = load double, ptr %sunkaddr196.i, align 8
-  %.60.i108.i = fmul double %.54.i107.i, %.601.i
-  %.66.i109.i = xor i64 %.636.i, -1
-  %.80.i110.i = fmul double %state.6.0.lcssa.i, %.60.i108.i
-  %.93.not.i111.i = icmp eq i64 %.636.i, -1
-  br i1 %.93.not.i111.i, label %B1312.endif.i, label %B124.i85.i
+B102.i107.i:                                      ; preds = %B38.i81.i
+  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr190.i, i64 16
+  %.54.i109.i = load double, ptr %sunkaddr191.i, align 8
+  %.60.i110.i = fmul double %.54.i109.i, %.601.i
+  %.66.i111.i = xor i64 %.636.i, -1
+  %.80.i112.i = fmul double %state.6.0.lcssa.i, %.60.i110.i
+  %.93.not.i113.i = icmp eq i64 %.636.i, -1
+  br i1 %.93.not.i113.i, label %B1312.endif.i, label %B124.i87.i
 
-B124.i85.i:                                       ; preds = %B102.i105.i, %B102.thread.i81.i
-  %.8027.i86.i = phi double [ %.8023.i84.i, %B102.thread.i81.i ], [ %.80.i110.i, %B102.i105.i ]
-  %scale.2.026.i87.i = phi double [ %.45.i83.i, %B102.thread.i81.i ], [ %.54.i107.i, %B102.i105.i ]
-  %e.3.025.i88.i = phi i64 [ %.636.i, %B102.thread.i81.i ], [ %.66.i109.i, %B102.i105.i ]
-  %.100.i89.i = fmul double %.8027.i86.i, %scale.2.026.i87.i
-  %.102.i90.i = fcmp une double %.100.i89.i, %.8027.i86.i
-  %.119.i91.i = fcmp ord double %.8027.i86.i, 0.000000e+00
-  %or.cond28.i92.i = and i1 %.119.i91.i, %.102.i90.i
-  br i1 %or.cond28.i92.i, label %B154.i95.i, label %B1312.endif.i
+B124.i87.i:                                       ; preds = %B102.i107.i, %B102.thread.i83.i
+  %.8027.i88.i = phi double [ %.8023.i86.i, %B102.thread.i83.i ], [ %.80.i112.i, %B102.i107.i ]
+  %scale.2.026.i89.i = phi double [ %.45.i85.i, %B102.thread.i83.i ], [ %.54.i109.i, %B102.i107.i ]
+  %e.3.025.i90.i = phi i64 [ %.636.i, %B102.thread.i83.i ], [ %.66.i111.i, %B102.i107.i ]
+  %.100.i91.i = fmul double %.8027.i88.i, %scale.2.026.i89.i
+  %.102.i92.i = fcmp une double %.100.i91.i, %.8027.i88.i
+  %.119.i93.i = fcmp ord double %.8027.i88.i, 0.000000e+00
+  %or.cond28.i94.i = and i1 %.119.i93.i, %.102.i92.i
+  br i1 %or.cond28.i94.i, label %B154.i97.i, label %B1312.endif.i
 
-B154.i95.i:                                       ; preds = %B124.i85.i, %B154.i95.i
-  %e.4.1.i96.i = phi i64 [ %.138.i99.i, %B154.i95.i ], [ %e.3.025.i88.i, %B124.i85.i ]
-  %state.3.1.i97.i = phi double [ %.128.i98.i, %B154.i95.i ], [ %.8027.i86.i, %B124.i85.i ]
-  %.128.i98.i = fmul double %scale.2.026.i87.i, %state.3.1.i97.i
-  %.138.i99.i = add nsw i64 %e.4.1.i96.i, -1
-  %.145.i100.i = icmp samesign ugt i64 %e.4.1.i96.i, 1
-  %.152.i101.i = fmul double %scale.2.026.i87.i, %.128.i98.i
-  %.154.i102.i = fcmp une double %.152.i101.i, %.128.i98.i
-  %.169.i103.i = fcmp ord double %.128.i98.i, 0.000000e+00
-  %5 = and i1 %.169.i103.i, %.154.i102.i
-  %or.cond30.i104.i = select i1 %.145.i100.i, i1 %5, i1 false
-  br i1 %or.cond30.i104.i, label %B154.i95.i, label %B1312.endif.i
+B154.i97.i:                                       ; preds = %B124.i87.i, %B154.i97.i
+  %e.4.1.i98.i = phi i64 [ %.138.i101.i, %B154.i97.i ], [ %e.3.025.i90.i, %B124.i87.i ]
+  %state.3.1.i99.i = phi double [ %.128.i100.i, %B154.i97.i ], [ %.8027.i88.i, %B124.i87.i ]
+  %.128.i100.i = fmul double %scale.2.026.i89.i, %state.3.1.i99.i
+  %.138.i101.i = add nsw i64 %e.4.1.i98.i, -1
+  %.145.i102.i = icmp samesign ugt i64 %e.4.1.i98.i, 1
+  %.152.i103.i = fmul double %scale.2.026.i89.i, %.128.i100.i
+  %.154.i104.i = fcmp une double %.152.i103.i, %.128.i100.i
+  %.169.i105.i = fcmp ord double %.128.i100.i, 0.000000e+00
+  %5 = and i1 %.169.i105.i, %.154.i104.i
+  %or.cond30.i106.i = select i1 %.145.i102.i, i1 %5, i1 false
+  br i1 %or.cond30.i106.i, label %B154.i97.i, label %B1312.endif.i
 
 B1364.i:                                          ; preds = %B1312.endif.i, %B1296.thread.i, %B1296.i
   %some.4.0.i = phi i1 [ true, %B1296.i ], [ true, %B1312.endif.i ], [ %.941.not202240.i, %B1296.thread.i ]
   %state.8.0.i = phi double [ %state.6.0.lcssa.i, %B1296.i ], [ %.994.i, %B1312.endif.i ], [ %.673.i, %B1296.thread.i ]
   %.1040.i = shl nuw nsw i64 %.448.i, 3
-  %.1046.i = icmp slt i64 %.1040.i, %.13.i168.i
+  %.1046.i = icmp slt i64 %.1040.i, %.13.i163.i
   br i1 %.1046.i, label %B1396.endif.i, label %B1664.i
 
 B1430.i:                                          ; preds = %B1396.endif.i
@@ -24067,8 +19220,8 @@ B1470.i:                                          ; preds = %B1396.endif.i
 
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
-  %.1333.i = icmp sgt i64 %.13.i168.i, %.448.i
-  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  %.1333.i = icmp sgt i64 %.13.i163.i, %.448.i
+  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %6 = getelementptr double, ptr %a3, i64 %.292192.i
@@ -24110,7 +19263,7 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %17, %0
   %.219.i = sub nsw i64 %.217.i, %.218.i
   %.224.i = mul nsw i64 %.219.i, %.30.i
   %.230.i = sub nsw i64 %a6, %.224.i
-  %.13.i168.i = tail call i64 @llvm.smin.i64(i64 %.230.i, i64 %.30.i)
+  %.13.i163.i = tail call i64 @llvm.smin.i64(i64 %.230.i, i64 %.30.i)
   %.263.i = mul nsw i64 %quot.0.i, %a6
   %.265.not.i = icmp eq i64 %a8, 0
   %20 = xor i64 %.224.i, -1
@@ -24123,18 +19276,18 @@ B0.endif.endif.endif.endif.endif.endif.i:         ; preds = %17, %0
   br i1 %.9.i.i, label %B40.i.i, label %B522.endif.i
 
 B40.i.i:                                          ; preds = %B0.endif.endif.endif.endif.endif.endif.i
-  %sunkaddr198.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  store double 1.000000e+00, ptr %sunkaddr198.i, align 8
-  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr198.i, i64 8
-  store double 0x43B0000000000000, ptr %sunkaddr200.i, align 8
-  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr198.i, i64 16
-  store double 0x3C30000000000000, ptr %sunkaddr202.i, align 8
+  %sunkaddr193.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  store double 1.000000e+00, ptr %sunkaddr193.i, align 8
+  %sunkaddr195.i = getelementptr i8, ptr %sunkaddr193.i, i64 8
+  store double 0x43B0000000000000, ptr %sunkaddr195.i, align 8
+  %sunkaddr197.i = getelementptr i8, ptr %sunkaddr193.i, i64 16
+  store double 0x3C30000000000000, ptr %sunkaddr197.i, align 8
   br label %B522.endif.i
 
 B522.endif.i:                                     ; preds = %B40.i.i, %B0.endif.endif.endif.endif.endif.endif.i
   %.19.i13.i = tail call i32 @nbgrad.thread()
   %.20.i.i = zext i32 %.19.i13.i to i64
-  %.25.i.i = icmp sgt i64 %.13.i168.i, %.20.i.i
+  %.25.i.i = icmp sgt i64 %.13.i163.i, %.20.i.i
   br i1 %.25.i.i, label %B44.preheader.i.i, label %B522.endif.endif.i
 
 B44.preheader.i.i:                                ; preds = %B522.endif.i
@@ -24153,14 +19306,14 @@ B44.endif.i.i:                                    ; preds = %B44.endif.i.i, %B44
   %.66.i.i = tail call i32 @nbgrad.threads()
   %.67.i.i = zext i32 %.66.i.i to i64
   %.69.i.i = add nuw nsw i64 %k.2.0.i.i, %.67.i.i
-  %.73.i.i = icmp slt i64 %.69.i.i, %.13.i168.i
+  %.73.i.i = icmp slt i64 %.69.i.i, %.13.i163.i
   br i1 %.73.i.i, label %B44.endif.i.i, label %B522.endif.endif.i
 
 B522.endif.endif.i:                               ; preds = %B44.endif.i.i, %B522.endif.i
   tail call void @nbgrad.barrier()
   %.19.i14.i = tail call i32 @nbgrad.thread()
   %.20.i15.i = zext i32 %.19.i14.i to i64
-  %.25.i16.i = icmp sgt i64 %.13.i168.i, %.20.i15.i
+  %.25.i16.i = icmp sgt i64 %.13.i163.i, %.20.i15.i
   br i1 %.25.i16.i, label %B44.preheader.i17.i, label %B522.endif.endif.endif.i
 
 B44.preheader.i17.i:                              ; preds = %B522.endif.endif.i
@@ -24179,7 +19332,7 @@ B44.endif.i18.i:                                  ; preds = %B44.endif.i18.i, %B
   %.66.i25.i = tail call i32 @nbgrad.threads()
   %.67.i26.i = zext i32 %.66.i25.i to i64
   %.69.i27.i = add nuw nsw i64 %k.2.0.i19.i, %.67.i26.i
-  %.73.i28.i = icmp slt i64 %.69.i27.i, %.13.i168.i
+  %.73.i28.i = icmp slt i64 %.69.i27.i, %.13.i163.i
   br i1 %.73.i28.i, label %B44.endif.i18.i, label %B522.endif.endif.endif.i
 
 B522.endif.endif.endif.i:                         ; preds = %B44.endif.i18.i, %B522.endif.endif.i
@@ -24187,7 +19340,7 @@ B522.endif.endif.endif.i:                         ; preds = %B44.endif.i18.i, %B
   %.29.i30.i = tail call i32 @nbgrad.thread()
   %.30.i.i = zext i32 %.29.i30.i to i64
   %.31.i.i = shl nuw nsw i64 %.30.i.i, 3
-  %.36.i.i = add nsw i64 %.13.i168.i, -1
+  %.36.i.i = add nsw i64 %.13.i163.i, -1
   %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.36.i.i, i64 %.31.i.i)
   %.5.i2.i.i = ashr i64 %.13.i.i.i, 5
   %.6.i3.i.i = add nsw i64 %.5.i2.i.i, %.13.i.i.i
@@ -24257,12 +19410,12 @@ B244.i.i.i:                                       ; preds = %B188.i.i.i, %B244.i
   br i1 %or.cond44.i.i.i, label %B244.i.i.i, label %B8.i144.i.i
 
 B8.i7.i.i:                                        ; preds = %B522.endif.endif.endif.i
-  %sunkaddr203.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i8.i.i = load double, ptr %sunkaddr203.i, align 8
-  %sunkaddr205.i = getelementptr i8, ptr %sunkaddr203.i, i64 8
-  %.41.i10.i.i = load double, ptr %sunkaddr205.i, align 8
-  %sunkaddr207.i = getelementptr i8, ptr %sunkaddr203.i, i64 16
-  %.44.i12.i.i = load double, ptr %sunkaddr207.i, align 8
+  %sunkaddr198.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i8.i.i = load double, ptr %sunkaddr198.i, align 8
+  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr198.i, i64 8
+  %.41.i10.i.i = load double, ptr %sunkaddr200.i, align 8
+  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr198.i, i64 16
+  %.44.i12.i.i = load double, ptr %sunkaddr202.i, align 8
   %.57.i13.i.i = tail call double @llvm.fabs.f64(double %.95.i.i)
   %.59.i14.i.i = fcmp oge double %.57.i13.i.i, %.41.i10.i.i
   %.79.i15.i.i = fmul double %.95.i.i, %.44.i12.i.i
@@ -24310,7 +19463,7 @@ B0.endif.endif.endif.endif.endif.i.i:             ; preds = %B244.i30.i.i, %B188
   %.133.i.i = getelementptr double, ptr %.68.i, i64 %.6.i3.i.i
   %.134.i.i = load double, ptr %.133.i.i, align 8
   %.141.i.i = add nuw nsw i64 %.31.i.i, 8
-  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i168.i, i64 %.141.i.i)
+  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i163.i, i64 %.141.i.i)
   %.139.i.i = or disjoint i64 %.31.i.i, 1
   %.206.i.i = sub i64 %.13.i1.i.i, %.139.i.i
   %.249111.not.i.i = icmp slt i64 %.206.i.i, 1
@@ -24366,12 +19519,12 @@ B380.us.i.i:                                      ; preds = %B326.us.i.i, %B366.
   br i1 %.249.us233.i.i, label %B266.endif.us216.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.preheader.split.i.i:                   ; preds = %B266.endif.preheader.i.i
-  %sunkaddr208.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i.i.i = load double, ptr %sunkaddr208.i, align 8
-  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr208.i, i64 8
-  %.41.i.i.i = load double, ptr %sunkaddr210.i, align 8
-  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr208.i, i64 16
-  %.44.i.i.i = load double, ptr %sunkaddr212.i, align 8
+  %sunkaddr203.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i.i.i = load double, ptr %sunkaddr203.i, align 8
+  %sunkaddr205.i = getelementptr i8, ptr %sunkaddr203.i, i64 8
+  %.41.i.i.i = load double, ptr %sunkaddr205.i, align 8
+  %sunkaddr207.i = getelementptr i8, ptr %sunkaddr203.i, i64 16
+  %.44.i.i.i = load double, ptr %sunkaddr207.i, align 8
   br label %B266.endif.i.i
 
 B266.endif.us.preheader.i.i:                      ; preds = %B266.lr.ph.i.i
@@ -24441,12 +19594,12 @@ B266.endif.us.us.i.i:                             ; preds = %B266.endif.us.us.i.
   br i1 %.249.us.us.1.i.i, label %B266.endif.us.us.i.i, label %B522.endif.endif.endif.endif.i
 
 B266.endif.us.preheader.split.i.i:                ; preds = %B266.endif.us.preheader.i.i
-  %sunkaddr213.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i54.i.i = load double, ptr %sunkaddr213.i, align 8
-  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr213.i, i64 8
-  %.41.i56.i.i = load double, ptr %sunkaddr215.i, align 8
-  %sunkaddr217.i = getelementptr i8, ptr %sunkaddr213.i, i64 16
-  %.44.i58.i.i = load double, ptr %sunkaddr217.i, align 8
+  %sunkaddr208.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %.38.i54.i.i = load double, ptr %sunkaddr208.i, align 8
+  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr208.i, i64 8
+  %.41.i56.i.i = load double, ptr %sunkaddr210.i, align 8
+  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr208.i, i64 16
+  %.44.i58.i.i = load double, ptr %sunkaddr212.i, align 8
   br label %B266.endif.us.i.i
 
 B266.endif.us.i.i:                                ; preds = %B264.backedge.us.i.i, %B266.endif.us.preheader.split.i.i
@@ -24633,64 +19786,63 @@ B522.endif.endif.endif.endif.i:                   ; preds = %B264.backedge.i.i, 
   %.453.i = and i64 %.448.i, 31
   %.481.i = icmp ult i32 %.447.i, 32
   %"$phi766.6.2.0.i" = select i1 %35, i1 %.481.i, i1 false
-  %36 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 1)
-  %.90.i.i = bitcast double %m.2.0.lcssa.i.i to i64
-  %37 = trunc nuw nsw i64 %36 to i32
-  %.91.i.i = add nsw i32 %37, -1
-  %.92.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.i.i, i32 %.91.i.i)
-  %.93.i.i = bitcast i64 %.92.i.i to double
-  %.99.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.lcssa.i.i, i32 %.91.i.i)
-  %.104.i.i = bitcast double %s.2.0.lcssa.i.i to i64
-  %.106.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.i.i, i32 %.91.i.i)
-  %.107.i.i = bitcast i64 %.106.i.i to double
-  %.113.not.i.i = icmp eq i64 %.453.i, 0
-  br i1 %.113.not.i.i, label %B20.endif.1.i.i, label %B166.i.i
+  %.46.i.i = tail call i32 @nbgrad.threads()
+  %36 = tail call i32 @llvm.umin.i32(i32 %.46.i.i, i32 32)
+  %37 = zext nneg i32 %36 to i64
+  %.85.i.i = icmp ugt i32 %.46.i.i, 1
+  br i1 %.85.i.i, label %B76.endif.i.preheader.i, label %B766.endif.i
 
-B166.i.i:                                         ; preds = %B522.endif.endif.endif.endif.i
-  %.123.i.i = fcmp une double %.107.i.i, 0.000000e+00
-  %.137.i.i = icmp eq i64 %.453.i, 1
-  %or.cond.i32.i = select i1 %"$phi766.6.2.0.i", i1 %.137.i.i, i1 false
-  %or.cond41.i.i = select i1 %.123.i.i, i1 true, i1 %or.cond.i32.i
-  br i1 %or.cond41.i.i, label %B200.i.i, label %B244.i.i
+B76.endif.i.preheader.i:                          ; preds = %B522.endif.endif.endif.endif.i
+  %sunkaddr213.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  %sunkaddr214.i = getelementptr i8, ptr %sunkaddr213.i, i64 8
+  %sunkaddr216.i = getelementptr i8, ptr %sunkaddr213.i, i64 16
+  br label %B76.endif.i.i
 
-B200.i.i:                                         ; preds = %B166.i.i
-  %.20.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, 0
-  %or.cond.i.i69.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
-  br i1 %or.cond.i.i69.i, label %B28.i.i.i, label %B38.i.i.i
+B222.i.i:                                         ; preds = %B76.endif.i.i
+  %.173.i.i = fcmp une double %.157.i.i, 0.000000e+00
+  br i1 %.173.i.i, label %B256.i.i, label %B234.i.i
 
-B28.i.i.i:                                        ; preds = %B200.i.i
-  %.28.i.i.i = fmul double %m.2.0.lcssa.i.i, %.107.i.i
-  br label %B200.endif.i.i
+B234.i.i:                                         ; preds = %B222.i.i
+  %.185.i.i = shl nuw nsw i64 %distance.2.0.i.i, 1
+  %.187.i.i = icmp samesign ult i64 %.453.i, %.185.i.i
+  %or.cond.i34.i = select i1 %"$phi766.6.2.0.i", i1 %.187.i.i, i1 false
+  br i1 %or.cond.i34.i, label %B256.i.i, label %B300.i.i
 
-B38.i.i.i:                                        ; preds = %B200.i.i
-  %.50.i.i.i = icmp slt i64 %e.2.0.lcssa.i.i, 0
-  %sunkaddr220.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+B256.i.i:                                         ; preds = %B234.i.i, %B222.i.i
+  %.20.i.i.i = icmp eq i64 %e.2.0.i.i, 0
+  %or.cond.i.i70.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i.i.i
+  br i1 %or.cond.i.i70.i, label %B28.i.i.i, label %B38.i.i.i
+
+B28.i.i.i:                                        ; preds = %B256.i.i
+  %.28.i.i.i = fmul double %m.2.0.i.i, %.157.i.i
+  br label %B256.endif.i.i
+
+B38.i.i.i:                                        ; preds = %B256.i.i
+  %.50.i.i.i = icmp slt i64 %e.2.0.i.i, 0
   br i1 %.50.i.i.i, label %B102.i.i.i, label %B102.thread.i.i.i
 
 B102.thread.i.i.i:                                ; preds = %B38.i.i.i
-  %sunkaddr219.i = getelementptr i8, ptr %sunkaddr220.i, i64 8
-  %.45.i.i.i = load double, ptr %sunkaddr219.i, align 8
-  %.8023.i.i.i = fmul double %m.2.0.lcssa.i.i, %.107.i.i
+  %.45.i.i.i = load double, ptr %sunkaddr214.i, align 8
+  %.8023.i.i.i = fmul double %m.2.0.i.i, %.157.i.i
   br label %B124.i.i.i
 
 B102.i.i.i:                                       ; preds = %B38.i.i.i
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr220.i, i64 16
-  %.54.i.i.i = load double, ptr %sunkaddr221.i, align 8
-  %.60.i.i.i = fmul double %m.2.0.lcssa.i.i, %.54.i.i.i
-  %.66.i.i.i = xor i64 %e.2.0.lcssa.i.i, -1
-  %.80.i.i.i = fmul double %.60.i.i.i, %.107.i.i
-  %.93.not.i.i.i = icmp eq i64 %e.2.0.lcssa.i.i, -1
-  br i1 %.93.not.i.i.i, label %B200.endif.i.i, label %B124.i.i.i
+  %.54.i.i.i = load double, ptr %sunkaddr216.i, align 8
+  %.60.i.i.i = fmul double %m.2.0.i.i, %.54.i.i.i
+  %.66.i.i.i = xor i64 %e.2.0.i.i, -1
+  %.80.i.i.i = fmul double %.60.i.i.i, %.157.i.i
+  %.93.not.i.i.i = icmp eq i64 %e.2.0.i.i, -1
+  br i1 %.93.not.i.i.i, label %B256.endif.i.i, label %B124.i.i.i
 
 B124.i.i.i:                                       ; preds = %B102.i.i.i, %B102.thread.i.i.i
   %.8027.i.i.i = phi double [ %.8023.i.i.i, %B102.thread.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ]
   %scale.2.026.i.i.i = phi double [ %.45.i.i.i, %B102.thread.i.i.i ], [ %.54.i.i.i, %B102.i.i.i ]
-  %e.3.025.i.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
+  %e.3.025.i.i.i = phi i64 [ %e.2.0.i.i, %B102.thread.i.i.i ], [ %.66.i.i.i, %B102.i.i.i ]
   %.100.i.i71.i = fmul double %.8027.i.i.i, %scale.2.026.i.i.i
   %.102.i.i.i = fcmp une double %.100.i.i71.i, %.8027.i.i.i
   %.119.i.i.i = fcmp ord double %.8027.i.i.i, 0.000000e+00
   %or.cond28.i.i.i = and i1 %.119.i.i.i, %.102.i.i.i
-  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond28.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
 B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i.i.i
   %e.4.1.i.i72.i = phi i64 [ %.138.i.i.i, %B154.i.i.i ], [ %e.3.025.i.i.i, %B124.i.i.i ]
@@ -24703,621 +19855,107 @@ B154.i.i.i:                                       ; preds = %B124.i.i.i, %B154.i
   %.169.i.i.i = fcmp ord double %.128.i.i.i, 0.000000e+00
   %38 = and i1 %.169.i.i.i, %.154.i.i.i
   %or.cond30.i.i.i = select i1 %.145.i.i.i, i1 %38, i1 false
-  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B200.endif.i.i
+  br i1 %or.cond30.i.i.i, label %B154.i.i.i, label %B256.endif.i.i
 
-B244.i.i:                                         ; preds = %B200.endif.i.i, %B166.i.i
-  %s.4.2.i.i = phi double [ %.172.i.i, %B200.endif.i.i ], [ %s.2.0.lcssa.i.i, %B166.i.i ]
-  %.190.i.i = fmul double %m.2.0.lcssa.i.i, %.93.i.i
-  %.197.i.i = add nsw i64 %.99.i.i, %e.2.0.lcssa.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.1.i.i, label %B8.i.i.i
+B300.i.i:                                         ; preds = %B256.endif.i.i, %B234.i.i
+  %s.4.2.i.i = phi double [ %.222.i.i, %B256.endif.i.i ], [ %s.2.0.i.i, %B234.i.i ]
+  %.240.i.i = fmul double %m.2.0.i.i, %.143.i.i
+  %.247.i.i = add nsw i64 %.149.i.i, %e.2.0.i.i
+  br i1 %.22.not.i6.i.i, label %B354.i.i, label %B8.i.i.i
 
-B8.i.i.i:                                         ; preds = %B244.i.i
-  %sunkaddr222.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i.i33.i = load double, ptr %sunkaddr222.i, align 8
-  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr222.i, i64 8
-  %.41.i.i35.i = load double, ptr %sunkaddr224.i, align 8
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr222.i, i64 16
-  %.44.i161.i.i = load double, ptr %sunkaddr226.i, align 8
-  %.57.i.i37.i = tail call double @llvm.fabs.f64(double %.190.i.i)
-  %.59.i.i38.i = fcmp oge double %.57.i.i37.i, %.41.i.i35.i
-  %.79.i.i39.i = fmul double %.190.i.i, %.44.i161.i.i
-  %.81.i.i40.i = fcmp une double %.79.i.i39.i, %.190.i.i
-  %or.cond.i162.i.i = select i1 %.59.i.i38.i, i1 %.81.i.i40.i, i1 false
-  br i1 %or.cond.i162.i.i, label %B112.i.i60.i, label %B188.i.i41.i
+B8.i.i.i:                                         ; preds = %B300.i.i
+  %.38.i.i35.i = load double, ptr %sunkaddr213.i, align 8
+  %.41.i.i36.i = load double, ptr %sunkaddr214.i, align 8
+  %.44.i2.i.i = load double, ptr %sunkaddr216.i, align 8
+  %.57.i.i37.i = tail call double @llvm.fabs.f64(double %.240.i.i)
+  %.59.i.i38.i = fcmp oge double %.57.i.i37.i, %.41.i.i36.i
+  %.79.i.i39.i = fmul double %.240.i.i, %.44.i2.i.i
+  %.81.i.i40.i = fcmp une double %.79.i.i39.i, %.240.i.i
+  %or.cond.i3.i.i = select i1 %.59.i.i38.i, i1 %.81.i.i40.i, i1 false
+  br i1 %or.cond.i3.i.i, label %B112.i.i61.i, label %B188.i.i41.i
 
-B112.i.i60.i:                                     ; preds = %B8.i.i.i, %B112.i.i60.i
-  %m.3.1.i.i61.i = phi double [ %.90.i.i63.i, %B112.i.i60.i ], [ %.190.i.i, %B8.i.i.i ]
-  %e.3.1.i.i62.i = phi i64 [ %.100.i164.i.i, %B112.i.i60.i ], [ %.197.i.i, %B8.i.i.i ]
-  %.90.i.i63.i = fmul double %.44.i161.i.i, %m.3.1.i.i61.i
-  %.100.i164.i.i = add i64 %e.3.1.i.i62.i, 1
-  %.110.i.i64.i = tail call double @llvm.fabs.f64(double %.90.i.i63.i)
-  %.112.i.i65.i = fcmp oge double %.110.i.i64.i, %.41.i.i35.i
-  %.130.i.i66.i = fmul double %.44.i161.i.i, %.90.i.i63.i
-  %.132.i.i67.i = fcmp une double %.130.i.i66.i, %.90.i.i63.i
-  %or.cond42.i.i68.i = select i1 %.112.i.i65.i, i1 %.132.i.i67.i, i1 false
-  br i1 %or.cond42.i.i68.i, label %B112.i.i60.i, label %B188.i.i41.i
+B112.i.i61.i:                                     ; preds = %B8.i.i.i, %B112.i.i61.i
+  %m.3.1.i.i62.i = phi double [ %.90.i.i64.i, %B112.i.i61.i ], [ %.240.i.i, %B8.i.i.i ]
+  %e.3.1.i.i63.i = phi i64 [ %.100.i5.i.i, %B112.i.i61.i ], [ %.247.i.i, %B8.i.i.i ]
+  %.90.i.i64.i = fmul double %.44.i2.i.i, %m.3.1.i.i62.i
+  %.100.i5.i.i = add i64 %e.3.1.i.i63.i, 1
+  %.110.i.i65.i = tail call double @llvm.fabs.f64(double %.90.i.i64.i)
+  %.112.i.i66.i = fcmp oge double %.110.i.i65.i, %.41.i.i36.i
+  %.130.i.i67.i = fmul double %.44.i2.i.i, %.90.i.i64.i
+  %.132.i.i68.i = fcmp une double %.130.i.i67.i, %.90.i.i64.i
+  %or.cond42.i.i69.i = select i1 %.112.i.i66.i, i1 %.132.i.i68.i, i1 false
+  br i1 %or.cond42.i.i69.i, label %B112.i.i61.i, label %B188.i.i41.i
 
-B188.i.i41.i:                                     ; preds = %B112.i.i60.i, %B8.i.i.i
-  %.162.pre-phi.i.i42.i = phi double [ %.57.i.i37.i, %B8.i.i.i ], [ %.110.i.i64.i, %B112.i.i60.i ]
-  %m.4.1.i.i43.i = phi double [ %.190.i.i, %B8.i.i.i ], [ %.90.i.i63.i, %B112.i.i60.i ]
-  %e.5.1.i.i44.i = phi i64 [ %.197.i.i, %B8.i.i.i ], [ %.100.i164.i.i, %B112.i.i60.i ]
-  %.164.i.i45.i = fcmp olt double %.162.pre-phi.i.i42.i, %.38.i.i33.i
-  %.184.i.i46.i = fmul double %.41.i.i35.i, %m.4.1.i.i43.i
+B188.i.i41.i:                                     ; preds = %B112.i.i61.i, %B8.i.i.i
+  %.162.pre-phi.i.i42.i = phi double [ %.57.i.i37.i, %B8.i.i.i ], [ %.110.i.i65.i, %B112.i.i61.i ]
+  %m.4.1.i.i43.i = phi double [ %.240.i.i, %B8.i.i.i ], [ %.90.i.i64.i, %B112.i.i61.i ]
+  %e.5.1.i.i44.i = phi i64 [ %.247.i.i, %B8.i.i.i ], [ %.100.i5.i.i, %B112.i.i61.i ]
+  %.164.i.i45.i = fcmp olt double %.162.pre-phi.i.i42.i, %.38.i.i35.i
+  %.184.i.i46.i = fmul double %.41.i.i36.i, %m.4.1.i.i43.i
   %.186.i.i47.i = fcmp une double %.184.i.i46.i, %m.4.1.i.i43.i
   %or.cond43.i.i48.i = select i1 %.164.i.i45.i, i1 %.186.i.i47.i, i1 false
-  br i1 %or.cond43.i.i48.i, label %B244.i.i50.i, label %B20.endif.1.i.i
+  br i1 %or.cond43.i.i48.i, label %B244.i.i51.i, label %B354.i.i
 
-B244.i.i50.i:                                     ; preds = %B188.i.i41.i, %B244.i.i50.i
-  %m.5.1.i.i51.i = phi double [ %.195.i.i52.i, %B244.i.i50.i ], [ %m.4.1.i.i43.i, %B188.i.i41.i ]
-  %e.4.1.i163.i.i = phi i64 [ %.205.i.i53.i, %B244.i.i50.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ]
-  %.195.i.i52.i = fmul double %.41.i.i35.i, %m.5.1.i.i51.i
-  %.205.i.i53.i = add i64 %e.4.1.i163.i.i, -1
-  %.215.i.i54.i = tail call double @llvm.fabs.f64(double %.195.i.i52.i)
-  %.217.i.i55.i = fcmp olt double %.215.i.i54.i, %.38.i.i33.i
-  %.235.i.i56.i = fmul double %.41.i.i35.i, %.195.i.i52.i
-  %.237.i.i57.i = fcmp une double %.235.i.i56.i, %.195.i.i52.i
-  %or.cond44.i.i58.i = select i1 %.217.i.i55.i, i1 %.237.i.i57.i, i1 false
-  br i1 %or.cond44.i.i58.i, label %B244.i.i50.i, label %B20.endif.1.i.i
+B244.i.i51.i:                                     ; preds = %B188.i.i41.i, %B244.i.i51.i
+  %m.5.1.i.i52.i = phi double [ %.195.i.i53.i, %B244.i.i51.i ], [ %m.4.1.i.i43.i, %B188.i.i41.i ]
+  %e.4.1.i4.i.i = phi i64 [ %.205.i.i54.i, %B244.i.i51.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ]
+  %.195.i.i53.i = fmul double %.41.i.i36.i, %m.5.1.i.i52.i
+  %.205.i.i54.i = add i64 %e.4.1.i4.i.i, -1
+  %.215.i.i55.i = tail call double @llvm.fabs.f64(double %.195.i.i53.i)
+  %.217.i.i56.i = fcmp olt double %.215.i.i55.i, %.38.i.i35.i
+  %.235.i.i57.i = fmul double %.41.i.i36.i, %.195.i.i53.i
+  %.237.i.i58.i = fcmp une double %.235.i.i57.i, %.195.i.i53.i
+  %or.cond44.i.i59.i = select i1 %.217.i.i56.i, i1 %.237.i.i58.i, i1 false
+  br i1 %or.cond44.i.i59.i, label %B244.i.i51.i, label %B354.i.i
 
-B20.endif.1.i.i:                                  ; preds = %B244.i.i50.i, %B188.i.i41.i, %B244.i.i, %B522.endif.endif.endif.endif.i
-  %m.3.1.i.i = phi double [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.4.1.i.i43.i, %B188.i.i41.i ], [ %.190.i.i, %B244.i.i ], [ %.195.i.i52.i, %B244.i.i50.i ]
-  %e.3.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ], [ %.197.i.i, %B244.i.i ], [ %.205.i.i53.i, %B244.i.i50.i ]
-  %s.3.1.i.i = phi double [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.4.2.i.i, %B188.i.i41.i ], [ %s.4.2.i.i, %B244.i.i ], [ %s.4.2.i.i, %B244.i.i50.i ]
-  %39 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 2)
-  %.90.1.i.i = bitcast double %m.3.1.i.i to i64
-  %40 = trunc nuw nsw i64 %39 to i32
-  %.91.1.i.i = add nsw i32 %40, -2
-  %.92.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.1.i.i, i32 %.91.1.i.i)
-  %.93.1.i.i = bitcast i64 %.92.1.i.i to double
-  %.99.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.i.i, i32 %.91.1.i.i)
-  %.104.1.i.i = bitcast double %s.3.1.i.i to i64
-  %.106.1.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.1.i.i, i32 %.91.1.i.i)
-  %.107.1.i.i = bitcast i64 %.106.1.i.i to double
-  %.113.not.1.i.i = icmp samesign ult i64 %.453.i, 2
-  br i1 %.113.not.1.i.i, label %B20.endif.2.i.i, label %B166.1.i.i
+B354.i.i:                                         ; preds = %B244.i.i51.i, %B76.endif.i.i, %B188.i.i41.i, %B300.i.i
+  %m.3.1.i.i = phi double [ %m.2.0.i.i, %B76.endif.i.i ], [ %m.4.1.i.i43.i, %B188.i.i41.i ], [ %.240.i.i, %B300.i.i ], [ %.195.i.i53.i, %B244.i.i51.i ]
+  %e.3.1.i.i = phi i64 [ %e.2.0.i.i, %B76.endif.i.i ], [ %e.5.1.i.i44.i, %B188.i.i41.i ], [ %.247.i.i, %B300.i.i ], [ %.205.i.i54.i, %B244.i.i51.i ]
+  %s.3.1.i.i = phi double [ %s.2.0.i.i, %B76.endif.i.i ], [ %s.4.2.i.i, %B188.i.i41.i ], [ %s.4.2.i.i, %B300.i.i ], [ %s.4.2.i.i, %B244.i.i51.i ]
+  %.318.i.i = shl nsw i64 %distance.2.0.i.i, 1
+  %.322.i49.i = icmp slt i64 %.318.i.i, %37
+  br i1 %.322.i49.i, label %B76.endif.i.i, label %B766.endif.i
 
-B166.1.i.i:                                       ; preds = %B20.endif.1.i.i
-  %.123.1.i.i = fcmp une double %.107.1.i.i, 0.000000e+00
-  %.137.1.i.i = icmp samesign ult i64 %.453.i, 4
-  %or.cond.1.i.i = select i1 %"$phi766.6.2.0.i", i1 %.137.1.i.i, i1 false
-  %or.cond42.i.i = select i1 %.123.1.i.i, i1 true, i1 %or.cond.1.i.i
-  br i1 %or.cond42.i.i, label %B200.1.i.i, label %B244.1.i.i
+B76.endif.i.i:                                    ; preds = %B354.i.i, %B76.endif.i.preheader.i
+  %m.2.0.i.i = phi double [ %m.3.1.i.i, %B354.i.i ], [ %m.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %e.2.0.i.i = phi i64 [ %e.3.1.i.i, %B354.i.i ], [ %e.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %s.2.0.i.i = phi double [ %s.3.1.i.i, %B354.i.i ], [ %s.2.0.lcssa.i.i, %B76.endif.i.preheader.i ]
+  %distance.2.0.i.i = phi i64 [ %.318.i.i, %B354.i.i ], [ 1, %B76.endif.i.preheader.i ]
+  %.110.i.i = sub nsw i64 %.453.i, %distance.2.0.i.i
+  %.13.i1.i32.i = tail call i64 @llvm.smax.i64(i64 %.110.i.i, i64 0)
+  %.140.i.i = bitcast double %m.2.0.i.i to i64
+  %.141.i33.i = trunc i64 %.13.i1.i32.i to i32
+  %.142.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.140.i.i, i32 %.141.i33.i)
+  %.143.i.i = bitcast i64 %.142.i.i to double
+  %.149.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.2.0.i.i, i32 %.141.i33.i)
+  %.154.i.i = bitcast double %s.2.0.i.i to i64
+  %.156.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.154.i.i, i32 %.141.i33.i)
+  %.157.i.i = bitcast i64 %.156.i.i to double
+  %.163.not.i.i = icmp slt i64 %.453.i, %distance.2.0.i.i
+  br i1 %.163.not.i.i, label %B354.i.i, label %B222.i.i
 
-B200.1.i.i:                                       ; preds = %B166.1.i.i
-  %.20.i6.i.i = icmp eq i64 %e.3.1.i.i, 0
-  %or.cond.i7.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i6.i.i
-  br i1 %or.cond.i7.i.i, label %B28.i41.i.i, label %B38.i8.i.i
-
-B28.i41.i.i:                                      ; preds = %B200.1.i.i
-  %.28.i42.i.i = fmul double %m.3.1.i.i, %.107.1.i.i
-  br label %B200.endif.1.i.i
-
-B38.i8.i.i:                                       ; preds = %B200.1.i.i
-  %.50.i9.i.i = icmp slt i64 %e.3.1.i.i, 0
-  %sunkaddr229.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i9.i.i, label %B102.i34.i.i, label %B102.thread.i10.i.i
-
-B102.thread.i10.i.i:                              ; preds = %B38.i8.i.i
-  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr229.i, i64 8
-  %.45.i12.i.i = load double, ptr %sunkaddr228.i, align 8
-  %.8023.i13.i.i = fmul double %m.3.1.i.i, %.107.1.i.i
-  br label %B124.i14.i.i
-
-B102.i34.i.i:                                     ; preds = %B38.i8.i.i
-  %sunkaddr230.i = getelementptr i8, ptr %sunkaddr229.i, i64 16
-  %.54.i36.i.i = load double, ptr %sunkaddr230.i, align 8
-  %.60.i37.i.i = fmul double %m.3.1.i.i, %.54.i36.i.i
-  %.66.i38.i.i = xor i64 %e.3.1.i.i, -1
-  %.80.i39.i.i = fmul double %.60.i37.i.i, %.107.1.i.i
-  %.93.not.i40.i.i = icmp eq i64 %e.3.1.i.i, -1
-  br i1 %.93.not.i40.i.i, label %B200.endif.1.i.i, label %B124.i14.i.i
-
-B124.i14.i.i:                                     ; preds = %B102.i34.i.i, %B102.thread.i10.i.i
-  %.8027.i15.i.i = phi double [ %.8023.i13.i.i, %B102.thread.i10.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ]
-  %scale.2.026.i16.i.i = phi double [ %.45.i12.i.i, %B102.thread.i10.i.i ], [ %.54.i36.i.i, %B102.i34.i.i ]
-  %e.3.025.i17.i.i = phi i64 [ %e.3.1.i.i, %B102.thread.i10.i.i ], [ %.66.i38.i.i, %B102.i34.i.i ]
-  %.100.i18.i.i = fmul double %.8027.i15.i.i, %scale.2.026.i16.i.i
-  %.102.i19.i.i = fcmp une double %.100.i18.i.i, %.8027.i15.i.i
-  %.119.i20.i.i = fcmp ord double %.8027.i15.i.i, 0.000000e+00
-  %or.cond28.i21.i.i = and i1 %.119.i20.i.i, %.102.i19.i.i
-  br i1 %or.cond28.i21.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B154.i24.i.i:                                     ; preds = %B124.i14.i.i, %B154.i24.i.i
-  %e.4.1.i25.i.i = phi i64 [ %.138.i28.i.i, %B154.i24.i.i ], [ %e.3.025.i17.i.i, %B124.i14.i.i ]
-  %state.3.1.i26.i.i = phi double [ %.128.i27.i.i, %B154.i24.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ]
-  %.128.i27.i.i = fmul double %scale.2.026.i16.i.i, %state.3.1.i26.i.i
-  %.138.i28.i.i = add nsw i64 %e.4.1.i25.i.i, -1
-  %.145.i29.i.i = icmp samesign ugt i64 %e.4.1.i25.i.i, 1
-  %.152.i30.i.i = fmul double %scale.2.026.i16.i.i, %.128.i27.i.i
-  %.154.i31.i.i = fcmp une double %.152.i30.i.i, %.128.i27.i.i
-  %.169.i32.i.i = fcmp ord double %.128.i27.i.i, 0.000000e+00
-  %41 = and i1 %.169.i32.i.i, %.154.i31.i.i
-  %or.cond30.i33.i.i = select i1 %.145.i29.i.i, i1 %41, i1 false
-  br i1 %or.cond30.i33.i.i, label %B154.i24.i.i, label %B200.endif.1.i.i
-
-B200.endif.1.i.i:                                 ; preds = %B154.i24.i.i, %B124.i14.i.i, %B102.i34.i.i, %B28.i41.i.i
-  %storemerge.i22.i.i = phi double [ %.28.i42.i.i, %B28.i41.i.i ], [ %.80.i39.i.i, %B102.i34.i.i ], [ %.8027.i15.i.i, %B124.i14.i.i ], [ %.128.i27.i.i, %B154.i24.i.i ]
-  %.172.1.i.i = fadd double %s.3.1.i.i, %storemerge.i22.i.i
-  br label %B244.1.i.i
-
-B244.1.i.i:                                       ; preds = %B200.endif.1.i.i, %B166.1.i.i
-  %s.4.2.1.i.i = phi double [ %.172.1.i.i, %B200.endif.1.i.i ], [ %s.3.1.i.i, %B166.1.i.i ]
-  %.190.1.i.i = fmul double %m.3.1.i.i, %.93.1.i.i
-  %.197.1.i.i = add nsw i64 %.99.1.i.i, %e.3.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.2.i.i, label %B8.i166.i.i
-
-B8.i166.i.i:                                      ; preds = %B244.1.i.i
-  %sunkaddr231.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i167.i.i = load double, ptr %sunkaddr231.i, align 8
-  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr231.i, i64 8
-  %.41.i169.i.i = load double, ptr %sunkaddr233.i, align 8
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr231.i, i64 16
-  %.44.i171.i.i = load double, ptr %sunkaddr235.i, align 8
-  %.57.i172.i.i = tail call double @llvm.fabs.f64(double %.190.1.i.i)
-  %.59.i173.i.i = fcmp oge double %.57.i172.i.i, %.41.i169.i.i
-  %.79.i174.i.i = fmul double %.190.1.i.i, %.44.i171.i.i
-  %.81.i175.i.i = fcmp une double %.79.i174.i.i, %.190.1.i.i
-  %or.cond.i176.i.i = select i1 %.59.i173.i.i, i1 %.81.i175.i.i, i1 false
-  br i1 %or.cond.i176.i.i, label %B112.i200.i.i, label %B188.i177.i.i
-
-B112.i200.i.i:                                    ; preds = %B8.i166.i.i, %B112.i200.i.i
-  %m.3.1.i201.i.i = phi double [ %.90.i203.i.i, %B112.i200.i.i ], [ %.190.1.i.i, %B8.i166.i.i ]
-  %e.3.1.i202.i.i = phi i64 [ %.100.i204.i.i, %B112.i200.i.i ], [ %.197.1.i.i, %B8.i166.i.i ]
-  %.90.i203.i.i = fmul double %.44.i171.i.i, %m.3.1.i201.i.i
-  %.100.i204.i.i = add i64 %e.3.1.i202.i.i, 1
-  %.110.i205.i.i = tail call double @llvm.fabs.f64(double %.90.i203.i.i)
-  %.112.i206.i.i = fcmp oge double %.110.i205.i.i, %.41.i169.i.i
-  %.130.i207.i.i = fmul double %.44.i171.i.i, %.90.i203.i.i
-  %.132.i208.i.i = fcmp une double %.130.i207.i.i, %.90.i203.i.i
-  %or.cond42.i209.i.i = select i1 %.112.i206.i.i, i1 %.132.i208.i.i, i1 false
-  br i1 %or.cond42.i209.i.i, label %B112.i200.i.i, label %B188.i177.i.i
-
-B188.i177.i.i:                                    ; preds = %B112.i200.i.i, %B8.i166.i.i
-  %.162.pre-phi.i178.i.i = phi double [ %.57.i172.i.i, %B8.i166.i.i ], [ %.110.i205.i.i, %B112.i200.i.i ]
-  %m.4.1.i179.i.i = phi double [ %.190.1.i.i, %B8.i166.i.i ], [ %.90.i203.i.i, %B112.i200.i.i ]
-  %e.5.1.i180.i.i = phi i64 [ %.197.1.i.i, %B8.i166.i.i ], [ %.100.i204.i.i, %B112.i200.i.i ]
-  %.164.i181.i.i = fcmp olt double %.162.pre-phi.i178.i.i, %.38.i167.i.i
-  %.184.i182.i.i = fmul double %.41.i169.i.i, %m.4.1.i179.i.i
-  %.186.i183.i.i = fcmp une double %.184.i182.i.i, %m.4.1.i179.i.i
-  %or.cond43.i184.i.i = select i1 %.164.i181.i.i, i1 %.186.i183.i.i, i1 false
-  br i1 %or.cond43.i184.i.i, label %B244.i189.i.i, label %B20.endif.2.i.i
-
-B244.i189.i.i:                                    ; preds = %B188.i177.i.i, %B244.i189.i.i
-  %m.5.1.i190.i.i = phi double [ %.195.i192.i.i, %B244.i189.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ]
-  %e.4.1.i191.i.i = phi i64 [ %.205.i193.i.i, %B244.i189.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ]
-  %.195.i192.i.i = fmul double %.41.i169.i.i, %m.5.1.i190.i.i
-  %.205.i193.i.i = add i64 %e.4.1.i191.i.i, -1
-  %.215.i194.i.i = tail call double @llvm.fabs.f64(double %.195.i192.i.i)
-  %.217.i195.i.i = fcmp olt double %.215.i194.i.i, %.38.i167.i.i
-  %.235.i196.i.i = fmul double %.41.i169.i.i, %.195.i192.i.i
-  %.237.i197.i.i = fcmp une double %.235.i196.i.i, %.195.i192.i.i
-  %or.cond44.i198.i.i = select i1 %.217.i195.i.i, i1 %.237.i197.i.i, i1 false
-  br i1 %or.cond44.i198.i.i, label %B244.i189.i.i, label %B20.endif.2.i.i
-
-B20.endif.2.i.i:                                  ; preds = %B244.i189.i.i, %B188.i177.i.i, %B244.1.i.i, %B20.endif.1.i.i
-  %m.3.1.1.i.i = phi double [ %m.3.1.i.i, %B20.endif.1.i.i ], [ %m.4.1.i179.i.i, %B188.i177.i.i ], [ %.190.1.i.i, %B244.1.i.i ], [ %.195.i192.i.i, %B244.i189.i.i ]
-  %e.3.1.1.i.i = phi i64 [ %e.3.1.i.i, %B20.endif.1.i.i ], [ %e.5.1.i180.i.i, %B188.i177.i.i ], [ %.197.1.i.i, %B244.1.i.i ], [ %.205.i193.i.i, %B244.i189.i.i ]
-  %s.3.1.1.i.i = phi double [ %s.3.1.i.i, %B20.endif.1.i.i ], [ %s.4.2.1.i.i, %B188.i177.i.i ], [ %s.4.2.1.i.i, %B244.1.i.i ], [ %s.4.2.1.i.i, %B244.i189.i.i ]
-  %42 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 4)
-  %.90.2.i.i = bitcast double %m.3.1.1.i.i to i64
-  %43 = trunc nuw nsw i64 %42 to i32
-  %.91.2.i.i = add nsw i32 %43, -4
-  %.92.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.2.i.i, i32 %.91.2.i.i)
-  %.93.2.i.i = bitcast i64 %.92.2.i.i to double
-  %.99.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.1.i.i, i32 %.91.2.i.i)
-  %.104.2.i.i = bitcast double %s.3.1.1.i.i to i64
-  %.106.2.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.2.i.i, i32 %.91.2.i.i)
-  %.107.2.i.i = bitcast i64 %.106.2.i.i to double
-  %.113.not.2.i.i = icmp samesign ult i64 %.453.i, 4
-  br i1 %.113.not.2.i.i, label %B20.endif.3.i.i, label %B166.2.i.i
-
-B166.2.i.i:                                       ; preds = %B20.endif.2.i.i
-  %.123.2.i.i = fcmp une double %.107.2.i.i, 0.000000e+00
-  %.137.2.i.i = icmp samesign ult i64 %.453.i, 8
-  %or.cond.2.i.i = select i1 %"$phi766.6.2.0.i", i1 %.137.2.i.i, i1 false
-  %or.cond43.i.i = select i1 %.123.2.i.i, i1 true, i1 %or.cond.2.i.i
-  br i1 %or.cond43.i.i, label %B200.2.i.i, label %B244.2.i.i
-
-B200.2.i.i:                                       ; preds = %B166.2.i.i
-  %.20.i45.i.i = icmp eq i64 %e.3.1.1.i.i, 0
-  %or.cond.i46.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i45.i.i
-  br i1 %or.cond.i46.i.i, label %B28.i80.i.i, label %B38.i47.i.i
-
-B28.i80.i.i:                                      ; preds = %B200.2.i.i
-  %.28.i81.i.i = fmul double %m.3.1.1.i.i, %.107.2.i.i
-  br label %B200.endif.2.i.i
-
-B38.i47.i.i:                                      ; preds = %B200.2.i.i
-  %.50.i48.i.i = icmp slt i64 %e.3.1.1.i.i, 0
-  %sunkaddr238.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i48.i.i, label %B102.i73.i.i, label %B102.thread.i49.i.i
-
-B102.thread.i49.i.i:                              ; preds = %B38.i47.i.i
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr238.i, i64 8
-  %.45.i51.i.i = load double, ptr %sunkaddr237.i, align 8
-  %.8023.i52.i.i = fmul double %m.3.1.1.i.i, %.107.2.i.i
-  br label %B124.i53.i.i
-
-B102.i73.i.i:                                     ; preds = %B38.i47.i.i
-  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr238.i, i64 16
-  %.54.i75.i.i = load double, ptr %sunkaddr239.i, align 8
-  %.60.i76.i.i = fmul double %m.3.1.1.i.i, %.54.i75.i.i
-  %.66.i77.i.i = xor i64 %e.3.1.1.i.i, -1
-  %.80.i78.i.i = fmul double %.60.i76.i.i, %.107.2.i.i
-  %.93.not.i79.i.i = icmp eq i64 %e.3.1.1.i.i, -1
-  br i1 %.93.not.i79.i.i, label %B200.endif.2.i.i, label %B124.i53.i.i
-
-B124.i53.i.i:                                     ; preds = %B102.i73.i.i, %B102.thread.i49.i.i
-  %.8027.i54.i.i = phi double [ %.8023.i52.i.i, %B102.thread.i49.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ]
-  %scale.2.026.i55.i.i = phi double [ %.45.i51.i.i, %B102.thread.i49.i.i ], [ %.54.i75.i.i, %B102.i73.i.i ]
-  %e.3.025.i56.i.i = phi i64 [ %e.3.1.1.i.i, %B102.thread.i49.i.i ], [ %.66.i77.i.i, %B102.i73.i.i ]
-  %.100.i57.i.i = fmul double %.8027.i54.i.i, %scale.2.026.i55.i.i
-  %.102.i58.i.i = fcmp une double %.100.i57.i.i, %.8027.i54.i.i
-  %.119.i59.i.i = fcmp ord double %.8027.i54.i.i, 0.000000e+00
-  %or.cond28.i60.i.i = and i1 %.119.i59.i.i, %.102.i58.i.i
-  br i1 %or.cond28.i60.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B154.i63.i.i:                                     ; preds = %B124.i53.i.i, %B154.i63.i.i
-  %e.4.1.i64.i.i = phi i64 [ %.138.i67.i.i, %B154.i63.i.i ], [ %e.3.025.i56.i.i, %B124.i53.i.i ]
-  %state.3.1.i65.i.i = phi double [ %.128.i66.i.i, %B154.i63.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ]
-  %.128.i66.i.i = fmul double %scale.2.026.i55.i.i, %state.3.1.i65.i.i
-  %.138.i67.i.i = add nsw i64 %e.4.1.i64.i.i, -1
-  %.145.i68.i.i = icmp samesign ugt i64 %e.4.1.i64.i.i, 1
-  %.152.i69.i.i = fmul double %scale.2.026.i55.i.i, %.128.i66.i.i
-  %.154.i70.i.i = fcmp une double %.152.i69.i.i, %.128.i66.i.i
-  %.169.i71.i.i = fcmp ord double %.128.i66.i.i, 0.000000e+00
-  %44 = and i1 %.169.i71.i.i, %.154.i70.i.i
-  %or.cond30.i72.i.i = select i1 %.145.i68.i.i, i1 %44, i1 false
-  br i1 %or.cond30.i72.i.i, label %B154.i63.i.i, label %B200.endif.2.i.i
-
-B200.endif.2.i.i:                                 ; preds = %B154.i63.i.i, %B124.i53.i.i, %B102.i73.i.i, %B28.i80.i.i
-  %storemerge.i61.i.i = phi double [ %.28.i81.i.i, %B28.i80.i.i ], [ %.80.i78.i.i, %B102.i73.i.i ], [ %.8027.i54.i.i, %B124.i53.i.i ], [ %.128.i66.i.i, %B154.i63.i.i ]
-  %.172.2.i.i = fadd double %s.3.1.1.i.i, %storemerge.i61.i.i
-  br label %B244.2.i.i
-
-B244.2.i.i:                                       ; preds = %B200.endif.2.i.i, %B166.2.i.i
-  %s.4.2.2.i.i = phi double [ %.172.2.i.i, %B200.endif.2.i.i ], [ %s.3.1.1.i.i, %B166.2.i.i ]
-  %.190.2.i.i = fmul double %m.3.1.1.i.i, %.93.2.i.i
-  %.197.2.i.i = add nsw i64 %.99.2.i.i, %e.3.1.1.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.3.i.i, label %B8.i212.i.i
-
-B8.i212.i.i:                                      ; preds = %B244.2.i.i
-  %sunkaddr240.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i213.i.i = load double, ptr %sunkaddr240.i, align 8
-  %sunkaddr242.i = getelementptr i8, ptr %sunkaddr240.i, i64 8
-  %.41.i215.i.i = load double, ptr %sunkaddr242.i, align 8
-  %sunkaddr244.i = getelementptr i8, ptr %sunkaddr240.i, i64 16
-  %.44.i217.i.i = load double, ptr %sunkaddr244.i, align 8
-  %.57.i218.i.i = tail call double @llvm.fabs.f64(double %.190.2.i.i)
-  %.59.i219.i.i = fcmp oge double %.57.i218.i.i, %.41.i215.i.i
-  %.79.i220.i.i = fmul double %.190.2.i.i, %.44.i217.i.i
-  %.81.i221.i.i = fcmp une double %.79.i220.i.i, %.190.2.i.i
-  %or.cond.i222.i.i = select i1 %.59.i219.i.i, i1 %.81.i221.i.i, i1 false
-  br i1 %or.cond.i222.i.i, label %B112.i246.i.i, label %B188.i223.i.i
-
-B112.i246.i.i:                                    ; preds = %B8.i212.i.i, %B112.i246.i.i
-  %m.3.1.i247.i.i = phi double [ %.90.i249.i.i, %B112.i246.i.i ], [ %.190.2.i.i, %B8.i212.i.i ]
-  %e.3.1.i248.i.i = phi i64 [ %.100.i250.i.i, %B112.i246.i.i ], [ %.197.2.i.i, %B8.i212.i.i ]
-  %.90.i249.i.i = fmul double %.44.i217.i.i, %m.3.1.i247.i.i
-  %.100.i250.i.i = add i64 %e.3.1.i248.i.i, 1
-  %.110.i251.i.i = tail call double @llvm.fabs.f64(double %.90.i249.i.i)
-  %.112.i252.i.i = fcmp oge double %.110.i251.i.i, %.41.i215.i.i
-  %.130.i253.i.i = fmul double %.44.i217.i.i, %.90.i249.i.i
-  %.132.i254.i.i = fcmp une double %.130.i253.i.i, %.90.i249.i.i
-  %or.cond42.i255.i.i = select i1 %.112.i252.i.i, i1 %.132.i254.i.i, i1 false
-  br i1 %or.cond42.i255.i.i, label %B112.i246.i.i, label %B188.i223.i.i
-
-B188.i223.i.i:                                    ; preds = %B112.i246.i.i, %B8.i212.i.i
-  %.162.pre-phi.i224.i.i = phi double [ %.57.i218.i.i, %B8.i212.i.i ], [ %.110.i251.i.i, %B112.i246.i.i ]
-  %m.4.1.i225.i.i = phi double [ %.190.2.i.i, %B8.i212.i.i ], [ %.90.i249.i.i, %B112.i246.i.i ]
-  %e.5.1.i226.i.i = phi i64 [ %.197.2.i.i, %B8.i212.i.i ], [ %.100.i250.i.i, %B112.i246.i.i ]
-  %.164.i227.i.i = fcmp olt double %.162.pre-phi.i224.i.i, %.38.i213.i.i
-  %.184.i228.i.i = fmul double %.41.i215.i.i, %m.4.1.i225.i.i
-  %.186.i229.i.i = fcmp une double %.184.i228.i.i, %m.4.1.i225.i.i
-  %or.cond43.i230.i.i = select i1 %.164.i227.i.i, i1 %.186.i229.i.i, i1 false
-  br i1 %or.cond43.i230.i.i, label %B244.i235.i.i, label %B20.endif.3.i.i
-
-B244.i235.i.i:                                    ; preds = %B188.i223.i.i, %B244.i235.i.i
-  %m.5.1.i236.i.i = phi double [ %.195.i238.i.i, %B244.i235.i.i ], [ %m.4.1.i225.i.i, %B188.i223.i.i ]
-  %e.4.1.i237.i.i = phi i64 [ %.205.i239.i.i, %B244.i235.i.i ], [ %e.5.1.i226.i.i, %B188.i223.i.i ]
-  %.195.i238.i.i = fmul double %.41.i215.i.i, %m.5.1.i236.i.i
-  %.205.i239.i.i = add i64 %e.4.1.i237.i.i, -1
-  %.215.i240.i.i = tail call double @llvm.fabs.f64(double %.195.i238.i.i)
-  %.217.i241.i.i = fcmp olt double %.215.i240.i.i, %.38.i213.i.i
-  %.235.i242.i.i = fmul double %.41.i215.i.i, %.195.i238.i.i
-  %.237.i243.i.i = fcmp une double %.235.i242.i.i, %.195.i238.i.i
-  %or.cond44.i244.i.i = select i1 %.217.i241.i.i, i1 %.237.i243.i.i, i1 false
-  br i1 %or.cond44.i244.i.i, label %B244.i235.i.i, label %B20.endif.3.i.i
-
-B20.endif.3.i.i:                                  ; preds = %B244.i235.i.i, %B188.i223.i.i, %B244.2.i.i, %B20.endif.2.i.i
-  %m.3.1.2.i.i = phi double [ %m.3.1.1.i.i, %B20.endif.2.i.i ], [ %m.4.1.i225.i.i, %B188.i223.i.i ], [ %.190.2.i.i, %B244.2.i.i ], [ %.195.i238.i.i, %B244.i235.i.i ]
-  %e.3.1.2.i.i = phi i64 [ %e.3.1.1.i.i, %B20.endif.2.i.i ], [ %e.5.1.i226.i.i, %B188.i223.i.i ], [ %.197.2.i.i, %B244.2.i.i ], [ %.205.i239.i.i, %B244.i235.i.i ]
-  %s.3.1.2.i.i = phi double [ %s.3.1.1.i.i, %B20.endif.2.i.i ], [ %s.4.2.2.i.i, %B188.i223.i.i ], [ %s.4.2.2.i.i, %B244.2.i.i ], [ %s.4.2.2.i.i, %B244.i235.i.i ]
-  %45 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 8)
-  %.90.3.i.i = bitcast double %m.3.1.2.i.i to i64
-  %46 = trunc nuw nsw i64 %45 to i32
-  %.91.3.i.i = add nsw i32 %46, -8
-  %.92.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.3.i.i, i32 %.91.3.i.i)
-  %.93.3.i.i = bitcast i64 %.92.3.i.i to double
-  %.99.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.2.i.i, i32 %.91.3.i.i)
-  %.104.3.i.i = bitcast double %s.3.1.2.i.i to i64
-  %.106.3.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.3.i.i, i32 %.91.3.i.i)
-  %.107.3.i.i = bitcast i64 %.106.3.i.i to double
-  %.113.not.3.i.i = icmp samesign ult i64 %.453.i, 8
-  br i1 %.113.not.3.i.i, label %B20.endif.4.i.i, label %B166.3.i.i
-
-B166.3.i.i:                                       ; preds = %B20.endif.3.i.i
-  %.123.3.i.i = fcmp une double %.107.3.i.i, 0.000000e+00
-  %.137.3.i.i = icmp samesign ult i64 %.453.i, 16
-  %or.cond.3.i.i = select i1 %"$phi766.6.2.0.i", i1 %.137.3.i.i, i1 false
-  %or.cond44.i.i = select i1 %.123.3.i.i, i1 true, i1 %or.cond.3.i.i
-  br i1 %or.cond44.i.i, label %B200.3.i.i, label %B244.3.i.i
-
-B200.3.i.i:                                       ; preds = %B166.3.i.i
-  %.20.i84.i.i = icmp eq i64 %e.3.1.2.i.i, 0
-  %or.cond.i85.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i84.i.i
-  br i1 %or.cond.i85.i.i, label %B28.i119.i.i, label %B38.i86.i.i
-
-B28.i119.i.i:                                     ; preds = %B200.3.i.i
-  %.28.i120.i.i = fmul double %m.3.1.2.i.i, %.107.3.i.i
-  br label %B200.endif.3.i.i
-
-B38.i86.i.i:                                      ; preds = %B200.3.i.i
-  %.50.i87.i.i = icmp slt i64 %e.3.1.2.i.i, 0
-  %sunkaddr247.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i87.i.i, label %B102.i112.i.i, label %B102.thread.i88.i.i
-
-B102.thread.i88.i.i:                              ; preds = %B38.i86.i.i
-  %sunkaddr246.i = getelementptr i8, ptr %sunkaddr247.i, i64 8
-  %.45.i90.i.i = load double, ptr %sunkaddr246.i, align 8
-  %.8023.i91.i.i = fmul double %m.3.1.2.i.i, %.107.3.i.i
-  br label %B124.i92.i.i
-
-B102.i112.i.i:                                    ; preds = %B38.i86.i.i
-  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr247.i, i64 16
-  %.54.i114.i.i = load double, ptr %sunkaddr248.i, align 8
-  %.60.i115.i.i = fmul double %m.3.1.2.i.i, %.54.i114.i.i
-  %.66.i116.i.i = xor i64 %e.3.1.2.i.i, -1
-  %.80.i117.i.i = fmul double %.60.i115.i.i, %.107.3.i.i
-  %.93.not.i118.i.i = icmp eq i64 %e.3.1.2.i.i, -1
-  br i1 %.93.not.i118.i.i, label %B200.endif.3.i.i, label %B124.i92.i.i
-
-B124.i92.i.i:                                     ; preds = %B102.i112.i.i, %B102.thread.i88.i.i
-  %.8027.i93.i.i = phi double [ %.8023.i91.i.i, %B102.thread.i88.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ]
-  %scale.2.026.i94.i.i = phi double [ %.45.i90.i.i, %B102.thread.i88.i.i ], [ %.54.i114.i.i, %B102.i112.i.i ]
-  %e.3.025.i95.i.i = phi i64 [ %e.3.1.2.i.i, %B102.thread.i88.i.i ], [ %.66.i116.i.i, %B102.i112.i.i ]
-  %.100.i96.i.i = fmul double %.8027.i93.i.i, %scale.2.026.i94.i.i
-  %.102.i97.i.i = fcmp une double %.100.i96.i.i, %.8027.i93.i.i
-  %.119.i98.i.i = fcmp ord double %.8027.i93.i.i, 0.000000e+00
-  %or.cond28.i99.i.i = and i1 %.119.i98.i.i, %.102.i97.i.i
-  br i1 %or.cond28.i99.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B154.i102.i.i:                                    ; preds = %B124.i92.i.i, %B154.i102.i.i
-  %e.4.1.i103.i.i = phi i64 [ %.138.i106.i.i, %B154.i102.i.i ], [ %e.3.025.i95.i.i, %B124.i92.i.i ]
-  %state.3.1.i104.i.i = phi double [ %.128.i105.i.i, %B154.i102.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ]
-  %.128.i105.i.i = fmul double %scale.2.026.i94.i.i, %state.3.1.i104.i.i
-  %.138.i106.i.i = add nsw i64 %e.4.1.i103.i.i, -1
-  %.145.i107.i.i = icmp samesign ugt i64 %e.4.1.i103.i.i, 1
-  %.152.i108.i.i = fmul double %scale.2.026.i94.i.i, %.128.i105.i.i
-  %.154.i109.i.i = fcmp une double %.152.i108.i.i, %.128.i105.i.i
-  %.169.i110.i.i = fcmp ord double %.128.i105.i.i, 0.000000e+00
-  %47 = and i1 %.169.i110.i.i, %.154.i109.i.i
-  %or.cond30.i111.i.i = select i1 %.145.i107.i.i, i1 %47, i1 false
-  br i1 %or.cond30.i111.i.i, label %B154.i102.i.i, label %B200.endif.3.i.i
-
-B200.endif.3.i.i:                                 ; preds = %B154.i102.i.i, %B124.i92.i.i, %B102.i112.i.i, %B28.i119.i.i
-  %storemerge.i100.i.i = phi double [ %.28.i120.i.i, %B28.i119.i.i ], [ %.80.i117.i.i, %B102.i112.i.i ], [ %.8027.i93.i.i, %B124.i92.i.i ], [ %.128.i105.i.i, %B154.i102.i.i ]
-  %.172.3.i.i = fadd double %s.3.1.2.i.i, %storemerge.i100.i.i
-  br label %B244.3.i.i
-
-B244.3.i.i:                                       ; preds = %B200.endif.3.i.i, %B166.3.i.i
-  %s.4.2.3.i.i = phi double [ %.172.3.i.i, %B200.endif.3.i.i ], [ %s.3.1.2.i.i, %B166.3.i.i ]
-  %.190.3.i.i = fmul double %m.3.1.2.i.i, %.93.3.i.i
-  %.197.3.i.i = add nsw i64 %.99.3.i.i, %e.3.1.2.i.i
-  br i1 %.22.not.i6.i.i, label %B20.endif.4.i.i, label %B8.i258.i.i
-
-B8.i258.i.i:                                      ; preds = %B244.3.i.i
-  %sunkaddr249.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i259.i.i = load double, ptr %sunkaddr249.i, align 8
-  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr249.i, i64 8
-  %.41.i261.i.i = load double, ptr %sunkaddr251.i, align 8
-  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr249.i, i64 16
-  %.44.i263.i.i = load double, ptr %sunkaddr253.i, align 8
-  %.57.i264.i.i = tail call double @llvm.fabs.f64(double %.190.3.i.i)
-  %.59.i265.i.i = fcmp oge double %.57.i264.i.i, %.41.i261.i.i
-  %.79.i266.i.i = fmul double %.190.3.i.i, %.44.i263.i.i
-  %.81.i267.i.i = fcmp une double %.79.i266.i.i, %.190.3.i.i
-  %or.cond.i268.i.i = select i1 %.59.i265.i.i, i1 %.81.i267.i.i, i1 false
-  br i1 %or.cond.i268.i.i, label %B112.i292.i.i, label %B188.i269.i.i
-
-B112.i292.i.i:                                    ; preds = %B8.i258.i.i, %B112.i292.i.i
-  %m.3.1.i293.i.i = phi double [ %.90.i295.i.i, %B112.i292.i.i ], [ %.190.3.i.i, %B8.i258.i.i ]
-  %e.3.1.i294.i.i = phi i64 [ %.100.i296.i.i, %B112.i292.i.i ], [ %.197.3.i.i, %B8.i258.i.i ]
-  %.90.i295.i.i = fmul double %.44.i263.i.i, %m.3.1.i293.i.i
-  %.100.i296.i.i = add i64 %e.3.1.i294.i.i, 1
-  %.110.i297.i.i = tail call double @llvm.fabs.f64(double %.90.i295.i.i)
-  %.112.i298.i.i = fcmp oge double %.110.i297.i.i, %.41.i261.i.i
-  %.130.i299.i.i = fmul double %.44.i263.i.i, %.90.i295.i.i
-  %.132.i300.i.i = fcmp une double %.130.i299.i.i, %.90.i295.i.i
-  %or.cond42.i301.i.i = select i1 %.112.i298.i.i, i1 %.132.i300.i.i, i1 false
-  br i1 %or.cond42.i301.i.i, label %B112.i292.i.i, label %B188.i269.i.i
-
-B188.i269.i.i:                                    ; preds = %B112.i292.i.i, %B8.i258.i.i
-  %.162.pre-phi.i270.i.i = phi double [ %.57.i264.i.i, %B8.i258.i.i ], [ %.110.i297.i.i, %B112.i292.i.i ]
-  %m.4.1.i271.i.i = phi double [ %.190.3.i.i, %B8.i258.i.i ], [ %.90.i295.i.i, %B112.i292.i.i ]
-  %e.5.1.i272.i.i = phi i64 [ %.197.3.i.i, %B8.i258.i.i ], [ %.100.i296.i.i, %B112.i292.i.i ]
-  %.164.i273.i.i = fcmp olt double %.162.pre-phi.i270.i.i, %.38.i259.i.i
-  %.184.i274.i.i = fmul double %.41.i261.i.i, %m.4.1.i271.i.i
-  %.186.i275.i.i = fcmp une double %.184.i274.i.i, %m.4.1.i271.i.i
-  %or.cond43.i276.i.i = select i1 %.164.i273.i.i, i1 %.186.i275.i.i, i1 false
-  br i1 %or.cond43.i276.i.i, label %B244.i281.i.i, label %B20.endif.4.i.i
-
-B244.i281.i.i:                                    ; preds = %B188.i269.i.i, %B244.i281.i.i
-  %m.5.1.i282.i.i = phi double [ %.195.i284.i.i, %B244.i281.i.i ], [ %m.4.1.i271.i.i, %B188.i269.i.i ]
-  %e.4.1.i283.i.i = phi i64 [ %.205.i285.i.i, %B244.i281.i.i ], [ %e.5.1.i272.i.i, %B188.i269.i.i ]
-  %.195.i284.i.i = fmul double %.41.i261.i.i, %m.5.1.i282.i.i
-  %.205.i285.i.i = add i64 %e.4.1.i283.i.i, -1
-  %.215.i286.i.i = tail call double @llvm.fabs.f64(double %.195.i284.i.i)
-  %.217.i287.i.i = fcmp olt double %.215.i286.i.i, %.38.i259.i.i
-  %.235.i288.i.i = fmul double %.41.i261.i.i, %.195.i284.i.i
-  %.237.i289.i.i = fcmp une double %.235.i288.i.i, %.195.i284.i.i
-  %or.cond44.i290.i.i = select i1 %.217.i287.i.i, i1 %.237.i289.i.i, i1 false
-  br i1 %or.cond44.i290.i.i, label %B244.i281.i.i, label %B20.endif.4.i.i
-
-B20.endif.4.i.i:                                  ; preds = %B244.i281.i.i, %B188.i269.i.i, %B244.3.i.i, %B20.endif.3.i.i
-  %m.3.1.3.i.i = phi double [ %m.3.1.2.i.i, %B20.endif.3.i.i ], [ %m.4.1.i271.i.i, %B188.i269.i.i ], [ %.190.3.i.i, %B244.3.i.i ], [ %.195.i284.i.i, %B244.i281.i.i ]
-  %e.3.1.3.i.i = phi i64 [ %e.3.1.2.i.i, %B20.endif.3.i.i ], [ %e.5.1.i272.i.i, %B188.i269.i.i ], [ %.197.3.i.i, %B244.3.i.i ], [ %.205.i285.i.i, %B244.i281.i.i ]
-  %s.3.1.3.i.i = phi double [ %s.3.1.2.i.i, %B20.endif.3.i.i ], [ %s.4.2.3.i.i, %B188.i269.i.i ], [ %s.4.2.3.i.i, %B244.3.i.i ], [ %s.4.2.3.i.i, %B244.i281.i.i ]
-  %48 = tail call i64 @llvm.umax.i64(i64 %.453.i, i64 16)
-  %.90.4.i.i = bitcast double %m.3.1.3.i.i to i64
-  %49 = trunc nuw nsw i64 %48 to i32
-  %.91.4.i.i = add nsw i32 %49, -16
-  %.92.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.90.4.i.i, i32 %.91.4.i.i)
-  %.93.4.i.i = bitcast i64 %.92.4.i.i to double
-  %.99.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.3.i.i, i32 %.91.4.i.i)
-  %.104.4.i.i = bitcast double %s.3.1.3.i.i to i64
-  %.106.4.i.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.104.4.i.i, i32 %.91.4.i.i)
-  %.107.4.i.i = bitcast i64 %.106.4.i.i to double
-  %.113.not.4.i.i = icmp samesign ult i64 %.453.i, 16
-  br i1 %.113.not.4.i.i, label %B860.endif.endif.endif.i, label %B166.4.i.i
-
-B166.4.i.i:                                       ; preds = %B20.endif.4.i.i
-  %.123.4.i.i = fcmp une double %.107.4.i.i, 0.000000e+00
-  %or.cond45.i.i = select i1 %.123.4.i.i, i1 true, i1 %"$phi766.6.2.0.i"
-  br i1 %or.cond45.i.i, label %B200.4.i.i, label %B244.4.i.i
-
-B200.4.i.i:                                       ; preds = %B166.4.i.i
-  %.20.i123.i.i = icmp eq i64 %e.3.1.3.i.i, 0
-  %or.cond.i124.i.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i123.i.i
-  br i1 %or.cond.i124.i.i, label %B28.i158.i.i, label %B38.i125.i.i
-
-B28.i158.i.i:                                     ; preds = %B200.4.i.i
-  %.28.i159.i.i = fmul double %m.3.1.3.i.i, %.107.4.i.i
-  br label %B200.endif.4.i.i
-
-B38.i125.i.i:                                     ; preds = %B200.4.i.i
-  %.50.i126.i.i = icmp slt i64 %e.3.1.3.i.i, 0
-  %sunkaddr256.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i126.i.i, label %B102.i151.i.i, label %B102.thread.i127.i.i
-
-B102.thread.i127.i.i:                             ; preds = %B38.i125.i.i
-  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr256.i, i64 8
-  %.45.i129.i.i = load double, ptr %sunkaddr255.i, align 8
-  %.8023.i130.i.i = fmul double %m.3.1.3.i.i, %.107.4.i.i
-  br label %B124.i131.i.i
-
-B102.i151.i.i:                                    ; preds = %B38.i125.i.i
-  %sunkaddr257.i = getelementptr i8, ptr %sunkaddr256.i, i64 16
-  %.54.i153.i.i = load double, ptr %sunkaddr257.i, align 8
-  %.60.i154.i.i = fmul double %m.3.1.3.i.i, %.54.i153.i.i
-  %.66.i155.i.i = xor i64 %e.3.1.3.i.i, -1
-  %.80.i156.i.i = fmul double %.60.i154.i.i, %.107.4.i.i
-  %.93.not.i157.i.i = icmp eq i64 %e.3.1.3.i.i, -1
-  br i1 %.93.not.i157.i.i, label %B200.endif.4.i.i, label %B124.i131.i.i
-
-B124.i131.i.i:                                    ; preds = %B102.i151.i.i, %B102.thread.i127.i.i
-  %.8027.i132.i.i = phi double [ %.8023.i130.i.i, %B102.thread.i127.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ]
-  %scale.2.026.i133.i.i = phi double [ %.45.i129.i.i, %B102.thread.i127.i.i ], [ %.54.i153.i.i, %B102.i151.i.i ]
-  %e.3.025.i134.i.i = phi i64 [ %e.3.1.3.i.i, %B102.thread.i127.i.i ], [ %.66.i155.i.i, %B102.i151.i.i ]
-  %.100.i135.i.i = fmul double %.8027.i132.i.i, %scale.2.026.i133.i.i
-  %.102.i136.i.i = fcmp une double %.100.i135.i.i, %.8027.i132.i.i
-  %.119.i137.i.i = fcmp ord double %.8027.i132.i.i, 0.000000e+00
-  %or.cond28.i138.i.i = and i1 %.119.i137.i.i, %.102.i136.i.i
-  br i1 %or.cond28.i138.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B154.i141.i.i:                                    ; preds = %B124.i131.i.i, %B154.i141.i.i
-  %e.4.1.i142.i.i = phi i64 [ %.138.i145.i.i, %B154.i141.i.i ], [ %e.3.025.i134.i.i, %B124.i131.i.i ]
-  %state.3.1.i143.i.i = phi double [ %.128.i144.i.i, %B154.i141.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ]
-  %.128.i144.i.i = fmul double %scale.2.026.i133.i.i, %state.3.1.i143.i.i
-  %.138.i145.i.i = add nsw i64 %e.4.1.i142.i.i, -1
-  %.145.i146.i.i = icmp samesign ugt i64 %e.4.1.i142.i.i, 1
-  %.152.i147.i.i = fmul double %scale.2.026.i133.i.i, %.128.i144.i.i
-  %.154.i148.i.i = fcmp une double %.152.i147.i.i, %.128.i144.i.i
-  %.169.i149.i.i = fcmp ord double %.128.i144.i.i, 0.000000e+00
-  %50 = and i1 %.169.i149.i.i, %.154.i148.i.i
-  %or.cond30.i150.i.i = select i1 %.145.i146.i.i, i1 %50, i1 false
-  br i1 %or.cond30.i150.i.i, label %B154.i141.i.i, label %B200.endif.4.i.i
-
-B200.endif.4.i.i:                                 ; preds = %B154.i141.i.i, %B124.i131.i.i, %B102.i151.i.i, %B28.i158.i.i
-  %storemerge.i139.i.i = phi double [ %.28.i159.i.i, %B28.i158.i.i ], [ %.80.i156.i.i, %B102.i151.i.i ], [ %.8027.i132.i.i, %B124.i131.i.i ], [ %.128.i144.i.i, %B154.i141.i.i ]
-  %.172.4.i.i = fadd double %s.3.1.3.i.i, %storemerge.i139.i.i
-  br label %B244.4.i.i
-
-B244.4.i.i:                                       ; preds = %B200.endif.4.i.i, %B166.4.i.i
-  %s.4.2.4.i.i = phi double [ %.172.4.i.i, %B200.endif.4.i.i ], [ %s.3.1.3.i.i, %B166.4.i.i ]
-  %.190.4.i.i = fmul double %m.3.1.3.i.i, %.93.4.i.i
-  %.197.4.i.i = add nsw i64 %.99.4.i.i, %e.3.1.3.i.i
-  br i1 %.22.not.i6.i.i, label %B766.endif.i, label %B8.i304.i.i
-
-B8.i304.i.i:                                      ; preds = %B244.4.i.i
-  %sunkaddr258.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %.38.i305.i.i = load double, ptr %sunkaddr258.i, align 8
-  %sunkaddr260.i = getelementptr i8, ptr %sunkaddr258.i, i64 8
-  %.41.i307.i.i = load double, ptr %sunkaddr260.i, align 8
-  %sunkaddr262.i = getelementptr i8, ptr %sunkaddr258.i, i64 16
-  %.44.i309.i.i = load double, ptr %sunkaddr262.i, align 8
-  %.57.i310.i.i = tail call double @llvm.fabs.f64(double %.190.4.i.i)
-  %.59.i311.i.i = fcmp oge double %.57.i310.i.i, %.41.i307.i.i
-  %.79.i312.i.i = fmul double %.190.4.i.i, %.44.i309.i.i
-  %.81.i313.i.i = fcmp une double %.79.i312.i.i, %.190.4.i.i
-  %or.cond.i314.i.i = select i1 %.59.i311.i.i, i1 %.81.i313.i.i, i1 false
-  br i1 %or.cond.i314.i.i, label %B112.i338.i.i, label %B188.i315.i.i
-
-B112.i338.i.i:                                    ; preds = %B8.i304.i.i, %B112.i338.i.i
-  %m.3.1.i339.i.i = phi double [ %.90.i341.i.i, %B112.i338.i.i ], [ %.190.4.i.i, %B8.i304.i.i ]
-  %e.3.1.i340.i.i = phi i64 [ %.100.i342.i.i, %B112.i338.i.i ], [ %.197.4.i.i, %B8.i304.i.i ]
-  %.90.i341.i.i = fmul double %.44.i309.i.i, %m.3.1.i339.i.i
-  %.100.i342.i.i = add i64 %e.3.1.i340.i.i, 1
-  %.110.i343.i.i = tail call double @llvm.fabs.f64(double %.90.i341.i.i)
-  %.112.i344.i.i = fcmp oge double %.110.i343.i.i, %.41.i307.i.i
-  %.130.i345.i.i = fmul double %.44.i309.i.i, %.90.i341.i.i
-  %.132.i346.i.i = fcmp une double %.130.i345.i.i, %.90.i341.i.i
-  %or.cond42.i347.i.i = select i1 %.112.i344.i.i, i1 %.132.i346.i.i, i1 false
-  br i1 %or.cond42.i347.i.i, label %B112.i338.i.i, label %B188.i315.i.i
-
-B188.i315.i.i:                                    ; preds = %B112.i338.i.i, %B8.i304.i.i
-  %.162.pre-phi.i316.i.i = phi double [ %.57.i310.i.i, %B8.i304.i.i ], [ %.110.i343.i.i, %B112.i338.i.i ]
-  %m.4.1.i317.i.i = phi double [ %.190.4.i.i, %B8.i304.i.i ], [ %.90.i341.i.i, %B112.i338.i.i ]
-  %e.5.1.i318.i.i = phi i64 [ %.197.4.i.i, %B8.i304.i.i ], [ %.100.i342.i.i, %B112.i338.i.i ]
-  %.164.i319.i.i = fcmp olt double %.162.pre-phi.i316.i.i, %.38.i305.i.i
-  %.184.i320.i.i = fmul double %.41.i307.i.i, %m.4.1.i317.i.i
-  %.186.i321.i.i = fcmp une double %.184.i320.i.i, %m.4.1.i317.i.i
-  %or.cond43.i322.i.i = select i1 %.164.i319.i.i, i1 %.186.i321.i.i, i1 false
-  br i1 %or.cond43.i322.i.i, label %B244.i327.i.i, label %B766.endif.i
-
-B244.i327.i.i:                                    ; preds = %B188.i315.i.i, %B244.i327.i.i
-  %m.5.1.i328.i.i = phi double [ %.195.i330.i.i, %B244.i327.i.i ], [ %m.4.1.i317.i.i, %B188.i315.i.i ]
-  %e.4.1.i329.i.i = phi i64 [ %.205.i331.i.i, %B244.i327.i.i ], [ %e.5.1.i318.i.i, %B188.i315.i.i ]
-  %.195.i330.i.i = fmul double %.41.i307.i.i, %m.5.1.i328.i.i
-  %.205.i331.i.i = add i64 %e.4.1.i329.i.i, -1
-  %.215.i332.i.i = tail call double @llvm.fabs.f64(double %.195.i330.i.i)
-  %.217.i333.i.i = fcmp olt double %.215.i332.i.i, %.38.i305.i.i
-  %.235.i334.i.i = fmul double %.41.i307.i.i, %.195.i330.i.i
-  %.237.i335.i.i = fcmp une double %.235.i334.i.i, %.195.i330.i.i
-  %or.cond44.i336.i.i = select i1 %.217.i333.i.i, i1 %.237.i335.i.i, i1 false
-  br i1 %or.cond44.i336.i.i, label %B244.i327.i.i, label %B766.endif.i
-
-B200.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
+B256.endif.i.i:                                   ; preds = %B154.i.i.i, %B124.i.i.i, %B102.i.i.i, %B28.i.i.i
   %storemerge.i.i.i = phi double [ %.28.i.i.i, %B28.i.i.i ], [ %.80.i.i.i, %B102.i.i.i ], [ %.8027.i.i.i, %B124.i.i.i ], [ %.128.i.i.i, %B154.i.i.i ]
-  %.172.i.i = fadd double %s.2.0.lcssa.i.i, %storemerge.i.i.i
-  br label %B244.i.i
+  %.222.i.i = fadd double %s.2.0.i.i, %storemerge.i.i.i
+  br label %B300.i.i
 
-B766.endif.i:                                     ; preds = %B244.i327.i.i, %B188.i315.i.i, %B244.4.i.i
-  %m.3.1.4.i.i = phi double [ %.190.4.i.i, %B244.4.i.i ], [ %m.4.1.i317.i.i, %B188.i315.i.i ], [ %.195.i330.i.i, %B244.i327.i.i ]
-  %e.3.1.4.i.i = phi i64 [ %.197.4.i.i, %B244.4.i.i ], [ %e.5.1.i318.i.i, %B188.i315.i.i ], [ %.205.i331.i.i, %B244.i327.i.i ]
+B766.endif.i:                                     ; preds = %B354.i.i, %B522.endif.endif.endif.endif.i
+  %m.4.1.i.i = phi double [ %m.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %m.3.1.i.i, %B354.i.i ]
+  %e.4.1.i.i = phi i64 [ %e.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %e.3.1.i.i, %B354.i.i ]
+  %s.5.1.i.i = phi double [ %s.2.0.lcssa.i.i, %B522.endif.endif.endif.endif.i ], [ %s.3.1.i.i, %B354.i.i ]
   %.545.i = icmp eq i64 %.453.i, 31
   br i1 %.545.i, label %B806.i, label %B860.endif.endif.endif.i
 
-B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B20.endif.4.i.i, %B806.i
-  %s.3.1.4.i163.i = phi double [ %s.4.2.4.i.i, %B806.i ], [ %s.4.2.4.i.i, %B766.endif.i ], [ %s.3.1.3.i.i, %B20.endif.4.i.i ]
-  %e.3.1.4.i162.i = phi i64 [ %e.3.1.4.i.i, %B806.i ], [ %e.3.1.4.i.i, %B766.endif.i ], [ %e.3.1.3.i.i, %B20.endif.4.i.i ]
-  %m.3.1.4.i161.i = phi double [ %m.3.1.4.i.i, %B806.i ], [ %m.3.1.4.i.i, %B766.endif.i ], [ %m.3.1.3.i.i, %B20.endif.4.i.i ]
-  %.598.i = bitcast double %m.3.1.4.i161.i to i64
-  %.600.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.598.i, i32 %.91.i.i)
+B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B806.i
+  %39 = tail call i64 @llvm.smax.i64(i64 %.453.i, i64 1)
+  %.598.i = bitcast double %m.4.1.i.i to i64
+  %40 = trunc nuw nsw i64 %39 to i32
+  %.599.i = add nsw i32 %40, -1
+  %.600.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.598.i, i32 %.599.i)
   %.601.i = bitcast i64 %.600.i to double
-  %.636.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.3.1.4.i162.i, i32 %.91.i.i)
-  %.670.i = bitcast double %s.3.1.4.i163.i to i64
-  %.672.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.670.i, i32 %.91.i.i)
+  %.636.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %e.4.1.i.i, i32 %.599.i)
+  %.670.i = bitcast double %s.5.1.i.i to i64
+  %.672.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.670.i, i32 %.599.i)
   %.673.i = bitcast i64 %.672.i to double
   tail call void @nbgrad.barrier()
   %.687.i = icmp sgt i64 %.219.i, 0
@@ -25326,8 +19964,8 @@ B860.endif.endif.endif.i:                         ; preds = %B766.endif.i, %B20.
 B1152.endif.i:                                    ; preds = %B860.endif.endif.endif.i
   %.699.i = tail call i32 @nbgrad.block()
   %.700.i = zext i32 %.699.i to i64
-  %51 = getelementptr double, ptr %a2, i64 %.700.i
-  %.703.i = getelementptr i8, ptr %51, i64 -8
+  %41 = getelementptr double, ptr %a2, i64 %.700.i
+  %.703.i = getelementptr i8, ptr %41, i64 -8
   %.704.i = load double, ptr %.703.i, align 8
   %.725.i = lshr i64 %.448.i, 5
   %.805209.not.i = icmp eq i64 %.725.i, 0
@@ -25352,60 +19990,60 @@ B1218.peel.i:                                     ; preds = %B1152.endif.i
   %.850.peel.i = load double, ptr %.849.peel.i, align 8
   %.862.peel.i = load double, ptr %.135.i, align 8
   %.866.peel.i = load i64, ptr %.169.i, align 8
-  %.20.i116.i = icmp eq i64 %.866.peel.i, 0
-  %or.cond.i117.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i116.i
-  br i1 %or.cond.i117.i, label %B28.i151.i, label %B38.i118.i
+  %.20.i118.i = icmp eq i64 %.866.peel.i, 0
+  %or.cond.i119.i = select i1 %.22.not.i6.i.i, i1 true, i1 %.20.i118.i
+  br i1 %or.cond.i119.i, label %B28.i153.i, label %B38.i120.i
 
-B28.i151.i:                                       ; preds = %B1218.peel.i
-  %.28.i152.i = fmul double %.704.i, %.862.peel.i
+B28.i153.i:                                       ; preds = %B1218.peel.i
+  %.28.i154.i = fmul double %.704.i, %.862.peel.i
   br label %B1218.endif.peel.i
 
-B38.i118.i:                                       ; preds = %B1218.peel.i
-  %.50.i119.i = icmp slt i64 %.866.peel.i, 0
-  %sunkaddr266.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  br i1 %.50.i119.i, label %B102.i144.i, label %B102.thread.i120.i
+B38.i120.i:                                       ; preds = %B1218.peel.i
+  %.50.i121.i = icmp slt i64 %.866.peel.i, 0
+  %sunkaddr225.i = getelementptr i8, ptr %.100.i, i64 %.98.i
+  br i1 %.50.i121.i, label %B102.i146.i, label %B102.thread.i122.i
 
-B102.thread.i120.i:                               ; preds = %B38.i118.i
-  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr266.i, i64 8
-  %.45.i122.i = load double, ptr %sunkaddr265.i, align 8
-  %.8023.i123.i = fmul double %.704.i, %.862.peel.i
-  br label %B124.i124.i
+B102.thread.i122.i:                               ; preds = %B38.i120.i
+  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr225.i, i64 8
+  %.45.i124.i = load double, ptr %sunkaddr224.i, align 8
+  %.8023.i125.i = fmul double %.704.i, %.862.peel.i
+  br label %B124.i126.i
 
-B102.i144.i:                                      ; preds = %B38.i118.i
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr266.i, i64 16
-  %.54.i146.i = load double, ptr %sunkaddr267.i, align 8
-  %.60.i147.i = fmul double %.862.peel.i, %.54.i146.i
-  %.66.i148.i = xor i64 %.866.peel.i, -1
-  %.80.i149.i = fmul double %.704.i, %.60.i147.i
-  %.93.not.i150.i = icmp eq i64 %.866.peel.i, -1
-  br i1 %.93.not.i150.i, label %B1218.endif.peel.i, label %B124.i124.i
+B102.i146.i:                                      ; preds = %B38.i120.i
+  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr225.i, i64 16
+  %.54.i148.i = load double, ptr %sunkaddr226.i, align 8
+  %.60.i149.i = fmul double %.862.peel.i, %.54.i148.i
+  %.66.i150.i = xor i64 %.866.peel.i, -1
+  %.80.i151.i = fmul double %.704.i, %.60.i149.i
+  %.93.not.i152.i = icmp eq i64 %.866.peel.i, -1
+  br i1 %.93.not.i152.i, label %B1218.endif.peel.i, label %B124.i126.i
 
-B124.i124.i:                                      ; preds = %B102.i144.i, %B102.thread.i120.i
-  %.8027.i125.i = phi double [ %.8023.i123.i, %B102.thread.i120.i ], [ %.80.i149.i, %B102.i144.i ]
-  %scale.2.026.i126.i = phi double [ %.45.i122.i, %B102.thread.i120.i ], [ %.54.i146.i, %B102.i144.i ]
-  %e.3.025.i127.i = phi i64 [ %.866.peel.i, %B102.thread.i120.i ], [ %.66.i148.i, %B102.i144.i ]
-  %.100.i128.i = fmul double %.8027.i125.i, %scale.2.026.i126.i
-  %.102.i129.i = fcmp une double %.100.i128.i, %.8027.i125.i
-  %.119.i130.i = fcmp ord double %.8027.i125.i, 0.000000e+00
-  %or.cond28.i131.i = and i1 %.119.i130.i, %.102.i129.i
-  br i1 %or.cond28.i131.i, label %B154.i134.i, label %B1218.endif.peel.i
+B124.i126.i:                                      ; preds = %B102.i146.i, %B102.thread.i122.i
+  %.8027.i127.i = phi double [ %.8023.i125.i, %B102.thread.i122.i ], [ %.80.i151.i, %B102.i146.i ]
+  %scale.2.026.i128.i = phi double [ %.45.i124.i, %B102.thread.i122.i ], [ %.54.i148.i, %B102.i146.i ]
+  %e.3.025.i129.i = phi i64 [ %.866.peel.i, %B102.thread.i122.i ], [ %.66.i150.i, %B102.i146.i ]
+  %.100.i130.i = fmul double %.8027.i127.i, %scale.2.026.i128.i
+  %.102.i131.i = fcmp une double %.100.i130.i, %.8027.i127.i
+  %.119.i132.i = fcmp ord double %.8027.i127.i, 0.000000e+00
+  %or.cond28.i133.i = and i1 %.119.i132.i, %.102.i131.i
+  br i1 %or.cond28.i133.i, label %B154.i136.i, label %B1218.endif.peel.i
 
-B154.i134.i:                                      ; preds = %B124.i124.i, %B154.i134.i
-  %e.4.1.i135.i = phi i64 [ %.138.i138.i, %B154.i134.i ], [ %e.3.025.i127.i, %B124.i124.i ]
-  %state.3.1.i136.i = phi double [ %.128.i137.i, %B154.i134.i ], [ %.8027.i125.i, %B124.i124.i ]
-  %.128.i137.i = fmul double %scale.2.026.i126.i, %state.3.1.i136.i
-  %.138.i138.i = add nsw i64 %e.4.1.i135.i, -1
-  %.145.i139.i = icmp samesign ugt i64 %e.4.1.i135.i, 1
-  %.152.i140.i = fmul double %scale.2.026.i126.i, %.128.i137.i
-  %.154.i141.i = fcmp une double %.152.i140.i, %.128.i137.i
-  %.169.i142.i = fcmp ord double %.128.i137.i, 0.000000e+00
-  %52 = and i1 %.169.i142.i, %.154.i141.i
-  %or.cond30.i143.i = select i1 %.145.i139.i, i1 %52, i1 false
-  br i1 %or.cond30.i143.i, label %B154.i134.i, label %B1218.endif.peel.i
+B154.i136.i:                                      ; preds = %B124.i126.i, %B154.i136.i
+  %e.4.1.i137.i = phi i64 [ %.138.i140.i, %B154.i136.i ], [ %e.3.025.i129.i, %B124.i126.i ]
+  %state.3.1.i138.i = phi double [ %.128.i139.i, %B154.i136.i ], [ %.8027.i127.i, %B124.i126.i ]
+  %.128.i139.i = fmul double %scale.2.026.i128.i, %state.3.1.i138.i
+  %.138.i140.i = add nsw i64 %e.4.1.i137.i, -1
+  %.145.i141.i = icmp samesign ugt i64 %e.4.1.i137.i, 1
+  %.152.i142.i = fmul double %scale.2.026.i128.i, %.128.i139.i
+  %.154.i143.i = fcmp une double %.152.i142.i, %.128.i139.i
+  %.169.i144.i = fcmp ord double %.128.i139.i, 0.000000e+00
+  %42 = and i1 %.169.i144.i, %.154.i143.i
+  %or.cond30.i145.i = select i1 %.145.i141.i, i1 %42, i1 false
+  br i1 %or.cond30.i145.i, label %B154.i136.i, label %B1218.endif.peel.i
 
-B1218.endif.peel.i:                               ; preds = %B154.i134.i, %B124.i124.i, %B102.i144.i, %B28.i151.i
-  %storemerge.i132.i = phi double [ %.28.i152.i, %B28.i151.i ], [ %.80.i149.i, %B102.i144.i ], [ %.8027.i125.i, %B124.i124.i ], [ %.128.i137.i, %B154.i134.i ]
-  %.899.peel.i = fadd double %.850.peel.i, %storemerge.i132.i
+B1218.endif.peel.i:                               ; preds = %B154.i136.i, %B124.i126.i, %B102.i146.i, %B28.i153.i
+  %storemerge.i134.i = phi double [ %.28.i154.i, %B28.i153.i ], [ %.80.i151.i, %B102.i146.i ], [ %.8027.i127.i, %B124.i126.i ], [ %.128.i139.i, %B154.i136.i ]
+  %.899.peel.i = fadd double %.850.peel.i, %storemerge.i134.i
   br label %B1288.peel.i
 
 B1288.peel.i:                                     ; preds = %B1218.endif.peel.i, %B1190.preheader.thread.i
@@ -25416,13 +20054,13 @@ B1288.peel.i:                                     ; preds = %B1218.endif.peel.i,
 
 B1218.preheader.i:                                ; preds = %B1288.peel.i
   %sunkaddr.i = getelementptr i8, ptr %.100.i, i64 %.98.i
-  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr.i, i64 8
-  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr.i, i64 16
+  %sunkaddr185.i = getelementptr i8, ptr %sunkaddr.i, i64 8
+  %sunkaddr187.i = getelementptr i8, ptr %sunkaddr.i, i64 16
   br label %B1218.i
 
-B1312.endif.i:                                    ; preds = %B154.i95.i, %B124.i85.i, %B102.i105.i, %B28.i112.i
-  %storemerge.i93.i = phi double [ %.28.i113.i, %B28.i112.i ], [ %.80.i110.i, %B102.i105.i ], [ %.8027.i86.i, %B124.i85.i ], [ %.128.i98.i, %B154.i95.i ]
-  %.994.i = fadd double %storemerge.i93.i, %.673.i
+B1312.endif.i:                                    ; preds = %B154.i97.i, %B124.i87.i, %B102.i107.i, %B28.i114.i
+  %storemerge.i95.i = phi double [ %.28.i115.i, %B28.i114.i ], [ %.80.i112.i, %B102.i107.i ], [ %.8027.i88.i, %B124.i87.i ], [ %.128.i100.i, %B154.i97.i ]
+  %.994.i = fadd double %storemerge.i95.i, %.673.i
   br label %B1364.i
 
 B1396.endif.i:                                    ; preds = %B1364.i
@@ -25435,14 +20073,14 @@ B1484.endif.endif.i:                              ; preds = %B1470.i, %B1430.i
   %.1115.i = getelementptr double, ptr %.68.i, i64 %.6.i2.i
   store double %"$phi1484.0.2.0.i", ptr %.1115.i, align 8
   %.1122.i = add nuw nsw i64 %.1040.i, 8
-  %.13.i167.i = tail call i64 @llvm.smin.i64(i64 %.13.i168.i, i64 %.1122.i)
+  %.13.i162.i = tail call i64 @llvm.smin.i64(i64 %.13.i163.i, i64 %.1122.i)
   %.1120.i = or disjoint i64 %.1040.i, 1
-  %.1190.i = sub nsw i64 %.13.i167.i, %.1120.i
+  %.1190.i = sub nsw i64 %.13.i162.i, %.1120.i
   %.1233219.not.i = icmp slt i64 %.1190.i, 1
   br i1 %.1233219.not.i, label %B1664.i, label %B1580.endif.preheader.i
 
 B1580.endif.preheader.i:                          ; preds = %B1484.endif.endif.i
-  %53 = add nsw i64 %.13.i167.i, -2
+  %43 = add nsw i64 %.13.i162.i, -2
   %xtraiter.i = and i64 %.1190.i, 1
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
   br i1 %lcmp.mod.not.i, label %B1580.endif.prol.loopexit.i, label %B1580.endif.prol.i
@@ -25464,46 +20102,46 @@ B1580.endif.prol.loopexit.i:                      ; preds = %B1580.endif.prol.i,
   %state.9.1222.unr.i = phi double [ %"$phi1484.0.2.0.i", %B1580.endif.preheader.i ], [ %.1304.prol.i, %B1580.endif.prol.i ]
   %.1232217221.unr.i = phi i64 [ %.1190.i, %B1580.endif.preheader.i ], [ %.1242.prol.i, %B1580.endif.prol.i ]
   %.1239218220.unr.i = phi i64 [ %.1120.i, %B1580.endif.preheader.i ], [ %.1246.prol.i, %B1580.endif.prol.i ]
-  %54 = icmp eq i64 %53, %.1040.i
-  br i1 %54, label %B1664.i, label %B1580.endif.preheader186.i
+  %44 = icmp eq i64 %43, %.1040.i
+  br i1 %44, label %B1664.i, label %B1580.endif.preheader181.i
 
-B1580.endif.preheader186.i:                       ; preds = %B1580.endif.prol.loopexit.i
-  %55 = add nuw nsw i64 %.1232217221.unr.i, 2
+B1580.endif.preheader181.i:                       ; preds = %B1580.endif.prol.loopexit.i
+  %45 = add nuw nsw i64 %.1232217221.unr.i, 2
   br label %B1580.endif.i
 
-B1580.endif.i:                                    ; preds = %B1580.endif.i, %B1580.endif.preheader186.i
-  %lsr.iv.i = phi i64 [ %55, %B1580.endif.preheader186.i ], [ %lsr.iv.next.i, %B1580.endif.i ]
-  %state.9.1222.i = phi double [ %state.9.1222.unr.i, %B1580.endif.preheader186.i ], [ %.1304.1.i, %B1580.endif.i ]
-  %.1239218220.i = phi i64 [ %.1239218220.unr.i, %B1580.endif.preheader186.i ], [ %59, %B1580.endif.i ]
+B1580.endif.i:                                    ; preds = %B1580.endif.i, %B1580.endif.preheader181.i
+  %lsr.iv.i = phi i64 [ %45, %B1580.endif.preheader181.i ], [ %lsr.iv.next.i, %B1580.endif.i ]
+  %state.9.1222.i = phi double [ %state.9.1222.unr.i, %B1580.endif.preheader181.i ], [ %.1304.1.i, %B1580.endif.i ]
+  %.1239218220.i = phi i64 [ %.1239218220.unr.i, %B1580.endif.preheader181.i ], [ %49, %B1580.endif.i ]
   %.5.i3.i = ashr i64 %.1239218220.i, 5
-  %56 = add i64 %.5.i3.i, %.1239218220.i
-  %.1297.i = getelementptr double, ptr %.32.i, i64 %56
+  %46 = add i64 %.5.i3.i, %.1239218220.i
+  %.1297.i = getelementptr double, ptr %.32.i, i64 %46
   %.1298.i = load double, ptr %.1297.i, align 8
   %.1300.i = fmul double %state.9.1222.i, %.1298.i
-  %.1302.i = getelementptr double, ptr %.68.i, i64 %56
+  %.1302.i = getelementptr double, ptr %.68.i, i64 %46
   %.1303.i = load double, ptr %.1302.i, align 8
   %.1304.i = fadd double %.1300.i, %.1303.i
   store double %.1304.i, ptr %.1302.i, align 8
-  %57 = add nuw i64 %.1239218220.i, 1
-  %.5.i3.1.i = ashr i64 %57, 5
-  %58 = add i64 %.5.i3.1.i, %57
-  %.1297.1.i = getelementptr double, ptr %.32.i, i64 %58
+  %47 = add nuw i64 %.1239218220.i, 1
+  %.5.i3.1.i = ashr i64 %47, 5
+  %48 = add i64 %.5.i3.1.i, %47
+  %.1297.1.i = getelementptr double, ptr %.32.i, i64 %48
   %.1298.1.i = load double, ptr %.1297.1.i, align 8
   %.1300.1.i = fmul double %.1304.i, %.1298.1.i
-  %.1302.1.i = getelementptr double, ptr %.68.i, i64 %58
+  %.1302.1.i = getelementptr double, ptr %.68.i, i64 %48
   %.1303.1.i = load double, ptr %.1302.1.i, align 8
   %.1304.1.i = fadd double %.1300.1.i, %.1303.1.i
   store double %.1304.1.i, ptr %.1302.1.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -2
   %.1233.1.i = icmp samesign ugt i64 %lsr.iv.i, 4
-  %59 = add nuw i64 %.1239218220.i, 2
+  %49 = add nuw i64 %.1239218220.i, 2
   br i1 %.1233.1.i, label %B1580.endif.i, label %B1664.i
 
 B1708.endif.i:                                    ; preds = %B1708.endif.i, %B1708.preheader.i
   %k.1.2.0.i = phi i64 [ %.1375.i, %B1708.endif.i ], [ %.448.i, %B1708.preheader.i ]
   %.5.i5.i = lshr i64 %k.1.2.0.i, 5
-  %60 = getelementptr double, ptr %.68.i, i64 %.5.i5.i
-  %.1362.i = getelementptr double, ptr %60, i64 %k.1.2.0.i
+  %50 = getelementptr double, ptr %.68.i, i64 %.5.i5.i
+  %.1362.i = getelementptr double, ptr %50, i64 %k.1.2.0.i
   %.1363.i = load double, ptr %.1362.i, align 8
   %.1366.i = mul nsw i64 %k.1.2.0.i, %"$phi522.0.2.0.i"
   %.1370.i = getelementptr double, ptr %6, i64 %.1366.i
@@ -25511,10 +20149,10 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1372.i = tail call i32 @nbgrad.threads()
   %.1373.i = zext i32 %.1372.i to i64
   %.1375.i = add nuw nsw i64 %k.1.2.0.i, %.1373.i
-  %.1379.i = icmp slt i64 %.1375.i, %.13.i168.i
-  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  %.1379.i = icmp slt i64 %.1375.i, %.13.i163.i
+  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels17device_recurrence16recurrence_tilesB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_scatter.add(*int64,*int32,*int32,int64)int64 nbgrad.kernels.device_scatter -
@@ -36548,6 +31186,436 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i23.i, %B90.2
   br label %B560.i
 
 _ZN6nbgrad7kernels13device_matmul6matmulB4v808B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
+  ret i64 0
+}
+;; nbgrad.kernels.device_linalg.copy_strided(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare i32 @nbgrad.blocks() local_unnamed_addr
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12, i64 %a13) alwaysinline {
+  %.44.i = tail call i32 @nbgrad.block()
+  %.45.i = zext i32 %.44.i to i64
+  %.46.i = tail call i32 @nbgrad.threads()
+  %.47.i = zext i32 %.46.i to i64
+  %.48.i = mul nuw nsw i64 %.47.i, %.45.i
+  %.49.i = tail call i32 @nbgrad.thread()
+  %.50.i = zext i32 %.49.i to i64
+  %.51.i = add nuw nsw i64 %.48.i, %.50.i
+  %.52.i = tail call i32 @nbgrad.blocks()
+  %.53.i = zext i32 %.52.i to i64
+  %.54.i = tail call i32 @nbgrad.threads()
+  %.55.i = zext i32 %.54.i to i64
+  %.56.i = mul nuw nsw i64 %.55.i, %.53.i
+  %.93.i = sub i64 %a5, %.51.i
+  %.97.i = icmp eq i64 %.56.i, 0
+  %.94.i = icmp slt i64 %.93.i, 1
+  %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+
+B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
+  %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
+  %.1446769.i = phi i64 [ %.151.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.51.i, %B178.preheader.i ]
+  %.151.i = add i64 %.1446769.i, %.56.i
+  %.190.i = icmp ne i64 %.1446769.i, -9223372036854775808
+  %.192.not.i = or i1 %16, %.190.i
+  %or.cond.i = select i1 %17, i1 %.192.not.i, i1 false
+  br i1 %or.cond.i, label %B178.endif.else.if.i, label %B178.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %0
+  %1 = or i64 %.56.i, %.93.i
+  %2 = icmp samesign ult i64 %1, 4294967296
+  br i1 %2, label %3, label %10
+
+3:                                                ; preds = %B0.endif.endif.i
+  %4 = trunc nuw i64 %.56.i to i32
+  %5 = trunc nuw i64 %.93.i to i32
+  %6 = udiv i32 %5, %4
+  %7 = urem i32 %5, %4
+  %8 = zext i32 %6 to i64
+  %9 = zext i32 %7 to i64
+  br label %13
+
+10:                                               ; preds = %B0.endif.endif.i
+  %11 = udiv i64 %.93.i, %.56.i
+  %12 = urem i64 %.93.i, %.56.i
+  br label %13
+
+13:                                               ; preds = %10, %3
+  %14 = phi i64 [ %8, %3 ], [ %11, %10 ]
+  %15 = phi i64 [ %9, %3 ], [ %12, %10 ]
+  %.114.not.i = icmp ne i64 %15, 0
+  %.116.i = zext i1 %.114.not.i to i64
+  %.117.i = add nuw i64 %14, %.116.i
+  %.13868.i = icmp sgt i64 %.117.i, 0
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+
+B178.preheader.i:                                 ; preds = %13
+  %16 = icmp ne i64 %a4, -1
+  %17 = icmp ne i64 %a4, 0
+  %18 = icmp ne i64 %a3, -1
+  %19 = icmp ne i64 %a3, 0
+  %20 = icmp ne i64 %a2, -1
+  %21 = icmp ne i64 %a2, 0
+  %22 = trunc nuw i64 %a4 to i32
+  %23 = trunc nuw i64 %a3 to i32
+  %24 = trunc nuw i64 %a2 to i32
+  br label %B178.i
+
+B178.endif.endif.i:                               ; preds = %36, %B178.i
+  %rem.053.i = phi i64 [ 0, %B178.i ], [ %spec.select.i, %36 ]
+  %quot.1.0.i = phi i64 [ 0, %B178.i ], [ %spec.select61.i, %36 ]
+  %.272.i = icmp ne i64 %quot.1.0.i, -9223372036854775808
+  %.274.not.i = or i1 %18, %.272.i
+  %or.cond80.i = select i1 %19, i1 %.274.not.i, i1 false
+  br i1 %or.cond80.i, label %B178.endif.endif.endif.else.if.i, label %B178.endif.endif.endif.endif.i
+
+B178.endif.else.if.i:                             ; preds = %B178.i
+  %25 = or i64 %.1446769.i, %a4
+  %26 = icmp ult i64 %25, 4294967296
+  br i1 %26, label %27, label %33
+
+27:                                               ; preds = %B178.endif.else.if.i
+  %28 = trunc nuw i64 %.1446769.i to i32
+  %29 = udiv i32 %28, %22
+  %30 = urem i32 %28, %22
+  %31 = zext i32 %29 to i64
+  %32 = zext i32 %30 to i64
+  br label %36
+
+33:                                               ; preds = %B178.endif.else.if.i
+  %34 = sdiv i64 %.1446769.i, %a4
+  %35 = srem i64 %.1446769.i, %a4
+  br label %36
+
+36:                                               ; preds = %33, %27
+  %37 = phi i64 [ %31, %27 ], [ %34, %33 ]
+  %38 = phi i64 [ %32, %27 ], [ %35, %33 ]
+  %.197.i = xor i64 %38, %a4
+  %.198.i = icmp slt i64 %.197.i, 0
+  %.199.i = icmp ne i64 %38, 0
+  %.200.i = and i1 %.199.i, %.198.i
+  %.207.i = select i1 %.200.i, i64 %a4, i64 0
+  %spec.select.i = add i64 %.207.i, %38
+  %.246.i = sext i1 %.200.i to i64
+  %spec.select61.i = add i64 %37, %.246.i
+  br label %B178.endif.endif.i
+
+B178.endif.endif.endif.endif.i:                   ; preds = %50, %B178.endif.endif.i
+  %rem.2.056.i = phi i64 [ 0, %B178.endif.endif.i ], [ %spec.select62.i, %50 ]
+  %quot.3.0.i = phi i64 [ 0, %B178.endif.endif.i ], [ %spec.select63.i, %50 ]
+  %.354.i = icmp ne i64 %quot.3.0.i, -9223372036854775808
+  %.356.not.i = or i1 %20, %.354.i
+  %or.cond81.i = select i1 %21, i1 %.356.not.i, i1 false
+  br i1 %or.cond81.i, label %B178.endif.endif.endif.endif.endif.else.if.i, label %B178.endif.endif.endif.endif.endif.endif.i
+
+B178.endif.endif.endif.else.if.i:                 ; preds = %B178.endif.endif.i
+  %39 = or i64 %quot.1.0.i, %a3
+  %40 = icmp ult i64 %39, 4294967296
+  br i1 %40, label %41, label %47
+
+41:                                               ; preds = %B178.endif.endif.endif.else.if.i
+  %42 = trunc nuw i64 %quot.1.0.i to i32
+  %43 = udiv i32 %42, %23
+  %44 = urem i32 %42, %23
+  %45 = zext i32 %43 to i64
+  %46 = zext i32 %44 to i64
+  br label %50
+
+47:                                               ; preds = %B178.endif.endif.endif.else.if.i
+  %48 = sdiv i64 %quot.1.0.i, %a3
+  %49 = srem i64 %quot.1.0.i, %a3
+  br label %50
+
+50:                                               ; preds = %47, %41
+  %51 = phi i64 [ %45, %41 ], [ %48, %47 ]
+  %52 = phi i64 [ %46, %41 ], [ %49, %47 ]
+  %.279.i = xor i64 %52, %a3
+  %.280.i = icmp slt i64 %.279.i, 0
+  %.281.i = icmp ne i64 %52, 0
+  %.282.i = and i1 %.281.i, %.280.i
+  %.289.i = select i1 %.282.i, i64 %a3, i64 0
+  %spec.select62.i = add i64 %.289.i, %52
+  %.328.i = sext i1 %.282.i to i64
+  %spec.select63.i = add i64 %51, %.328.i
+  br label %B178.endif.endif.endif.endif.i
+
+B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.endif.endif.endif.i
+  %rem.4.059.i = phi i64 [ 0, %B178.endif.endif.endif.endif.i ], [ %spec.select64.i, %70 ]
+  %quot.5.0.i = phi i64 [ 0, %B178.endif.endif.endif.endif.i ], [ %spec.select65.i, %70 ]
+  %.423.i = mul nsw i64 %quot.5.0.i, %a6
+  %.425.i = mul nsw i64 %rem.4.059.i, %a7
+  %.428.i = mul nsw i64 %rem.2.056.i, %a8
+  %.431.i = mul nsw i64 %rem.053.i, %a9
+  %53 = getelementptr i8, ptr %a0, i64 %.423.i
+  %54 = getelementptr i8, ptr %53, i64 %.425.i
+  %55 = getelementptr i8, ptr %54, i64 %.428.i
+  %.434.i = getelementptr i8, ptr %55, i64 %.431.i
+  %.435.i = load i8, ptr %.434.i, align 1
+  %.437.i = mul nsw i64 %quot.5.0.i, %a10
+  %.439.i = mul nsw i64 %rem.4.059.i, %a11
+  %.442.i = mul nsw i64 %rem.2.056.i, %a12
+  %.445.i = mul nsw i64 %rem.053.i, %a13
+  %56 = getelementptr i8, ptr %a1, i64 %.437.i
+  %57 = getelementptr i8, ptr %56, i64 %.439.i
+  %58 = getelementptr i8, ptr %57, i64 %.442.i
+  %.448.i = getelementptr i8, ptr %58, i64 %.445.i
+  store i8 %.435.i, ptr %.448.i, align 1
+  %.147.i = add nsw i64 %.1376670.i, -1
+  %.138.i = icmp samesign ugt i64 %.1376670.i, 1
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+
+B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
+  %59 = or i64 %quot.3.0.i, %a2
+  %60 = icmp ult i64 %59, 4294967296
+  br i1 %60, label %61, label %67
+
+61:                                               ; preds = %B178.endif.endif.endif.endif.endif.else.if.i
+  %62 = trunc nuw i64 %quot.3.0.i to i32
+  %63 = udiv i32 %62, %24
+  %64 = urem i32 %62, %24
+  %65 = zext i32 %63 to i64
+  %66 = zext i32 %64 to i64
+  br label %70
+
+67:                                               ; preds = %B178.endif.endif.endif.endif.endif.else.if.i
+  %68 = sdiv i64 %quot.3.0.i, %a2
+  %69 = srem i64 %quot.3.0.i, %a2
+  br label %70
+
+70:                                               ; preds = %67, %61
+  %71 = phi i64 [ %65, %61 ], [ %68, %67 ]
+  %72 = phi i64 [ %66, %61 ], [ %69, %67 ]
+  %.361.i = xor i64 %72, %a2
+  %.362.i = icmp slt i64 %.361.i, 0
+  %.363.i = icmp ne i64 %72, 0
+  %.364.i = and i1 %.363.i, %.362.i
+  %.371.i = select i1 %.364.i, i64 %a2, i64 0
+  %spec.select64.i = add i64 %.371.i, %72
+  %.410.i = sext i1 %.364.i to i64
+  %spec.select65.i = add i64 %71, %.410.i
+  br label %B178.endif.endif.endif.endif.endif.endif.i
+
+_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+  ret i64 0
+}
+;; nbgrad.kernels.device_linalg.copy_strided(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare i32 @nbgrad.blocks() local_unnamed_addr
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12, i64 %a13) alwaysinline {
+  %.44.i = tail call i32 @nbgrad.block()
+  %.45.i = zext i32 %.44.i to i64
+  %.46.i = tail call i32 @nbgrad.threads()
+  %.47.i = zext i32 %.46.i to i64
+  %.48.i = mul nuw nsw i64 %.47.i, %.45.i
+  %.49.i = tail call i32 @nbgrad.thread()
+  %.50.i = zext i32 %.49.i to i64
+  %.51.i = add nuw nsw i64 %.48.i, %.50.i
+  %.52.i = tail call i32 @nbgrad.blocks()
+  %.53.i = zext i32 %.52.i to i64
+  %.54.i = tail call i32 @nbgrad.threads()
+  %.55.i = zext i32 %.54.i to i64
+  %.56.i = mul nuw nsw i64 %.55.i, %.53.i
+  %.93.i = sub i64 %a5, %.51.i
+  %.97.i = icmp eq i64 %.56.i, 0
+  %.94.i = icmp slt i64 %.93.i, 1
+  %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+
+B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
+  %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
+  %.1446769.i = phi i64 [ %.151.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.51.i, %B178.preheader.i ]
+  %.151.i = add i64 %.1446769.i, %.56.i
+  %.190.i = icmp ne i64 %.1446769.i, -9223372036854775808
+  %.192.not.i = or i1 %16, %.190.i
+  %or.cond.i = select i1 %17, i1 %.192.not.i, i1 false
+  br i1 %or.cond.i, label %B178.endif.else.if.i, label %B178.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %0
+  %1 = or i64 %.56.i, %.93.i
+  %2 = icmp samesign ult i64 %1, 4294967296
+  br i1 %2, label %3, label %10
+
+3:                                                ; preds = %B0.endif.endif.i
+  %4 = trunc nuw i64 %.56.i to i32
+  %5 = trunc nuw i64 %.93.i to i32
+  %6 = udiv i32 %5, %4
+  %7 = urem i32 %5, %4
+  %8 = zext i32 %6 to i64
+  %9 = zext i32 %7 to i64
+  br label %13
+
+10:                                               ; preds = %B0.endif.endif.i
+  %11 = udiv i64 %.93.i, %.56.i
+  %12 = urem i64 %.93.i, %.56.i
+  br label %13
+
+13:                                               ; preds = %10, %3
+  %14 = phi i64 [ %8, %3 ], [ %11, %10 ]
+  %15 = phi i64 [ %9, %3 ], [ %12, %10 ]
+  %.114.not.i = icmp ne i64 %15, 0
+  %.116.i = zext i1 %.114.not.i to i64
+  %.117.i = add nuw i64 %14, %.116.i
+  %.13868.i = icmp sgt i64 %.117.i, 0
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+
+B178.preheader.i:                                 ; preds = %13
+  %16 = icmp ne i64 %a4, -1
+  %17 = icmp ne i64 %a4, 0
+  %18 = icmp ne i64 %a3, -1
+  %19 = icmp ne i64 %a3, 0
+  %20 = icmp ne i64 %a2, -1
+  %21 = icmp ne i64 %a2, 0
+  %22 = trunc nuw i64 %a4 to i32
+  %23 = trunc nuw i64 %a3 to i32
+  %24 = trunc nuw i64 %a2 to i32
+  br label %B178.i
+
+B178.endif.endif.i:                               ; preds = %36, %B178.i
+  %rem.053.i = phi i64 [ 0, %B178.i ], [ %spec.select.i, %36 ]
+  %quot.1.0.i = phi i64 [ 0, %B178.i ], [ %spec.select61.i, %36 ]
+  %.272.i = icmp ne i64 %quot.1.0.i, -9223372036854775808
+  %.274.not.i = or i1 %18, %.272.i
+  %or.cond80.i = select i1 %19, i1 %.274.not.i, i1 false
+  br i1 %or.cond80.i, label %B178.endif.endif.endif.else.if.i, label %B178.endif.endif.endif.endif.i
+
+B178.endif.else.if.i:                             ; preds = %B178.i
+  %25 = or i64 %.1446769.i, %a4
+  %26 = icmp ult i64 %25, 4294967296
+  br i1 %26, label %27, label %33
+
+27:                                               ; preds = %B178.endif.else.if.i
+  %28 = trunc nuw i64 %.1446769.i to i32
+  %29 = udiv i32 %28, %22
+  %30 = urem i32 %28, %22
+  %31 = zext i32 %29 to i64
+  %32 = zext i32 %30 to i64
+  br label %36
+
+33:                                               ; preds = %B178.endif.else.if.i
+  %34 = sdiv i64 %.1446769.i, %a4
+  %35 = srem i64 %.1446769.i, %a4
+  br label %36
+
+36:                                               ; preds = %33, %27
+  %37 = phi i64 [ %31, %27 ], [ %34, %33 ]
+  %38 = phi i64 [ %32, %27 ], [ %35, %33 ]
+  %.197.i = xor i64 %38, %a4
+  %.198.i = icmp slt i64 %.197.i, 0
+  %.199.i = icmp ne i64 %38, 0
+  %.200.i = and i1 %.199.i, %.198.i
+  %.207.i = select i1 %.200.i, i64 %a4, i64 0
+  %spec.select.i = add i64 %.207.i, %38
+  %.246.i = sext i1 %.200.i to i64
+  %spec.select61.i = add i64 %37, %.246.i
+  br label %B178.endif.endif.i
+
+B178.endif.endif.endif.endif.i:                   ; preds = %50, %B178.endif.endif.i
+  %rem.2.056.i = phi i64 [ 0, %B178.endif.endif.i ], [ %spec.select62.i, %50 ]
+  %quot.3.0.i = phi i64 [ 0, %B178.endif.endif.i ], [ %spec.select63.i, %50 ]
+  %.354.i = icmp ne i64 %quot.3.0.i, -9223372036854775808
+  %.356.not.i = or i1 %20, %.354.i
+  %or.cond81.i = select i1 %21, i1 %.356.not.i, i1 false
+  br i1 %or.cond81.i, label %B178.endif.endif.endif.endif.endif.else.if.i, label %B178.endif.endif.endif.endif.endif.endif.i
+
+B178.endif.endif.endif.else.if.i:                 ; preds = %B178.endif.endif.i
+  %39 = or i64 %quot.1.0.i, %a3
+  %40 = icmp ult i64 %39, 4294967296
+  br i1 %40, label %41, label %47
+
+41:                                               ; preds = %B178.endif.endif.endif.else.if.i
+  %42 = trunc nuw i64 %quot.1.0.i to i32
+  %43 = udiv i32 %42, %23
+  %44 = urem i32 %42, %23
+  %45 = zext i32 %43 to i64
+  %46 = zext i32 %44 to i64
+  br label %50
+
+47:                                               ; preds = %B178.endif.endif.endif.else.if.i
+  %48 = sdiv i64 %quot.1.0.i, %a3
+  %49 = srem i64 %quot.1.0.i, %a3
+  br label %50
+
+50:                                               ; preds = %47, %41
+  %51 = phi i64 [ %45, %41 ], [ %48, %47 ]
+  %52 = phi i64 [ %46, %41 ], [ %49, %47 ]
+  %.279.i = xor i64 %52, %a3
+  %.280.i = icmp slt i64 %.279.i, 0
+  %.281.i = icmp ne i64 %52, 0
+  %.282.i = and i1 %.281.i, %.280.i
+  %.289.i = select i1 %.282.i, i64 %a3, i64 0
+  %spec.select62.i = add i64 %.289.i, %52
+  %.328.i = sext i1 %.282.i to i64
+  %spec.select63.i = add i64 %51, %.328.i
+  br label %B178.endif.endif.endif.endif.i
+
+B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.endif.endif.endif.i
+  %rem.4.059.i = phi i64 [ 0, %B178.endif.endif.endif.endif.i ], [ %spec.select64.i, %70 ]
+  %quot.5.0.i = phi i64 [ 0, %B178.endif.endif.endif.endif.i ], [ %spec.select65.i, %70 ]
+  %.423.i = mul nsw i64 %quot.5.0.i, %a6
+  %.425.i = mul nsw i64 %rem.4.059.i, %a7
+  %.428.i = mul nsw i64 %rem.2.056.i, %a8
+  %.431.i = mul nsw i64 %rem.053.i, %a9
+  %53 = getelementptr i16, ptr %a0, i64 %.423.i
+  %54 = getelementptr i16, ptr %53, i64 %.425.i
+  %55 = getelementptr i16, ptr %54, i64 %.428.i
+  %.434.i = getelementptr i16, ptr %55, i64 %.431.i
+  %.435.i = load i16, ptr %.434.i, align 2
+  %.437.i = mul nsw i64 %quot.5.0.i, %a10
+  %.439.i = mul nsw i64 %rem.4.059.i, %a11
+  %.442.i = mul nsw i64 %rem.2.056.i, %a12
+  %.445.i = mul nsw i64 %rem.053.i, %a13
+  %56 = getelementptr i16, ptr %a1, i64 %.437.i
+  %57 = getelementptr i16, ptr %56, i64 %.439.i
+  %58 = getelementptr i16, ptr %57, i64 %.442.i
+  %.448.i = getelementptr i16, ptr %58, i64 %.445.i
+  store i16 %.435.i, ptr %.448.i, align 2
+  %.147.i = add nsw i64 %.1376670.i, -1
+  %.138.i = icmp samesign ugt i64 %.1376670.i, 1
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+
+B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
+  %59 = or i64 %quot.3.0.i, %a2
+  %60 = icmp ult i64 %59, 4294967296
+  br i1 %60, label %61, label %67
+
+61:                                               ; preds = %B178.endif.endif.endif.endif.endif.else.if.i
+  %62 = trunc nuw i64 %quot.3.0.i to i32
+  %63 = udiv i32 %62, %24
+  %64 = urem i32 %62, %24
+  %65 = zext i32 %63 to i64
+  %66 = zext i32 %64 to i64
+  br label %70
+
+67:                                               ; preds = %B178.endif.endif.endif.endif.endif.else.if.i
+  %68 = sdiv i64 %quot.3.0.i, %a2
+  %69 = srem i64 %quot.3.0.i, %a2
+  br label %70
+
+70:                                               ; preds = %67, %61
+  %71 = phi i64 [ %65, %61 ], [ %68, %67 ]
+  %72 = phi i64 [ %66, %61 ], [ %69, %67 ]
+  %.361.i = xor i64 %72, %a2
+  %.362.i = icmp slt i64 %.361.i, 0
+  %.363.i = icmp ne i64 %72, 0
+  %.364.i = and i1 %.363.i, %.362.i
+  %.371.i = select i1 %.364.i, i64 %a2, i64 0
+  %spec.select64.i = add i64 %.371.i, %72
+  %.410.i = sext i1 %.364.i to i64
+  %spec.select65.i = add i64 %71, %.410.i
+  br label %B178.endif.endif.endif.endif.endif.endif.i
+
+_ZN6nbgrad7kernels13device_linalg12copy_stridedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.copy_strided(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
