@@ -1,7 +1,7 @@
 """The shape of the source: who may import whom, what an import must not load, and how long a file may be.
 
-kernels <- graph/ir, graph/primitives, graph/host <- graph <- compiler <- device <- runtime <- everything that users call <- the
-command line.
+kernels <- graph/ir, graph/primitives, graph/host <- graph <- compiler <- device <- runtime <- everything that users
+call <- the command line.
 """
 
 from __future__ import annotations

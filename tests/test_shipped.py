@@ -46,7 +46,9 @@ def test_what_is_not_there_is_not_found(name: str) -> None:
     assert shipped.find(name) is None
 
 
-@pytest.mark.parametrize("trace", [r"<\d+ x ", r"target", r"\b(?:avx|sse|neon)", r"0x7f[0-9a-f]{10}\b", "numba_", "NRT_"])
+@pytest.mark.parametrize(
+    "trace", [r"<\d+ x ", r"target", r"\b(?:avx|sse|neon)", r"0x7f[0-9a-f]{10}\b", "numba_", "NRT_"]
+)
 def test_the_ir_is_for_no_machine_in_particular(trace: str) -> None:
     assert not re.search(trace, TEXT + DEVICE_TEXT)
 
