@@ -74,7 +74,7 @@ class Target:
         held, driver = self.held, self.held.device.driver
         if held.nbytes:
             driver.use(held.device.index)
-            driver.copy(held.ready_on(value.stream), value.pointer, held.nbytes, value.stream)
+            driver.copy(held.free_on(value.stream), value.pointer, held.nbytes, value.stream)
             held.stream = value.stream
 
 

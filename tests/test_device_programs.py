@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device.arrays import DeviceArray, device_named
+from nbgrad.device.arrays import DeviceArray, device_named, set_stream
 from nbgrad.device.driver import using
 from nbgrad.device.launches import Launch
 from nbgrad.device.recorder import Recorder
@@ -297,8 +297,6 @@ def test_failures_are_told_and_the_next_call_works() -> None:
 
 
 def test_programs_on_two_streams_wait_for_what_they_read(simulator: Simulator) -> None:
-    from nbgrad.device.arrays import set_stream
-
     x = floats(1000)
     program = program_of(lambda x: x * 2, x)
     given = DeviceArray.of(x, program.device)
@@ -393,3 +391,21 @@ def test_calls_with_out_are_repeated_by_a_graph_only_where_nobody_else_reads(sim
         f(x, out=(nb.Tensor(np.zeros(49), device="cuda"), out[1]))
     with pytest.raises(nb.errors.ArgumentError):
         f(x, out=(out[0],))
+
+
+def test_what_is_written_to_waits_for_those_who_read_it(simulator: Simulator) -> None:
+    x = floats(100)
+    program = program_of(lambda x: x * 2, x)
+    given, target = DeviceArray.of(x, program.device), DeviceArray.empty((100,), x.dtype, program.device)
+    readers = simulator.new_stream(0)
+    program.call_into(given, target)
+    before = set_stream(program.device, readers)
+    try:
+        (kept,) = program.call(target)
+        set_stream(program.device, before)
+        simulator.waits.clear()
+        program.call_into(given, target)
+        assert (0, readers) in simulator.waits
+        np.testing.assert_array_equal(kept.to_host(), x * 4)
+    finally:
+        set_stream(program.device, before)

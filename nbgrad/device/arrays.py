@@ -220,6 +220,15 @@ class DeviceArray:
                 self.owner.used_on(stream)
         return self.pointer
 
+    def free_on(self, stream: int) -> int:
+        """The address, for a stream that writes to it: which waits for what others still write or read, too."""
+        memory = self.owner
+        if isinstance(memory, Memory) and (memory.streams or memory.stream != stream):
+            for other in {memory.stream, *(memory.streams or ())}:
+                if other not in (stream, self.stream):
+                    self.device.driver.wait(stream, other)
+        return self.ready_on(stream)
+
     def to(self, device: Device) -> DeviceArray:
         """The array on a device; itself if it is there. Waits for both devices, whose streams are not one order."""
         if device is self.device:

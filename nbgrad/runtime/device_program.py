@@ -231,9 +231,10 @@ class DeviceProgram:
     def _launch_graph(self, known: tuple[int, Memory], values: Sequence[DeviceArray], stream: int) -> None:
         """Launch a graph for inputs and then results."""
         graph, memory = known
-        for value in values:
-            if value.stream != stream:
-                value.ready_on(stream)
+        for value in values[: self._arguments]:
+            value.ready_on(stream)
+        for target in values[self._arguments :]:
+            target.free_on(stream)
         memory.used_on(stream)
         self.device.driver.launch_graph(graph, stream)
         for target in values[self._arguments :]:
@@ -292,7 +293,7 @@ class DeviceProgram:
         if numbers:
             self._upload_numbers(numbers, stream)
         for position, result in enumerate(results):
-            bases[self._first_output + position] = result.ready_on(stream)
+            bases[self._first_output + position] = result.free_on(stream)
         return kept
 
     def _aligned(self, value: DeviceArray, stream: int) -> DeviceArray:
