@@ -143,3 +143,13 @@ def test_a_gradient_that_was_compiled_before_needs_neither_numba_nor_scipy(tmp_p
     # sin(0.5), to 16 digits.
     assert float(first[0]) == float(second[0]) == pytest.approx(0.479425538604203, rel=1e-15)
     assert second[1:] == ["False", "False"]
+
+
+def test_work_on_the_processor_loads_nothing_of_devices() -> None:
+    code = (
+        "import sys, numpy as np, nbgrad as nb;"
+        "nb.jit(nb.grad(lambda x: np.sum(np.sort(x) @ np.ones(3))))(np.ones(3));"
+        "nb.nn.Dense(3, 2)(nb.Tensor(np.ones((1, 3), np.float32))).asnumpy();"
+        "print([name for name in sys.modules if name.startswith(('nbgrad.device.', 'nbgrad.cuda', 'cuda'))])"
+    )
+    assert fresh(code) == "[]"
