@@ -53,7 +53,8 @@ def _load_object(data: bytes, symbol: str) -> int:
         _target_machine()
         _linker = llvm.create_lljit_compiler(_new_machine(), use_jit_link=True)
     object_code = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
-    loaded = object_code.link(_linker, symbol)
+    # The library's name is nobody's business, but must be new: tests load the same code again.
+    loaded = object_code.link(_linker, f"{symbol} {len(_kept)}")
     _kept.append(loaded)
     return loaded[symbol]
 
