@@ -409,3 +409,32 @@ def test_what_is_written_to_waits_for_those_who_read_it(simulator: Simulator) ->
         np.testing.assert_array_equal(kept.to_host(), x * 4)
     finally:
         set_stream(program.device, before)
+
+
+def kernels_of(program: DeviceProgram) -> set[str]:
+    """The kernels in Python of a program, by name."""
+    launches = [planned.action for planned in program.plan.actions if isinstance(planned.action, Launch)]
+    return {launch.kernel.key.split()[1] for launch in launches if launch.kernel.key.startswith("python")}
+
+
+def test_settings_hold_for_what_was_compiled_before() -> None:
+    index = np.random.default_rng(0).integers(0, 50, 3000)
+    values = floats(3000)
+    found: list[np.ndarray] = []
+    for order in ("forward", "reversed"):
+        with using(Simulator(order=order)):
+            f = nb.jit(lambda x: nb.ops.tensor_scatter_elements(nb.numpy.zeros(50), index, x, reduction="add"))
+            x = nb.Tensor(values, device="cuda")
+            f(x)
+            (program,) = f.paths()
+            assert not any("sort" in name for name in kernels_of(program))
+            nb.cuda.deterministic()
+            try:
+                found.append(f(x).asnumpy())
+                assert any("sort" in name for name in kernels_of(program))
+            finally:
+                nb.cuda.deterministic(False)
+            f(x)
+            assert not any("sort" in name for name in kernels_of(program))
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(found[0], np.bincount(index, values, 50), rtol=1e-12)

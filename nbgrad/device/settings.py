@@ -1,7 +1,7 @@
 """What users choose for their devices: speed or the same result each time, and how exact products are.
 
-In and out: the attributes of `SETTINGS`. Set through `nbgrad.cuda`, read where recipes are made; a program keeps what
-held when it was compiled.
+In and out: the attributes of `SETTINGS`. Set through `nbgrad.cuda`, read where recipes are made; a program that was
+made under other settings is planned again when it is called.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ class Settings:
 
     deterministic: bool = False
     allow_tf32: bool = False
+
+    @property
+    def state(self) -> tuple[bool, bool]:
+        """All of them."""
+        return self.deterministic, self.allow_tf32
 
 
 SETTINGS = Settings()

@@ -24,6 +24,7 @@ from ..device import parameters
 from ..device.arrays import Device, DeviceArray, Memory
 from ..device.launcher import Launches
 from ..device.launches import Fill, Launch, Routine
+from ..device.settings import SETTINGS
 from ..errors import DeviceError
 from ..graph.collection import RareCollection
 from ..graph.interleaved import interleaved
@@ -76,7 +77,7 @@ class DeviceProgram:
             known = set(leaves)
             used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
             constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
-            self.plan: DevicePlan = plan(fused, leaves, constants, device)
+        self._made = fused, leaves, arguments, constants
         self.outputs = outputs
         self._shapes = [(output.node.shape, output.node.dtype) for output in outputs]
         self._expected = [(node.shape, node.dtype) for node in arguments]
@@ -91,11 +92,30 @@ class DeviceProgram:
                 self._small_bytes += -(-size // RESULT_ALIGNMENT) * RESULT_ALIGNMENT
         self._lock = threading.RLock()
         self._note = getattr(device.driver, "note", None)
+        self._graphs: dict[tuple[int, ...], tuple[int, Memory]] = {}
+        self._prepare()
+        self.seconds = time.perf_counter() - start
+
+    def _prepare(self) -> None:
+        """Plan and load the program under the settings of now."""
+        fused, leaves, arguments, constants = self._made
+        self._settings = SETTINGS.state
+        with RareCollection():
+            self.plan: DevicePlan = plan(fused, leaves, constants, self.device)
+        for graph, _ in self._graphs.values():
+            self.device.driver.free_graph(graph)
+        self._graphs.clear()
+        self._seen: dict[tuple[int, ...], int] = {}
         self._place_bases(arguments, constants)
         self._segments = self._make_segments()
-        self._seen: dict[tuple[int, ...], int] = {}
-        self._graphs: dict[tuple[int, ...], tuple[int, Memory]] = {}
-        self.seconds = time.perf_counter() - start
+
+    def _use(self) -> int:
+        """Make the device current, and the program what the settings ask for; gives the current stream."""
+        self.device.driver.use(self.device.index)
+        if self._settings != SETTINGS.state:
+            with self._lock:
+                self._prepare()
+        return self.device.stream
 
     def _place_bases(self, arguments: Sequence[Node], constants: Sequence[Node]) -> None:
         """The table of bases: scratch, arguments, constants, literals, outputs."""
@@ -167,8 +187,7 @@ class DeviceProgram:
         DeviceError
             If the device fails.
         """
-        stream = self.device.stream
-        self.device.driver.use(self.device.index)
+        stream = self._use()
         results = self._new_results(stream)
         with self._lock:
             self._enqueue(values, results, stream)
@@ -194,9 +213,7 @@ class DeviceProgram:
         """
         count = self._arguments
         inputs, targets = values[:count], values[count:]
-        stream = self.device.stream
-        driver = self.device.driver
-        driver.use(self.device.index)
+        stream = self._use()
         if not self._fits(inputs, targets):
             return MISSED
         key = tuple([value.pointer if isinstance(value, DeviceArray) else -1 for value in values])
@@ -220,12 +237,12 @@ class DeviceProgram:
         """
         if any(value.__class__ is not DeviceArray for value in values):
             return False
-        known = self._graphs.get(tuple([value.pointer for value in values]))
-        if known is None:
-            return False
-        self.device.driver.use(self.device.index)
+        stream = self._use()
         with self._lock:
-            self._launch_graph(known, values, self.device.stream)
+            known = self._graphs.get(tuple([value.pointer for value in values]))
+            if known is None:
+                return False
+            self._launch_graph(known, values, stream)
         return True
 
     def _launch_graph(self, known: tuple[int, Memory], values: Sequence[DeviceArray], stream: int) -> None:
