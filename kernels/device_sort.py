@@ -75,12 +75,13 @@ def sort_tiles(x, out, keys, rows, length, tiles, shift, keep):
                 middle = min(low + width, size)
                 high = min(low + 2 * width, size)
                 key = old_keys[k]
+                goal = base + at
                 if at < middle:
-                    place = at + how_many_before(old_keys, base + middle, base + high, key)
+                    goal += how_many_before(old_keys, base + middle, base + high, key)
                 else:
-                    place = low + (at - middle) + how_many_not_after(old_keys, base + low, base + middle, key)
-                new_keys[base + place] = key
-                new[base + place] = old[k]
+                    goal += low - middle + how_many_not_after(old_keys, base + low, base + middle, key)
+                new_keys[goal] = key
+                new[goal] = old[k]
             k += threads()
         barrier()
         old_keys, new_keys = new_keys, old_keys

@@ -170,15 +170,16 @@ def _shuffle(kind):
     """A Numba intrinsic that gives a scalar of 32 or 64 bits of another lane."""
 
     def shuffle(typing_context, value, lane):
-        if not isinstance(value, types.Number) or value.bitwidth not in (32, 64):
+        width = getattr(value, "bitwidth", 0)
+        if not isinstance(value, types.Number) or width not in (32, 64):
             return None
 
         def generate(context, builder, signature, arguments):
-            whole = ir.IntType(value.bitwidth)
+            whole = ir.IntType(width)
             given = context.get_value_type(value)
             bits_ = builder.bitcast(arguments[0], whole) if given != whole else arguments[0]
             lane_ = context.cast(builder, arguments[1], lane, types.int32)
-            name = f"shuffle.{kind}.i{value.bitwidth}"
+            name = f"shuffle.{kind}.i{width}"
             found = _target_function(builder, name, whole, [whole, ir.IntType(32)], [bits_, lane_], True)
             return builder.bitcast(found, given) if given != whole else found
 

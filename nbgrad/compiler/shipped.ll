@@ -1,30 +1,30 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 8386360b4398661427f90428e27d4a3e
-; digest nbgrad.kernels.comparison c9913bbbb4e108cbcc8646ca40b58ad6
-; digest nbgrad.kernels.error_function 038e9a101480d8d76f36b864d6ae41c2
-; digest nbgrad.kernels.exponential e4646e10202a1b0aa2753650a9195f29
-; digest nbgrad.kernels.gamma f2459498a028f48500ffaf86b3d0c988
-; digest nbgrad.kernels.hyperbolic 646adee7b55510d31b713d2b08d7a465
-; digest nbgrad.kernels.inverse_trigonometric bcac99dd54d30a9230dd726cf8b08f86
-; digest nbgrad.kernels.linalg ea6b03003b6a67b54ec9b0679a70f1e8
-; digest nbgrad.kernels.logarithm 03bb24979dbf690ae26e913ed5e664cd
-; digest nbgrad.kernels.polygamma 10518fbc265a5649074eeb7fb6f811ff
-; digest nbgrad.kernels.power 65566d24a55acf56cd03040fea596c1e
-; digest nbgrad.kernels.random 830f929a2d840f059d23ed3c010db667
-; digest nbgrad.kernels.reciprocal_root 4e3f5a721c4ff1b8630cb2b31554a847
-; digest nbgrad.kernels.rounding a8be1e4b68e5b8c47de4527e570e2fe3
-; digest nbgrad.kernels.scan 8f9b249c0d51446fe258032d3c7da340
-; digest nbgrad.kernels.scatter ca79bc52b4c950311606e1e0179bf2af
-; digest nbgrad.kernels.sinc eee73f72d9de1bfc7c813bc24771421e
-; digest nbgrad.kernels.single 18e8e89923bd3f8ba6f5470c0cd8cc63
-; digest nbgrad.kernels.sort 5e6d620d4cd9c7096b59e6bc865933d2
-; digest nbgrad.kernels.trigonometric d57b9de628a10aaf20dc34ca690c8890
-; digest nbgrad.kernels.widened 5d75c55887b6bf6018fdc04bcada5ff6
-; digest nbgrad.kernels.windows 6067ab7782e0ad32240dc44241102e09
-; digest nbgrad.runtime.blocks ec2af7b8dab221dd6827bb981bf27736
-; digest nbgrad.runtime.native a9cc1a15dc00c1a092425e2d2c5d15be
-; digest nbgrad.runtime.tensors ef02270d9c2c95351494ffef93f5ee2e
+; digest nbgrad.kernels.arithmetic 6334236018df0b6d47f5ef9baa2d6f61
+; digest nbgrad.kernels.comparison 11ec7a6d27a40902a4cf2d901941a7e8
+; digest nbgrad.kernels.error_function deb9f99cb93a9a467a34bf143bf25662
+; digest nbgrad.kernels.exponential 46c4b3bba2055d6198d664dd32a8e155
+; digest nbgrad.kernels.gamma 6f53cb3b9b94a6b6cdc2836997f88a55
+; digest nbgrad.kernels.hyperbolic b2aec0f4e2a4e81609e67a78843540d1
+; digest nbgrad.kernels.inverse_trigonometric ba9ab329cbe447885a2fd6e505983bd6
+; digest nbgrad.kernels.linalg c4d1132bfeff1ce31b856fcf289ad169
+; digest nbgrad.kernels.logarithm d5bed7ecb052ea4f40ff2e2e73b616cf
+; digest nbgrad.kernels.polygamma 6bb3044e41e2f3dfb30f0303a407d34a
+; digest nbgrad.kernels.power a3bd5706746073fa87b4d4961114fc97
+; digest nbgrad.kernels.random 780cb6941f189738b71254aca11d836e
+; digest nbgrad.kernels.reciprocal_root 540aea9cebe3a253eff582b732fcb14f
+; digest nbgrad.kernels.rounding cf6c715cf017afe9e99fa49fd252cfc8
+; digest nbgrad.kernels.scan 01cad3b3b816e39a922995d560be6545
+; digest nbgrad.kernels.scatter a9c679da9abd60880d851883709b369e
+; digest nbgrad.kernels.sinc 4df7cff0599847739cb69e7b5d55f64d
+; digest nbgrad.kernels.single c798b1285caadc5321243291923a3352
+; digest nbgrad.kernels.sort 0ed283082e4db4cfa7de63d310781a7c
+; digest nbgrad.kernels.trigonometric 8cc91eae126a91be404a14c25114dbc9
+; digest nbgrad.kernels.widened b21880bb51fd052b4d6bd92d15ab6bfd
+; digest nbgrad.kernels.windows 3e38601ca4410a1b420ce2e9b5f163c1
+; digest nbgrad.runtime.blocks c6a448a6dcdde12e872913dff5a2116d
+; digest nbgrad.runtime.native ea1a3b853a2bfd20a874253779ab7150
+; digest nbgrad.runtime.tensors f28028e94695d6c1cc473d0e51956c8b
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -21599,7 +21599,7 @@ B136.i:                                           ; preds = %B288.i.i.i, %B192.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B278.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.13.i, 56
@@ -21671,7 +21671,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -22676,8 +22676,8 @@ B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B16
   %.881.i.i.i = tail call i64 %.880.i.i.i(i64 %.837.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2034.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i27.i.i = add nsw i64 %.21.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
@@ -22688,7 +22688,7 @@ B64.i.i.i:                                        ; preds = %B494.i.i
   %sunkaddr242.i.i = inttoptr i64 %.21.i to ptr
   %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
   store i64 0, ptr %sunkaddr243.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
   %.31.i30.i.i = add nsw i64 %.21.i, 88
@@ -22696,7 +22696,7 @@ B122.i.i.i:                                       ; preds = %B494.i.i
   %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -22766,7 +22766,7 @@ B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.lo
   %.15.i.i11.i = shl nsw i64 %.210.i10.i, 3
   %.17.i10.i.i = add nsw i64 %.15.i.i11.i, %.165.i.i
   %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
   %sunkaddr240.i = inttoptr i64 %.21.i to ptr
@@ -22861,7 +22861,7 @@ B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B
   store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
   %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
   %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
@@ -22885,12 +22885,12 @@ B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
   %70 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
-_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
+_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
   %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
   %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
   br label %B494.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B136.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23039,7 +23039,7 @@ B194.i:                                           ; preds = %B288.i.i.i, %B192.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B336.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.28.i, 3
@@ -23112,7 +23112,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -24131,8 +24131,8 @@ B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B16
   %.882.i.i.i = tail call i64 %.881.i.i.i(i64 %.838.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2034.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
+  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i27.i.i = add nsw i64 %.19.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
@@ -24143,7 +24143,7 @@ B64.i.i.i:                                        ; preds = %B494.i.i
   %sunkaddr242.i.i = inttoptr i64 %.19.i to ptr
   %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
   store i64 0, ptr %sunkaddr243.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
   %.31.i30.i.i = add nsw i64 %.19.i, 88
@@ -24151,7 +24151,7 @@ B122.i.i.i:                                       ; preds = %B494.i.i
   %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -24220,7 +24220,7 @@ B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.lo
   %.15.i.i12.i = shl nsw i64 %.210.i11.i, 3
   %.17.i10.i.i = add nsw i64 %.15.i.i12.i, %.165.i.i
   %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
   %sunkaddr246.i = inttoptr i64 %.19.i to ptr
@@ -24315,7 +24315,7 @@ B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B
   store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
   %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
   %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
@@ -24339,12 +24339,12 @@ B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
   %75 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
-_ZN6nbgrad7runtime6native4packB4v846B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
+_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
   %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
   %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
   br label %B494.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B194.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -24365,7 +24365,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24386,7 +24386,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24455,7 +24455,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24505,9 +24505,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -24574,7 +24574,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -24584,14 +24584,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -24636,9 +24636,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -24656,7 +24656,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -24739,7 +24739,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -24778,7 +24778,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -24881,7 +24881,7 @@ B240.i:                                           ; preds = %B0.endif.i, %B292.i
   %.94.i = load i64, ptr %.93.i, align 8
   %.95.i = inttoptr i64 %.94.i to ptr
   %.96.i = tail call i64 %.95.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B576.i:                                           ; preds = %B2238.i.i, %B2174.i.i
   %sunkaddr367.i = getelementptr i8, ptr %.20.i, i64 16
@@ -26320,7 +26320,7 @@ B1454.i:                                          ; preds = %B1410.endif.i
   %.895.i = load i64, ptr %.894.i, align 8
   %.898.i = inttoptr i64 %.895.i to ptr
   %.899.i = tail call i64 %.898.i(i64 %.888.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -27025,9 +27025,9 @@ B1272.endif.i:                                    ; preds = %B1274.i, %B1242.end
   br label %B1410.i
 
 B1410.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
+_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
   %result.3.0.sink.i = phi i64 [ %.96.i, %B240.i ], [ %.899.i, %B1454.i ], [ %result.3.0.i, %B1410.endif.i ]
   ret i64 %result.3.0.sink.i
 }
