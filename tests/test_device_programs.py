@@ -6,6 +6,7 @@ that the scalar kernels state.
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -438,3 +439,17 @@ def test_settings_hold_for_what_was_compiled_before() -> None:
             assert not any("sort" in name for name in kernels_of(program))
     np.testing.assert_array_equal(*found)
     np.testing.assert_allclose(found[0], np.bincount(index, values, 50), rtol=1e-12)
+
+
+def test_graphs_go_with_their_program() -> None:
+    recorder = Recorder()
+    with using(recorder):
+        x = floats(6)
+        program = program_of(lambda x: x * 2, x)
+        given, target = DeviceArray.of(x, program.device), DeviceArray.empty((6,), x.dtype, program.device)
+        for _ in range(3):
+            program.call_into(given, target)
+        assert "free_graph" not in [name for name, *_ in recorder.log]
+        del program
+        gc.collect()
+        assert [name for name, *_ in recorder.log].count("free_graph") == 1

@@ -11,6 +11,7 @@ one small copy. A program that is called again with the same arrays to write to 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -102,12 +103,19 @@ class DeviceProgram:
         self._settings = SETTINGS.state
         with RareCollection():
             self.plan: DevicePlan = plan(fused, leaves, constants, self.device)
-        for graph, _ in self._graphs.values():
-            self.device.driver.free_graph(graph)
-        self._graphs.clear()
+        self._free_graphs()
         self._seen: dict[tuple[int, ...], int] = {}
         self._place_bases(arguments, constants)
         self._segments = self._make_segments()
+
+    def _free_graphs(self) -> None:
+        while self._graphs:
+            self.device.driver.free_graph(self._graphs.popitem()[1][0])
+
+    def __del__(self) -> None:
+        # A device that has failed, or a process that ends, has given everything back.
+        with contextlib.suppress(DeviceError, AttributeError, TypeError):
+            self._free_graphs()
 
     def _use(self) -> int:
         """Make the device current, and the program what the settings ask for; gives the current stream."""
