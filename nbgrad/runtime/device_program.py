@@ -11,7 +11,6 @@ one small copy. A program that is called again with the same arrays to write to 
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -113,9 +112,13 @@ class DeviceProgram:
             self.device.driver.free_graph(self._graphs.popitem()[1][0])
 
     def __del__(self) -> None:
-        # A device that has failed, or a process that ends, has given everything back.
-        with contextlib.suppress(DeviceError, AttributeError, TypeError):
-            self._free_graphs()
+        graphs = getattr(self, "_graphs", None)
+        if graphs:
+            try:
+                self._free_graphs()
+            except (DeviceError, AttributeError, TypeError):
+                # A device that has failed, or a process that ends, has given everything back.
+                graphs.clear()
 
     def _use(self) -> int:
         """Make the device current, and the program what the settings ask for; gives the current stream."""
