@@ -181,8 +181,8 @@ class Emitter:
             lines += ["  br label %test", "done:"]
         return [*lines, "  ret void", "}"]
 
-    def counted(self, variable: str, first: str, stop: str, body: Any, hint: str = "") -> None:
-        """`for variable in range(first, stop): body(value)`."""
+    def counted(self, variable: str, first: str, stop: str, body: Any, hint: str = "", stride: str = "1") -> None:
+        """`for variable in range(first, stop, stride): body(value)`."""
         self.counter += 1
         mark = f"L{self.counter}"
         self.store("i64", first, variable)
@@ -193,7 +193,7 @@ class Emitter:
         self.put(f"br i1 {inside}, label %{mark}.body, label %{mark}.done")
         self.label(f"{mark}.body")
         body(index)
-        following = self.let(f"add nsw i64 {index}, 1")
+        following = self.let(f"add nsw i64 {index}, {stride}")
         self.store("i64", following, variable)
         self.put(f"br label %{mark}.test{hint}")
         self.label(f"{mark}.done")
@@ -320,14 +320,16 @@ class Emitter:
                 self.store(register_type(self.accumulator(r)), self.start_value(r), self.registers[r.access])
             self.counted(variable, first, stop, self.point, self.hint())
             for r in sums:
-                self.add_with_error(r, *totals[r.access])
+                kind = register_type(self.accumulator(r))
+                part = self.let(f"load {kind}, ptr {self.registers[r.access]}")
+                self.add_with_error(r, part, *totals[r.access])
 
         self.counted(block, "0", blocks, one_block)
 
-    def add_with_error(self, r: Reduction, total: str, error: str) -> None:
+    def add_with_error(self, r: Reduction, part: str, total: str, error: str) -> None:
+        """Add a part of a sum to its total, and what that loses to its error."""
         kind = register_type(self.accumulator(r))
         old = self.let(f"load {kind}, ptr {total}")
-        part = self.let(f"load {kind}, ptr {self.registers[r.access]}")
         new = self.let(f"fadd {kind} {old}, {part}")
         back = self.let(f"fsub {kind} {new}, {old}")
         lost_old = self.let(f"fsub {kind} {old}, {self.let(f'fsub {kind} {new}, {back}')}")
@@ -515,13 +517,18 @@ class Emitter:
         if total is None:
             value = self.let(f"load {kind}, ptr {self.registers[r.access]}")
         else:
-            # If the sum is infinite its error term is NaN, and does not count.
-            plain = self.let(f"load {kind}, ptr {total[0]}")
-            error = self.let(f"load {kind}, ptr {total[1]}")
-            exact = self.let(f"fadd {kind} {plain}, {error}")
-            broken = self.let(f"fcmp uno {kind} {error}, {number(0, dtype)}")
-            value = self.let(f"select i1 {broken}, {kind} {plain}, {kind} {exact}")
+            value = self.with_error(r, *total)
         self.accumulate(r, value, self.rows[r.access])
+
+    def with_error(self, r: Reduction, total: str, error: str) -> str:
+        """A total and its error together. If the total is infinite its error is NaN, and does not count."""
+        dtype = self.accumulator(r)
+        kind = register_type(dtype)
+        plain = self.let(f"load {kind}, ptr {total}")
+        lost = self.let(f"load {kind}, ptr {error}")
+        exact = self.let(f"fadd {kind} {plain}, {lost}")
+        broken = self.let(f"fcmp uno {kind} {lost}, {number(0, dtype)}")
+        return self.let(f"select i1 {broken}, {kind} {plain}, {kind} {exact}")
 
     def accumulate(self, r: Reduction, value: str, address: str) -> None:
         dtype = self.accumulator(r)

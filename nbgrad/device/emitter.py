@@ -279,6 +279,19 @@ class DeviceEmitter(Emitter):
         block, threads, thread = (self.let(f"zext i32 {value} to i64") for value in (block, threads, thread))
         return self.let(f"add nuw nsw i64 {self.let(f'mul nuw nsw i64 {block}, {threads}')}, {thread}")
 
+    def steps(self, at: dict[int, str], then: Callable[[dict[int, list[str]]], None]) -> None:
+        """Do the points of one step, at the end of an axis one by one; `then` gets what is for reductions."""
+        if not self.variant.tail:
+            then(self.visit(at, self.variant.vector))
+            return
+        stop = self.let(f"add nuw nsw i64 {at[self.last]}, {self.variant.vector}")
+        whole = self.let(f"icmp sle i64 {stop}, %n{self.last}")
+        self.branch(whole, lambda: then(self.visit(at, self.variant.vector)))
+        low = self.let(f"select i1 {whole}, i64 %n{self.last}, i64 {at[self.last]}")
+        self.counted(
+            self.slot("i64", "j"), low, f"%n{self.last}", lambda index: then(self.visit({**at, self.last: index}, 1))
+        )
+
     # ----- Kernels that only store -----
 
     def map_text(self) -> str:
@@ -287,20 +300,8 @@ class DeviceEmitter(Emitter):
         linear = self.position()
         count = self.product(axes)
 
-        def steps() -> None:
-            at = self.coordinates(linear, axes)
-            if not self.variant.tail:
-                self.visit(at, self.variant.vector)
-                return
-            stop = self.let(f"add nuw nsw i64 {at[self.last]}, {self.variant.vector}")
-            whole = self.let(f"icmp sle i64 {stop}, %n{self.last}")
-            self.branch(whole, lambda: self.visit(at, self.variant.vector))
-            low = self.let(f"select i1 {whole}, i64 %n{self.last}, i64 {at[self.last]}")
-            self.counted(
-                self.slot("i64", "j"), low, f"%n{self.last}", lambda index: self.visit({**at, self.last: index}, 1)
-            )
-
-        self.branch(self.let(f"icmp slt i64 {linear}, {count}"), steps)
+        inside = self.let(f"icmp slt i64 {linear}, {count}")
+        self.branch(inside, lambda: self.steps(self.coordinates(linear, axes), lambda _: None))
         return self.kernel()
 
     def function(self, signature: str) -> list[str]:

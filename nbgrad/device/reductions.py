@@ -62,30 +62,18 @@ class ReductionEmitter(DeviceEmitter):
                 values = [self.combine(r.kind, self.accumulator(r), a, b, loose=False) for a, b in pairs] + rest
             kind = register_type(self.accumulator(r))
             total, error = self.totals[r.access]
-            old = self.let(f"load {kind}, ptr {total}")
-            if not self.compensated(r):
-                self.store(kind, self.combine(r.kind, self.accumulator(r), old, values[0], loose=False), total)
+            if self.compensated(r):
+                self.add_with_error(r, values[0], total, error)
                 continue
-            new = self.let(f"fadd {kind} {old}, {values[0]}")
-            back = self.let(f"fsub {kind} {new}, {old}")
-            lost_old = self.let(f"fsub {kind} {old}, {self.let(f'fsub {kind} {new}, {back}')}")
-            lost_new = self.let(f"fsub {kind} {values[0]}, {back}")
-            lost = self.let(f"fadd {kind} {lost_old}, {lost_new}")
-            self.store(kind, self.let(f"fadd {kind} {self.let(f'load {kind}, ptr {error}')}, {lost}"), error)
-            self.store(kind, new, total)
+            old = self.let(f"load {kind}, ptr {total}")
+            self.store(kind, self.combine(r.kind, self.accumulator(r), old, values[0], loose=False), total)
 
     def total(self, r: Reduction) -> str:
-        """A thread's total with its error term; where that is NaN, because the total is infinite, it does not count."""
-        dtype = self.accumulator(r)
-        kind = register_type(dtype)
+        """A thread's total, with its error term if it has one."""
         total, error = self.totals[r.access]
-        plain = self.let(f"load {kind}, ptr {total}")
-        if not self.compensated(r):
-            return plain
-        lost = self.let(f"load {kind}, ptr {error}")
-        exact = self.let(f"fadd {kind} {plain}, {lost}")
-        broken = self.let(f"fcmp uno {kind} {lost}, {number(0, dtype)}")
-        return self.let(f"select i1 {broken}, {kind} {plain}, {kind} {exact}")
+        if self.compensated(r):
+            return self.with_error(r, total, error)
+        return self.let(f"load {register_type(self.accumulator(r))}, ptr {total}")
 
     # ----- Among threads -----
 
@@ -183,20 +171,7 @@ class ReductionEmitter(DeviceEmitter):
         outer = self.coordinates(row, self.kept)
 
         def step(linear: str) -> None:
-            at = {**outer, **self.coordinates(linear, self.reduced)}
-            if not self.variant.tail:
-                self.add(self.visit(at, self.variant.vector))
-                return
-            stop = self.let(f"add nuw nsw i64 {at[self.last]}, {self.variant.vector}")
-            whole = self.let(f"icmp sle i64 {stop}, %n{self.last}")
-            self.branch(whole, lambda: self.add(self.visit(at, self.variant.vector)))
-            low = self.let(f"select i1 {whole}, i64 %n{self.last}, i64 {at[self.last]}")
-            self.counted(
-                self.slot("i64", "j"),
-                low,
-                f"%n{self.last}",
-                lambda index: self.add(self.visit({**at, self.last: index}, 1)),
-            )
+            self.steps({**outer, **self.coordinates(linear, self.reduced)}, self.add)
 
         self.strided(first, count, str(self.variant.group), step)
         first_lane = self.let(f"icmp eq i64 {lane}, 0")
@@ -207,19 +182,7 @@ class ReductionEmitter(DeviceEmitter):
 
     def strided(self, first: str, stop: str, stride: str, body: Callable[[str], None]) -> None:
         """`for i in range(first, stop, stride): body(i)`."""
-        variable = self.slot("i64", "k")
-        self.counter += 1
-        mark = f"S{self.counter}"
-        self.store("i64", first, variable)
-        self.put(f"br label %{mark}.test")
-        self.label(f"{mark}.test")
-        index = self.let(f"load i64, ptr {variable}", "i")
-        self.put(f"br i1 {self.let(f'icmp slt i64 {index}, {stop}')}, label %{mark}.body, label %{mark}.done")
-        self.label(f"{mark}.body")
-        body(index)
-        self.store("i64", self.let(f"add nsw i64 {index}, {stride}"), variable)
-        self.put(f"br label %{mark}.test{self.unrolled()}")
-        self.label(f"{mark}.done")
+        self.counted(self.slot("i64", "k"), first, stop, body, self.unrolled(), stride)
 
     def unrolled(self) -> str:
         """Tells LLVM to put several steps of a short body side by side, so that more reads are under way at once, and

@@ -144,7 +144,6 @@ class DeviceProgram:
             pool[position : position + 1].view(node.dtype)[:1] = literal_value(node)
         self._kept.append(DeviceArray.of(pool, self.device))
         fixed.append(self._kept[-1].pointer)
-        self._fixed = fixed
         self._bases = np.zeros(1 + self._arguments + len(fixed) + len(self.outputs), np.int64)
         self._bases[1 + self._arguments : 1 + self._arguments + len(fixed)] = fixed
         self._bases_at = self._bases.ctypes.data
@@ -265,8 +264,7 @@ class DeviceProgram:
             target.free_on(stream)
         memory.used_on(stream)
         self.device.driver.launch_graph(graph, stream)
-        for target in values[self._arguments :]:
-            target.stream = stream
+        self._written(values[self._arguments :], stream)
 
     def _enqueue(self, inputs: Sequence[Any], results: Sequence[DeviceArray], stream: int) -> None:
         """All work of a call."""
