@@ -267,7 +267,7 @@ class Parameter(Tensor):
         """The node of new data in the Parameter's dtype."""
         node = as_node(data)
         own = self._leaf.dtype
-        order = "biuf"
+        order = "bifc"
         kinds = order.index(node.dtype.kind.replace("u", "i")), order.index(own.kind.replace("u", "i"))
         if kinds[0] > kinds[1]:
             message = (

@@ -270,6 +270,7 @@ _literals: dict[tuple[Number, type, np.dtype[Any], bool], Node] = {}
 
 def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
     """A number baked into the program. The bytes are the identity: -0.0 is not 0.0, and a NaN equals itself."""
+    dtype = plain_dtype(dtype)
     key = (value, type(value), dtype, weak)
     node = _literals.get(key) if value else None
     if node is None:
@@ -379,7 +380,7 @@ def extent(size: int | float, dtype: np.dtype[Any]) -> Node:
 
 def placeholder(shape: Shape, dtype: np.dtype[Any], value: Any = None, weak: bool = False) -> Node:
     """An argument of a program; `value` is an example of it, if there is one."""
-    node = Node(PRIMITIVES["input"], (), (), shape, dtype, value=value, weak=weak)
+    node = Node(PRIMITIVES["input"], (), (), shape, plain_dtype(dtype), value=value, weak=weak)
     node.traced = True
     return node
 

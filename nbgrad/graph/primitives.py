@@ -27,6 +27,7 @@ from .ir import (
     elementwise,
     extent,
     make,
+    plain_dtype,
 )
 
 FLOAT_UNARY = (
@@ -235,7 +236,7 @@ def iota(length: int) -> Node:
 
 def cast(node: Node, dtype: np.dtype[Any]) -> Node:
     """The node in another dtype."""
-    return node if node.dtype == dtype else make("cast", (node,), (dtype,))
+    return node if node.dtype == dtype else make("cast", (node,), (plain_dtype(dtype),))
 
 
 def reshape(node: Node, shape: Shape) -> Node:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, DtypeError, ShapeError, TracedValueError
-from ..graph.ir import INT64, Node, Shape, broadcast, constant, elementwise, extent, literal, literal_value
+from ..graph.ir import INT64, Node, Shape, broadcast, constant, elementwise, extent, literal, literal_value, plain_dtype
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
 from ..graph.primitives import take_last as take_last
 from ..graph.primitives import truth as truth
@@ -94,7 +94,7 @@ def real_dtype(dtype: Any) -> Dtype:
     if not supported(result):
         message = f"Expected a dtype of booleans, integers, floats (64 bits at most) or complex ones, but got {result}."
         raise DtypeError(message)
-    return result.newbyteorder("=")
+    return plain_dtype(result)
 
 
 def only(name: str, value: Any, *allowed: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal, literal_value
+from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal, literal_value, plain_dtype
 from ..graph.primitives import cast
 from ..graph.trace import current_trace
 from .lifting import number
@@ -122,7 +122,7 @@ def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -
         kinds = [INT64] * len(kinds)  # NumPy would compare Python's integers as objects
     options: dict[str, Any] = {"casting": casting}
     if dtype is not None:
-        options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+        options["signature"] = (None,) * ufunc.nin + (plain_dtype(np.dtype(dtype)),) * ufunc.nout
     try:
         dtypes = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **options)
     except TypeError as error:

@@ -19,7 +19,7 @@ from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch
 from ..graph.interpret import interpret
-from ..graph.ir import HOST, PRIMITIVES, Node, by_serial, on_host, plain_dtype, topological
+from ..graph.ir import HOST, PRIMITIVES, Node, by_serial, on_host, plain, plain_dtype, topological
 from ..graph.primitives import reduce
 from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
@@ -266,7 +266,7 @@ def ready(leaf: Node, device: Any = None) -> Any:
         if value.device is device:
             return value
         value = value.to_host()
-    return np.array(value, dtype=dtype, order="C", subok=False)
+    return plain(np.array(value, dtype=dtype, order="C", subok=False))
 
 
 def settle(node: Node) -> Node:
