@@ -23,13 +23,12 @@ from .errors import DtypeError, NbgradError, TracedValueError
 from .graph.interpret import interpret
 from .graph.ir import Node, placeholder, plain, topological
 from .graph.trace import CELLS, Trace, current_trace, recording
-from .interop import advice, computes_itself, described_output, full_name, refuse_subclass
+from .interop import computes_itself, described_output, full_name
 from .lifting import Lent, flatten, kind_of, lent, name_of, node_of, results_as
-from .numpy.lifting import supported
-from .parameter import Parameter
-from .paths import RESULT, Path, shortcut
+from .paths import RESULT, Path, one_callers, shortcut
 from .runtime.evaluate import computed, finish_pending, make_program, ready, refuse
 from .runtime.program import MISSED, Output, Program, missed
+from .signatures import dynamic_kind, flatten_in_order, signature
 from .targets import check_donate, check_donated, check_targets, copy_constants, copy_to, direct_targets, donated_leaves
 from .tensor import Tensor
 
@@ -120,11 +119,11 @@ class Jitted:
         return check_targets(out, path.treespec, leaves, path.outputs[: path.result_count], name_of(self.fn))
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        leaves, treespec = flatten((args, kwargs))
+        leaves, treespec = flatten_in_order((args, kwargs))
         leaves = [lent(leaf) for leaf in leaves]
         if self.donate:
             check_donated(leaves, donated_leaves(self.donate, treespec, name_of(self.fn)), name_of(self.fn))
-        key, dynamic = _signature(leaves, treespec)
+        key, dynamic = signature(leaves, treespec)
         paths = self._paths.get(key)
         if paths is None:
             with self._lock.held():
@@ -229,7 +228,7 @@ class Jitted:
         kind_of_results = "lent" if any(isinstance(leaf, Lent) for leaf in leaves) else "value"
         plain = True
         for leaf in leaves:
-            kind = _dynamic_kind(leaf)
+            kind = dynamic_kind(leaf)
             if kind is None:
                 lifted.append(leaf)
                 continue
@@ -261,7 +260,8 @@ class Jitted:
                 kinds.append("tensor" if tensors else kind_of_results)
                 kept.append(RESULT)
             else:
-                kept.append(leaf)
+                _refuse_hidden(self.fn, leaf, trace)
+                kept.append(one_callers(leaf))
         if not nodes and not any(kind_of(leaf) != "other" for leaf in out_leaves):
             given = "nothing (None)" if output is None else described_output(output)
             hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
@@ -291,7 +291,7 @@ class Jitted:
         elif not config.interpret():
             donated: list[int] = []
             if simple and self.donate:
-                numbers = [k for k, leaf in enumerate(leaves) if _dynamic_kind(leaf) is not None]
+                numbers = [k for k, leaf in enumerate(leaves) if dynamic_kind(leaf) is not None]
                 kept_up = donated_leaves(self.donate, treespec, name_of(self.fn))
                 donated = [numbers.index(k) for k in kept_up if isinstance(leaves[k], np.ndarray)]
             program = Program(
@@ -344,74 +344,27 @@ def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:
                 raise TracedValueError(message)
 
 
+def _refuse_hidden(fn: Callable[..., Any], leaf: Any, trace: Trace) -> None:
+    """Raise if what is returned is no container and hides a recorded value: later calls would give it again."""
+    if isinstance(leaf, set | frozenset):
+        parts = list(leaf)
+    else:
+        slots = [getattr(leaf, name, None) for name in getattr(type(leaf), "__slots__", ())]
+        parts = [*getattr(leaf, "__dict__", {}).values(), *slots]
+    if any(isinstance(part, Tensor) and part._node.traced and trace.owns(part._node) for part in flatten(parts)[0]):
+        message = (
+            f"{name_of(fn)}() returns a {full_name(leaf)} with a value that jit records in it. Return a tuple, list or "
+            f"dict of arrays, or register {type(leaf).__name__} as a container (optree.register_pytree_node)."
+        )
+        raise TracedValueError(message)
+
+
 def _has_out(fn: Callable[..., Any]) -> bool:
     """Whether a function has a parameter `out` of its own."""
     try:
         return "out" in inspect.signature(fn).parameters
     except (TypeError, ValueError):
         return False
-
-
-def _dynamic_kind(leaf: Any) -> str | None:
-    """The kind of a leaf that is a run-time input; None for values that are part of the signature."""
-    if isinstance(leaf, Parameter):
-        return None
-    if isinstance(leaf, Lent):
-        return "lent"
-    if type(leaf) is float or isinstance(leaf, Tensor):
-        return "tensor" if isinstance(leaf, Tensor) else "float"
-    if type(leaf) is complex:
-        return "array"
-    if isinstance(leaf, np.ndarray | np.inexact | np.integer | np.bool_):
-        if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
-            refuse_subclass(leaf)
-        if not supported(leaf.dtype):
-            message = (
-                "jit takes arrays of booleans, integers and floats of at most 64 bits, and complex ones, but got an "
-                f"array of dtype {leaf.dtype}."
-            )
-            raise DtypeError(message)
-        return "array"
-    return None
-
-
-_PLAIN = (bool, int, str, bytes, type(None), Parameter)
-"""What is part of a signature, and no array."""
-
-
-def _signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
-    """The key of a call, and its run-time inputs in order."""
-    entries: list[Any] = [treespec]
-    dynamic: list[Any] = []
-    for leaf in leaves:
-        if _dynamic_kind(leaf) is None:
-            instead = None if isinstance(leaf, _PLAIN) else advice(leaf)
-            if instead is not None:
-                message = f"jit takes ndarrays, Tensors and numbers, but got a {full_name(leaf)}. Pass {instead}."
-                raise DtypeError(message)
-            # A Parameter stands for itself, whatever its value is.
-            try:
-                hash(leaf)
-            except TypeError:
-                message = (
-                    f"jit got a {type(leaf).__name__}, which is not an array and cannot be part of a signature because "
-                    "it is not hashable. Pass arrays, numbers, strings or other hashable values."
-                )
-                raise DtypeError(message) from None
-            entries.append((type(leaf), leaf))
-            continue
-        dynamic.append(leaf)
-        if type(leaf) is float or type(leaf) is complex:
-            entries.append(type(leaf))
-        elif isinstance(leaf, Tensor):
-            node = leaf._node
-            entries.append((True, node.dtype.char, node.shape, node.weak, node.tensor, node.place))
-        elif isinstance(leaf, Lent):
-            node = leaf.node
-            entries.append(("lent", node.dtype.char, node.shape, node.place))
-        else:
-            entries.append((False, leaf.dtype.char, leaf.shape))
-    return tuple(entries), dynamic
 
 
 def _ready(value: Any, node: Node) -> Any:
@@ -507,6 +460,9 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
     when it is recorded, and side effects happen only then. Parameters are the exception: each call reads their values,
     and writes those that the function writes. Cells are recorded anew when their mode, Parameters, sub-cells or plain
     attributes have changed.
+
+    What it returns belongs to the caller: no two results share memory, nor does one with an argument (unless that was
+    donated), and constants among them are copied for each call.
 
     Examples
     --------

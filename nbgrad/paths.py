@@ -6,6 +6,7 @@ results can be read and made by native code. Called by jit.py.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ class Path:
     def filled(self, values: Sequence[Any]) -> Any:
         """The results in the containers that the function returns, with what else is in there."""
         results = iter(values)
-        leaves = [next(results) if leaf is RESULT else leaf for leaf in self.leaves]
+        leaves = [next(results) if leaf is RESULT else one_callers(leaf) for leaf in self.leaves]
         return optree.tree_unflatten(self.treespec, leaves)
 
     def current(self) -> bool:
@@ -125,6 +126,13 @@ class Path:
 
 RESULT = object()
 """Stands for results among the leaves of what the function returns."""
+
+
+def one_callers(leaf: Any) -> Any:
+    """What a function returns and no argument has a part in, as one caller gets it, who may write to it."""
+    if isinstance(leaf, np.generic):
+        return leaf
+    return copy.deepcopy(leaf) if isinstance(leaf, set | bytearray) or hasattr(type(leaf), "__array__") else leaf
 
 
 def shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any]) -> Callable[..., Any] | None:
