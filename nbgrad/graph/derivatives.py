@@ -120,16 +120,18 @@ def is_finite_number(node: Node) -> bool:
     return node.name == "literal" and bool(np.isfinite(literal_value(node)))
 
 
-def _step(x: Node, y: Node) -> Node:
-    """1 where x > y, 0 where x < y, one half at a tie, NaN at NaN."""
-    lower = choose(equal(x, y), 0.5, math.nan, x)
-    return choose(greater(x, y), 1.0, choose(less(x, y), 0.0, lower, x), x)
+def _of_extremum(wins: Node, loses: Node, x: Node, y: Node) -> Node:
+    """The derivative of `maximum` or `minimum` by an operand: 1, one half at a tie, NaN at NaN; masked where it loses.
+
+    A partial derivative of the form select(condition, p, 0) is a mask: what is multiplied by it stays zero, even inf.
+    """
+    shared = choose(wins, 1.0, choose(equal(x, y), 0.5, math.nan, x), x)
+    return choose(elementwise("logical_not", loses), shared, 0.0, x)
 
 
-def _step_ignoring_nan(x: Node, y: Node) -> Node:
-    """As `_step`, for fmax and fmin: a NaN operand loses."""
-    tie = choose(equal(x, y), 0.5, 0.0, x)
-    return choose(either(greater(x, y), isnan(y)), 1.0, tie, x)
+def _of_winner(wins: Node, x: Node, y: Node) -> Node:
+    """The derivative by x of `fmax` or `fmin`, which x wins or shares where it `wins`; a NaN operand loses."""
+    return choose(either(wins, isnan(y)), choose(equal(x, y), 0.5, 1.0, x), 0.0, x)
 
 
 def _share(x: Node, y: Node, scale: float) -> Node:
@@ -246,13 +248,16 @@ def cumulative_product(x: Node, reverse: bool = False) -> Node:
 
 
 def _extremum_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
-    """The mean of the tangents at all elements that attain the extremum."""
+    """The mean of the tangents at all elements that attain the extremum; NaN if that is NaN."""
     x, t = node.inputs[0], tangents[0]
     assert t is not None
     axes = node.params[0]
     kept = tuple([1 if axis in axes else n for axis, n in enumerate(x.shape)])
-    attained = cast(equal(x, broadcast(reshape(node, kept), x.shape)), x.dtype)
-    return reduce("sum", attained * t, axes) / reduce("sum", attained, axes)
+    extremum = broadcast(reshape(node, kept), x.shape)
+    # All elements attain a NaN, whose count is NaN.
+    attained = elementwise("logical_not", elementwise("less" if node.name == "max" else "greater", x, extremum))
+    count = choose(isnan(node), math.nan, reduce("sum", cast(attained, x.dtype), axes), x)
+    return reduce("sum", choose(attained, t, 0.0, t), axes) / count
 
 
 def _recurrence_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
@@ -406,12 +411,19 @@ DERIVATIVES: dict[str, Row] = {
     "remainder": _binary(lambda z, x, y: 1.0, lambda z, x, y: -floor_divide(x, y)),
     "fmod": _binary(lambda z, x, y: 1.0, lambda z, x, y: -trunc(x / y)),
     "floor_divide": _constant,
-    "maximum": _binary(lambda z, x, y: _step(x, y), lambda z, x, y: _step(y, x)),
-    "minimum": _binary(lambda z, x, y: _step(y, x), lambda z, x, y: _step(x, y)),
-    "fmax": _binary(lambda z, x, y: _step_ignoring_nan(x, y), lambda z, x, y: _step_ignoring_nan(y, x)),
+    "maximum": _binary(
+        lambda z, x, y: _of_extremum(greater(x, y), less(x, y), x, y),
+        lambda z, x, y: _of_extremum(less(x, y), greater(x, y), x, y),
+    ),
+    "minimum": _binary(
+        lambda z, x, y: _of_extremum(less(x, y), greater(x, y), x, y),
+        lambda z, x, y: _of_extremum(greater(x, y), less(x, y), x, y),
+    ),
+    "fmax": _binary(
+        lambda z, x, y: _of_winner(greater_equal(x, y), x, y), lambda z, x, y: _of_winner(greater_equal(y, x), y, x)
+    ),
     "fmin": _binary(
-        lambda z, x, y: choose(isnan(x), 0.0, choose(isnan(y), 1.0, _step(y, x), x), x),
-        lambda z, x, y: choose(isnan(y), 0.0, choose(isnan(x), 1.0, _step(x, y), x), x),
+        lambda z, x, y: _of_winner(greater_equal(y, x), x, y), lambda z, x, y: _of_winner(greater_equal(x, y), y, x)
     ),
     "copysign": _binary(lambda z, x, y: sign(x) * copysign(1.0, y), None),
     "hypot": _binary(

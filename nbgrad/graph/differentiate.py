@@ -6,12 +6,12 @@ requested inputs and the outputs is visited; zeros are never built; no recursion
 
 A cotangent that a `select` set to zero stays a `select` while it flows back (`scale`, `transposed`,
 `accumulate_cotangent`), so that the infinite slope of a branch that was not taken is never multiplied by zero: `where`
-does not leak NaN.
+does not leak NaN. Of what was padded or scattered, masks.py knows where it is zero, for slopes that may be infinite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from .collection import RareCollection
 from .complex_numbers import add_cotangents
@@ -26,20 +26,29 @@ from .derivatives import (
     Transpose,
     linear_in,
 )
-from .ir import PRIMITIVES, Node, Primitive, elementwise, literal_value, make, placeholder, topological, zeros
-from .pieces import Box, assembled, box_of
+from .ir import BOOL, PRIMITIVES, Node, Primitive, elementwise, filled, make, placeholder, topological, zeros
+from .masks import Mask, Masks, everywhere, masked, union
+from .pieces import Box, assembled, box_of, merged
 from .primitives import cast
 
-ALIAS, BROADCAST, CAST, CUSTOM, GATHER, JOIN, LITERAL, SELECT, SLICE = (
-    PRIMITIVES[name] for name in "alias broadcast cast custom gather complex literal select slice".split()
+ALIAS, ARGSORT, BROADCAST, CAST, CONCATENATE, CUSTOM, GATHER, JOIN, PAD, SCATTER_ADD, SELECT, SLICE = (
+    PRIMITIVES[name]
+    for name in "alias argsort broadcast cast concatenate custom gather complex pad scatter_add select slice".split()
 )
 INDEX_MAPS = frozenset(
-    PRIMITIVES[name] for name in ("reshape", "transpose", "slice", "pad", "concatenate", "sum", "scatter_add")
+    PRIMITIVES[name]
+    for name in ("reshape", "transpose", "broadcast", "slice", "pad", "concatenate", "sum", "scatter_add")
 )
 """Linear primitives whose transposes only move elements, so that they move masks too."""
+MOVES = INDEX_MAPS | {ALIAS, CAST, GATHER, SELECT}
+"""Linear primitives whose tangents are masked where their operands' are."""
 ROWS: dict[Primitive, Row] = {PRIMITIVES[name]: row for name, row in DERIVATIVES.items()}
 CUT = frozenset(p for p, row in ROWS.items() if isinstance(row, NoDerivative) and p is not CUSTOM)
 """Primitives through which no derivative passes."""
+INFINITE = frozenset(p for p, row in ROWS.items() if isinstance(row, Partials) and row.divisor is not None) | frozenset(
+    PRIMITIVES[name] for name in "rsqrt power arctan2 xlogy gammaln digamma polygamma".split()
+)
+"""Elementwise primitives whose slope may be infinite where their operands are finite."""
 
 
 def differentiable(node: Node) -> bool:
@@ -64,24 +73,20 @@ def active_nodes(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     return order
 
 
-def _is_zero_branch(node: Node) -> bool:
-    """Whether a node is a literal zero, possibly broadcast."""
-    while node.primitive is BROADCAST:
-        node = node.inputs[0]
-    return node.primitive is LITERAL and literal_value(node) == 0
-
-
-def _masked(node: Node) -> bool:
-    return node.primitive is SELECT and _is_zero_branch(node.inputs[2])
-
-
 def scale(g: Node, partial: Node | float | None) -> Node | None:
-    """A tangent or cotangent times a partial derivative; a masked one stays masked."""
+    """A tangent or cotangent times a partial derivative; where either is masked, so is the product."""
     if partial is None:
         return None
-    if not isinstance(partial, Node) and partial == 1.0:
-        return g
-    if g.primitive is SELECT and _masked(g):
+    if not isinstance(partial, Node):
+        if partial == 1.0:
+            return g
+    elif partial.primitive is SELECT and masked(partial):
+        condition, partial, zero = partial.inputs
+        if g.primitive is SELECT and masked(g):
+            condition = elementwise("logical_and", condition, g.inputs[0])
+            g = g.inputs[1]
+        return elementwise("select", condition, _product(g, partial), zero)
+    if g.primitive is SELECT and masked(g):
         condition, inner, zero = g.inputs
         return elementwise("select", condition, _product(inner, partial), zero)
     return _product(g, partial)
@@ -96,43 +101,61 @@ def quotient(g: Node, divisor: Node) -> Node:
 
     A divisor that is repeated along an axis is inverted before it is repeated.
     """
-    if g.primitive is SELECT and _masked(g):
+    if g.primitive is SELECT and masked(g):
         condition, inner, zero = g.inputs
         return elementwise("select", condition, quotient(inner, divisor), zero)
     return g * (1.0 / divisor) if divisor.primitive is BROADCAST else g / divisor
 
 
-def transposed(rule: Transpose, g: Node, node: Node) -> Node:
+def transposed(rule: Transpose, g: Node, node: Node, masks: Masks) -> Node:
     """A linear primitive's transpose applied to a cotangent; the mask of a masked one moves with it."""
-    if g.primitive is not SELECT or not _masked(g):
-        return rule(g, node)
-    condition, inner, zero = g.inputs
     primitive = node.primitive
-    if primitive is SELECT:
-        # The rule masks once more: join the masks, so that what it zeroes stays zero.
-        outer = rule(g, node)
-        both = elementwise("logical_and", outer.inputs[0], condition)
-        return elementwise("select", both, inner, zero)
+    if g.primitive is SELECT and masked(g) and g not in masks.rules:
+        condition, inner, zero = g.inputs
+        if primitive is SELECT:
+            # The rule masks once more: join the masks, so that what it zeroes stays zero.
+            outer = rule(g, node)
+            both = elementwise("logical_and", outer.inputs[0], condition)
+            return elementwise("select", both, inner, zero)
+        mask = _mask_transposed(rule, condition, node)
+        if mask is None:
+            return rule(g, node)
+        moved = rule(g if primitive is BROADCAST or primitive is GATHER else inner, node)
+        return elementwise("select", mask, moved, zeros(moved.shape, moved.dtype))
+    result = rule(g, node)
+    if g in masks.rules or primitive is SLICE or (primitive is GATHER and not _is_permutation(node)):
+        if primitive is SELECT:
+            masks.share(result, g)
+        else:
+            masks.put(result, lambda mask: _mask_transposed(rule, mask, node), g)
+    return result
+
+
+def _mask_transposed(rule: Transpose, mask: Mask, node: Node) -> Mask:
+    """The mask of what a linear primitive's transpose makes of a cotangent with this mask."""
+    primitive = node.primitive
     if primitive is ALIAS or primitive is CAST:
-        mask = condition
-    elif primitive in INDEX_MAPS:
-        mask = rule(condition, node)
-    elif primitive is BROADCAST:
-        # The transpose is a sum, which for booleans is whether any of them is true.
-        mask, inner = rule(condition, node), g
-    elif primitive is GATHER:
-        mask, inner = elementwise("greater", rule(cast(condition, g.dtype), node), 0), g
-    else:
-        return rule(g, node)
-    moved = rule(inner, node)
-    return elementwise("select", mask, moved, zeros(moved.shape, moved.dtype))
+        return mask
+    if primitive is GATHER:
+        reached = everywhere(node) if mask is None else mask
+        return elementwise("greater", rule(cast(reached, node.dtype), node), 0)
+    if primitive is SLICE and mask is None:
+        mask = everywhere(node)
+    # The transpose of a broadcast is a sum, which for booleans is whether any of them is true.
+    return rule(mask, node) if mask is not None and primitive in INDEX_MAPS else None
+
+
+def _is_permutation(node: Node) -> bool:
+    """Whether a gather only puts elements in another order, as sorting does."""
+    source, index = node.inputs
+    return source.size == index.size and any(part.primitive is ARGSORT for part in (index, *index.inputs))
 
 
 def accumulate_cotangent(a: Node, b: Node) -> Node:
     """The sum of two cotangents; masks that both have are joined."""
     if a.dtype.kind == "c":
         return add_cotangents(a, b)
-    if a.primitive is SELECT and b.primitive is SELECT and _masked(a) and _masked(b):
+    if a.primitive is SELECT and b.primitive is SELECT and masked(a) and masked(b):
         mask = a.inputs[0] if a.inputs[0] is b.inputs[0] else elementwise("logical_or", a.inputs[0], b.inputs[0])
         return elementwise("select", mask, a + b, a.inputs[2])
     return a + b
@@ -141,19 +164,20 @@ def accumulate_cotangent(a: Node, b: Node) -> Node:
 class _Cotangents:
     """What has arrived at each node: a sum, and for what slices of it sent back, a sum for each part."""
 
-    def __init__(self) -> None:
+    def __init__(self, masks: Masks) -> None:
         self.whole: dict[Node, Node] = {}
         self.parts: dict[Node, dict[Box, Node]] = {}
+        self.masks = masks
 
     def add(self, node: Node, g: Node) -> None:
         """One more cotangent of a node."""
         known = self.whole.get(node)
-        self.whole[node] = g if known is None else accumulate_cotangent(known, g)
+        self.whole[node] = g if known is None else _sum(known, g, self.masks)
 
     def add_part(self, node: Node, box: Box, g: Node) -> None:
         """One more cotangent of a part of a node."""
         parts = self.parts.setdefault(node, {})
-        parts[box] = accumulate_cotangent(parts[box], g) if box in parts else g
+        parts[box] = _sum(parts[box], g, self.masks) if box in parts else g
 
     def take(self, node: Node) -> Node | None:
         """All that has arrived at a node."""
@@ -162,21 +186,48 @@ class _Cotangents:
         if parts is None:
             return whole
         g = assembled(parts, node.shape, lambda a, b: a + b)
-        if all(_masked(part) for part in parts.values()):
+        if all(masked(part) for part in parts.values()):
             masks = {box: part.inputs[0] for box, part in parts.items()}
             mask = assembled(masks, node.shape, lambda a, b: elementwise("logical_or", a, b))
             g = elementwise("select", mask, g, zeros(g.shape, g.dtype))
-        return g if whole is None else accumulate_cotangent(whole, g)
+        elif whole is None or self.masks.possible(whole):
+            self.masks.put(
+                g, lambda *found: _mask_of_parts(dict(zip(parts, found, strict=True)), node), *parts.values()
+            )
+        return g if whole is None else _sum(whole, g, self.masks)
 
 
-def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
-    """Reverse mode: the cotangents of `wrt`, given those of the outputs."""
+def _sum(a: Node, b: Node, masks: Masks) -> Node:
+    """The sum of two cotangents or tangents; where both are masked, so is it."""
+    total = accumulate_cotangent(a, b)
+    if masks.rules and masks.possible(a) and masks.possible(b):
+        masks.put(total, union, a, b)
+    return total
+
+
+def _mask_of_parts(parts: Mapping[Box, Mask], node: Node) -> Mask:
+    """The mask of a cotangent that is put together of those of parts of a node, given their masks."""
+    whole = merged([box for box, mask in parts.items() if mask is None], node.ndim)
+    if any(box == tuple([(0, n) for n in node.shape]) for box in whole):
+        return None
+    masks = {box: mask for box, mask in parts.items() if mask is not None}
+    for box in whole:
+        masks[box] = filled(True, BOOL, tuple([end - start for start, end in box]))
+    return assembled(masks, node.shape, lambda a, b: elementwise("logical_or", a, b))
+
+
+def vjp(
+    outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node], masks: Masks | None = None
+) -> list[Node | None]:
+    """Reverse mode: the cotangents of `wrt`, given those of the outputs; if they go on, `masks` takes their masks."""
     assert all(node.primitive is not JOIN for node in wrt), "make an alias of complex nodes to differentiate by"
     with RareCollection():
         order = active_nodes(outputs, wrt)
         active = set(order)
         wanted = set(wrt)
-        total = _Cotangents()
+        last = wanted if masks is None else frozenset()
+        masks = Masks() if masks is None else masks
+        total = _Cotangents(masks)
         for node, g in zip(outputs, cotangents, strict=True):
             if node in active and g is not None:
                 total.add(node, g)
@@ -193,7 +244,7 @@ def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequenc
                     if source in active:
                         total.add_part(source, box, g)
                     continue
-            _send_back(node, g, active, wanted, total)
+            _send_back(node, g, active, last, total)
         found = {node: total.take(node) for node in wanted}
         return [found[node] for node in wrt]
 
@@ -207,8 +258,9 @@ def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -
     return vjp([function(*fresh)], [g], fresh)
 
 
-def _send_back(node: Node, g: Node, active: set[Node], wanted: set[Node], total: _Cotangents) -> None:
-    """Add what a node's cotangent means for its operands to theirs."""
+def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _Cotangents) -> None:
+    """Add what a node's cotangent means for its operands to theirs, which go no further in those that are `last`."""
+    masks = total.masks
     if node.primitive is CUSTOM:
         results = node.params[0].cotangents(g, node)
         for source, result in zip(node.inputs[1:], results, strict=True):
@@ -218,12 +270,16 @@ def _send_back(node: Node, g: Node, active: set[Node], wanted: set[Node], total:
     row = ROWS[node.primitive]
     if isinstance(row, Partials):
         inputs = node.inputs
+        if g in masks.rules and node.primitive in INFINITE:
+            g = masks.applied(g)
         if row.divisor is not None:
             g = quotient(g, row.divisor(node, *inputs))
         for source, partial in zip(inputs, row.partials, strict=True):
             if partial is not None and source in active:
                 found = scale(g, partial(node, *inputs))
                 if found is not None:
+                    if g in masks.rules:
+                        masks.share(found, g)
                     total.add(source, found)
         return
     rules = linear_in(row, node)
@@ -235,20 +291,21 @@ def _send_back(node: Node, g: Node, active: set[Node], wanted: set[Node], total:
         sources = [source for source in dict.fromkeys(node.inputs) if source in active]
         stand_ins = {source: placeholder(source.shape, source.dtype) for source in sources}
         tangent = row.rule(node, [stand_ins.get(source) for source in node.inputs])
-        for source, found in zip(sources, vjp([tangent], [g], list(stand_ins.values())), strict=True):
+        for source, found in zip(sources, vjp([tangent], [g], list(stand_ins.values()), masks), strict=True):
             if found is not None:
                 total.add(source, found)
         return
     for source, rule in zip(node.inputs, rules, strict=True):
         if source in active and rule is not None:
             # A mask is of use only where the cotangent goes on.
-            total.add(source, rule(g, node) if source in wanted else transposed(rule, g, node))
+            total.add(source, rule(g, node) if source in last else transposed(rule, g, node, masks))
 
 
 def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None]) -> list[Node | None]:
     """Forward mode: the tangents of the outputs, given those of `wrt`."""
     assert all(node.primitive is not JOIN for node in wrt), "make an alias of complex nodes to differentiate by"
     wanted = set(wrt)
+    masks = Masks()
     tangent: dict[Node, Node] = {}
     for node, t in zip(wrt, tangents, strict=True):
         if t is not None and differentiable(node):
@@ -259,27 +316,20 @@ def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | 
                 continue
             operands = [tangent.get(source) for source in node.inputs]
             if any(t is not None for t in operands):
-                result = _output_tangent(node, operands)
+                result = _output_tangent(node, operands, masks)
                 if result is not None:
                     tangent[node] = result
     return [tangent.get(node) for node in outputs]
 
 
-def _output_tangent(node: Node, operands: list[Node | None]) -> Node | None:
+def _output_tangent(node: Node, operands: list[Node | None], masks: Masks) -> Node | None:
     if node.primitive is CUSTOM:
         return _custom_tangent(node, operands)
     row = ROWS[node.primitive]
     if isinstance(row, Tangent):
         return row.rule(node, operands)
     if isinstance(row, Linear):
-        rules = linear_in(row, node)
-        if not any(rule is not None and t is not None for rule, t in zip(rules, operands, strict=True)):
-            return None
-        filled = [
-            source if rule is None else zeros(source.shape, source.dtype) if t is None else t
-            for source, rule, t in zip(node.inputs, rules, operands, strict=True)
-        ]
-        return make(node.name, tuple(filled), node.params)
+        return _linear_tangent(node, operands, linear_in(row, node), masks)
     total: Node | None = None
     for position, t in enumerate(operands):
         if t is None:
@@ -289,13 +339,76 @@ def _output_tangent(node: Node, operands: list[Node | None]) -> Node | None:
             term: Node | None = make(node.name, inputs, node.params)
         else:
             assert isinstance(row, Partials), node
+            if t in masks.rules and node.primitive in INFINITE:
+                t = masks.applied(t)
             partial = row.partials[position]
             term = None if partial is None else scale(t, partial(node, *node.inputs))
+            if term is not None and t in masks.rules:
+                masks.share(term, t)
         if term is not None:
-            total = term if total is None else accumulate_cotangent(total, term)
+            total = term if total is None else _sum(total, term, masks)
     if total is not None and isinstance(row, Partials) and row.divisor is not None:
         return quotient(total, row.divisor(node, *node.inputs))
     return total
+
+
+def _linear_tangent(
+    node: Node, operands: list[Node | None], rules: Sequence[Transpose | None], masks: Masks
+) -> Node | None:
+    """The tangent of a linear primitive: itself, of the tangents."""
+    given = [t if rule is not None else None for rule, t in zip(rules, operands, strict=True)]
+    if not any(t is not None for t in given):
+        return None
+    if node.primitive is SELECT and (given[1] is None or given[2] is None):
+        return _selected_tangent(node, given, masks)
+    filled_in = [
+        source if rule is None else zeros(source.shape, source.dtype) if t is None else t
+        for source, rule, t in zip(node.inputs, rules, given, strict=True)
+    ]
+    result = make(node.name, tuple(filled_in), node.params)
+    if (
+        node.primitive is PAD
+        or node.primitive is SCATTER_ADD
+        or (node.primitive is CONCATENATE and any(t is None for t in given))
+        or (node.primitive in MOVES and any(t is not None and masks.possible(t) for t in given))
+    ):
+        present = [t for t in given if t is not None]
+        masks.put(result, lambda *found: _mask_moved(node, given, dict(zip(present, found, strict=True))), *present)
+    return result
+
+
+def _selected_tangent(node: Node, tangents: Sequence[Node | None], masks: Masks) -> Node:
+    """The tangent of a choice of which one branch has none: masked by the condition."""
+    condition, (_, yes, no) = node.inputs[0], tangents
+    t = no if yes is None else yes
+    assert t is not None
+    if yes is None:
+        condition = elementwise("logical_not", condition)
+    inner = t
+    if masked(t):
+        condition, inner = elementwise("logical_and", condition, t.inputs[0]), t.inputs[1]
+    result = elementwise("select", condition, inner, zeros(node.shape, node.dtype))
+    if t in masks.rules:
+        masks.share(result, t)
+    return result
+
+
+def _mask_moved(node: Node, tangents: Sequence[Node | None], masks: Mapping[Node, Mask]) -> Mask:
+    """The mask of a linear primitive's tangent, given those of its operands' tangents."""
+    operands: list[Node] = []
+    for source, t in zip(node.inputs, tangents, strict=True):
+        if t is not None:
+            mask = masks[t]
+            operands.append(everywhere(source) if mask is None else mask)
+        else:
+            # An index or a condition, or the zero tangent of a constant.
+            operands.append(filled(False, BOOL, source.shape) if source.dtype.kind == "f" else source)
+    if node.primitive is ALIAS or node.primitive is CAST:
+        return operands[0]
+    if node.primitive is SCATTER_ADD:
+        index, reached = operands
+        return elementwise("greater", make("scatter_add", (index, cast(reached, node.dtype)), node.params), 0)
+    return make(node.name, tuple(operands), node.params)
 
 
 def _custom_tangent(node: Node, operands: list[Node | None]) -> Node | None:

@@ -9,7 +9,7 @@ overlaps is padded and added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .ir import Node, Shape, zeros
 from .primitives import concatenate, pad
@@ -27,6 +27,26 @@ def box_of(ranges: Sequence[tuple[int, int, int]]) -> Box | None:
     if any(length == 0 or (step != 1 and length != 1) for _, length, step in ranges):
         return None
     return tuple([(start, start + length) for start, length, _ in ranges])
+
+
+def merged(boxes: Iterable[Box], dimensions: int) -> set[Box]:
+    """Fewer boxes that cover the same elements: those that differ along one axis only are joined where they touch."""
+    left = set(boxes)
+    for axis in reversed(range(dimensions)):
+        rows: dict[Box, list[Span]] = {}
+        for box in left:
+            rows.setdefault(box[:axis] + box[axis + 1 :], []).append(box[axis])
+        left = set()
+        for others, spans in rows.items():
+            spans.sort()
+            first, last = spans[0]
+            for start, end in spans:
+                if start > last:
+                    left.add((*others[:axis], (first, last), *others[axis:]))
+                    first = start
+                last = max(last, end)
+            left.add((*others[:axis], (first, last), *others[axis:]))
+    return left
 
 
 def assembled(parts: Mapping[Box, Node], shape: Shape, add: Callable[[Node, Node], Node]) -> Node:

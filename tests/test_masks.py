@@ -1,0 +1,164 @@
+"""What is not chosen has derivative zero, also where its slope is infinite: extrema, selections, slices, padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad.graph.pieces import merged
+
+from .test_conventions import both_modes
+
+INF, NAN = np.inf, np.nan
+ROOTS = [0.0, 4.0, 1.0]
+"""sqrt has the slopes inf, 1/4 and 1/2 there, and the second derivatives -inf, -1/32 and -1/4."""
+
+# Functions of x; x, the first derivative of their sum, the second (of the sum of the first). Derived on paper.
+CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[float]]] = {
+    "sqrt of maximum": (lambda x: np.sqrt(np.maximum(0.0, x)), [-1.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "sqrt of minimum": (lambda x: np.sqrt(np.minimum(0.0, -x) * -1), [-1.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "sqrt of fmax": (lambda x: np.sqrt(np.fmax(x, 0.0)), [-1.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "sqrt of fmin": (lambda x: np.sqrt(-np.fmin(-x, 0.0)), [-1.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "sqrt of clip": (lambda x: np.sqrt(np.clip(x, 0.0, 9.0)), [-1.0, 4.0, 10.0], [0, 0.25, 0], [0, -1 / 32, 0]),
+    "sqrt of clip from both sides": (
+        lambda x: np.sqrt(np.clip(np.clip(x, 0, 9), 0, 8)),
+        [-1.0, 4.0],
+        [0, 0.25],
+        [0, -1 / 32],
+    ),
+    "sqrt of relu": (lambda x: np.sqrt(nb.ops.relu(x)), [-1.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "sqrt of relu6": (lambda x: np.sqrt(nb.ops.relu6(x)), [-1.0, 4.0, 7.0], [0, 0.25, 0], [0, -1 / 32, 0]),
+    "sqrt of where, the number first": (
+        lambda x: np.sqrt(np.where(x < 0, 0.0, x)),
+        [-1.0, 4.0],
+        [0, 0.25],
+        [0, -1 / 32],
+    ),
+    "log of maximum": (lambda x: np.log(np.maximum(x, 0.0) + 0.0), [2.0, 4.0], [0.5, 0.25], [-0.25, -1 / 16]),
+    "quotient by maximum": (lambda x: 1 / np.maximum(x, 0.0), [-1.0, 4.0], [0, -1 / 16], [0, 1 / 32]),
+    "power of maximum": (lambda x: np.maximum(x, 0.0) ** 0.5, [-1.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "maximum of sqrt": (lambda x: np.maximum(np.sqrt(x), 1.0), [0.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "minimum of log": (lambda x: np.minimum(np.log(x), -1e4) + x, [2.0, 4.0], [1, 1], [0, 0]),
+    "fmax of sqrt": (lambda x: np.fmax(np.sqrt(x), 1.0), [0.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "fmin of sqrt": (lambda x: np.fmin(-np.sqrt(x), -1.0), [0.0, 4.0], [0, -0.25], [0, 1 / 32]),
+    "max of sqrt": (lambda x: np.max(np.sqrt(x)), ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "min of -sqrt": (lambda x: np.min(-np.sqrt(x)), ROOTS, [0, -0.25, 0], [0, 1 / 32, 0]),
+    "max along an axis": (
+        lambda x: np.max(np.outer([0.5, 0.5], np.sqrt(x)), axis=1),
+        ROOTS,
+        [0, 0.25, 0],
+        [0, -1 / 32, 0],
+    ),
+    "method max": (lambda x: np.sqrt(x).max(keepdims=True), ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "nanmax": (lambda x: np.nanmax(np.sqrt(x)), ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "ptp": (lambda x: np.ptp(np.sqrt(x)[1:]), ROOTS, [0, 0.25, -0.5], [0, -1 / 32, 0.25]),
+    "maximum.reduce": (lambda x: np.maximum.reduce(np.sqrt(x)), ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "maximum.accumulate": (lambda x: np.maximum.accumulate(np.sqrt(x))[1:], ROOTS, [0, 0.5, 0], [0, -1 / 16, 0]),
+    "one element": (lambda x: np.sqrt(x)[1], ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "a slice": (lambda x: np.sqrt(x)[1:], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "every second": (lambda x: np.sqrt(x)[::2][1:], ROOTS, [0, 0, 0.5], [0, 0, -0.25]),
+    "turned around": (lambda x: np.sqrt(x)[:0:-1], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "two slices": (lambda x: np.sqrt(x)[1:] * 2 + np.sqrt(x)[1], ROOTS, [0, 1, 1], [0, -1 / 8, -0.5]),
+    "slices far apart": (
+        lambda x: (3 * np.sqrt(x))[0:1] * 0 + np.sqrt(x)[2],
+        [9.0, 0.0, 1.0],
+        [0, 0, 0.5],
+        [0, 0, -0.25],
+    ),
+    "a loop": (lambda x: sum(np.sqrt(x)[k] for k in range(1, 3)), ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "through a product": (lambda x: (np.sqrt(x) * 3)[1:], ROOTS, [0, 0.75, 1.5], [0, -3 / 32, -0.75]),
+    "through a sum of slices": (
+        lambda x: (-np.sqrt(x))[1:] + np.sqrt(x)[1:] * 3,
+        ROOTS,
+        [0, 0.5, 1],
+        [0, -1 / 16, -0.5],
+    ),
+    "through a move": (lambda x: np.sqrt(x).reshape(3, 1).T[0, 1:], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "through repetition": (lambda x: (np.sqrt(x) * np.ones((2, 3)))[0, 1:], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "chosen positions": (lambda x: np.sqrt(x)[[1, 2, 1]], ROOTS, [0, 0.5, 0.5], [0, -1 / 16, -0.25]),
+    "chosen of moved": (lambda x: (2 * np.sqrt(x))[::-1][[0, 1]], ROOTS, [0, 0.5, 1], [0, -1 / 16, -0.5]),
+    "a boolean mask": (lambda x: np.sqrt(x)[np.array([False, True, True])], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "take_along_axis": (
+        lambda x: np.take_along_axis(np.sqrt(x), np.array([1]), 0),
+        ROOTS,
+        [0, 0.25, 0],
+        [0, -1 / 32, 0],
+    ),
+    "argmax": (lambda x: np.sqrt(x)[np.argmax(x)], ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "sorted": (lambda x: np.sort(np.sqrt(x))[1:], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "partitioned": (lambda x: np.partition(np.sqrt(x), 2)[2], ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "median": (lambda x: np.median(np.sqrt(x)), ROOTS, [0, 0, 0.5], [0, 0, -0.25]),
+    "quantile": (lambda x: np.quantile(np.sqrt(x), 1.0), ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
+    "topk": (lambda x: nb.ops.topk(np.sqrt(x), 2)[0], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "padded with zeros": (lambda x: np.sqrt(np.pad(x, 1))[1:-1], [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
+    "padded, all of it": (lambda x: np.sqrt(np.pad(x, 1)), [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
+    "beside zeros": (lambda x: np.sqrt(np.concatenate([np.zeros(1), x])), [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
+    "written into zeros": (lambda x: np.sqrt(_written(x)), [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
+}
+
+
+def _written(x: Any) -> Any:
+    whole = nb.numpy.zeros(3)
+    whole[[0, 2]] = x
+    return whole
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_not_chosen_has_derivative_zero(name: str) -> None:
+    function, x, first, second = CASES[name]
+    at = np.array(x)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(both_modes(lambda v: np.sum(function(v)), at), first, rtol=1e-13, atol=1e-13)
+        gradient = nb.grad(lambda v: np.sum(function(v)))
+        over = nb.grad(lambda v: np.sum(gradient(v)))(at)
+        np.testing.assert_allclose(over, second, rtol=1e-12, atol=1e-13, err_msg="second order, reverse")
+        ahead = nb.jvp(gradient, at, np.ones(len(x)))[1]
+        np.testing.assert_allclose(ahead, second, rtol=1e-12, atol=1e-13, err_msg="second order, forward")
+
+
+def test_half_of_an_infinite_slope_is_infinite() -> None:
+    assert both_modes(lambda x: np.sqrt(np.maximum(x, 0.0)), 0.0) == INF
+    assert both_modes(lambda x: np.maximum(np.sqrt(x), 0.0), 0.0) == INF
+    np.testing.assert_array_equal(nb.grad(lambda x: np.max(np.sqrt(x)))(np.zeros(2)), [INF, INF])
+
+
+def test_nan_is_not_masked() -> None:
+    for function in (np.maximum, np.minimum):
+        assert np.isnan(nb.grad(lambda x, f=function: np.sqrt(f(x, 0.0)))(NAN))
+    for function in (np.max, np.min):
+        assert np.isnan(nb.grad(lambda x, f=function: f(np.sqrt(x)))(np.array([1.0, NAN]))).all()
+        rows = nb.grad(lambda x, f=function: np.sum(f(x, axis=1)))(np.array([[1.0, NAN], [2.0, 3.0]]))
+        np.testing.assert_array_equal(np.isnan(rows), [[True, True], [False, False]])
+
+
+def test_a_zero_cotangent_that_is_no_construction_stays_a_product() -> None:
+    """sqrt(x)**2 has the derivative 1 at 0: a zero there would be wrong, 0 * inf says that it is not known."""
+    assert np.isnan(nb.grad(lambda x: np.sum(np.sqrt(x)[[0]] ** 2))(np.array([0.0, 1.0]))[0])
+
+
+def test_masks_of_a_long_loop_need_no_recursion() -> None:
+    def function(x: Any) -> Any:
+        y = np.sqrt(x)
+        z = y
+        for _ in range(3000):
+            z = np.reshape(z + 0.0, (2, -1) if z.ndim == 1 else (-1,))
+        return z[1:].sum() if z.ndim == 1 else z[1].sum()
+
+    np.testing.assert_allclose(nb.grad(function)(np.array([0.0, 4.0])), [0, 0.25])
+
+
+def test_slices_that_cover_an_array_need_no_mask() -> None:
+    assert merged([((0, 4),), ((1, 5),)], 1) == {((0, 5),)}
+    assert merged([((0, 2), (0, 1)), ((0, 2), (1, 3)), ((2, 4), (0, 3))], 2) == {((0, 4), (0, 3))}
+    assert merged([((0, 1),), ((2, 3),)], 1) == {((0, 1),), ((2, 3),)}
+
+    def neighbours(x: Any) -> Any:
+        root = np.sqrt(x)
+        return np.sum(root[1:] * root[:-1])
+
+    graph, _ = str(nb.explain(nb.grad(neighbours), np.ones(100))).split("kernel 0")
+    assert "rsqrt" in graph and "select" not in graph
