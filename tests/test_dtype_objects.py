@@ -27,7 +27,7 @@ DTYPES: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "base of a subarray": lambda dtype: np.dtype((dtype, (2,))).base,
     "with metadata": lambda dtype: np.dtype(dtype, metadata={"unit": "m"}),
     "with fields": lambda dtype: np.dtype((dtype.type, [("all", dtype)])),
-    "of its class": lambda dtype: type(dtype)(),
+    "of its class": lambda dtype: type(dtype)(),  # pyright: ignore[reportCallIssue]
     "of the other C type": lambda dtype: np.dtype(dtype.char.translate(str.maketrans("lq", "ql"))),
     "scalar type": lambda dtype: dtype.type,
     "name": lambda dtype: dtype.name,
@@ -59,7 +59,7 @@ ARRAYS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "pickled": lambda array: pickle.loads(pickle.dumps(array)),
     "saved": _saved,
     "field of records": _field,
-    "field of a recarray": lambda array: np.rec.fromarrays([array], names="a").a,
+    "field of a recarray": lambda array: np.rec.fromarrays([array], dtype=[("a", array.dtype)]).a,
     "of a buffer": lambda array: np.frombuffer(array.tobytes(), array.dtype.newbyteorder("=")),
     "memory map": _mapped,
     **{name: lambda array, make=make: array.astype(make(array.dtype)) for name, make in DTYPES.items()},

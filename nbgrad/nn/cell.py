@@ -36,7 +36,7 @@ class _Outermost(threading.local):
 _outermost = _Outermost()
 
 
-_BOOKS = frozenset(["_params", "_cells", "_with_rule"])
+_BOOKS = frozenset(["_params", "_cells", "_with_rule", "_prefix"])
 LONGEST_LIST = 256
 """Lists and dicts of at most so many elements are compared by value."""
 
@@ -102,6 +102,8 @@ class Cell:
     _cells: OrderedDict[str, Cell]
     _compute_dtype: Any
     _with_rule: custom_vjp | None
+    _prefix: str
+    """What the names of its Parameters begin with, as the last Cell that took this one has named them."""
     training: bool
     requires_grad: bool
 
@@ -112,6 +114,7 @@ class Cell:
         put(self, "_auto_prefix", auto_prefix)
         put(self, "_compute_dtype", None)
         put(self, "_with_rule", None)
+        put(self, "_prefix", "")
         put(self, "training", False)
         put(self, "requires_grad", False)
         for name, value in (flags or {}).items():
@@ -209,7 +212,7 @@ class Cell:
             params[name] = value
         elif isinstance(value, Cell):
             if self._auto_prefix:
-                value.update_parameters_name(name + ".")
+                value._name_parameters(self._prefix_of_children() + name + ".")
             params.pop(name, None)
             cells[name] = value
         elif name in params:
@@ -364,8 +367,18 @@ class Cell:
         if not isinstance(prefix, str):
             message = f"prefix must be a string, but got {type(prefix).__name__}."
             raise DtypeError(message)
+        self._name_parameters(prefix, recurse)
+
+    def _name_parameters(self, prefix: str, recurse: bool = True) -> None:
+        """What `update_parameters_name` does for any Cell."""
         for path, parameter in self.parameters_and_names(expand=recurse):
             parameter.name = prefix + path
+        for path, cell in self.cells_and_names() if recurse else [("", self)]:
+            object.__setattr__(cell, "_prefix", f"{prefix}{path}." if path else prefix)
+
+    def _prefix_of_children(self) -> str:
+        """What names of Parameters begin with, of Cells that become attributes later: as in MindSpore, nothing."""
+        return ""
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
         """Every Parameter, mapped to itself: the data is there from the start."""

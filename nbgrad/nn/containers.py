@@ -13,7 +13,14 @@ from ..errors import DtypeError, NameTakenError, RangeError
 from .cell import Cell
 
 
-class _Numbered(Cell):
+class _Container(Cell):
+    """Cells that come and go: whenever that is, their Parameters get names with the container's own prefix."""
+
+    def _prefix_of_children(self) -> str:
+        return self._prefix
+
+
+class _Numbered(_Container):
     """Cells under the names 0, 1, 2, ..."""
 
     def __init__(self, *args: Any, auto_prefix: bool = True) -> None:
@@ -31,11 +38,12 @@ class _Numbered(Cell):
         for cell in cells:
             self.append(cell)
 
-    def _renumber(self, cells: list[Cell]) -> None:
+    def _renumber(self, cells: list[tuple[str, Cell]]) -> None:
+        """Hold these Cells instead, under names that say their positions; names that users gave stay."""
         for name in list(self._cells):
             delattr(self, name)
-        for position, cell in enumerate(cells):
-            setattr(self, str(position), cell)
+        for position, (name, cell) in enumerate(cells):
+            setattr(self, str(position) if name.isdigit() else name, cell)
 
     def append(self, cell: Cell) -> Any:
         """Add a Cell at the end; returns this container."""
@@ -44,11 +52,11 @@ class _Numbered(Cell):
 
     def insert(self, index: int, cell: Cell) -> None:
         """Put a Cell before the one at a position."""
-        cells = list(self._cells.values())
+        cells = list(self._cells.items())
         if not -len(cells) <= index <= len(cells):
             message = f"Position {index} is out of range for {len(cells)} Cells."
             raise RangeError(message)
-        cells.insert(index, _cell(cell, self))
+        cells.insert(index, ("0", _cell(cell, self)))
         self._renumber(cells)
 
     def extend(self, cells: Iterable[Cell]) -> Any:
@@ -56,6 +64,9 @@ class _Numbered(Cell):
         for cell in cells:
             self.append(cell)
         return self
+
+    def __iadd__(self, cells: Iterable[Cell]) -> Any:
+        return self.extend(cells)
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -87,7 +98,7 @@ class _Numbered(Cell):
 
     def __delitem__(self, index: Any) -> None:
         names = list(self._cells)[index] if isinstance(index, slice) else [self._name(index)]
-        self._renumber([cell for name, cell in self._cells.items() if name not in names])
+        self._renumber([(name, cell) for name, cell in self._cells.items() if name not in names])
 
     def pop(self, index: int = -1) -> Cell:
         """Take a Cell out and return it."""
@@ -134,7 +145,7 @@ class CellList(_Numbered):
     """
 
 
-class CellDict(Cell):
+class CellDict(_Container):
     """Cells by name, whose Parameters are found; it cannot be called itself.
 
     Parameters

@@ -194,6 +194,7 @@ class Optimizer(Cell):
             members = _reordered(members, order)
         # Not registered: the weights, and their names, belong to the net.
         object.__setattr__(self, "parameters", ParameterTuple([parameter for parameter, _ in members]))
+        self._weight_names = tuple([parameter.name for parameter in self.parameters])
         wide = any(parameter.dtype.itemsize == 8 for parameter in self.parameters)
         self._rate_dtype = np.dtype(np.float64) if wide else FLOAT32
         self.global_step = Parameter(np.zeros(1, np.int32), name="global_step", requires_grad=False)
@@ -324,6 +325,32 @@ class Optimizer(Cell):
         return value.astype(dtype) if isinstance(value, Tensor) else value
 
     # ----- For users -----
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Put a prefix before the names of all state, and of the weights, as MindSpore does.
+
+        Parameters
+        ----------
+        prefix : str
+        recurse : bool
+            Whether the state of Cells that compute the learning rate or weight decay is renamed, too.
+
+        Raises
+        ------
+        DtypeError
+            If the prefix is no string.
+
+        Examples
+        --------
+        >>> import nbgrad as nb
+        >>> optimizer = nb.nn.Momentum(nb.nn.Dense(2, 1).trainable_params(), 0.1, 0.9)
+        >>> optimizer.update_parameters_name("first.")
+        >>> optimizer.parameters[0].name, optimizer.moments[0].name
+        ('first.weight', 'first.moments.weight')
+        """
+        super().update_parameters_name(prefix, recurse)
+        for parameter, name in zip(self.parameters, self._weight_names, strict=True):
+            parameter.name = prefix + name
 
     def get_lr(self) -> Any:
         """The learning rate of the next step: a 0-d Tensor, or one for each Parameter if groups have their own."""
