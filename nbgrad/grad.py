@@ -422,6 +422,8 @@ def _run(
     call = prepare(fn, args, kwargs, positions)
     weights = request.weights
     weight_list = [] if weights is None else weight_nodes(weights)
+    if request.by_list and weights is None:
+        finish_pending()  # a Parameter that waits for its value cannot be told from what it will be
     wrt = [*call.nodes, *weight_list]
     with recording(wrt):
         output = fn(*call.args, **call.kwargs)

@@ -262,3 +262,31 @@ def test_assign():
     nb.ops.assign_add(w, Tensor([1.0, 1.0]))
     nb.ops.assign_sub(w, 0.5)
     assert w.asnumpy().tolist() == [1.5, 2.5]
+
+
+ASKED = {
+    "float": lambda w: float(w),
+    "bool": lambda w: bool(w[0] > 0.0),
+    "sum": lambda w: float(np.sum(w)),
+    "asnumpy": lambda w: w.asnumpy(),
+    "nothing": lambda w: None,
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_parameter_stays_one_after_its_new_value_was_asked_for(asked: str) -> None:
+    """What was written to it is computed late; asking for that value must not make a constant of the Parameter."""
+    w = nb.Parameter(nb.Tensor(np.array([2.0])), name="w")
+    w[0] = w[0] * 2.0 + 1.0
+    ASKED[asked](w)
+    f = nb.jit(lambda x: x * w)
+    assert f(np.ones(1)).tolist() == [5.0]
+    w.set_data(np.array([7.0]))
+    assert f(np.ones(1)).tolist() == [7.0]
+    w[0] = 1.0
+    ASKED[asked](w)
+    assert f(np.ones(1)).tolist() == [1.0]
+    w[0] = w[0] * 3.0
+    ASKED[asked](w)
+    (slope,) = nb.GradOperation(get_by_list=True)(lambda x: np.sum(x * w * w))(nb.Tensor(np.ones(1)))
+    assert slope.asnumpy().tolist() == [6.0]

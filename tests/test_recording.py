@@ -10,7 +10,6 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.graph import interpret as interpreter
-from nbgrad.graph import trace
 from nbgrad.graph.ir import placeholder, topological
 from nbgrad.graph.structure import structure
 from nbgrad.graph.trace import recording
@@ -51,18 +50,6 @@ def test_turns_of_a_loop_are_computed_once(transform: Any, monkeypatch: pytest.M
 
     np.testing.assert_allclose(transform(f)(np.ones(3)), 0.5**50 * np.ones(3))
     assert len(evaluated) < 50 * 8, len(evaluated)
-
-
-def test_values_that_are_remembered_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "MOST_BYTES", 100)
-    monkeypatch.setattr(trace, "MOST_BYTES_TOGETHER", 250)
-    x = placeholder((3,), np.dtype(float))
-    with recording([x]) as found:
-        for k in range(10):
-            found.remember(placeholder((10,), np.dtype(float)), np.full(10, float(k)))
-            assert sum(value.nbytes for value in found.values.values()) <= 250
-        found.remember(x, np.zeros(100))
-        assert x not in found.values
 
 
 def test_branches_of_branches_keep_their_own_values() -> None:

@@ -7,19 +7,22 @@ The table lists the primitives in the order of primitives.py. SciPy is imported 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..errors import TracedValueError
 from .host import run_host
-from .ir import Node, literal_value, on_host
-from .trace import current_trace
+from .ir import Node, Shape, on_host
 
 Array = np.ndarray
 Rule = Callable[..., Any]
+SMALL = 1000
+"""Arrays of at most so many elements are repeated by copies."""
 
 
 def _special(name: str) -> Rule:
@@ -101,6 +104,22 @@ def slices_of(ranges: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
         stop = start + length * step
         found.append(slice(start, None if stop < 0 else stop, step) if length else slice(0, 0))
     return tuple(found)
+
+
+def _broadcast(params: tuple[Any, ...], x: Array) -> Array:
+    shape: Shape = params[0]
+    if math.prod(shape) > SMALL:
+        return np.broadcast_to(x, shape)
+    # A copy of few elements is made in a tenth of the time of a view.
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+def _pad(params: tuple[Any, ...], x: Array) -> Array:
+    out = np.zeros([low + n + high for n, (low, high) in zip(x.shape, params[0], strict=True)], x.dtype)
+    out[tuple([slice(low, low + n) for n, (low, _) in zip(x.shape, params[0], strict=True)])] = x
+    return out
 
 
 def _recurrence(params: tuple[Any, ...], a: Array, b: Array) -> Array:
@@ -280,10 +299,10 @@ RULES: dict[str, Rule] = {
     "imag": np.imag,
     "gather": lambda source, index: source[index],
     # ----- Reductions -----
-    "sum": np.sum,
-    "prod": np.prod,
-    "max": np.max,
-    "min": np.min,
+    "sum": np.add.reduce,
+    "prod": np.multiply.reduce,
+    "max": np.maximum.reduce,
+    "min": np.minimum.reduce,
     "matmul": _matmul,
     "lu": _lu,
     "cholesky": _cholesky,
@@ -294,11 +313,11 @@ PARAMETER_RULES: dict[str, Rule] = {
     "iota": lambda params: np.arange(params[0], dtype=np.int64),
     "cast": lambda params, x: x.astype(params[0]),
     # ----- Movement -----
-    "reshape": lambda params, x: np.reshape(x, params[0]),
-    "transpose": lambda params, x: np.transpose(x, params[0]),
-    "broadcast": lambda params, x: np.broadcast_to(x, params[0]),
+    "reshape": lambda params, x: x.reshape(params[0]),
+    "transpose": lambda params, x: x.transpose(params[0]),
+    "broadcast": _broadcast,
     "slice": lambda params, x: x[slices_of(params[0])],
-    "pad": lambda params, x: np.pad(x, params[0]),
+    "pad": _pad,
     "concatenate": lambda params, *xs: np.concatenate(xs, params[0]),
     # ----- Special kernels -----
     "recurrence": _recurrence,
@@ -316,19 +335,22 @@ PARAMETER_RULES: dict[str, Rule] = {
 
 def evaluate_node(node: Node, operands: Sequence[Array]) -> Array:
     """The value of one node, given those of its inputs; always of the node's dtype and shape."""
-    if node.primitive.kind == "reduction":
-        value = RULES[node.name](operands[0], axis=node.params[0])
-    elif node.name in PARAMETER_RULES:
-        value = PARAMETER_RULES[node.name](node.params, *operands)
+    name = node.primitive.name
+    rule = RULES.get(name)
+    if rule is None:
+        value = PARAMETER_RULES[name](node.params, *operands)
+    elif node.primitive.kind == "reduction":
+        value = rule(operands[0], axis=node.params[0])
     else:
-        value = RULES[node.name](*operands)
-    value = np.asarray(value)
+        value = rule(*operands)
+    if value.__class__ is not np.ndarray:
+        value = np.asarray(value)
     assert value.shape == node.shape, (node, value.shape)
     return value if value.dtype == node.dtype else value.astype(node.dtype)
 
 
 def _needed(outputs: Sequence[Node], known: Mapping[Node, Array]) -> list[Node]:
-    """The nodes that outputs need, each after its inputs; what is behind known ones is left out."""
+    """The nodes that outputs need, each after its inputs; known ones, and what is behind them, are left out."""
     order: list[Node] = []
     done: set[Node] = set()
     stack = list(reversed(outputs))
@@ -341,46 +363,63 @@ def _needed(outputs: Sequence[Node], known: Mapping[Node, Array]) -> list[Node]:
         stack.pop()
         if node not in done:
             done.add(node)
-            order.append(node)
+            if node not in known:
+                order.append(node)
     return order
 
 
 def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = None) -> list[Array]:
     """Run a graph with NumPy.
 
-    `arguments` gives the arrays of placeholders; those it leaves out use their example value. While a function is
-    recorded, and no arguments are given, small values are remembered for the next time: a loop that asks at each turn
-    whether it is done would otherwise compute all of its turns again.
+    `arguments` gives the arrays of placeholders; those it leaves out use their example value.
     """
-    trace = current_trace() if arguments is None else None
-    known: Mapping[Node, Array] = arguments or (trace.values if trace is not None else {})
-    values: dict[Node, Array] = {}
-    order: list[Node] = []
-    for node in _needed(outputs, known):
-        if node in known:
-            values[node] = known[node]
-        else:
-            order.append(node)
+    known = arguments or {}
+    return interpret_order(_needed(outputs, known), known, outputs)
+
+
+def interpret_order(order: Sequence[Node], known: Mapping[Node, Array], outputs: Sequence[Node]) -> list[Array]:
+    """The values of outputs, by computing nodes in an order; what they read must be known or come before them."""
+    values = dict(known)
     uses: dict[Node, int] = dict.fromkeys(outputs, 1)
+    quiet = True
     for node in order:
         for source in node.inputs:
             uses[source] = uses.get(source, 0) + 1
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for node in order:
-            if node.name == "literal":
-                values[node] = np.asarray(literal_value(node))
-            elif node.name in ("constant", "input"):
-                if node.value is None:
-                    message = "A Tensor that jit or vmap recorded is used after the recording, when it has no value."
-                    raise TracedValueError(message)
-                values[node] = on_host(node.value)
-            else:
-                values[node] = value = evaluate_node(node, [values[source] for source in node.inputs])
-                if trace is not None:
-                    trace.remember(node, value)
-                for source in node.inputs:
-                    uses[source] -= 1
-                    if uses[source] == 0 and source.inputs:
-                        values.pop(source, None)
+        if node.primitive.kind == "special":
+            quiet = False
+    with np.errstate(all="ignore"):
+        if quiet:
+            _compute(order, values, uses)
+        else:
+            # Library functions warn in other ways, too.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                _compute(order, values, uses)
     return [values[node] for node in outputs]
+
+
+def _compute(order: Sequence[Node], values: dict[Node, Array], uses: dict[Node, int]) -> None:
+    """Enter the values of nodes; each is forgotten after its last use."""
+    for node in order:
+        primitive = node.primitive
+        if primitive.kind != "source":
+            values[node] = evaluate_node(node, [values[source] for source in node.inputs])
+            for source in node.inputs:
+                uses[source] -= 1
+                if uses[source] == 0 and source.inputs:
+                    values.pop(source, None)
+        elif primitive.name == "literal":
+            values[node] = _number(node.params[0], node.dtype)
+        elif node.value is not None:
+            values[node] = on_host(node.value)
+        elif primitive.name in ("constant", "input"):
+            message = "A Tensor that jit or vmap recorded is used after the recording, when it has no value."
+            raise TracedValueError(message)
+        else:
+            values[node] = evaluate_node(node, ())
+
+
+@lru_cache(maxsize=4096)
+def _number(data: bytes, dtype: np.dtype[Any]) -> Array:
+    """A literal's value, for all to read."""
+    return np.frombuffer(data, dtype).reshape(())

@@ -52,6 +52,9 @@ class Primitive:
 _serials = itertools.count()
 
 
+_early_serials = itertools.count(-(2**62))
+
+
 def next_serial() -> int:
     """A number above those of all nodes made so far, and below those of all later ones."""
     return next(_serials)
@@ -78,7 +81,7 @@ class Node:
     `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
     integer takes the float dtype that it meets), others NumPy's.
-    `serial` counts nodes in the order of their making, which puts each after its inputs.
+    `serial` counts nodes in the order of their making, which puts each after its inputs; shared numbers come first.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.
     `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the processor's memory, and
@@ -264,6 +267,18 @@ def make(name: str, inputs: tuple[Node, ...], params: Params = ()) -> Node:
     return Node(primitive, inputs, params, shape, dtype)
 
 
+def shared(node: Node) -> Node:
+    """The new node of a number, or of one number everywhere, which is kept for all graphs.
+
+    It comes before all other nodes, also in the graph that it was made for: so the same computation has the same
+    structure each time, whether it was the first to need the number or not.
+    """
+    for one in (*node.inputs, node):
+        if one.serial >= 0:
+            one.serial = next(_early_serials)
+    return node
+
+
 _literals: dict[tuple[Number, type, np.dtype[Any], bool], Node] = {}
 """Literals that were made before; zeros (which have a sign) and NaN (which equals nothing) are made anew."""
 
@@ -281,7 +296,7 @@ def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
         data = np.array(value).astype(dtype).tobytes()
         node = Node(PRIMITIVES["literal"], (), (data,), (), dtype, weak=weak)
         if value and value == value and len(_literals) < 10_000:
-            _literals[key] = node
+            _literals[key] = shared(node)
     return node
 
 
@@ -374,7 +389,7 @@ def extent(size: int | float, dtype: np.dtype[Any]) -> Node:
     if node is None:
         node = constant(np.array(size, dtype))
         if len(_extents) < 10_000:
-            _extents[size, dtype] = node
+            _extents[size, dtype] = shared(node)
     return node
 
 
@@ -423,7 +438,7 @@ def filled(value: Number, dtype: np.dtype[Any], shape: Shape) -> Node:
     if known is None:
         if len(_repeated) > 10_000:
             _repeated.clear()
-        known = _repeated[node, shape] = make("broadcast", (node,), (shape,))
+        known = _repeated[node, shape] = shared(make("broadcast", (node,), (shape,)))
     return known
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import NbgradError
 from .collection import RareCollection
 from .ir import Node, next_serial
+from .known_values import KnownValues
 
 
 class Trace:
@@ -28,18 +29,20 @@ class Trace:
     only `jit` and `vmap`, which undo such writes, collect them. `numbers` has the nodes of Python numbers that the
     function has used so far: what `jit` records has each of them once (`frozen`); otherwise equal numbers stay apart,
     because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each argument to
-    all its values, of which there are `size`. `values` (of `bytes` together), `owned` and `varying` remember what was
-    computed, or found out, of nodes.
+    all its values, of which there are `size`, and `batched` has those of every node that they were needed of. `known`,
+    `owned` and `varying` remember what was computed, or found out, of nodes (the latter two by serial number, so that
+    they keep no node alive).
     """
 
     __slots__ = (
         "arguments",
-        "bytes",
+        "batched",
         "cells",
         "checks",
         "collects",
         "frozen",
         "guards",
+        "known",
         "mapping",
         "numbers",
         "outside",
@@ -47,7 +50,6 @@ class Trace:
         "parent",
         "size",
         "start",
-        "values",
         "varying",
         "written",
     )
@@ -67,17 +69,18 @@ class Trace:
         self.collects = jit or mapping is not None
         self.frozen = jit
         self.numbers: dict[Any, Node] = {}
-        self.values: dict[Node, np.ndarray] = {}
-        self.bytes = [0]
-        self.owned: dict[Node, bool] = {}
-        self.varying: dict[Node, bool] = {}
+        self.batched: dict[Node, Node | None] = {} if mapping is None else dict(mapping)
+        self.owned: dict[int, bool] = {}
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             self.frozen, self.numbers = parent.frozen, parent.numbers
-            self.values, self.bytes, self.varying = parent.values, parent.bytes, parent.varying
+            self.known, self.varying = parent.known, parent.varying
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start = parent.outside, parent.start
+        else:
+            self.known = KnownValues()
+            self.varying: dict[int, bool] = {}
 
     def note_write(self, tensor: Any, node: Node) -> None:
         """A Tensor that had this node is written to: note it if it was there before the recording."""
@@ -110,35 +113,22 @@ class Trace:
             return False
         return _reaches(node, self.varying, lambda n: n.name == "input")
 
-    def remember(self, node: Node, value: np.ndarray) -> None:
-        """Keep the value of a node, if it is small, as long as the function is recorded."""
-        if value.nbytes <= MOST_BYTES:
-            self.bytes[0] += value.nbytes
-            if self.bytes[0] > MOST_BYTES_TOGETHER:
-                self.values.clear()
-                self.bytes[0] = value.nbytes
-            self.values[node] = value
 
-
-MOST_BYTES = 1 << 18
-MOST_BYTES_TOGETHER = 1 << 26
-
-
-def _reaches(node: Node, known: dict[Node, bool], wanted: Callable[[Node], bool]) -> bool:
+def _reaches(node: Node, known: dict[int, bool], wanted: Callable[[Node], bool]) -> bool:
     """Whether a node, or anything that it was made of, is wanted; `known` remembers the answers."""
     stack = [node]
     while stack:
         current = stack[-1]
-        if current in known:
+        if current.serial in known:
             stack.pop()
             continue
-        waiting = [source for source in current.inputs if source not in known]
+        waiting = [source for source in current.inputs if source.serial not in known]
         if waiting:
             stack.extend(waiting)
         else:
             stack.pop()
-            known[current] = wanted(current) or any(known[source] for source in current.inputs)
-    return known[node]
+            known[current.serial] = wanted(current) or any(known[source.serial] for source in current.inputs)
+    return known[node.serial]
 
 
 class Version:

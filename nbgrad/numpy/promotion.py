@@ -14,7 +14,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.ir import BOOL, INT64, Node, Shape, broadcast, constant, elementwise, literal, literal_value, plain_dtype
+from ..graph.ir import (
+    BOOL,
+    INT64,
+    Node,
+    Shape,
+    broadcast,
+    constant,
+    elementwise,
+    literal,
+    literal_value,
+    plain_dtype,
+    shared,
+)
 from ..graph.primitives import cast
 from ..graph.trace import current_trace
 from .lifting import number
@@ -158,7 +170,7 @@ def convert(node: Node, dtype: Dtype) -> Node:
         if known is None:
             if len(_CONVERTED) > MOST_NUMBERS:
                 _CONVERTED.clear()
-            known = _CONVERTED[key] = _converted_literal(node, dtype)
+            known = _CONVERTED[key] = shared(_converted_literal(node, dtype))
         return known
     if node.weak and node.name == "constant" and dtype.kind != "c" and node.device is None:
         assert node.value is not None
@@ -196,5 +208,5 @@ def number_like(value: float, dtype: Dtype, shape: Shape) -> Node:
         elif value:  # not for zeros, because -0.0 equals 0.0
             if len(_NUMBERS) > MOST_NUMBERS:
                 _NUMBERS.clear()
-            _NUMBERS[key] = known
+            _NUMBERS[key] = shared(known)
     return known

@@ -29,6 +29,7 @@ from ..graph.ir import (
     literal_value,
     make,
     placeholder,
+    shared,
 )
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
 from ..interop import computes_itself, on_cuda
@@ -256,7 +257,7 @@ def _operand(value: Any) -> Node:
             known = number(value)
             # Zeros are left out: -0.0 equals 0.0, and NaN equals nothing.
             if known.name == "literal" and (value or kind is int) and len(_NUMBERS) < MOST_NUMBERS:
-                _NUMBERS[kind, value] = known
+                _NUMBERS[kind, value] = shared(known)
         return known
     return value if kind is Node else as_node(value)
 

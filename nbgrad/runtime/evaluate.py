@@ -9,7 +9,7 @@ the recorded program could not know.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ import numpy as np
 from .. import config
 from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
-from ..graph.batch import batch
-from ..graph.interpret import interpret
-from ..graph.ir import HOST, PRIMITIVES, Node, by_serial, on_host, plain, plain_dtype, topological
+from ..graph.batch import batch_further
+from ..graph.interpret import interpret, interpret_order
+from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological
+from ..graph.known_values import KnownValues, Piece
 from ..graph.primitives import reduce
 from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
@@ -43,7 +44,14 @@ class _Pending(threading.local):
         """All of them; from now on they count as finished."""
         if not self.parameters:
             return []
-        taken = [parameter for parameter in self.parameters if parameter._leaf.value is None]
+        taken: list[Any] = []
+        for parameter in self.parameters:
+            leaf = parameter._leaf
+            if leaf.value is None:
+                taken.append(parameter)
+            elif leaf.owner is None:
+                # The value was asked for meanwhile.
+                parameter._hold_all([parameter], [leaf.value])
         self.parameters = {}
         return taken
 
@@ -92,23 +100,55 @@ def known(node: Node) -> Any:
 
 
 def computed(node: Node) -> Any:
-    """The value of a node where it lives: an ndarray, or a `DeviceArray`."""
+    """The value of a node where it lives: an ndarray, or a `DeviceArray`.
+
+    Only what has no known value yet is computed. Values that may be needed again are kept: while a function is
+    recorded, by the recording; otherwise by their nodes.
+    """
     if node.value is None:
-        if node.traced:
-            for source in by_serial([node]):
-                if source.primitive is INPUT and source.value is None:
-                    refuse(node, source)
-        if node.device is not None:
-            value = compute([node])[0]
-        else:
-            value = compute([node])[0] if node.size > INTERPRETED_SIZE else np.array(interpret([node])[0])
-            value.flags.writeable = False
-        node.value = value
-        if current_trace() is None and node.inputs:
-            # Nothing will differentiate it: forget how it was made. (Sources stay: literals are shared.)
-            node.primitive, node.inputs, node.params = PRIMITIVES["constant"], (), ()
-            node.depth, node.traced = 0, False
+        trace = current_trace()
+        known = None if trace is None else trace.known
+        if known is not None and node in known.values:
+            return known.values[node]
+        piece = Piece(node, {} if known is None else known.values)
+        for source in piece.readers:
+            if source.primitive is INPUT:
+                refuse(node, source)
+        kept = [one for one in piece.held() if one is not node]
+        value, *values = _piece_values(piece, [node, *kept], known)
+        if known is not None:
+            known.keep(piece, kept, values)
+        _take_value(node, value, trace is None)
+        if known is None:
+            for one, found in zip(kept, values, strict=True):
+                _take_value(one, found, True)
     return node.value
+
+
+def _piece_values(piece: Piece, nodes: Sequence[Node], known: KnownValues | None) -> Sequence[Any]:
+    """The values of nodes of a piece: small ones by the interpreter, others by a compiled program."""
+    values: Mapping[Node, Any] = {} if known is None else known.values
+    asked = nodes if known is None else nodes[:1]
+    if all(node.device is None and node.size <= INTERPRETED_SIZE for node in asked):
+        at_hand = {node: on_host(values.get(node, node.value)) for node in piece.known}
+        return interpret_order(list(piece.readers), at_hand, nodes)
+    if not any(node.inputs for node in piece.known):
+        return compute(nodes)
+    return compute(piece.over_constants(nodes, values))
+
+
+def _take_value(node: Node, value: Any, forget: bool) -> None:
+    """Let a node have a value; if nothing will differentiate it, it can `forget` how it was made.
+
+    Sources stay what they are, since literals are shared.
+    """
+    if isinstance(value, np.ndarray) and node.size <= INTERPRETED_SIZE:
+        value = np.array(value)
+        value.flags.writeable = False
+    node.value = value
+    if forget and node.inputs:
+        node.primitive, node.inputs, node.params = PRIMITIVES["constant"], (), ()
+        node.depth, node.traced = 0, False
 
 
 def refuse(node: Node, source: Node) -> None:
@@ -283,9 +323,9 @@ def require(condition: Node, message: str, error: type[NbgradError] = RangeError
     everything = reduce("min", condition, range(condition.ndim))
     trace = current_trace()
     while trace is not None:
-        if trace.mapping and any(node in trace.mapping for node in by_serial([everything])):
+        if trace.mapping and trace.owns(everything):
             # It must hold for each of the values that vmap maps.
-            everything = reduce("min", batch([everything], trace.mapping, trace.size)[0], (0,))
+            everything = reduce("min", batch_further([everything], trace.batched, trace.size)[0], (0,))
         trace = trace.parent
     trace = current_trace()
     if trace is not None and trace.varies(everything):
