@@ -101,5 +101,5 @@ def _cache() -> str:
     folder = cache.folder()
     if folder is None:
         return "no folder that is writable and private to the user: everything is compiled in memory"
-    entries = [entry.stat().st_size for entry in os.scandir(folder) if not entry.name.startswith(".")]
-    return f"{folder} ({len(entries)} entries, {sum(entries) / 2**20:.1f} MiB)"
+    entries, size = cache.usage()
+    return f"{folder} ({entries} entries, {size / 2**20:.1f} MiB)"

@@ -195,20 +195,14 @@ def test_links_and_folders_in_place_of_entries(warm: Path, tmp_path: Path) -> No
 
 
 def test_other_owners_are_not_trusted(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the files belonged to somebody else."""
+    """As if the folder and its files belonged to another user."""
     monkeypatch.setenv("NBGRAD_CACHE_DIR", str(warm))
-    cache._open_folder.cache_clear()
     kind, key = entries(warm)[0].name.split("-", 1)
     assert cache.load(kind, key) is not None
     me = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: me + 1)
-    before = cache.counters["rejected"]
     assert cache.load(kind, key) is None
-    assert cache.counters["rejected"] == before + 1
-    cache._open_folder.cache_clear()
     assert cache.folder() is None
-    monkeypatch.undo()
-    cache._open_folder.cache_clear()
 
 
 # ----- Unusable folders -----
@@ -263,16 +257,6 @@ def test_store_and_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert cache.load("kind", "other") is None
     cache.store_text("kind", "text", "ä")
     assert cache.load_text("kind", "text") == "ä"
-
-
-def test_the_size_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NBGRAD_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "SIZE_LIMIT", 50_000)
-    for k in range(600):
-        cache.store("kind", f"{k:04d}", bytes(1000))
-    left = sum(path.stat().st_size for path in (tmp_path / "cache").iterdir())
-    assert left < 50_000 + 256 * 1100
-    assert cache.load("kind", "0599") is not None
 
 
 # ----- Many writers -----

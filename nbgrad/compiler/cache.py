@@ -2,30 +2,52 @@
 
 In: a kind, a key (a digest of everything that went into the result) and bytes. Out: the bytes, or None. Called by
 scalars.py and cpu.py. An entry is a header with the SHA-256 of its payload, written to a temporary file and renamed, so
-readers never see half an entry; a damaged one is ignored and written anew. The folder must belong to the user and be
-closed to others, or it is not used: what lies in it is executed. Nothing here ever raises: without a usable folder
-everything is compiled in memory.
+readers never see half an entry; a damaged one is ignored and written anew. The folder and its entries must belong to
+the user and be closed to others, or they are not used: what lies in them is executed. Other files in the folder are
+left alone. Nothing here ever raises: without a usable folder everything is compiled in memory.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import sys
-import tempfile
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import llvmlite
 import llvmlite.binding as llvm
+import numpy as np
+
+from .locks import ForkSafeLock
+from .private_folder import is_private, open_private
 
 MAGIC = b"nbgrad1\n"
+HEADER = len(MAGIC) + 32
 SIZE_LIMIT = 512 * 1024 * 1024
+"""How many bytes all entries may have, but for those of the last writes."""
+ENTRY_LIMIT = 64 * 1024 * 1024
+"""How many bytes an entry may have. A file with more is none."""
+WRITES = 64
+"""One write in so many, by chance, counts the entries: most processes write few."""
+DAY = 86_400.0
+"""An entry's time is that of its last use, give or take so many seconds: most uses write nothing."""
+WRITING = re.compile(r"\.writing-[0-9a-f]{16}")
+OWN = re.compile(rf"(?:object|scalar)-[0-9a-f]{{64}}|{WRITING.pattern}")
+"""The names of entries, and of those that are being written or were abandoned meanwhile."""
+READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""How entries are opened: without following links, and without waiting for the other end of a pipe."""
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 counters: dict[str, int] = {"compiled": 0, "loaded": 0, "numba_compiles": 0, "rejected": 0}
 """Kernels compiled, kernels loaded from disk, scalar kernels that Numba compiled, damaged entries: in this process."""
+
+
+# ----- Keys -----
 
 
 @cache
@@ -44,12 +66,13 @@ def cpu_features() -> str:
 
 @cache
 def toolchain() -> str:
-    """A digest of all that turns kernels into code: our own compiler and kernels, LLVM and the CPU.
+    """A digest of all that turns kernels into code: our own compiler and kernels, Numba, LLVM, NumPy and the CPU.
 
     Kernels of GPUs are left out; nbgrad/device/ptx.py has a digest of them.
     """
     total = hashlib.sha256()
-    total.update(f"{sys.version_info[:2]} {llvmlite.__version__} {cpu_name()} {cpu_features()}".encode())
+    versions = [str(sys.version_info[:2]), np.__version__, llvmlite.__version__, numba_version()]
+    total.update(" ".join([*versions, cpu_name(), cpu_features()]).encode())
     here = Path(__file__).resolve().parent
     for folder in (here, kernels_folder()):
         for path in sorted(folder.glob("*.py")):
@@ -57,6 +80,21 @@ def toolchain() -> str:
                 total.update(path.name.encode())
                 total.update(path.read_bytes())
     return total.hexdigest()
+
+
+@cache
+def numba_version() -> str:
+    """Numba's version as its own file states it: importing Numba takes a second."""
+    from importlib.util import find_spec
+
+    spec = find_spec("numba")
+    assert spec is not None and spec.origin is not None
+    try:
+        return Path(spec.origin).with_name("_version.py").read_text(encoding="utf-8")
+    except OSError:
+        from importlib.metadata import version
+
+        return version("numba")
 
 
 @cache
@@ -77,95 +115,146 @@ def digest(*parts: str) -> str:
     return total.hexdigest()
 
 
-@cache
-def _open_folder(setting: str | None) -> Path | None:
-    if setting is not None:
-        folder = Path(setting)
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        folder = Path(base) / "nbgrad"
+# ----- The folder -----
+
+_lock = ForkSafeLock()
+_held: tuple[str, int, tuple[int, int]] | None = None
+"""The folder's path, its descriptor, and its identity: programs close descriptors, and get the same for other files."""
+
+
+def _path() -> str | None:
+    """The path that the environment asks for."""
+    chosen = os.environ.get("NBGRAD_CACHE_DIR")
+    if chosen:
+        return chosen
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "nbgrad") if os.path.isabs(base) else None
+
+
+def _identity(handle: int) -> tuple[int, int] | None:
+    """Device and inode of an open folder; None for anything else, or if it was deleted or opened to others."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder if _private(os.stat(folder), stat.S_ISDIR) else None
+        status = os.fstat(handle)
     except OSError:
         return None
+    usable = stat.S_ISDIR(status.st_mode) and status.st_nlink > 0 and is_private(status)
+    return (status.st_dev, status.st_ino) if usable else None
+
+
+def _folder() -> int | None:
+    """The folder's descriptor; None if there is none that is safe to use. The lock is held."""
+    global _held
+    path = _path()
+    if _held is not None:
+        known, handle, identity = _held
+        same = _identity(handle) == identity
+        if same and known == path:
+            return handle
+        _held = None
+        if same:
+            os.close(handle)
+    if path is None:
+        return None
+    try:
+        handle = open_private(path)
+    except OSError:
+        return None
+    identity = _identity(handle)
+    if identity is None:
+        os.close(handle)
+        return None
+    _held = path, handle, identity
+    return handle
 
 
 def folder() -> Path | None:
     """The cache folder ($NBGRAD_CACHE_DIR or ~/.cache/nbgrad), or None if there is none that is safe to use."""
-    return _open_folder(os.environ.get("NBGRAD_CACHE_DIR"))
+    with _lock.held():
+        path = _path()
+        return Path(path) if path is not None and _folder() is not None else None
 
 
-def _private(status: os.stat_result, kind: object) -> bool:
-    """Whether an entry is of the right kind, the user's own, and writable by nobody else."""
-    if not callable(kind) or not kind(status.st_mode):
-        return False
-    if not hasattr(os, "getuid"):
-        return True
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def usage() -> tuple[int, int]:
+    """The number of entries in the folder, and their bytes."""
+    with _lock.held():
+        place = _folder()
+        try:
+            sizes = [] if place is None else [size for _, size, _ in _listed(place)]
+        except OSError:
+            sizes = []
+    return len(sizes), sum(sizes)
+
+
+# ----- Entries -----
 
 
 def load(kind: str, key: str) -> bytes | None:
     """The payload stored under a key, or None; whatever is wrong with an entry, it is as if it were not there."""
-    place = folder()
-    if place is None:
-        return None
-    path = place / f"{kind}-{key}"
+    with _lock.held():
+        place = _folder()
+        if place is None:
+            return None
+        try:
+            payload = _read(place, f"{kind}-{key}", key)
+        except FileNotFoundError:
+            return None
+        except (OSError, MemoryError):
+            payload = None
+        if payload is None:
+            counters["rejected"] += 1
+        return payload
+
+
+def _read(place: int, name: str, key: str) -> bytes | None:
+    """An entry's payload; None if it is damaged or not to be trusted."""
+    handle = os.open(name, READ, dir_fd=place)
     try:
-        with open(path, "rb") as file:
-            if not _private(os.fstat(file.fileno()), stat.S_ISREG):
-                counters["rejected"] += 1
-                return None
-            data = file.read()
-    except OSError:
-        return None
-    head = len(MAGIC)
-    payload = data[head + 32 :]
-    if data[:head] != MAGIC or hashlib.sha256(key.encode() + payload).digest() != data[head : head + 32]:
-        counters["rejected"] += 1
-        return None
-    return payload
+        status = os.fstat(handle)
+        size = status.st_size
+        if not (stat.S_ISREG(status.st_mode) and is_private(status) and HEADER <= size <= ENTRY_LIMIT):
+            return None
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(size + 1)
+        payload = data[HEADER:]
+        if len(data) != size or data[:HEADER] != _header(key, payload):
+            return None
+        if abs(time.time() - status.st_mtime) > DAY:
+            with suppress(OSError):
+                os.utime(handle)
+        return payload
+    finally:
+        os.close(handle)
+
+
+def _header(key: str, payload: bytes) -> bytes:
+    return MAGIC + hashlib.sha256(key.encode() + payload).digest()
 
 
 def store(kind: str, key: str, payload: bytes) -> None:
     """Store a payload; a failure (full or read-only disk) is silent, because the result is there anyway."""
-    place = folder()
-    if place is None:
+    if HEADER + len(payload) > ENTRY_LIMIT:
         return
-    data = MAGIC + hashlib.sha256(key.encode() + payload).digest() + payload
-    temporary = None
+    with _lock.held(), suppress(OSError, MemoryError):
+        place = _folder()
+        if place is None:
+            return
+        _write(place, f"{kind}-{key}", _header(key, payload) + payload)
+        if os.urandom(1)[0] * WRITES < 256:
+            _evict(place)
+
+
+def _write(place: int, name: str, data: bytes) -> None:
+    temporary = f".writing-{os.urandom(8).hex()}"
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=place)
-        with os.fdopen(handle, "wb") as file:
+        with open(os.open(temporary, WRITE, 0o600, dir_fd=place), "wb") as file:
             file.write(data)
-        os.replace(temporary, place / f"{kind}-{key}")
-        temporary = None
-        _bound(place)
-    except OSError:
-        pass
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
-
-
-_written = 0
-
-
-def _bound(place: Path) -> None:
-    """Every few hundred writes, drop the entries that were used longest ago beyond the size limit."""
-    global _written
-    _written += 1
-    if _written % 256:
-        return
-    with os.scandir(place) as listed:
-        entries = [(entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in listed]
-    total = sum(size for _, size, _ in entries)
-    for _, size, path in sorted(entries):
-        if total <= SIZE_LIMIT:
-            break
-        os.unlink(path)
-        total -= size
+        os.replace(temporary, name, src_dir_fd=place, dst_dir_fd=place)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=place)
+        raise
 
 
 def load_text(kind: str, key: str) -> str | None:
@@ -177,3 +266,49 @@ def load_text(kind: str, key: str) -> str | None:
 def store_text(kind: str, key: str, text: str) -> None:
     """`store` for text."""
     store(kind, key, text.encode())
+
+
+# ----- Eviction -----
+
+
+def _evict(place: int) -> None:
+    """Beyond the size limit, remove the entries that were used longest ago, until an eighth of it is free."""
+    if sum(size for _, size, _ in _listed(place)) <= SIZE_LIMIT:
+        return
+    entries = [entry for entry in _listed(place) if _has_form(place, entry[2])]
+    total = sum(size for _, size, _ in entries)
+    if total <= SIZE_LIMIT:
+        return
+    # Times to come are of a clock that was wrong: they say nothing about the last use.
+    latest = time.time() + DAY
+    for _, size, name in sorted((used if used <= latest else 0.0, size, name) for used, size, name in entries):
+        if total <= SIZE_LIMIT - SIZE_LIMIT // 8:
+            break
+        with suppress(OSError):
+            os.unlink(name, dir_fd=place)
+            total -= size
+
+
+def _listed(place: int) -> list[tuple[float, int, str]]:
+    """Last use, bytes and name of each file that has an entry's name, and no more than an entry's bytes."""
+    found: list[tuple[float, int, str]] = []
+    with os.scandir(place) as listed:
+        for entry in listed:
+            if OWN.fullmatch(entry.name):
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(status.st_mode) and status.st_size <= ENTRY_LIMIT:
+                        found.append((status.st_mtime, status.st_size, entry.name))
+    return found
+
+
+def _has_form(place: int, name: str) -> bool:
+    """Whether a file begins as entries do."""
+    try:
+        handle = os.open(name, READ, dir_fd=place)
+        try:
+            return os.read(handle, len(MAGIC)) == MAGIC
+        finally:
+            os.close(handle)
+    except OSError:
+        return False
