@@ -27,6 +27,12 @@ REASONS = {
 """Why this machine cannot run the tests with a marker; empty if it can."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many random programs of tests/test_random_programs.py, and from which one on."""
+    parser.addoption("--count", type=int, default=150, help="random programs to try")
+    parser.addoption("--seed", type=int, default=0, help="the first random program")
+
+
 @pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "simulator"])
 def place(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The GPU, and the simulator in its place: a test with it runs in both (gpu.py)."""
