@@ -199,6 +199,8 @@ class Case:
             for g, position in zip(self.gradient, self.wrt, strict=True)
             for g, x, y in zip(leaves(g), leaves(args[position]), leaves(moved[position]), strict=True)
         )
+        if not np.isfinite(slope):
+            return  # sqrt, log and the like at the border of their domain
         self.counts["differences"] += 1
         if not abs(slope - found[0]) <= 1e-4 * scale:
             message = f"the gradient gives {slope} in the direction from {args} to {moved}; differences give {found[0]}"
@@ -215,7 +217,7 @@ class Case:
         self.compare(value, np.float64(expected[0]), "total", strict=False)
         slope = sum(np.sum(np.real(g)) for g in leaves(self.gradient))
         scale = 1 + max(np.max(np.abs(leaf), initial=0.0) for leaf in leaves(self.gradient))
-        if not abs(tangent - slope) <= max(self.rtol, 1e-7) * scale:
+        if np.isfinite(slope) and not abs(tangent - slope) <= max(self.rtol, 1e-7) * scale:
             raise WrongError(f"forward mode gives {tangent}, reverse mode {slope}; the gradient is {self.gradient}")
 
     def jitted(self, expected: Any) -> None:

@@ -255,6 +255,12 @@ class Writer:
     def draw_x(self) -> str:
         return self.array("fffciub")
 
+    def draw_w(self) -> str:
+        name = self.array("fffciub")
+        if not self.subject().flags.writeable:  # `ufunc.at` of NumPy does not look
+            raise NoSuchArrayError
+        return name
+
     def draw_f(self) -> str:
         return self.array("f")
 
