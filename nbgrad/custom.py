@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import optree
 
-from .errors import ArgumentError, ShapeError
+from .errors import ArgumentError, NbgradError, ShapeError, TracedValueError
 from .graph.ir import Node, make, zeros
 from .graph.primitives import cast
 from .lifting import flatten, kind_of, lift, name_of, node_of
@@ -48,7 +49,7 @@ def stop_gradient(value: Any) -> Any:
 class _Rule:
     """One call of a function with its own rule: what is needed to run the rule later."""
 
-    def __init__(self, backward: Callable[..., Any], name: str) -> None:
+    def __init__(self, backward: _Part, name: str) -> None:
         self.backward = backward
         self.name = name
         self.argument_count = 0
@@ -102,6 +103,36 @@ class _Rule:
 _NODE = object()
 
 
+class _Part:
+    """One part of a rule. It gets Tensors; if it fails on them, because it needs plain arrays, it gets these."""
+
+    def __init__(self, function: Callable[..., Any], title: str) -> None:
+        self.function, self.title = function, title
+        self.on_host: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self.on_host is not None:
+            return self.on_host(*args)
+        try:
+            return self.function(*args)
+        except Exception as error:
+            from .host_code import HostCode
+
+            code = HostCode(self.function, self.title)
+            try:
+                result = code(*args)
+            except Exception:
+                if isinstance(error, NbgradError) and not isinstance(error, TracedValueError):
+                    raise error from None
+                raise
+            self.on_host = code
+            return result
+
+
+_forward_of: ContextVar[tuple[custom_vjp, ...]] = ContextVar("nbgrad_forward_of", default=())
+"""The functions whose forward rules are running, innermost last."""
+
+
 class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
     """A function with its own reverse rule.
 
@@ -112,6 +143,12 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
     bprop : callable, optional
         MindSpore's form of a rule: `bprop(*inputs, out, dout)` gives one gradient per input. `defvjp` gives a rule
         in two parts instead.
+
+    Notes
+    -----
+    Rules get Tensors. One that needs plain arrays, because it calls SciPy or a simulator, just gets these, also in
+    `jit` and `vmap`, where the compiled program calls it. What it computes then has no derivative of its own: for
+    second derivatives, the part of the rule that they go through must be written with functions that nbgrad records.
 
     Examples
     --------
@@ -127,8 +164,8 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
     def __init__(self, fn: Callable[..., Any], bprop: Callable[..., Any] | None = None) -> None:
         functools.update_wrapper(self, fn)
         self.fn = fn
-        self.forward: Callable[..., Any] | None = None
-        self.backward: Callable[..., Any] | None = None
+        self.forward: _Part | None = None
+        self.backward: _Part | None = None
         if bprop is not None:
 
             def forward(*args: Any) -> Any:
@@ -147,16 +184,19 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
         Parameters
         ----------
         forward : callable
-            `forward(*args)` gives `(output, residuals)`.
+            `forward(*args)` gives `(output, residuals)`. If it calls this function itself, that is without the rule.
         backward : callable
             `backward(residuals, g)` gives a tuple with one gradient per array argument, None where there is none.
         """
-        self.forward, self.backward = forward, backward
+        name = name_of(self.fn)
+        self.forward = _Part(forward, f"The forward rule of {name}()")
+        self.backward = _Part(backward, f"The reverse rule of {name}()")
 
     def __call__(self, *args: Any) -> Any:
         """Call the function; what is recorded carries the rule."""
         leaves = flatten(args)[0]
-        if not any(isinstance(leaf, Tensor) for leaf in leaves):
+        running = _forward_of.get()
+        if self in running or not any(isinstance(leaf, Tensor) for leaf in leaves):
             return self.fn(*args)
         if self.forward is None or self.backward is None:
             name = name_of(self.fn)
@@ -164,7 +204,11 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
             raise ArgumentError(message)
         lifted: Any = optree.tree_map(_as_tensor, lift(args), none_is_leaf=True)
         arguments = [leaf._node for leaf in flatten(lifted)[0] if isinstance(leaf, Tensor)]
-        returned = self.forward(*lifted)
+        token = _forward_of.set((*running, self))
+        try:
+            returned = self.forward(*lifted)
+        finally:
+            _forward_of.reset(token)
         if not isinstance(returned, tuple) or len(returned) != 2:
             message = f"The forward rule of {name_of(self.fn)}() must return a pair (output, residuals)."
             raise ArgumentError(message)
@@ -175,6 +219,7 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
         residual_nodes = [leaf._node for leaf in residual_leaves if isinstance(leaf, Tensor)]
         rule.residual_leaves = [_NODE if isinstance(leaf, Tensor) else leaf for leaf in residual_leaves]
         output_leaves, rule.output_tree = flatten(output)
+        output_leaves = [leaf if kind_of(leaf) == "other" else _as_tensor(leaf) for leaf in output_leaves]
         nodes = [leaf._node if isinstance(leaf, Tensor) else None for leaf in output_leaves]
         rule.outputs = [None if node is None else (node.shape, node.dtype) for node in nodes]
         wrapped = [
@@ -185,5 +230,5 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
 
 
 def _as_tensor(leaf: Any) -> Any:
-    """Floats become Tensors too, so that a rule sees one kind of value."""
-    return Tensor._of(node_of(leaf)) if kind_of(leaf) == "float" else leaf
+    """Floats and arrays become Tensors too, so that a rule sees one kind of value."""
+    return Tensor._of(node_of(leaf)) if kind_of(leaf) in ("float", "array") else leaf

@@ -143,6 +143,7 @@ class BatchedRule:
     def __init__(self, node: Node, size: int) -> None:
         self.node = node
         self.size = size
+        self.argument_count = getattr(node.params[0], "argument_count", len(node.inputs))
         self.tangent = None if getattr(node.params[0], "tangent", None) is None else self._tangent
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:

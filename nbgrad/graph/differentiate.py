@@ -311,7 +311,7 @@ def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | 
         if t is not None and differentiable(node):
             tangent[node] = t
     with RareCollection():
-        for node in active_nodes(outputs, wrt):
+        for node in _needed(active_nodes(outputs, wrt), outputs):
             if node in wanted:
                 continue
             operands = [tangent.get(source) for source in node.inputs]
@@ -320,6 +320,19 @@ def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | 
                 if result is not None:
                     tangent[node] = result
     return [tangent.get(node) for node in outputs]
+
+
+def _needed(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
+    """The nodes of `order` whose tangents those of the outputs are made of: a custom rule needs only its arguments'."""
+    needed = set(outputs)
+    for node in reversed(order):
+        if node in needed:
+            if node.primitive is CUSTOM:
+                count = getattr(node.params[0], "argument_count", len(node.inputs))
+                needed.update(node.inputs[1 : 1 + count])
+            else:
+                needed.update(node.inputs)
+    return [node for node in order if node in needed]
 
 
 def _output_tangent(node: Node, operands: list[Node | None], masks: Masks) -> Node | None:

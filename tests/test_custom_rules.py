@@ -1,0 +1,163 @@
+"""Rules of `custom_vjp` that call the function itself, or code that needs plain arrays: SciPy, a simulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import nbgrad as nb
+
+X = np.array([0.5, 1.0, 2.0])
+
+
+@nb.custom_vjp
+def cube(x: Any) -> Any:
+    return x**3
+
+
+cube.defvjp(lambda x: (cube(x), x), lambda x, g: (g * 30 * x**2,))  # ten times too large, so that its use shows
+
+
+def test_a_forward_rule_calls_its_function() -> None:
+    np.testing.assert_allclose(cube(X), X**3)
+    value, gradient = nb.value_and_grad(lambda x: np.sum(cube(x)))(X)
+    np.testing.assert_allclose(value, np.sum(X**3))
+    np.testing.assert_allclose(gradient, 30 * X**2)
+    np.testing.assert_allclose(nb.jit(nb.grad(lambda x: np.sum(cube(x))))(X), 30 * X**2)
+    np.testing.assert_allclose(nb.vmap(nb.grad(cube))(X), 30 * X**2)
+    np.testing.assert_allclose(nb.grad(nb.grad(cube))(2.0), 120)
+    np.testing.assert_allclose(nb.grad(lambda x: cube(cube(x)))(1.0), 900)
+    np.testing.assert_allclose(nb.jvp(cube, X, np.ones(3))[1], 30 * X**2)
+
+
+def test_each_of_two_functions_calls_the_other() -> None:
+    sine, cosine = nb.custom_vjp(np.sin), nb.custom_vjp(np.cos)
+    sine.defvjp(lambda x: (sine(x), cosine(x)), lambda c, g: (2 * g * c,))
+    cosine.defvjp(lambda x: (cosine(x), sine(x)), lambda s, g: (-3 * g * s,))
+    np.testing.assert_allclose(nb.grad(sine)(0.3), 2 * np.cos(0.3))
+    np.testing.assert_allclose(nb.grad(nb.grad(sine))(0.3), -6 * np.sin(0.3))
+    np.testing.assert_allclose(nb.grad(cosine)(0.3), -3 * np.sin(0.3))
+
+
+# ----- Code that needs plain arrays -----
+
+
+def _root(a: float) -> float:
+    """y with y**3 + y = a, which SciPy finds."""
+    return scipy.optimize.brentq(lambda y: y**3 + y - a, -10.0, 10.0, xtol=1e-14)  # pyright: ignore
+
+
+ROOT = _root(3.0)
+SLOPE = 1 / (3 * ROOT**2 + 1)
+
+
+def root_with_rule() -> Any:
+    function = nb.custom_vjp(_root)
+
+    def forward(a: Any) -> Any:
+        y = _root(a)
+        return y, (a, y)
+
+    function.defvjp(forward, lambda kept, g: (g / (3 * kept[1] ** 2 + 1),))
+    return function
+
+
+def test_scipy_in_a_forward_rule() -> None:
+    root = root_with_rule()
+    np.testing.assert_allclose(root(3.0), ROOT)
+    value, gradient = nb.value_and_grad(root)(3.0)
+    np.testing.assert_allclose([value, gradient], [ROOT, SLOPE], rtol=1e-10)
+    chained = nb.grad(lambda a: np.sin(2 * root(a * a)))(np.sqrt(3.0))
+    np.testing.assert_allclose(chained, np.cos(2 * ROOT) * 2 * SLOPE * 2 * np.sqrt(3.0), rtol=1e-10)
+    np.testing.assert_allclose(nb.jvp(root, 3.0, 1.0), (ROOT, SLOPE), rtol=1e-10)
+
+
+def test_scipy_in_a_forward_rule_is_called_by_compiled_programs() -> None:
+    root = root_with_rule()
+    step = nb.jit(nb.value_and_grad(lambda a: 2 * root(a)))
+    for a in (3.0, 10.0, -2.0, 3.0):
+        y = _root(a)
+        np.testing.assert_allclose(step(a), (2 * y, 2 / (3 * y**2 + 1)), rtol=1e-10)
+    values = np.array([3.0, 10.0, -2.0])
+    want = [1 / (3 * _root(a) ** 2 + 1) for a in values]
+    for mapped in (nb.vmap(nb.grad(root)), nb.jit(nb.vmap(nb.grad(root)))):
+        np.testing.assert_allclose(mapped(values), want, rtol=1e-10)
+        np.testing.assert_allclose(mapped(values[::-1].copy()), want[::-1], rtol=1e-10)
+    np.testing.assert_allclose(nb.grad(lambda v: np.sum(nb.vmap(root)(v)))(values), want, rtol=1e-10)
+
+
+def test_second_order_by_the_reverse_rule() -> None:
+    """The root's derivative is written by the root itself, which has the rule."""
+    root = nb.custom_vjp(_root)
+
+    def backward(a: Any, g: Any) -> Any:
+        return (g / (3 * root(a) ** 2 + 1),)
+
+    root.defvjp(lambda a: (root(a), a), backward)
+    want = -6 * ROOT * SLOPE**3
+    np.testing.assert_allclose(nb.grad(root)(3.0), SLOPE, rtol=1e-10)
+    np.testing.assert_allclose(nb.grad(nb.grad(root))(3.0), want, rtol=1e-9)
+    np.testing.assert_allclose(nb.jit(nb.grad(nb.grad(root)))(3.0), want, rtol=1e-9)
+    np.testing.assert_allclose(nb.vmap(nb.grad(nb.grad(root)))(np.array([3.0, 3.0])), [want, want], rtol=1e-9)
+
+
+def test_second_order_through_what_host_code_kept_is_an_error() -> None:
+    root = root_with_rule()
+    with pytest.raises(ValueError, match=r"forward rule of _root.* runs on plain arrays"):
+        nb.grad(nb.grad(root))(3.0)
+
+
+def test_a_reverse_rule_on_plain_arrays() -> None:
+    """An adjoint that is a loop over plain numbers."""
+    filtered = nb.custom_vjp(lambda x: x)
+
+    def forward(x: Any) -> Any:
+        return np.array([float(v) ** 2 for v in x.tolist()]), x
+
+    def backward(x: Any, g: Any) -> Any:
+        out = np.empty(len(x))
+        for k in range(len(x)):
+            out[k] = 2 * float(x[k]) * float(g[k])
+        return (out,)
+
+    filtered.defvjp(forward, backward)
+    gradient = nb.grad(lambda x: np.sum(filtered(x) * np.arange(3.0)))
+    np.testing.assert_allclose(gradient(X), 2 * X * np.arange(3))
+    step = nb.jit(gradient)
+    np.testing.assert_allclose(step(X), 2 * X * np.arange(3))
+    np.testing.assert_allclose(step(-X), -2 * X * np.arange(3))
+    rows = np.array([X, 3 * X])
+    np.testing.assert_allclose(nb.vmap(gradient)(rows), 2 * rows * np.arange(3))
+    with pytest.raises(ValueError, match=r"reverse rule of .* runs on plain arrays"):
+        nb.hessian(lambda x: np.sum(filtered(x)))(X)
+
+
+def test_errors_of_host_code() -> None:
+    def diverging(a: Any) -> Any:
+        raise OverflowError("the simulator diverges at " + format(a, ".1f"))
+
+    function = nb.custom_vjp(np.sin)
+    function.defvjp(diverging, lambda kept, g: (g,))
+    with pytest.raises(OverflowError, match=r"diverges at 1.5"):
+        nb.grad(function)(1.5)
+
+    class Factors:
+        """What a solver may keep."""
+
+    keeping = nb.custom_vjp(np.sin)
+    keeping.defvjp(lambda a: (np.sin(float(a)), (Factors(), np.cos(float(a)))), lambda kept, g: (g * kept[1],))
+    np.testing.assert_allclose(nb.grad(keeping)(1.5), np.cos(1.5))
+    with pytest.raises(ValueError, match="Factors, which may differ from call to call"):
+        nb.jit(nb.grad(keeping))(1.5)
+
+    growing = nb.custom_vjp(np.sum)
+    growing.defvjp(
+        lambda x: (float(np.sum(x)), np.ones(int(float(x[0])))), lambda kept, g: (g * np.sum(kept) * np.ones(3),)
+    )
+    step = nb.jit(nb.grad(growing))
+    np.testing.assert_allclose(step(np.ones(3)), np.ones(3))
+    with pytest.raises(ValueError, match="only the numbers in arrays may differ"):
+        step(np.full(3, 2.0))
