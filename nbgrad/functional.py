@@ -26,7 +26,19 @@ from .graph.primitives import cast, reshape, transpose
 from .graph.products import unit_vectors
 from .graph.trace import recording
 from .interop import described
-from .lifting import Results, flatten, kind_as, kind_of, lent, name_of, node_of, output_nodes, prepare, with_zeros
+from .lifting import (
+    Results,
+    flatten,
+    kind_as,
+    kind_of,
+    lent,
+    name_of,
+    node_of,
+    numeric_nodes,
+    output_nodes,
+    prepare,
+    with_zeros,
+)
 from .tensor import Tensor
 
 
@@ -60,6 +72,15 @@ def _vector(value: Any, like: Node, what: str) -> Node:
     return cast(node, like.dtype)
 
 
+def _cotangent(value: Any, output: Node, what: str) -> Node | None:
+    """As `_vector`; None for an output of integers or booleans, which does not change when inputs change a little."""
+    if output.dtype.kind in "fc":
+        return _vector(value, output, what)
+    if value is not None:
+        _vector(value, output, what)
+    return None
+
+
 # ----- Products with the Jacobian -----
 
 
@@ -79,8 +100,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     -------
     out : as `fn` returns it
     vjp_fn : callable
-        Takes one cotangent per output; gives a tuple with the cotangent of every input (with weights: a pair of
-        tuples).
+        Takes one cotangent per output, of integers and booleans too, where it has no effect and may be None; gives a
+        tuple with the cotangent of every input (with weights: a pair of tuples).
     aux : only with `has_aux`
 
     Raises
@@ -105,7 +126,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     wrt = [*call.nodes, *weight_list]
     with recording(wrt):
         output, aux = _split(fn, fn(*call.args), has_aux)
-        outputs = output_nodes(fn, output)
+        outputs = numeric_nodes(fn, output)
     tensors = call.tensors or weights is not None
     results = Results()
     filled = results.fill(results.value(output, tensors), results.value(aux, tensors))
@@ -119,10 +140,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
             )
             raise ArgumentError(message)
         with recording(wrt):
-            vectors = [
-                _vector(value, node, f"Cotangent {position}")
-                for position, (value, node) in enumerate(zip(given, outputs, strict=True))
-            ]
+            pairs = zip(given, outputs, strict=True)
+            vectors = [_cotangent(value, node, f"Cotangent {k}") for k, (value, node) in enumerate(pairs)]
             found = node_vjp(outputs, vectors, wrt)
         parts = iter(with_zeros(found, wrt))
         wanted = Results()

@@ -30,6 +30,7 @@ from .lifting import (
     kind_of,
     name_of,
     node_of,
+    numeric_nodes,
     output_nodes,
     prepare,
     with_zeros,
@@ -433,7 +434,7 @@ def _run(
             weights = _used_parameters(fn, outputs)
             weight_list = [weight._leaf for weight in weights]
             wrt = [*call.nodes, *weight_list]
-        seeds = None if sens is None else _sensitivities(fn, sens, outputs)
+        seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
 
     def derive() -> list[Node]:
         with recording(wrt):
@@ -530,7 +531,7 @@ def _split_sens(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 
 def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -> list[Node]:
-    """The user's cotangents, one per output, checked.
+    """The user's cotangents, one per output, checked; those of integers and booleans have no effect and are left out.
 
     Raises
     ------
@@ -549,10 +550,14 @@ def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -
         what = f"sens {position} of {name_of(fn)}()" if len(outputs) > 1 else f"sens of {name_of(fn)}()"
         kind = kind_of(value)
         number = isinstance(value, int | float | complex)
+        if value is None and output.dtype.kind not in "fc":
+            continue
         if kind == "other":
             message = f"{what} must be an array, but got {described(value)}."
             raise DtypeError(message)
         node = node_of(value)
+        if output.dtype.kind not in "fc":
+            continue
         fits = node.dtype.kind in "fc" and (node.dtype.kind == "f" or output.dtype.kind == "c")
         if not number and (not fits or (kind == "tensor" and node.dtype != output.dtype)):
             message = f"{what} must have the dtype {output.dtype} of the output, but has dtype {node.dtype}."

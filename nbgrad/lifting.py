@@ -278,7 +278,12 @@ def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, An
 
 
 def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
-    """The nodes of the differentiable values in what a function returned.
+    """The nodes of the differentiable values in what a function returned: of floats and complex numbers."""
+    return [node for node in numeric_nodes(fn, output, what) if node.dtype.kind in "fc"]
+
+
+def numeric_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
+    """The nodes of all arrays and numbers in what a function returned.
 
     Raises
     ------
@@ -301,7 +306,7 @@ def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function"
             f"number, or a tuple, list or dict of them. {hint}"
         )
         raise DtypeError(message)
-    return [node for node in nodes if node.dtype.kind in "fc"]
+    return nodes
 
 
 class Results:

@@ -415,3 +415,15 @@ def test_dtypes_pass_for_numpys() -> None:
         assert (dtype.kind, dtype.itemsize, dtype.names) == (np.dtype(name).kind, np.dtype(name).itemsize, None)
     pd = pytest.importorskip("pandas")
     assert pd.Series([1.0], dtype=nb.float32).dtype == np.float32
+
+
+def test_functions_of_this_namespace_keep_xarrays_labels() -> None:
+    xr = pytest.importorskip("xarray")
+    a = xr.DataArray(X, dims="t", coords={"t": [10, 20, 30]}, name="a")
+    for name, operands in (("sin", (a,)), ("add", (a, 2.0)), ("maximum", (1.5, a)), ("isnan", (a.variable,))):
+        found, want = getattr(nb.numpy, name)(*operands), getattr(np, name)(*operands)
+        assert type(found) is type(want) and found.identical(want)
+    mixed = nb.numpy.multiply(Tensor(W), a)
+    assert mixed.dims == ("t",) and isinstance(mixed.data, Tensor)
+    gradient = nb.grad(lambda w: nb.numpy.exp(nb.numpy.multiply(a, w)).data.sum())(W)
+    np.testing.assert_allclose(gradient, X * np.exp(X * W))

@@ -429,3 +429,31 @@ def test_compiled_functions_neither_read_nor_write_out_of_range(far):
         compiled(np.arange(3.0), np.array([1, -1]))
         with pytest.raises(IndexError, match="out of range"):
             compiled(np.arange(3.0), np.array([1, far]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "index", "axis"),
+    [
+        ((1, 4), [[0, 3], [1, 1], [2, 0]], 1),
+        ((3, 4), [[1, 0]], 1),
+        ((3, 1), [[2, 0, 0, 1]], 0),
+        ((2, 1, 3), [[[0], [2]]], 2),
+        ((1, 3, 1), np.array([[[0, 1]], [[2, 2]]]), 1),
+    ],
+)
+def test_along_an_axis_arrays_and_indices_broadcast(shape: Any, index: Any, axis: int) -> None:
+    a, index = np.arange(float(np.prod(shape))).reshape(shape), np.array(index)
+    want = np.take_along_axis(a, index, axis)
+    np.testing.assert_array_equal(nb.jit(lambda x: np.take_along_axis(x, index, axis))(a), want)
+    weights = np.random.default_rng(0).normal(size=want.shape)
+    gradient = nb.grad(lambda x: np.sum(np.take_along_axis(x, index, axis) * weights))(a)
+    for k in range(a.size):
+        direction = np.eye(a.size)[k].reshape(shape)
+        slope = np.sum(np.take_along_axis(direction, index, axis) * weights)
+        np.testing.assert_allclose(gradient.ravel()[k], slope)
+    changed, ours = a.copy(), nb.Tensor(a)
+    np.put_along_axis(changed, index, -1.0, axis)
+    np.put_along_axis(ours, index, -1.0, axis)
+    np.testing.assert_array_equal(ours.asnumpy(), changed)
+    with pytest.raises((ValueError, IndexError)):
+        np.take_along_axis(nb.Tensor(np.ones((3, 4))), np.zeros((2, 2), int), 1)

@@ -536,3 +536,32 @@ def test_matches_a_known_gradient() -> None:
     same(gradient, want)
     assert math.isclose(value, rosenbrock(x), rel_tol=1e-14)
     same(nb.grad(rosenbrock)(np.ones(10)), np.zeros(10))
+
+
+# ----- Outputs of integers and booleans -----
+
+
+def test_a_cotangent_for_each_output() -> None:
+    """Integers and booleans do not change when x changes a little: their cotangents have no effect, and may be None."""
+
+    def function(x: Any) -> Any:
+        return {"a": x * 2, "b": np.argmax(x), "c": x > 1.0, "d": np.sum(x**2)}
+
+    out, pull = nb.vjp(function, X)
+    assert out["b"].dtype == np.int64 and out["c"].dtype == bool
+    for of_b, of_c in ((None, None), (0, np.zeros(4)), (7, X), (out["b"], out["c"])):
+        same(pull({"a": X, "b": of_b, "c": of_c, "d": 3.0})[0], 2 * X + 6 * X)
+    same(pull(*flattened(out))[0], 4 * X + 2 * X * np.sum(X**2))
+    with pytest.raises(ValueError, match=r"4 outputs.* got 2"):
+        pull(X, 3.0)
+    with pytest.raises(ValueError, match=r"Cotangent 2 must have the shape \(4,\)"):
+        pull(X, None, np.zeros(3), 3.0)
+    with pytest.raises(TypeError, match="Cotangent 0 must be an array"):
+        pull(None, None, None, 3.0)
+    pair = nb.GradOperation(sens_param=True)(lambda x: (np.argmax(x), x * 2))
+    for sens in ((None, X), (np.int64(3), X)):
+        same(pair(X, sens), 2 * X)
+
+
+def flattened(tree: dict[str, Any]) -> list[Any]:
+    return [tree[name] for name in sorted(tree)]

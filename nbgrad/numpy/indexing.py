@@ -356,7 +356,7 @@ def _along_axis(shape: Shape, indices: Any, axis: int) -> Node:
     positions = _positions(Tensor._of(index), shape[axis], axis, "raise")
     entries: list[Entry] = []
     for other, extent in enumerate(shape):
-        if index.shape[other] not in (1, extent) and other != axis:
+        if other != axis and index.shape[other] != extent and 1 not in (index.shape[other], extent):
             message = (
                 f"The indices of shape {index.shape} do not broadcast to the array of shape {shape} beside axis {axis}."
             )
@@ -371,7 +371,10 @@ class IndexDtypeError(DtypeError, IndexError):
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
-    """Per row along an axis, the elements at `indices`, which has as many axes as `arr` (or is flat, for axis None)."""
+    """Per row along an axis, the elements at `indices`, which has as many axes as `arr` (or is flat, for axis None).
+
+    Beside the axis, the two broadcast.
+    """
     node = as_node(arr)
     if axis is None:
         node, axis = reshape(node, (node.size,)), 0

@@ -513,6 +513,11 @@ def write(target: Tensor, result: Node, what: str, casting: Any = "same_kind") -
 
 def _public(ufunc: np.ufunc) -> Callable[..., Any]:
     def function(*operands: Any, **options: Any) -> Any:
+        found = None if options else quick(ufunc, *operands)
+        if found is not None:
+            return found
+        if computes_itself(*operands):
+            return ufunc(*operands, **options)
         if not options:
             return call(ufunc, *operands)
         from .ufunc_protocol import array_ufunc
@@ -520,7 +525,9 @@ def _public(ufunc: np.ufunc) -> Callable[..., Any]:
         return array_ufunc(ufunc, "__call__", operands, options)
 
     function.__name__ = function.__qualname__ = ufunc.__name__
-    function.__doc__ = f"As `numpy.{ufunc.__name__}`, elementwise, with its options; gives Tensors."
+    function.__doc__ = (
+        f"As `numpy.{ufunc.__name__}`, elementwise, with its options; gives Tensors (of xarray's objects, xarray's)."
+    )
     return function
 
 

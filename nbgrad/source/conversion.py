@@ -251,6 +251,12 @@ class _Source:
                 given = parts(value)
                 changed = self._each(given)
                 return value if changed is None else _rewrapped(value, changed)
+        if hasattr(value, "arg_extractor"):
+            # A multimethod, whose `__wrapped__` only takes the arrays out of its arguments.
+            inner = _table().implementation_of(value)
+            return (
+                self.convert(inner) if isinstance(inner, FunctionType) and self.takes_part(inner.__globals__) else value
+            )
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, type):
             # What Numba compiled, or lru_cache remembers.

@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,10 @@ def _fft(name: str) -> Function:
     return lambda *args, **kwargs: getattr(ours.fft, name)(*args, **kwargs)
 
 
+def _in_module(module: str, name: str) -> Function:
+    return lambda *args, **kwargs: getattr(import_module(module), name)(*args, **kwargs)
+
+
 TABLE: dict[str, dict[str, tuple[Function, str]]] = {
     "scipy.linalg": {
         **{name: (_linalg(name), "a") for name in "inv det pinv svdvals eigvals".split()},
@@ -93,6 +98,18 @@ TABLE: dict[str, dict[str, tuple[Function, str]]] = {
     "scipy.fft": {
         **{name: (_fft(name), "x n axis norm") for name in "fft ifft rfft irfft hfft ihfft".split()},
         **{name: (_fft(name), "x s axes norm") for name in "fft2 ifft2 fftn ifftn rfft2 irfft2 rfftn irfftn".split()},
+        **{
+            name: (_in_module("nbgrad.ops.spectra", name), "x s axes norm")
+            for name in "hfft2 ihfft2 hfftn ihfftn".split()
+        },
+        **{
+            name: (_in_module("nbgrad.numpy.cosine_transforms", name), "x type n axis norm orthogonalize")
+            for name in "dct idct dst idst".split()
+        },
+        **{
+            name: (_in_module("nbgrad.numpy.cosine_transforms", name), "x type s axes norm orthogonalize")
+            for name in "dctn idctn dstn idstn".split()
+        },
     },
 }
 """By module and name: our function, and which of SciPy's parameters it takes, in its own order."""
@@ -178,6 +195,19 @@ def _found(module: str) -> dict[int, tuple[Any, Any]]:
         original = getattr(sys.modules[module], name)
         found[id(original)] = original, _dispatching(f"{module}.{name}", original, function, taken.split())
     return found
+
+
+def implementation_of(multimethod: Any) -> Any:
+    """SciPy's own function for what one of its multimethods stands for; the multimethod, if there is none.
+
+    A multimethod (of `scipy.fft`) is an object of compiled code that takes the arrays out of its arguments, by the
+    function in `__wrapped__`, and asks a backend.
+    """
+    for module in ("_basic_backend", "_realtransforms_backend", "_fftlog_backend"):
+        found = getattr(sys.modules.get(f"scipy.fft.{module}"), multimethod.__name__, None)
+        if found is not None:
+            return found
+    return multimethod
 
 
 def replacement_in_scipy(value: Any) -> Any:

@@ -22,6 +22,7 @@ from ..numpy.drop_in import equivalent
 from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from ..tensor import Tensor
 from .scalars import functions
+from .scipy_table import implementation_of as implementation_of
 from .scipy_table import replacement_in_scipy
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
