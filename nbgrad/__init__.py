@@ -61,12 +61,15 @@ from .jit import jit as jit
 from .jit import ms_function as ms_function
 from .parameter import Parameter as Parameter
 from .parameter import ParameterTuple as ParameterTuple
+from .runtime import object_layout as _object_layout
 from .runtime.threads import get_num_threads as get_num_threads
 from .runtime.threads import set_num_threads as set_num_threads
 from .tensor import Tensor as Tensor
 from .tensor import from_numpy as from_numpy
 from .tensor import tensor as tensor
 from .vmap import vmap as vmap
+
+_object_layout.check()
 
 if _TYPE_CHECKING:
     from . import cuda as cuda

@@ -383,7 +383,7 @@ def test_objects_that_are_laid_out_in_another_way(monkeypatch: pytest.MonkeyPatc
     for found in (False, True):
         with monkeypatch.context() as patch:
             if not found:
-                patch.setattr(tensors, "offsets", lost)
+                patch.setattr(tensors, "slots", lost)
             f = nb.jit(lambda x: x * 2)
             for x in (X, W, X):
                 np.testing.assert_array_equal(f(T(x)).asnumpy(), 2 * x)

@@ -7,10 +7,14 @@ process maps it in without compiling. Loaded code lives as long as the process.
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 from collections.abc import Callable
 
 import llvmlite.binding as llvm
 
+from ..errors import ArgumentError
 from . import cache
 from .half import CONVERSIONS
 from .hints import with_hints
@@ -42,6 +46,45 @@ def _new_machine() -> llvm.TargetMachine:
     )
 
 
+@functools.cache
+def check_cpu_name(name: str | None) -> None:
+    """Refuse a CPU for which LLVM cannot make code for this machine's architecture.
+
+    LLVM says so by ending the process, so that another one is asked: in a few tenths of a second, and only where
+    NBGRAD_CPU_NAME is set and something is compiled.
+
+    Raises
+    ------
+    ArgumentError
+        If LLVM does not know the name, or it is a CPU of another architecture.
+    """
+    if not name:
+        return
+    import subprocess
+
+    packages = os.path.dirname(os.path.dirname(llvm.__file__))
+    command = [sys.executable, "-I", "-c", TRIAL, os.path.dirname(packages), name]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0 or "recognized" in done.stderr:
+        machine = llvm.get_default_triple().partition("-")[0]
+        message = (
+            f"NBGRAD_CPU_NAME is {name!r}, but LLVM knows no such CPU of the architecture {machine}. Leave it unset to "
+            f"compile for this machine, {llvm.get_host_cpu_name()!r}."
+        )
+        raise ArgumentError(message)
+
+
+TRIAL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import llvmlite.binding as llvm
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+machine = llvm.Target.from_default_triple().create_target_machine(cpu=sys.argv[2])
+machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
+"""
+
+
 def _load_object(data: bytes, symbol: str) -> int:
     """Link object code into the process; the address of `symbol`, which no other object has.
 
@@ -61,6 +104,7 @@ def _load_object(data: bytes, symbol: str) -> int:
 
 def compile_ir(text: str, finished: bool = False) -> bytes:
     """Optimise IR text and give its object code. If `finished`, the IR was optimised before and is only inlined."""
+    check_cpu_name(os.environ.get("NBGRAD_CPU_NAME"))
     machine = _target_machine()
     text = without_library_calls(text, machine)
     text, hinted = with_hints(text, cache.cpu_features())

@@ -22,9 +22,9 @@
 ; digest nbgrad.kernels.trigonometric 8cc91eae126a91be404a14c25114dbc9
 ; digest nbgrad.kernels.widened b21880bb51fd052b4d6bd92d15ab6bfd
 ; digest nbgrad.kernels.windows 3e38601ca4410a1b420ce2e9b5f163c1
-; digest nbgrad.runtime.blocks c6a448a6dcdde12e872913dff5a2116d
-; digest nbgrad.runtime.native ea1a3b853a2bfd20a874253779ab7150
-; digest nbgrad.runtime.tensors f28028e94695d6c1cc473d0e51956c8b
+; digest nbgrad.runtime.blocks 562e559040eb8040cce873301efd9a32
+; digest nbgrad.runtime.native 86408f6e94a320ff9c17731fedf3b4fd
+; digest nbgrad.runtime.tensors 18790aee4c750248067fbd629bec530e
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -21461,25 +21461,44 @@ _ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
+declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_dtype() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_rank() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_flags() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync nounwind memory(none)
+
 declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @llvm.smin.i64(i64, i64)
 
+declare i64 @nbgrad.offset.tuple_items() local_unnamed_addr nofree nosync nounwind memory(none)
+
 define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
-  %.11.i = add nsw i64 %a0, 16
-  %.12.i = inttoptr i64 %.11.i to ptr
-  %.13.i = load i64, ptr %.12.i, align 8
-  %.20.i = inttoptr i64 %.13.i to ptr
-  %.21.i = load i64, ptr %.20.i, align 8
-  %.18.i.i = add nsw i64 %.13.i, 16
+  %.11.i = tail call i64 @nbgrad.offset.array_data()
+  %.12.i = add nsw i64 %.11.i, %a0
+  %.13.i = inttoptr i64 %.12.i to ptr
+  %.14.i = load i64, ptr %.13.i, align 8
+  %.21.i = inttoptr i64 %.14.i to ptr
+  %.22.i = load i64, ptr %.21.i, align 8
+  %.18.i.i = add nsw i64 %.14.i, 16
   %.19.i.i = inttoptr i64 %.18.i.i to ptr
   %.20.i.i = load i64, ptr %.19.i.i, align 8
   %.22.not.i.i = icmp eq i64 %a2, %.20.i.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B136.i
+  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B160.i
 
-B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B454.i.i
-  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.260.i.i, %B454.i.i ]
-  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B454.i.i ]
+B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B478.i.i
+  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.261.i.i, %B478.i.i ]
+  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B478.i.i ]
   %.141.i.i = add nuw nsw i64 %.1348387.i.i, 1
   %.166.i.i = shl nsw i64 %.1348387.i.i, 3
   %.168.i.i = add nsw i64 %.166.i.i, %a1
@@ -21488,177 +21507,183 @@ B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B4
   %.177.i.i = inttoptr i64 %spec.2.089.i.i to ptr
   %.178.i.i = load i64, ptr %.177.i.i, align 8
   %.179.i.i = icmp eq i64 %.178.i.i, 0
-  br i1 %.179.i.i, label %B256.i.i, label %B356.i.i
+  br i1 %.179.i.i, label %B256.i.i, label %B380.i.i
 
 B256.i.i:                                         ; preds = %B152.i.i
-  %.182.i.i = add nsw i64 %.170.i.i, 8
-  %.185.i.i = inttoptr i64 %.182.i.i to ptr
-  %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr157.i, align 8
-  %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
-  br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B136.i
+  %.181.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
+  %.186.i.i = inttoptr i64 %.183.i.i to ptr
+  %.187.i.i = load i64, ptr %.186.i.i, align 8
+  %.192.i.i = load i64, ptr %sunkaddr168.i, align 8
+  %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
+  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B160.i
 
-B256.B454_crit_edge.i.i:                          ; preds = %B256.i.i
+B256.B478_crit_edge.i.i:                          ; preds = %B256.i.i
   %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
   %.pre6.i.i = add i64 %spec.2.089.i.i, 32
-  %.255.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
-  %.256.i.pre.i = load i64, ptr %.255.pre-phi.i.phi.trans.insert.i, align 8
-  br label %B454.i.i
+  %.256.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
+  %.257.i.pre.i = load i64, ptr %.256.pre-phi.i.phi.trans.insert.i, align 8
+  br label %B478.i.i
 
-B356.i.i:                                         ; preds = %B152.i.i
-  %.208.i.i = add nsw i64 %spec.2.089.i.i, 16
-  %.209.i.i = inttoptr i64 %.208.i.i to ptr
-  %.210.i.i = load i64, ptr %.209.i.i, align 8
-  %.15.i.i.i = add nsw i64 %.170.i.i, 8
-  %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
-  %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr158.i, align 8
-  %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
-  br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B136.i
+B380.i.i:                                         ; preds = %B152.i.i
+  %.209.i.i = add nsw i64 %spec.2.089.i.i, 16
+  %.210.i.i = inttoptr i64 %.209.i.i to ptr
+  %.211.i.i = load i64, ptr %.210.i.i, align 8
+  %.14.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
+  %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
+  %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
+  %.22.i.i.i = load i64, ptr %sunkaddr169.i, align 8
+  %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
+  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B160.i
 
-B96.i.i.i:                                        ; preds = %B356.i.i
-  %.25.i.i.i = add nsw i64 %.170.i.i, 56
-  %.26.i.i.i = inttoptr i64 %.25.i.i.i to ptr
-  %.27.i.i.i = load i64, ptr %.26.i.i.i, align 8
-  %.33.not.i.i.i = icmp eq i64 %.27.i.i.i, %.178.i.i
-  br i1 %.33.not.i.i.i, label %B192.i.i.i, label %B136.i
+B124.i.i.i:                                       ; preds = %B380.i.i
+  %.33.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
+  %.35.i.i.i = add nsw i64 %.33.i.i.i, %.170.i.i
+  %.36.i.i.i = inttoptr i64 %.35.i.i.i to ptr
+  %.37.i.i.i = load i64, ptr %.36.i.i.i, align 8
+  %.43.not.i.i.i = icmp eq i64 %.37.i.i.i, %.178.i.i
+  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B160.i
 
-B192.i.i.i:                                       ; preds = %B96.i.i.i
-  %.45.i.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.46.i.i.i = inttoptr i64 %.45.i.i.i to ptr
-  %.47.i.i.i = load i64, ptr %.46.i.i.i, align 8
-  %.52.i.i.i = add nsw i64 %.170.i.i, 24
-  %.53.i.i.i = inttoptr i64 %.52.i.i.i to ptr
-  %.54.i.i.i = load i32, ptr %.53.i.i.i, align 4
-  %.55.i.i.i = sext i32 %.54.i.i.i to i64
-  %.57.not.i.i.i = icmp eq i64 %.47.i.i.i, %.55.i.i.i
-  br i1 %.57.not.i.i.i, label %B288.i.i.i, label %B136.i
+B244.i.i.i:                                       ; preds = %B124.i.i.i
+  %.55.i.i.i = add nsw i64 %spec.2.089.i.i, 24
+  %.56.i.i.i = inttoptr i64 %.55.i.i.i to ptr
+  %.57.i.i.i = load i64, ptr %.56.i.i.i, align 8
+  %.61.i.i.i = tail call i64 @nbgrad.offset.array_rank()
+  %.63.i.i.i = add nsw i64 %.61.i.i.i, %.170.i.i
+  %.64.i.i.i = inttoptr i64 %.63.i.i.i to ptr
+  %.65.i.i.i = load i32, ptr %.64.i.i.i, align 4
+  %.66.i.i.i = sext i32 %.65.i.i.i to i64
+  %.68.not.i.i.i = icmp eq i64 %.57.i.i.i, %.66.i.i.i
+  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B160.i
 
-B288.i.i.i:                                       ; preds = %B192.i.i.i
-  %.60.i.i.i = add nsw i64 %.170.i.i, 64
-  %.61.i.i.i = inttoptr i64 %.60.i.i.i to ptr
-  %.62.i.i.i = load i32, ptr %.61.i.i.i, align 4
-  %.63.i.i.i = sext i32 %.62.i.i.i to i64
-  %.65.i.i.i = and i64 %.210.i.i, %.63.i.i.i
-  %.67.not.i.i.i = icmp eq i64 %.65.i.i.i, %.210.i.i
-  br i1 %.67.not.i.i.i, label %B342.endif.i.i.i, label %B136.i
+B364.i.i.i:                                       ; preds = %B244.i.i.i
+  %.70.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.72.i.i.i = add nsw i64 %.70.i.i.i, %.170.i.i
+  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
+  %.74.i.i.i = load i32, ptr %.73.i.i.i, align 4
+  %.75.i.i.i = sext i32 %.74.i.i.i to i64
+  %.77.i.i.i = and i64 %.211.i.i, %.75.i.i.i
+  %.79.not.i.i.i = icmp eq i64 %.77.i.i.i, %.211.i.i
+  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B160.i
 
-B408.i.i.i:                                       ; preds = %B342.endif.i.i.i, %B410.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B410.i.i.i ], [ %1, %B342.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B410.i.i.i ], [ %.86.i.i.i, %B342.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B410.i.i.i ], [ %.218.i.i.i, %B342.endif.i.i.i ]
+B532.i.i.i:                                       ; preds = %B442.endif.i.i.i, %B534.i.i.i
+  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B534.i.i.i ], [ %1, %B442.endif.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B534.i.i.i ], [ %.99.i.i.i, %B442.endif.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B534.i.i.i ], [ %.231.i.i.i, %B442.endif.i.i.i ]
   %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B454.i.i, label %B410.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B478.i.i, label %B534.i.i.i
 
-B410.i.i.i:                                       ; preds = %B408.i.i.i
+B534.i.i.i:                                       ; preds = %B532.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
   %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.215.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.216.i.i.i = load i64, ptr %.215.i.i.i, align 8
-  %.221.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
-  %.223.not.i.i.i = icmp eq i64 %.216.i.i.i, %.222.i.i.i
-  br i1 %.223.not.i.i.i, label %B408.i.i.i, label %B136.i
+  %.228.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
+  %.229.i.i.i = load i64, ptr %.228.i.i.i, align 8
+  %.234.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
+  %.236.not.i.i.i = icmp eq i64 %.229.i.i.i, %.235.i.i.i
+  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B160.i
 
-B342.endif.i.i.i:                                 ; preds = %B288.i.i.i
-  %.82.i.i.i = add nsw i64 %.170.i.i, 32
-  %.85.i.i.i = inttoptr i64 %.82.i.i.i to ptr
-  %.86.i.i.i = load i64, ptr %.85.i.i.i, align 8
-  %..47.i.i.i = tail call i64 @llvm.smax.i64(i64 %.47.i.i.i, i64 0)
-  %.218.i.i.i = add i64 %spec.2.089.i.i, 32
-  %1 = add nuw nsw i64 %..47.i.i.i, 1
-  br label %B408.i.i.i
+B442.endif.i.i.i:                                 ; preds = %B364.i.i.i
+  %.93.i.i.i = tail call i64 @nbgrad.offset.array_extents()
+  %.95.i.i.i = add nsw i64 %.93.i.i.i, %.170.i.i
+  %.98.i.i.i = inttoptr i64 %.95.i.i.i to ptr
+  %.99.i.i.i = load i64, ptr %.98.i.i.i, align 8
+  %..57.i.i.i = tail call i64 @llvm.smax.i64(i64 %.57.i.i.i, i64 0)
+  %.231.i.i.i = add i64 %spec.2.089.i.i, 32
+  %1 = add nuw nsw i64 %..57.i.i.i, 1
+  br label %B532.i.i.i
 
-B454.i.i:                                         ; preds = %B408.i.i.i, %B256.B454_crit_edge.i.i
-  %.256.i.i = phi i64 [ %.256.i.pre.i, %B256.B454_crit_edge.i.i ], [ %.47.i.i.i, %B408.i.i.i ]
-  %.258.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B454_crit_edge.i.i ], [ %.218.i.i.i, %B408.i.i.i ]
-  %.257.i.i = shl i64 %.256.i.i, 3
-  %.260.i.i = add i64 %.257.i.i, %.258.pre-phi.i.i
+B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B478_crit_edge.i.i
+  %.257.i.i = phi i64 [ %.257.i.pre.i, %B256.B478_crit_edge.i.i ], [ %.57.i.i.i, %B532.i.i.i ]
+  %.259.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B478_crit_edge.i.i ], [ %.231.i.i.i, %B532.i.i.i ]
+  %.258.i.i = shl i64 %.257.i.i, 3
+  %.261.i.i = add i64 %.258.i.i, %.259.pre-phi.i.i
   %exitcond.not.i.i = icmp eq i64 %.141.i.i, %a2
-  br i1 %exitcond.not.i.i, label %B278.i, label %B152.i.i
+  br i1 %exitcond.not.i.i, label %B302.i, label %B152.i.i
 
 B68.endif.i.i:                                    ; preds = %0
   %.12886.not.i.i = icmp slt i64 %a2, 1
-  br i1 %.12886.not.i.i, label %B278.i, label %B152.lr.ph.i.i
+  br i1 %.12886.not.i.i, label %B302.i, label %B152.lr.ph.i.i
 
 B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
-  %.36.i.i = add nsw i64 %.13.i, 24
+  %.36.i.i = add nsw i64 %.14.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr158.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr158.i, i64 8
+  %sunkaddr169.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr168.i = getelementptr i8, ptr %sunkaddr169.i, i64 8
   br label %B152.i.i
 
-B136.i:                                           ; preds = %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %0
-  %.60.i = add nsw i64 %.21.i, 56
-  %.63.i = inttoptr i64 %.60.i to ptr
-  %.64.i = load i64, ptr %.63.i, align 8
-  %.67.i = add nsw i64 %.13.i, 8
-  %.70.i = inttoptr i64 %.67.i to ptr
-  %.71.i = load i64, ptr %.70.i, align 8
-  %.74.i = inttoptr i64 %.64.i to ptr
-  %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B160.i:                                           ; preds = %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %0
+  %.61.i = add nsw i64 %.22.i, 56
+  %.64.i = inttoptr i64 %.61.i to ptr
+  %.65.i = load i64, ptr %.64.i, align 8
+  %.68.i = add nsw i64 %.14.i, 8
+  %.71.i = inttoptr i64 %.68.i to ptr
+  %.72.i = load i64, ptr %.71.i, align 8
+  %.75.i = inttoptr i64 %.65.i to ptr
+  %.76.i = tail call i64 %.75.i(i64 %.72.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B278.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
-  %.9.i.i.i = add nsw i64 %.13.i, 56
+B302.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
+  %.9.i.i.i = add nsw i64 %.14.i, 56
   %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.17.i.i1.i = add nsw i64 %.21.i, 160
-  %.18.i.i.i = inttoptr i64 %.17.i.i1.i to ptr
-  %.19.i.i.i = load i64, ptr %.18.i.i.i, align 8
+  %.17.i.i1.i = add nsw i64 %.22.i, 160
+  %.18.i.i2.i = inttoptr i64 %.17.i.i1.i to ptr
+  %.19.i.i.i = load i64, ptr %.18.i.i2.i, align 8
   %.20.i.i.i = icmp ne i64 %.19.i.i.i, 0
   %.23.i.i.i = icmp sgt i64 %.11.i.i.i, 268435456
   %or.cond.i.i.i = select i1 %.20.i.i.i, i1 true, i1 %.23.i.i.i
   br i1 %or.cond.i.i.i, label %B138.i.i.i, label %B232.i.i.i
 
-B138.i.i.i:                                       ; preds = %B278.i
-  %.27.i.i19.i = add nsw i64 %.21.i, 80
-  %.30.i.i.i = inttoptr i64 %.27.i.i19.i to ptr
+B138.i.i.i:                                       ; preds = %B302.i
+  %.27.i.i.i = add nsw i64 %.22.i, 80
+  %.30.i.i.i = inttoptr i64 %.27.i.i.i to ptr
   %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
-  %.33.i.i.i = inttoptr i64 %.31.i.i.i to ptr
-  %.34.i.i.i = tail call i64 %.33.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.33.i.i30.i = inttoptr i64 %.31.i.i.i to ptr
+  %.34.i.i.i = tail call i64 %.33.i.i30.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i.i
 
-B232.i.i.i:                                       ; preds = %B278.i
-  %.41.i.i.i = add nsw i64 %.21.i, 152
+B232.i.i.i:                                       ; preds = %B302.i
+  %.41.i.i.i = add nsw i64 %.22.i, 152
   %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
   %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
-  %.45.i.i2.i = icmp slt i64 %.43.i.i.i, %.11.i.i.i
-  br i1 %.45.i.i2.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
+  %.45.i.i.i = icmp slt i64 %.43.i.i.i, %.11.i.i.i
+  br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre79.i = inttoptr i64 %.21.i to ptr
+  %.pre90.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
-  %.49.i.i.i = add nsw i64 %.21.i, 88
+  %.49.i.i.i = add nsw i64 %.22.i, 88
   %.50.i.i.i = inttoptr i64 %.49.i.i.i to ptr
   %.51.i.i.i = load i64, ptr %.50.i.i.i, align 8
-  %.54.i.i16.i = add nsw i64 %.21.i, 144
-  %.55.i.i17.i = inttoptr i64 %.54.i.i16.i to ptr
-  %.56.i.i.i = load i64, ptr %.55.i.i17.i, align 8
-  %.57.i.i.i = inttoptr i64 %.51.i.i.i to ptr
-  %.58.i.i.i = tail call i64 %.57.i.i.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr.i.i.i = inttoptr i64 %.21.i to ptr
+  %.54.i.i.i = add nsw i64 %.22.i, 144
+  %.55.i.i23.i = inttoptr i64 %.54.i.i.i to ptr
+  %.56.i.i24.i = load i64, ptr %.55.i.i23.i, align 8
+  %.57.i.i25.i = inttoptr i64 %.51.i.i.i to ptr
+  %.58.i.i.i = tail call i64 %.57.i.i25.i(i64 %.56.i.i24.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr.i.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
   store i64 0, ptr %sunkaddr1.i.i.i, align 8
-  %.66.i.i.i = add nsw i64 %.21.i, 80
-  %.67.i.i.i = inttoptr i64 %.66.i.i.i to ptr
+  %.66.i.i26.i = add nsw i64 %.22.i, 80
+  %.67.i.i.i = inttoptr i64 %.66.i.i26.i to ptr
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
-  %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
-  %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i17.i, align 8
-  %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
-  br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
+  %.70.i.i27.i = inttoptr i64 %.68.i.i.i to ptr
+  %.71.i.i.i = tail call i64 %.70.i.i27.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.71.i.i.i, ptr %.55.i.i23.i, align 8
+  %.77.i.i28.i = icmp eq i64 %.71.i.i.i, 0
+  br i1 %.77.i.i28.i, label %B48.i.i, label %B652.i.i.i
 
 B652.i.i.i:                                       ; preds = %B292.i.i.i
   store i64 %.11.i.i.i, ptr %sunkaddr1.i.i.i, align 8
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre79.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre90.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -21666,29 +21691,29 @@ B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i
   br label %B0.endif.i.i
 
 B48.i.i:                                          ; preds = %B0.endif.i.i, %B292.i.i.i
-  %.66.i.i = add nsw i64 %.21.i, 136
+  %.66.i.i = add nsw i64 %.22.i, 136
   %.69.i.i = inttoptr i64 %.66.i.i to ptr
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
   %.61.i.i3.i = and i64 %.20.i1.i.i, -64
-  %.71.i2.i.i = add nsw i64 %.13.i, 80
-  %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
-  %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
-  %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i3.i
-  %.81.i.i.i = add nsw i64 %.13.i, 112
-  %.82.i.i4.i = inttoptr i64 %.81.i.i.i to ptr
-  %.83.i.i.i = load i64, ptr %.82.i.i4.i, align 8
-  %.85.i.i5.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
-  %.91.i.i.i = add nsw i64 %.13.i, 64
+  %.71.i2.i.i = add nsw i64 %.14.i, 80
+  %.72.i.i4.i = inttoptr i64 %.71.i2.i.i to ptr
+  %.73.i.i5.i = load i64, ptr %.72.i.i4.i, align 8
+  %.75.i.i6.i = add nsw i64 %.73.i.i5.i, %.61.i.i3.i
+  %.81.i.i.i = add nsw i64 %.14.i, 112
+  %.82.i.i.i = inttoptr i64 %.81.i.i.i to ptr
+  %.83.i.i.i = load i64, ptr %.82.i.i.i, align 8
+  %.85.i.i.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
+  %.91.i.i.i = add nsw i64 %.14.i, 64
   %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
-  %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
-  %.99.i.i.i = add nsw i64 %.13.i, 72
-  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
+  %.93.i.i7.i = load i64, ptr %.92.i.i.i, align 8
+  %.99.i.i8.i = add nsw i64 %.14.i, 72
+  %.100.i.i.i = inttoptr i64 %.99.i.i8.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
   %.183285.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
   br i1 %.183285.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
@@ -21704,14 +21729,14 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv153.i = phi i64 [ %lsr.iv.next154.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv337.i.i.i = phi i64 [ %lsr.iv.next338.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv337.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv337.i.i.i, %.93.i.i.i
+  %lsr.iv164.i = phi i64 [ %lsr.iv.next165.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv339.i.i.i = phi i64 [ %lsr.iv.next340.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv339.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv339.i.i.i, %.93.i.i7.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
-  %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
-  %.229.i.i.i = inttoptr i64 %5 to ptr
-  store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
+  %.228.i.i9.i = load i64, ptr %.227.i.i.i, align 8
+  %.229.i.i10.i = inttoptr i64 %5 to ptr
+  store i64 %.228.i.i9.i, ptr %.229.i.i10.i, align 32
   %7 = or disjoint i64 %5, 8
   %8 = add i64 %6, 8
   %.227.1.i.i.i = inttoptr i64 %8 to ptr
@@ -21730,192 +21755,197 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next338.i.i.i = add nuw i64 %lsr.iv337.i.i.i, 32
-  %lsr.iv.next154.i = add nsw i64 %lsr.iv153.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next154.i, 0
+  %lsr.iv.next340.i.i.i = add nuw i64 %lsr.iv339.i.i.i, 32
+  %lsr.iv.next165.i = add nsw i64 %lsr.iv164.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next165.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
-B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B714.i.i.i
-  %lsr.iv329.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next330.i.i.i, %B714.i.i.i ]
-  %lsr.iv327.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next328.i.i.i, %B714.i.i.i ]
-  %lsr.iv325.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next326.i.i.i, %B714.i.i.i ]
-  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv327.i.i.i to ptr
+B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
+  %lsr.iv331.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next332.i.i.i, %B766.i.i.i ]
+  %lsr.iv329.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next330.i.i.i, %B766.i.i.i ]
+  %lsr.iv327.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next328.i.i.i, %B766.i.i.i ]
+  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv329.i.i.i to ptr
   %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.391.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
-  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
-  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
-  %.402.i.i.i = add nsw i64 %.380.i.i.i, 16
-  br i1 %.393.i.i.i, label %B714.i.i.i, label %B680.i.i.i
+  %.387.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
+  %.388.i.i.i = load i64, ptr %.387.i.i.i, align 8
+  %.389.i.i.i = icmp eq i64 %.388.i.i.i, 0
+  br i1 %.389.i.i.i, label %B674.i.i.i, label %B708.i.i.i
 
-B680.i.i.i:                                       ; preds = %B534.i.i.i
-  %.413.i.i.i = inttoptr i64 %.402.i.i.i to ptr
-  %.414.i.i.i = load i64, ptr %.413.i.i.i, align 8
-  br label %B714.i.i.i
+B674.i.i.i:                                       ; preds = %B534.i.i11.i
+  %.401.i.i.i = tail call i64 @nbgrad.offset.float_value()
+  %.403.i.i.i = add nsw i64 %.401.i.i.i, %.380.i.i.i
+  br label %B766.i.i.i
 
-B714.i.i.i:                                       ; preds = %B680.i.i.i, %B534.i.i.i
-  %"$phi714.4.2.1.i.i.i" = phi i64 [ %.414.i.i.i, %B680.i.i.i ], [ %.402.i.i.i, %B534.i.i.i ]
-  %.420.i.i.i = inttoptr i64 %lsr.iv325.i.i.i to ptr
-  store i64 %"$phi714.4.2.1.i.i.i", ptr %.420.i.i.i, align 8
-  %.430.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
-  %.431.i.i.i = inttoptr i64 %.430.i.i.i to ptr
-  %.432.i.i.i = load i64, ptr %.431.i.i.i, align 8
-  %.433.i.i.i = shl i64 %.432.i.i.i, 3
-  %.434.i.i.i = add i64 %spec.3.0294.i.i.i, 32
-  %.436.i.i.i = add i64 %.434.i.i.i, %.433.i.i.i
-  %lsr.iv.next326.i.i.i = add i64 %lsr.iv325.i.i.i, 8
+B708.i.i.i:                                       ; preds = %B534.i.i11.i
+  %.412.i.i.i = add nsw i64 %.380.i.i.i, %.11.i
+  %.415.i.i.i = inttoptr i64 %.412.i.i.i to ptr
+  %.416.i.i.i = load i64, ptr %.415.i.i.i, align 8
+  br label %B766.i.i.i
+
+B766.i.i.i:                                       ; preds = %B708.i.i.i, %B674.i.i.i
+  %"$phi766.4.2.1.i.i.i" = phi i64 [ %.403.i.i.i, %B674.i.i.i ], [ %.416.i.i.i, %B708.i.i.i ]
+  %.422.i.i.i = inttoptr i64 %lsr.iv327.i.i.i to ptr
+  store i64 %"$phi766.4.2.1.i.i.i", ptr %.422.i.i.i, align 8
+  %.432.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
+  %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
+  %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
+  %.435.i.i.i = shl i64 %.434.i.i.i, 3
+  %.436.i.i.i = add i64 %spec.3.0294.i.i.i, 32
+  %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
   %lsr.iv.next328.i.i.i = add i64 %lsr.iv327.i.i.i, 8
-  %lsr.iv.next330.i.i.i = add nsw i64 %lsr.iv329.i.i.i, -1
-  %exitcond309.not.i.i.i = icmp eq i64 %lsr.iv.next330.i.i.i, 0
-  br i1 %exitcond309.not.i.i.i, label %B812.endif.i.i.i, label %B534.i.i.i
+  %lsr.iv.next330.i.i.i = add i64 %lsr.iv329.i.i.i, 8
+  %lsr.iv.next332.i.i.i = add nsw i64 %lsr.iv331.i.i.i, -1
+  %exitcond309.not.i.i.i = icmp eq i64 %lsr.iv.next332.i.i.i, 0
+  br i1 %exitcond309.not.i.i.i, label %B864.endif.i.i.i, label %B534.i.i11.i
 
-B1126.i.i.i:                                      ; preds = %B1126.outer.i.i.i, %B1518.i.i.i
-  %spec.1.2.0304.i.i.i = phi i64 [ %.797.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1126.outer.i.i.i ]
-  %.557299302.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557299302.ph.i.i.i, %B1126.outer.i.i.i ]
-  %.564.i.i.i = add nuw nsw i64 %.557299302.i.i.i, 1
-  %.594.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
-  %.595.i.i.i = inttoptr i64 %.594.i.i.i to ptr
-  %.596.i.i.i = load i64, ptr %.595.i.i.i, align 8
-  %.623.i.i.i = icmp sgt i64 %.596.i.i.i, -1
-  br i1 %.623.i.i.i, label %B172.preheader.i.i.i.i, label %B1332.i.i.i
+B1178.i.i.i:                                      ; preds = %B1178.outer.i.i.i, %B1594.i.i.i
+  %spec.1.2.0304.i.i.i = phi i64 [ %.800.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1178.outer.i.i.i ]
+  %.559299302.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559299302.ph.i.i.i, %B1178.outer.i.i.i ]
+  %.566.i.i.i = add nuw nsw i64 %.559299302.i.i.i, 1
+  %.596.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
+  %.597.i.i.i = inttoptr i64 %.596.i.i.i to ptr
+  %.598.i.i.i = load i64, ptr %.597.i.i.i, align 8
+  %.625.i.i.i = icmp sgt i64 %.598.i.i.i, -1
+  br i1 %.625.i.i.i, label %B196.preheader.i.i.i.i, label %B1384.i.i.i
 
-B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr162.i, align 8
-  %.25.i.i.i.i = shl nsw i64 %.596.i.i.i, 3
+B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
+  %.20.i.i.i.i = load i64, ptr %sunkaddr173.i, align 8
+  %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
   %.29.i.i.i.i = load i64, ptr %.28.i.i.i.i, align 8
-  %.30.i.i.i.i = add nsw i64 %.29.i.i.i.i, 16
-  %.31.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
-  %.32.i.i.i.i = load i64, ptr %.31.i.i.i.i, align 8
-  %storemerge.i.i.i.i = add nuw i64 %.596.i.i.i, 1
+  %.31.i.i.i.i = add nsw i64 %.29.i.i.i.i, %.11.i
+  %.32.i.i.i.i = inttoptr i64 %.31.i.i.i.i to ptr
+  %.33.i.i.i.i = load i64, ptr %.32.i.i.i.i, align 8
+  %storemerge.i.i.i.i = add nuw i64 %.598.i.i.i, 1
   %xtraiter.i.i.i.i = and i64 %storemerge.i.i.i.i, 3
   %lcmp.mod.not.i.i.i.i = icmp eq i64 %xtraiter.i.i.i.i, 0
-  br i1 %lcmp.mod.not.i.i.i.i, label %B172.prol.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+  br i1 %lcmp.mod.not.i.i.i.i, label %B196.prol.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
-B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.i.i, %B172.prol.i.i.i.i
-  %lsr.iv323.i.i.i = phi i64 [ %lsr.iv.next324.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
-  %spec.3.0127.prol.i.i.i.i = phi i64 [ %.178.prol.i.i.i.i, %B172.prol.i.i.i.i ], [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ]
-  %.172.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
-  %.173.prol.i.i.i.i = inttoptr i64 %.172.prol.i.i.i.i to ptr
-  %.174.prol.i.i.i.i = load i64, ptr %.173.prol.i.i.i.i, align 8
-  %.175.prol.i.i.i.i = shl i64 %.174.prol.i.i.i.i, 3
-  %.176.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
-  %.178.prol.i.i.i.i = add i64 %.176.prol.i.i.i.i, %.175.prol.i.i.i.i
-  %lsr.iv.next324.i.i.i = add nsw i64 %lsr.iv323.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next324.i.i.i, 0
-  br i1 %prol.iter.cmp.not.i.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.i.i, %B196.prol.i.i.i.i
+  %lsr.iv325.i.i.i = phi i64 [ %lsr.iv.next326.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %spec.3.0127.prol.i.i.i.i = phi i64 [ %.179.prol.i.i.i.i, %B196.prol.i.i.i.i ], [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %.173.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
+  %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
+  %.175.prol.i.i.i.i = load i64, ptr %.174.prol.i.i.i.i, align 8
+  %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
+  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
+  %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
+  %lsr.iv.next326.i.i.i = add nsw i64 %lsr.iv325.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next326.i.i.i, 0
+  br i1 %prol.iter.cmp.not.i.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
-B172.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B172.prol.i.i.i.i
+B196.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B196.prol.i.i.i.i
   %13 = and i64 %storemerge.i.i.i.i, -4
-  br label %B172.prol.loopexit.i.i.i.i
+  br label %B196.prol.loopexit.i.i.i.i
 
-B172.prol.loopexit.i.i.i.i:                       ; preds = %B172.prol.loopexit.loopexit.i.i.i.i, %B172.preheader.i.i.i.i
-  %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ], [ %.178.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
-  %.122122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B172.preheader.i.i.i.i ], [ %13, %B172.prol.loopexit.loopexit.i.i.i.i ]
-  %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
-  %14 = icmp samesign ult i64 %.596.i.i.i, 3
-  br i1 %14, label %B314.endif.i.i.i.i, label %B172.preheader1.i.i.i.i
+B196.prol.loopexit.i.i.i.i:                       ; preds = %B196.prol.loopexit.loopexit.i.i.i.i, %B196.preheader.i.i.i.i
+  %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ], [ %.179.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %.123122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B196.preheader.i.i.i.i ], [ %13, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B196.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %14 = icmp samesign ult i64 %.598.i.i.i, 3
+  br i1 %14, label %B338.endif.i.i.i.i, label %B196.preheader1.i.i.i.i
 
-B172.preheader1.i.i.i.i:                          ; preds = %B172.prol.loopexit.i.i.i.i
-  %15 = add nuw i64 %.122122126.unr.i.i.i.i, 4
-  br label %B172.i.i.i.i
+B196.preheader1.i.i.i.i:                          ; preds = %B196.prol.loopexit.i.i.i.i
+  %15 = add nuw i64 %.123122126.unr.i.i.i.i, 4
+  br label %B196.i.i.i.i
 
-B172.i.i.i.i:                                     ; preds = %B172.i.i.i.i, %B172.preheader1.i.i.i.i
-  %lsr.iv2.i.i.i.i = phi i64 [ %15, %B172.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B172.i.i.i.i ]
-  %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B172.preheader1.i.i.i.i ], [ %.178.3.i.i.i.i, %B172.i.i.i.i ]
-  %.172.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
-  %.173.i.i.i.i = inttoptr i64 %.172.i.i.i.i to ptr
-  %.174.i.i.i.i = load i64, ptr %.173.i.i.i.i, align 8
-  %.175.i.i.i.i = shl i64 %.174.i.i.i.i, 3
-  %.176.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
-  %.178.i.i.i.i = add i64 %.176.i.i.i.i, %.175.i.i.i.i
-  %.172.1.i.i.i.i = add nsw i64 %.178.i.i.i.i, 24
-  %.173.1.i.i.i.i = inttoptr i64 %.172.1.i.i.i.i to ptr
-  %.174.1.i.i.i.i = load i64, ptr %.173.1.i.i.i.i, align 8
-  %.175.1.i.i.i.i = shl i64 %.174.1.i.i.i.i, 3
-  %.176.1.i.i.i.i = add i64 %.178.i.i.i.i, 32
-  %.178.1.i.i.i.i = add i64 %.176.1.i.i.i.i, %.175.1.i.i.i.i
-  %.172.2.i.i.i.i = add nsw i64 %.178.1.i.i.i.i, 24
-  %.173.2.i.i.i.i = inttoptr i64 %.172.2.i.i.i.i to ptr
-  %.174.2.i.i.i.i = load i64, ptr %.173.2.i.i.i.i, align 8
-  %.175.2.i.i.i.i = shl i64 %.174.2.i.i.i.i, 3
-  %.176.2.i.i.i.i = add i64 %.175.2.i.i.i.i, 32
-  %.178.2.i.i.i.i = add i64 %.176.2.i.i.i.i, %.178.1.i.i.i.i
-  %.172.3.i.i.i.i = add nsw i64 %.178.2.i.i.i.i, 24
-  %.173.3.i.i.i.i = inttoptr i64 %.172.3.i.i.i.i to ptr
-  %.174.3.i.i.i.i = load i64, ptr %.173.3.i.i.i.i, align 8
-  %.175.3.i.i.i.i = shl i64 %.174.3.i.i.i.i, 3
-  %.176.3.i.i.i.i = add i64 %.175.3.i.i.i.i, 32
-  %.178.3.i.i.i.i = add i64 %.176.3.i.i.i.i, %.178.2.i.i.i.i
+B196.i.i.i.i:                                     ; preds = %B196.i.i.i.i, %B196.preheader1.i.i.i.i
+  %lsr.iv2.i.i.i.i = phi i64 [ %15, %B196.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B196.i.i.i.i ]
+  %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B196.preheader1.i.i.i.i ], [ %.179.3.i.i.i.i, %B196.i.i.i.i ]
+  %.173.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
+  %.174.i.i.i.i = inttoptr i64 %.173.i.i.i.i to ptr
+  %.175.i.i.i.i = load i64, ptr %.174.i.i.i.i, align 8
+  %.176.i.i.i.i = shl i64 %.175.i.i.i.i, 3
+  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
+  %.179.i.i.i.i = add i64 %.177.i.i.i.i, %.176.i.i.i.i
+  %.173.1.i.i.i.i = add nsw i64 %.179.i.i.i.i, 24
+  %.174.1.i.i.i.i = inttoptr i64 %.173.1.i.i.i.i to ptr
+  %.175.1.i.i.i.i = load i64, ptr %.174.1.i.i.i.i, align 8
+  %.176.1.i.i.i.i = shl i64 %.175.1.i.i.i.i, 3
+  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 32
+  %.179.1.i.i.i.i = add i64 %.177.1.i.i.i.i, %.176.1.i.i.i.i
+  %.173.2.i.i.i.i = add nsw i64 %.179.1.i.i.i.i, 24
+  %.174.2.i.i.i.i = inttoptr i64 %.173.2.i.i.i.i to ptr
+  %.175.2.i.i.i.i = load i64, ptr %.174.2.i.i.i.i, align 8
+  %.176.2.i.i.i.i = shl i64 %.175.2.i.i.i.i, 3
+  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 32
+  %.179.2.i.i.i.i = add i64 %.177.2.i.i.i.i, %.179.1.i.i.i.i
+  %.173.3.i.i.i.i = add nsw i64 %.179.2.i.i.i.i, 24
+  %.174.3.i.i.i.i = inttoptr i64 %.173.3.i.i.i.i to ptr
+  %.175.3.i.i.i.i = load i64, ptr %.174.3.i.i.i.i, align 8
+  %.176.3.i.i.i.i = shl i64 %.175.3.i.i.i.i, 3
+  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 32
+  %.179.3.i.i.i.i = add i64 %.177.3.i.i.i.i, %.179.2.i.i.i.i
   %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
-  %.123.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
-  br i1 %.123.3.i.i.i.i, label %B172.i.i.i.i, label %B314.endif.i.i.i.i
+  %.124.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
+  br i1 %.124.3.i.i.i.i, label %B196.i.i.i.i, label %B338.endif.i.i.i.i
 
-B398.i.i.i.i:                                     ; preds = %B314.endif.i.i.i.i, %B630.i.i.i.i
-  %lsr.iv.i.i.i.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B630.i.i.i.i ], [ %a1, %B314.endif.i.i.i.i ]
-  %spec.1.2.0137.i.i.i.i = phi i64 [ %.388.i.i.i.i, %B630.i.i.i.i ], [ %.20.i.i.i.i, %B314.endif.i.i.i.i ]
-  %.286132135.i.i.i.i = phi i64 [ %.293.i.i.i.i, %B630.i.i.i.i ], [ 0, %B314.endif.i.i.i.i ]
-  %.293.i.i.i.i = add nuw nsw i64 %.286132135.i.i.i.i, 1
-  %.323.not.i.i.i.i = icmp eq i64 %.596.i.i.i, %.286132135.i.i.i.i
-  br i1 %.323.not.i.i.i.i, label %B630.i.i.i.i, label %B412.i.i.i.i
+B422.i.i.i.i:                                     ; preds = %B338.endif.i.i.i.i, %B678.i.i.i.i
+  %lsr.iv.i.i.i.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B678.i.i.i.i ], [ %a1, %B338.endif.i.i.i.i ]
+  %spec.1.2.0137.i.i.i.i = phi i64 [ %.390.i.i.i.i, %B678.i.i.i.i ], [ %.20.i.i.i.i, %B338.endif.i.i.i.i ]
+  %.287132135.i.i.i.i = phi i64 [ %.294.i.i.i.i, %B678.i.i.i.i ], [ 0, %B338.endif.i.i.i.i ]
+  %.294.i.i.i.i = add nuw nsw i64 %.287132135.i.i.i.i, 1
+  %.324.not.i.i.i.i = icmp eq i64 %.598.i.i.i, %.287132135.i.i.i.i
+  br i1 %.324.not.i.i.i.i, label %B678.i.i.i.i, label %B436.i.i.i.i
 
-B412.i.i.i.i:                                     ; preds = %B398.i.i.i.i
-  %.328.i.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i.i to ptr
-  %.329.i.i.i.i = load i64, ptr %.328.i.i.i.i, align 8
-  %.330.not.i.i.i.i = icmp eq i64 %.329.i.i.i.i, 0
-  br i1 %.330.not.i.i.i.i, label %B630.i.i.i.i, label %B472.i.i.i.i
+B436.i.i.i.i:                                     ; preds = %B422.i.i.i.i
+  %.329.i.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i.i to ptr
+  %.330.i.i.i.i = load i64, ptr %.329.i.i.i.i, align 8
+  %.331.not.i.i.i.i = icmp eq i64 %.330.i.i.i.i, 0
+  br i1 %.331.not.i.i.i.i, label %B678.i.i.i.i, label %B496.i.i.i.i
 
-B472.i.i.i.i:                                     ; preds = %B412.i.i.i.i
-  %.338.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
-  %.339.i.i.i.i = load i64, ptr %.338.i.i.i.i, align 8
-  %.340.i.i.i.i = add nsw i64 %.339.i.i.i.i, 16
-  %.341.i.i.i.i = inttoptr i64 %.340.i.i.i.i to ptr
-  %.342.i.i.i.i = load i64, ptr %.341.i.i.i.i, align 8
-  %.348.i.i.i.i = icmp slt i64 %.342.i.i.i.i, %.167.le.i.i.i.i
-  br i1 %.348.i.i.i.i, label %B558.i.i.i.i, label %B630.i.i.i.i
+B496.i.i.i.i:                                     ; preds = %B436.i.i.i.i
+  %.339.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
+  %.340.i.i.i.i = load i64, ptr %.339.i.i.i.i, align 8
+  %.342.i.i.i.i = add nsw i64 %.340.i.i.i.i, %.11.i
+  %.343.i.i.i.i = inttoptr i64 %.342.i.i.i.i to ptr
+  %.344.i.i.i.i = load i64, ptr %.343.i.i.i.i, align 8
+  %.350.i.i.i.i = icmp slt i64 %.344.i.i.i.i, %.168.le.i.i.i.i
+  br i1 %.350.i.i.i.i, label %B606.i.i.i.i, label %B678.i.i.i.i
 
-B558.i.i.i.i:                                     ; preds = %B472.i.i.i.i
-  %.352.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 8
-  %.353.i.i.i.i = inttoptr i64 %.352.i.i.i.i to ptr
-  %.354.i.i.i.i = load i64, ptr %.353.i.i.i.i, align 8
-  %.356.i.i.i.i = add nsw i64 %.354.i.i.i.i, %.342.i.i.i.i
-  %.360.i.i.i.i = icmp slt i64 %.32.i.i.i.i, %.356.i.i.i.i
-  br i1 %.360.i.i.i.i, label %B1332.i.i.i, label %B630.i.i.i.i
+B606.i.i.i.i:                                     ; preds = %B496.i.i.i.i
+  %.354.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 8
+  %.355.i.i.i.i = inttoptr i64 %.354.i.i.i.i to ptr
+  %.356.i.i.i.i = load i64, ptr %.355.i.i.i.i, align 8
+  %.358.i.i.i.i = add nsw i64 %.356.i.i.i.i, %.344.i.i.i.i
+  %.362.i.i.i.i = icmp slt i64 %.33.i.i.i.i, %.358.i.i.i.i
+  br i1 %.362.i.i.i.i, label %B1384.i.i.i, label %B678.i.i.i.i
 
-B630.i.i.i.i:                                     ; preds = %B558.i.i.i.i, %B472.i.i.i.i, %B412.i.i.i.i, %B398.i.i.i.i
-  %.382.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
-  %.383.i.i.i.i = inttoptr i64 %.382.i.i.i.i to ptr
-  %.384.i.i.i.i = load i64, ptr %.383.i.i.i.i, align 8
-  %.385.i.i.i.i = shl i64 %.384.i.i.i.i, 3
-  %.386.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
-  %.388.i.i.i.i = add i64 %.386.i.i.i.i, %.385.i.i.i.i
+B678.i.i.i.i:                                     ; preds = %B606.i.i.i.i, %B496.i.i.i.i, %B436.i.i.i.i, %B422.i.i.i.i
+  %.384.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
+  %.385.i.i.i.i = inttoptr i64 %.384.i.i.i.i to ptr
+  %.386.i.i.i.i = load i64, ptr %.385.i.i.i.i, align 8
+  %.387.i.i.i.i = shl i64 %.386.i.i.i.i, 3
+  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
+  %.390.i.i.i.i = add i64 %.388.i.i.i.i, %.387.i.i.i.i
   %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
-  %exitcond.not.i.i.i.i = icmp eq i64 %a2, %.293.i.i.i.i
-  br i1 %exitcond.not.i.i.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+  %exitcond.not.i.i.i.i = icmp eq i64 %a2, %.294.i.i.i.i
+  br i1 %exitcond.not.i.i.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
 
-B314.endif.i.i.i.i:                               ; preds = %B172.i.i.i.i, %B172.prol.loopexit.i.i.i.i
-  %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B172.prol.loopexit.i.i.i.i ], [ %.178.2.i.i.i.i, %B172.i.i.i.i ]
-  %.163.le.i.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i.i, 8
-  %.164.le.i.i.i.i = inttoptr i64 %.163.le.i.i.i.i to ptr
-  %.165.le.i.i.i.i = load i64, ptr %.164.le.i.i.i.i, align 8
-  %.167.le.i.i.i.i = add nsw i64 %.165.le.i.i.i.i, %.32.i.i.i.i
-  br i1 %.12886.not.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+B338.endif.i.i.i.i:                               ; preds = %B196.i.i.i.i, %B196.prol.loopexit.i.i.i.i
+  %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B196.prol.loopexit.i.i.i.i ], [ %.179.2.i.i.i.i, %B196.i.i.i.i ]
+  %.164.le.i.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i.i, 8
+  %.165.le.i.i.i.i = inttoptr i64 %.164.le.i.i.i.i to ptr
+  %.166.le.i.i.i.i = load i64, ptr %.165.le.i.i.i.i, align 8
+  %.168.le.i.i.i.i = add nsw i64 %.166.le.i.i.i.i, %.33.i.i.i.i
+  br i1 %.12886.not.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
 
-B1224.i.i.i:                                      ; preds = %B630.i.i.i.i, %B314.endif.i.i.i.i
-  %.677.not.i.i.i = icmp eq i64 %.29.i.i.i.i, 0
-  br i1 %.677.not.i.i.i, label %B1332.i.i.i, label %B1236.i.i.i
+B1276.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338.endif.i.i.i.i
+  %.679.not.i.i.i = icmp eq i64 %.29.i.i.i.i, 0
+  br i1 %.679.not.i.i.i, label %B1384.i.i.i, label %B1288.i.i.i
 
-B1236.i.i.i:                                      ; preds = %B1224.i.i.i
-  %.693.i.i.i = load i64, ptr %sunkaddr164.i, align 8
-  %.695.i.i.i = inttoptr i64 %.693.i.i.i to ptr
-  %.696.i.i.i = tail call i64 %.695.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre242.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
-  %.pre243.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
-  %.pre.i = inttoptr i64 %.pre242.i.i.i to ptr
-  br label %B1518.i.i.i
+B1288.i.i.i:                                      ; preds = %B1276.i.i.i
+  %.695.i.i.i = load i64, ptr %sunkaddr175.i, align 8
+  %.697.i.i.i = inttoptr i64 %.695.i.i.i to ptr
+  %.698.i.i.i = tail call i64 %.697.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.pre244.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
+  %.pre245.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
+  %.pre.i = inttoptr i64 %.pre244.i.i.i to ptr
+  br label %B1594.i.i.i
 
-B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B1224.i.i.i, %B1126.i.i.i
+B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1276.i.i.i, %B1178.i.i.i
   %.10.i.i.i.i = inttoptr i64 %spec.1.2.0304.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
   %.13.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 8
@@ -21928,146 +21958,148 @@ B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B122
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
-B216.i.i.i.i:                                     ; preds = %B1332.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr166.i, align 8
+B216.i.i.i.i:                                     ; preds = %B1384.i.i.i
+  %.65.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr168.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr172.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr183.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1332.endif.i.i.i
+  br label %B1384.endif.i.i.i
 
-B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1332.i.i.i
-  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
-  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr164.i, align 8
+B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1384.i.i.i
+  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
+  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
+  %.118.i.i.i.i = load i64, ptr %sunkaddr175.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr163.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
-  br i1 %.151.not.i.i.i.i, label %B1332.endif.i.i.i, label %B780.i.i.i.i
+  br i1 %.151.not.i.i.i.i, label %B1384.endif.i.i.i, label %B780.i.i.i.i
 
 B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1332.endif.thread.i.i.i, label %B1332.endif.thread228.i.i.i
+  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread230.i.i.i
 
-B1332.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
+B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
+  %.160.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1518.thread.i.i.i
+  br label %B1594.thread.i.i.i
 
-B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr166.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr164.i, align 8
+B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
+  %.185.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr175.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.196.i.i.i.i = add nsw i64 %.138.i.i.i.i, 88
-  %.197.i.i.i.i = inttoptr i64 %.196.i.i.i.i to ptr
-  store i64 %.185.i.i.i.i, ptr %.197.i.i.i.i, align 8
-  %.200.i.i.i.i = add nsw i64 %.138.i.i.i.i, 64
-  %.203.i.i.i.i = inttoptr i64 %.200.i.i.i.i to ptr
-  %.204.i.i.i.i = load i64, ptr %.203.i.i.i.i, align 8
-  %.205.i.i.i.i = or i64 %.204.i.i.i.i, 4
-  store i64 %.205.i.i.i.i, ptr %.203.i.i.i.i, align 8
-  br label %B1518.i.i.i
+  %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
+  %.197.i.i.i.i = add nsw i64 %.195.i.i.i.i, %.138.i.i.i.i
+  %.198.i.i.i.i = inttoptr i64 %.197.i.i.i.i to ptr
+  store i64 %.185.i.i.i.i, ptr %.198.i.i.i.i, align 8
+  %.200.i.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.202.i.i.i.i = add nsw i64 %.200.i.i.i.i, %.138.i.i.i.i
+  %.206.i.i.i.i = inttoptr i64 %.202.i.i.i.i to ptr
+  %.207.i.i.i.i = load i64, ptr %.206.i.i.i.i, align 8
+  %.208.i.i.i.i = or i64 %.207.i.i.i.i, 4
+  store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
+  br label %B1594.i.i.i
 
-B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, %B1332.endif.thread228.i.i.i, %B1236.i.i.i
-  %.pre240.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre.i, %B1236.i.i.i ]
-  %.pre241.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre243.i.i.i, %B1236.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1332.endif.i.i.i ], [ %.138.i.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.29.i.i.i.i, %B1236.i.i.i ]
-  %.754256.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
-  %.756257.i.i.i = add nsw i64 %.754256.i.i.i, %.85.i.i5.i
-  %.758258.i.i.i = inttoptr i64 %.756257.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.758258.i.i.i, align 8
-  %.765.i.i.i = add nsw i64 %.464.i.i.i, %.557299302.i.i.i
-  %.768.i.i.i = shl nsw i64 %.765.i.i.i, 3
-  %.770.i.i.i = add nsw i64 %.768.i.i.i, %.61.i.i3.i
-  %.772.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, 16
-  %.775.i.i.i = inttoptr i64 %.772.i.i.i to ptr
-  %.776.i.i.i = load i64, ptr %.775.i.i.i, align 8
-  %.758.i.i.i = inttoptr i64 %.770.i.i.i to ptr
-  store i64 %.776.i.i.i, ptr %.758.i.i.i, align 8
-  %.793.i.i.i = load i64, ptr %.pre240.pre-phi.i.pre-phi.i.pre-phi.i, align 8
-  %.794.i.i.i = shl i64 %.793.i.i.i, 3
-  %.797.i.i.i = add i64 %.794.i.i.i, %.pre241.pre-phi.i.i.i
-  %exitcond310.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond310.not.i.i.i, label %B1602.i.i.i, label %B1126.i.i.i
+B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread230.i.i.i, %B1288.i.i.i
+  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre.i, %B1288.i.i.i ]
+  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre245.i.i.i, %B1288.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.29.i.i.i.i, %B1288.i.i.i ]
+  %.756256.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
+  %.758257.i.i.i = add nsw i64 %.756256.i.i.i, %.85.i.i.i
+  %.760258.i.i.i = inttoptr i64 %.758257.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.760258.i.i.i, align 8
+  %.767.i.i.i = add nsw i64 %.466.i.i.i, %.559299302.i.i.i
+  %.770.i.i.i = shl nsw i64 %.767.i.i.i, 3
+  %.772.i.i.i = add nsw i64 %.770.i.i.i, %.61.i.i3.i
+  %.775.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, %.11.i
+  %.778.i.i.i = inttoptr i64 %.775.i.i.i to ptr
+  %.779.i.i.i = load i64, ptr %.778.i.i.i, align 8
+  %.760.i.i.i = inttoptr i64 %.772.i.i.i to ptr
+  store i64 %.779.i.i.i, ptr %.760.i.i.i, align 8
+  %.796.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.797.i.i.i = shl i64 %.796.i.i.i, 3
+  %.800.i.i.i = add i64 %.797.i.i.i, %.pre243.pre-phi.i.i.i
+  %exitcond310.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond310.not.i.i.i, label %B1678.i.i.i, label %B1178.i.i.i
 
-B1518.thread.i.i.i:                               ; preds = %B1332.endif.i.i.i, %B1332.endif.thread.i.i.i
-  %.754.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
-  %.756.i.i.i = add nsw i64 %.754.i.i.i, %.85.i.i5.i
-  %.758249.i.i.i = inttoptr i64 %.756.i.i.i to ptr
-  store i64 0, ptr %.758249.i.i.i, align 8
-  %.793250.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.794251.i.i.i = shl i64 %.793250.i.i.i, 3
-  %.797252.i.i.i = add i64 %.794251.i.i.i, %.30.i3.i.i.i
-  %exitcond310.not253.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond310.not253.i.i.i, label %B2386.i.i.i, label %B1126.outer.i.i.i
+B1594.thread.i.i.i:                               ; preds = %B1384.endif.i.i.i, %B1384.endif.thread.i.i.i
+  %.756.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
+  %.758.i.i.i = add nsw i64 %.756.i.i.i, %.85.i.i.i
+  %.760251.i.i.i = inttoptr i64 %.758.i.i.i to ptr
+  store i64 0, ptr %.760251.i.i.i, align 8
+  %.796252.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.797253.i.i.i = shl i64 %.796252.i.i.i, 3
+  %.800254.i.i.i = add i64 %.797253.i.i.i, %.30.i3.i.i.i
+  %exitcond310.not255.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond310.not255.i.i.i, label %B2462.i.i.i, label %B1178.outer.i.i.i
 
-B1602.i.i.i:                                      ; preds = %B1518.i.i.i
-  br i1 %50, label %B2386.i.i.i, label %B1616.i.i.i
+B1678.i.i.i:                                      ; preds = %B1594.i.i.i
+  br i1 %50, label %B2462.i.i.i, label %B1692.i.i.i
 
-B1616.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
-  %.826.i.i.i = add nsw i64 %.13.i, 88
-  %.827.i.i.i = inttoptr i64 %.826.i.i.i to ptr
-  %.828.i.i.i = load i64, ptr %.827.i.i.i, align 8
-  %.829.not.i.i.i = icmp eq i64 %.828.i.i.i, 0
-  br i1 %.829.not.i.i.i, label %B1950.i.i.i, label %B1676.i.i.i
+B1692.i.i.i:                                      ; preds = %B864.endif.i.i.i, %B1678.i.i.i
+  %.829.i.i.i = add nsw i64 %.14.i, 88
+  %.830.i.i.i = inttoptr i64 %.829.i.i.i to ptr
+  %.831.i.i.i = load i64, ptr %.830.i.i.i, align 8
+  %.832.not.i.i.i = icmp eq i64 %.831.i.i.i, 0
+  br i1 %.832.not.i.i.i, label %B2026.i.i.i, label %B1752.i.i.i
 
-B1676.i.i.i:                                      ; preds = %B1616.i.i.i
-  %.833.i.i.i = add nsw i64 %.21.i, 64
-  %.834.i.i.i = inttoptr i64 %.833.i.i.i to ptr
-  %.835.i.i.i = load i64, ptr %.834.i.i.i, align 8
-  %.836.i.i.i = inttoptr i64 %.835.i.i.i to ptr
-  %.837.i.i.i = tail call i64 %.836.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.841.i.i.i = add nsw i64 %.13.i, 48
-  %.842.i.i.i = inttoptr i64 %.841.i.i.i to ptr
-  %.843.i.i.i = load i64, ptr %.842.i.i.i, align 8
-  %.14.i5.i.i.i = inttoptr i64 %.843.i.i.i to ptr
+B1752.i.i.i:                                      ; preds = %B1692.i.i.i
+  %.836.i.i.i = add nsw i64 %.22.i, 64
+  %.837.i.i.i = inttoptr i64 %.836.i.i.i to ptr
+  %.838.i.i.i = load i64, ptr %.837.i.i.i, align 8
+  %.839.i.i.i = inttoptr i64 %.838.i.i.i to ptr
+  %.840.i.i.i = tail call i64 %.839.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.844.i.i.i = add nsw i64 %.14.i, 48
+  %.845.i.i.i = inttoptr i64 %.844.i.i.i to ptr
+  %.846.i.i.i = load i64, ptr %.845.i.i.i, align 8
+  %.14.i5.i.i.i = inttoptr i64 %.846.i.i.i to ptr
   %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
-  %.16.i.i.i.i = add nsw i64 %.843.i.i.i, 8
+  %.16.i.i.i.i = add nsw i64 %.846.i.i.i, 8
   %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
   %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
-  %.19.i9.i.i.i = add nsw i64 %.843.i.i.i, 16
+  %.19.i9.i.i.i = add nsw i64 %.846.i.i.i, 16
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
   %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.11487.not.i.i.i.i, label %B1676.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  br i1 %.11487.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
-B150.lr.ph.i.i.i.i:                               ; preds = %B1676.i.i.i
-  %.28.i11.i.i.i = add nsw i64 %.843.i.i.i, 24
-  %sunkaddr186.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr187.i = getelementptr i8, ptr %sunkaddr186.i, i64 120
-  %16 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr189.i = getelementptr i8, ptr %16, i64 8
-  %sunkaddr191.i = getelementptr i8, ptr %16, i64 16
-  %sunkaddr193.i = getelementptr i8, ptr %16, i64 24
-  %sunkaddr195.i = getelementptr i8, ptr %16, i64 32
-  %sunkaddr197.i = getelementptr i8, ptr %sunkaddr186.i, i64 104
-  %sunkaddr199.i = getelementptr i8, ptr %16, i64 40
-  %sunkaddr201.i = getelementptr i8, ptr %sunkaddr186.i, i64 112
-  %sunkaddr203.i = getelementptr i8, ptr %16, i64 48
-  %sunkaddr207.i = getelementptr i8, ptr %sunkaddr186.i, i64 96
-  %sunkaddr209.i = getelementptr i8, ptr %sunkaddr186.i, i64 128
+B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
+  %.28.i11.i.i.i = add nsw i64 %.846.i.i.i, 24
+  %sunkaddr197.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr197.i, i64 120
+  %16 = inttoptr i64 %.75.i.i6.i to ptr
+  %sunkaddr200.i = getelementptr i8, ptr %16, i64 8
+  %sunkaddr202.i = getelementptr i8, ptr %16, i64 16
+  %sunkaddr204.i = getelementptr i8, ptr %16, i64 24
+  %sunkaddr206.i = getelementptr i8, ptr %16, i64 32
+  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr197.i, i64 104
+  %sunkaddr210.i = getelementptr i8, ptr %16, i64 40
+  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr197.i, i64 112
+  %sunkaddr214.i = getelementptr i8, ptr %16, i64 48
+  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr197.i, i64 96
+  %sunkaddr220.i = getelementptr i8, ptr %sunkaddr197.i, i64 128
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
-  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i17.i.i.i, %B1022.i.i.i.i ]
+  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i19.i.i.i, %B1022.i.i.i.i ]
   %.1138389.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1022.i.i.i.i ]
   %.123.i.i.i.i = add nsw i64 %.1138389.i.i.i.i, -1
   %.153.i.i.i.i = inttoptr i64 %at.3.090.i.i.i.i to ptr
@@ -22082,12 +22114,12 @@ B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B15
   %.164.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 24
   %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
   %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
-  %.202.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
+  %.202.i16.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
   %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr187.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -22105,7 +22137,7 @@ B26.us.preheader.i.i.i.i.i:                       ; preds = %B26.preheader.i.i.i
   br i1 %.34.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.i.i.i.i, %B518.us.us.i.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i16.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.137125133.us.us.i.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.arg.steps.i.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.147.us.us.i.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i.i, -1
   %.177.us.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i.i to ptr
@@ -22130,8 +22162,8 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv150.i = phi i64 [ %lsr.iv.next151.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %24, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
   %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
@@ -22159,8 +22191,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %23 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %23 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next151.i = add i64 %lsr.iv150.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next151.i, 0
+  %lsr.iv.next162.i = add i64 %lsr.iv161.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next162.i, 0
   %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %25 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -22175,7 +22207,7 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %26, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
+  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i6.i
   %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
   %.336.us.us.epil.i.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i.i, align 8
   %.337.us.us.epil.i.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i.i, 3
@@ -22194,7 +22226,7 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
 B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
   %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
 
@@ -22204,7 +22236,7 @@ B26.us.i.i.i.i.i:                                 ; preds = %B26.us.preheader.i.
   br label %B88.endif.us.i.i.i.i.i
 
 B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, %B26.us.i.i.i.i.i
-  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i16.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.137125133.us.i.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i.i, %B26.us.i.i.i.i.i ], [ %.147.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.147.us.i.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i.i, -1
   %.177.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i.i to ptr
@@ -22222,13 +22254,13 @@ B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, 
 B518.us.i.i.i.i.i:                                ; preds = %B250.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i
   %at.5.2.lcssa.us.i.i.i.i.i = phi i64 [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ], [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ]
   %.370.us.i.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i.i to ptr
-  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i.i, 1
   br i1 %.138.us.i.i.i.i.i, label %B88.endif.us.i.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i.i
 
 B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.i.i, %B250.us.i.i.i.i.i
   %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
-  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i.i.i.i ]
   %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %28 = add i64 %at.5.2122.us.i.i.i.i.i, 16
   %.326.us.i.i.i.i.i = inttoptr i64 %28 to ptr
@@ -22258,337 +22290,337 @@ B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.350.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
-  %.354.i17.i.i.i = add nsw i64 %.350.i.i.i.i, %.202.i.i.i.i
+  %.350.i18.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
+  %.354.i19.i.i.i = add nsw i64 %.350.i18.i.i.i, %.202.i16.i.i.i
   %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1676.endif.i.i.i
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1752.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
-  store i64 %.202.i.i.i.i, ptr %16, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr189.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr191.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr193.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr195.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr197.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr199.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr203.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr187.i, align 8
+  store i64 %.202.i16.i.i.i, ptr %16, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr200.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr202.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr204.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr206.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr210.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr212.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr214.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr207.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr209.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr218.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr220.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
-  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
-B1950.i.i.i:                                      ; preds = %B1616.i.i.i
-  %.886.i.i.i = add nsw i64 %.13.i, 48
-  %.887.i.i.i = inttoptr i64 %.886.i.i.i to ptr
-  %.888.i.i.i = load i64, ptr %.887.i.i.i, align 8
-  %.14.i20.i.i.i = inttoptr i64 %.888.i.i.i to ptr
-  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
-  %.16.i22.i.i.i = add nsw i64 %.888.i.i.i, 8
-  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
-  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
-  %.19.i25.i.i.i = add nsw i64 %.888.i.i.i, 16
-  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
-  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
-  %.11487.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.11487.not.i28.i.i.i, label %B2034.i.i.i, label %B150.lr.ph.i29.i.i.i
+B2026.i.i.i:                                      ; preds = %B1692.i.i.i
+  %.889.i.i.i = add nsw i64 %.14.i, 48
+  %.890.i.i.i = inttoptr i64 %.889.i.i.i to ptr
+  %.891.i.i.i = load i64, ptr %.890.i.i.i, align 8
+  %.14.i22.i.i.i = inttoptr i64 %.891.i.i.i to ptr
+  %.15.i23.i.i.i = load i64, ptr %.14.i22.i.i.i, align 8
+  %.16.i24.i.i.i = add nsw i64 %.891.i.i.i, 8
+  %.17.i25.i.i.i = inttoptr i64 %.16.i24.i.i.i to ptr
+  %.18.i26.i.i.i = load i64, ptr %.17.i25.i.i.i, align 8
+  %.19.i27.i.i.i = add nsw i64 %.891.i.i.i, 16
+  %.20.i28.i.i.i = inttoptr i64 %.19.i27.i.i.i to ptr
+  %.21.i29.i.i.i = load i64, ptr %.20.i28.i.i.i, align 8
+  %.11487.not.i30.i.i.i = icmp slt i64 %.15.i23.i.i.i, 1
+  br i1 %.11487.not.i30.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i31.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B1950.i.i.i
-  %.28.i30.i.i.i = add nsw i64 %.888.i.i.i, 24
-  %sunkaddr210.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr210.i, i64 120
-  %31 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr213.i = getelementptr i8, ptr %31, i64 8
-  %sunkaddr215.i = getelementptr i8, ptr %31, i64 16
-  %sunkaddr217.i = getelementptr i8, ptr %31, i64 24
-  %sunkaddr219.i = getelementptr i8, ptr %31, i64 32
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr210.i, i64 104
-  %sunkaddr223.i = getelementptr i8, ptr %31, i64 40
-  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr210.i, i64 112
-  %sunkaddr227.i = getelementptr i8, ptr %31, i64 48
-  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr210.i, i64 96
-  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr210.i, i64 128
-  br label %B150.i31.i.i.i
+B150.lr.ph.i31.i.i.i:                             ; preds = %B2026.i.i.i
+  %.28.i32.i.i.i = add nsw i64 %.891.i.i.i, 24
+  %sunkaddr221.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr221.i, i64 120
+  %31 = inttoptr i64 %.75.i.i6.i to ptr
+  %sunkaddr224.i = getelementptr i8, ptr %31, i64 8
+  %sunkaddr226.i = getelementptr i8, ptr %31, i64 16
+  %sunkaddr228.i = getelementptr i8, ptr %31, i64 24
+  %sunkaddr230.i = getelementptr i8, ptr %31, i64 32
+  %sunkaddr232.i = getelementptr i8, ptr %sunkaddr221.i, i64 104
+  %sunkaddr234.i = getelementptr i8, ptr %31, i64 40
+  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr221.i, i64 112
+  %sunkaddr238.i = getelementptr i8, ptr %31, i64 48
+  %sunkaddr242.i = getelementptr i8, ptr %sunkaddr221.i, i64 96
+  %sunkaddr244.i = getelementptr i8, ptr %sunkaddr221.i, i64 128
+  br label %B150.i33.i.i.i
 
-B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B150.lr.ph.i29.i.i.i
-  %at.3.090.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.354.i58.i.i.i, %B1022.i56.i.i.i ]
-  %.1138389.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1022.i56.i.i.i ]
-  %.123.i34.i.i.i = add nsw i64 %.1138389.i33.i.i.i, -1
-  %.153.i35.i.i.i = inttoptr i64 %at.3.090.i32.i.i.i to ptr
-  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
-  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
-  %.156.i38.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 8
-  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
-  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
-  %.160.i41.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 16
-  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
-  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
-  %.164.i44.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 24
-  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
-  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
-  %.202.i47.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 32
-  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
-  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
+B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B150.lr.ph.i31.i.i.i
+  %at.3.090.i34.i.i.i = phi i64 [ %.28.i32.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.354.i60.i.i.i, %B1022.i58.i.i.i ]
+  %.1138389.i35.i.i.i = phi i64 [ %.15.i23.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.123.i36.i.i.i, %B1022.i58.i.i.i ]
+  %.123.i36.i.i.i = add nsw i64 %.1138389.i35.i.i.i, -1
+  %.153.i37.i.i.i = inttoptr i64 %at.3.090.i34.i.i.i to ptr
+  %.154.i38.i.i.i = load i64, ptr %.153.i37.i.i.i, align 8
+  %arg.steps.fr.i.i39.i.i.i = freeze i64 %.154.i38.i.i.i
+  %.156.i40.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 8
+  %.157.i41.i.i.i = inttoptr i64 %.156.i40.i.i.i to ptr
+  %.158.i42.i.i.i = load i64, ptr %.157.i41.i.i.i, align 8
+  %.160.i43.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 16
+  %.161.i44.i.i.i = inttoptr i64 %.160.i43.i.i.i to ptr
+  %.162.i45.i.i.i = load i64, ptr %.161.i44.i.i.i, align 8
+  %.164.i46.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 24
+  %.165.i47.i.i.i = inttoptr i64 %.164.i46.i.i.i to ptr
+  %.166.i48.i.i.i = load i64, ptr %.165.i47.i.i.i, align 8
+  %.202.i49.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 32
+  %.208.not.i50.i.i.i = icmp eq i64 %.162.i45.i.i.i, 0
+  br i1 %.208.not.i50.i.i.i, label %B980.i56.i.i.i, label %B336.i51.i.i.i
 
-B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr211.i, align 8
-  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
-  br i1 %.215.i53.i.i.i, label %B398.endif.i180.i.i.i, label %B980.i54.i.i.i
+B336.i51.i.i.i:                                   ; preds = %B150.i33.i.i.i
+  %.214.i54.i.i.i = load i64, ptr %sunkaddr222.i, align 8
+  %.215.i55.i.i.i = icmp sgt i64 %.214.i54.i.i.i, 1
+  br i1 %.215.i55.i.i.i, label %B398.endif.i182.i.i.i, label %B980.i56.i.i.i
 
-B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
-  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
-  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i60.i.i.i, label %B1022.i56.i.i.i
+B980.i56.i.i.i:                                   ; preds = %B336.i51.i.i.i, %B150.i33.i.i.i
+  %.28.i.i57.i.i.i = icmp sgt i64 %.158.i42.i.i.i, 0
+  br i1 %.28.i.i57.i.i.i, label %B26.preheader.i.i62.i.i.i, label %B1022.i58.i.i.i
 
-B26.preheader.i.i60.i.i.i:                        ; preds = %B980.i54.i.i.i
-  %.arg.steps.i.i61.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
-  %.138131.not.i.i62.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.138131.not.i.i62.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i63.i.i.i
+B26.preheader.i.i62.i.i.i:                        ; preds = %B980.i56.i.i.i
+  %.arg.steps.i.i63.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i39.i.i.i, i64 0)
+  %.138131.not.i.i64.i.i.i = icmp slt i64 %arg.steps.fr.i.i39.i.i.i, 1
+  br i1 %.138131.not.i.i64.i.i.i, label %B1022.i58.i.i.i, label %B26.us.preheader.i.i65.i.i.i
 
-B26.us.preheader.i.i63.i.i.i:                     ; preds = %B26.preheader.i.i60.i.i.i
-  %.34.i.i64.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.34.i.i64.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B26.us.i.i66.i.i.i
+B26.us.preheader.i.i65.i.i.i:                     ; preds = %B26.preheader.i.i62.i.i.i
+  %.34.i.i66.i.i.i = icmp eq i64 %arg.steps.fr.i.i39.i.i.i, 1
+  br i1 %.34.i.i66.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B26.us.i.i68.i.i.i
 
-B88.endif.us.us.i.i113.i.i.i:                     ; preds = %B26.us.preheader.i.i63.i.i.i, %B518.us.us.i.i175.i.i.i
-  %at.4.1134.us.us.i.i114.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i176.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
-  %.137125133.us.us.i.i115.i.i.i = phi i64 [ %.147.us.us.i.i116.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.arg.steps.i.i61.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
-  %.147.us.us.i.i116.i.i.i = add nsw i64 %.137125133.us.us.i.i115.i.i.i, -1
-  %.177.us.us.i.i117.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i114.i.i.i to ptr
-  %.178.us.us.i.i118.i.i.i = load i64, ptr %.177.us.us.i.i117.i.i.i, align 8
-  %.180.us.us.i.i119.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 8
-  %.181.us.us.i.i120.i.i.i = inttoptr i64 %.180.us.us.i.i119.i.i.i to ptr
-  %.182.us.us.i.i121.i.i.i = load i64, ptr %.181.us.us.i.i120.i.i.i, align 8
-  %.184.us.us.i.i122.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 16
-  %.185.us.us.i.i123.i.i.i = inttoptr i64 %.184.us.us.i.i122.i.i.i to ptr
-  %.186.us.us.i.i124.i.i.i = load i64, ptr %.185.us.us.i.i123.i.i.i, align 8
-  %.195.us.us.i.i125.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 24
-  %.280119.us.not.us.i.i126.i.i.i = icmp slt i64 %.182.us.us.i.i121.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i126.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.preheader.i.i127.i.i.i
+B88.endif.us.us.i.i115.i.i.i:                     ; preds = %B26.us.preheader.i.i65.i.i.i, %B518.us.us.i.i177.i.i.i
+  %at.4.1134.us.us.i.i116.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i178.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.202.i49.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
+  %.137125133.us.us.i.i117.i.i.i = phi i64 [ %.147.us.us.i.i118.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.arg.steps.i.i63.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
+  %.147.us.us.i.i118.i.i.i = add nsw i64 %.137125133.us.us.i.i117.i.i.i, -1
+  %.177.us.us.i.i119.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i116.i.i.i to ptr
+  %.178.us.us.i.i120.i.i.i = load i64, ptr %.177.us.us.i.i119.i.i.i, align 8
+  %.180.us.us.i.i121.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 8
+  %.181.us.us.i.i122.i.i.i = inttoptr i64 %.180.us.us.i.i121.i.i.i to ptr
+  %.182.us.us.i.i123.i.i.i = load i64, ptr %.181.us.us.i.i122.i.i.i, align 8
+  %.184.us.us.i.i124.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 16
+  %.185.us.us.i.i125.i.i.i = inttoptr i64 %.184.us.us.i.i124.i.i.i to ptr
+  %.186.us.us.i.i126.i.i.i = load i64, ptr %.185.us.us.i.i125.i.i.i, align 8
+  %.195.us.us.i.i127.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 24
+  %.280119.us.not.us.i.i128.i.i.i = icmp slt i64 %.182.us.us.i.i123.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i128.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.preheader.i.i129.i.i.i
 
-B250.us.us.preheader.i.i127.i.i.i:                ; preds = %B88.endif.us.us.i.i113.i.i.i
-  %32 = icmp eq i64 %.182.us.us.i.i121.i.i.i, 1
-  br i1 %32, label %B250.us.us.epil.preheader.i.i158.i.i.i, label %B250.us.us.preheader.new.i.i128.i.i.i
+B250.us.us.preheader.i.i129.i.i.i:                ; preds = %B88.endif.us.us.i.i115.i.i.i
+  %32 = icmp eq i64 %.182.us.us.i.i123.i.i.i, 1
+  br i1 %32, label %B250.us.us.epil.preheader.i.i160.i.i.i, label %B250.us.us.preheader.new.i.i130.i.i.i
 
-B250.us.us.preheader.new.i.i128.i.i.i:            ; preds = %B250.us.us.preheader.i.i127.i.i.i
-  %33 = lshr i64 %.182.us.us.i.i121.i.i.i, 1
+B250.us.us.preheader.new.i.i130.i.i.i:            ; preds = %B250.us.us.preheader.i.i129.i.i.i
+  %33 = lshr i64 %.182.us.us.i.i123.i.i.i, 1
   %34 = mul nsw i64 %33, -2
-  br label %B250.us.us.i.i130.i.i.i
+  br label %B250.us.us.i.i132.i.i.i
 
-B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i
-  %lsr.iv148.i = phi i64 [ %lsr.iv.next149.i, %B250.us.us.i.i130.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i128.i.i.i ]
-  %lsr.iv.i.i132.i.i.i = phi i64 [ %40, %B250.us.us.i.i130.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
-  %at.5.2122.us.us.i.i133.i.i.i = phi i64 [ %39, %B250.us.us.i.i130.i.i.i ], [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
-  %.335.us.us.i.i134.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i.i to ptr
-  %.336.us.us.i.i135.i.i.i = load i64, ptr %.335.us.us.i.i134.i.i.i, align 8
-  %.337.us.us.i.i136.i.i.i = shl nsw i64 %.336.us.us.i.i135.i.i.i, 3
-  %.339.us.us.i.i137.i.i.i = add nsw i64 %.337.us.us.i.i136.i.i.i, %.61.i.i3.i
-  %.340.us.us.i.i138.i.i.i = inttoptr i64 %.339.us.us.i.i137.i.i.i to ptr
-  %.341.us.us.i.i139.i.i.i = load i64, ptr %.340.us.us.i.i138.i.i.i, align 8
-  %35 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 8
-  %.344.us.us.i.i140.i.i.i = inttoptr i64 %35 to ptr
-  %.345.us.us.i.i141.i.i.i = load i64, ptr %.344.us.us.i.i140.i.i.i, align 8
-  %.347.us.us.i.i142.i.i.i = add i64 %.345.us.us.i.i141.i.i.i, %.341.us.us.i.i139.i.i.i
-  %.348.us.us.i.i143.i.i.i = inttoptr i64 %lsr.iv.i.i132.i.i.i to ptr
-  store i64 %.347.us.us.i.i142.i.i.i, ptr %.348.us.us.i.i143.i.i.i, align 8
-  %36 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 32
-  %.335.us.us.1.i.i144.i.i.i = inttoptr i64 %36 to ptr
-  %.336.us.us.1.i.i145.i.i.i = load i64, ptr %.335.us.us.1.i.i144.i.i.i, align 8
-  %.337.us.us.1.i.i146.i.i.i = shl nsw i64 %.336.us.us.1.i.i145.i.i.i, 3
-  %.339.us.us.1.i.i147.i.i.i = add nsw i64 %.337.us.us.1.i.i146.i.i.i, %.61.i.i3.i
-  %.340.us.us.1.i.i148.i.i.i = inttoptr i64 %.339.us.us.1.i.i147.i.i.i to ptr
-  %.341.us.us.1.i.i149.i.i.i = load i64, ptr %.340.us.us.1.i.i148.i.i.i, align 8
-  %37 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 40
-  %.344.us.us.1.i.i150.i.i.i = inttoptr i64 %37 to ptr
-  %.345.us.us.1.i.i151.i.i.i = load i64, ptr %.344.us.us.1.i.i150.i.i.i, align 8
-  %.347.us.us.1.i.i152.i.i.i = add i64 %.345.us.us.1.i.i151.i.i.i, %.341.us.us.1.i.i149.i.i.i
-  %38 = add i64 %lsr.iv.i.i132.i.i.i, 8
-  %.348.us.us.1.i.i153.i.i.i = inttoptr i64 %38 to ptr
-  store i64 %.347.us.us.1.i.i152.i.i.i, ptr %.348.us.us.1.i.i153.i.i.i, align 8
-  %lsr.iv.next149.i = add i64 %lsr.iv148.i, 2
-  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next149.i, 0
-  %39 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 64
-  %40 = add i64 %lsr.iv.i.i132.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i155.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, label %B250.us.us.i.i130.i.i.i
+B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i
+  %lsr.iv159.i = phi i64 [ %lsr.iv.next160.i, %B250.us.us.i.i132.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %lsr.iv.i.i134.i.i.i = phi i64 [ %40, %B250.us.us.i.i132.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %at.5.2122.us.us.i.i135.i.i.i = phi i64 [ %39, %B250.us.us.i.i132.i.i.i ], [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %.335.us.us.i.i136.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i.i to ptr
+  %.336.us.us.i.i137.i.i.i = load i64, ptr %.335.us.us.i.i136.i.i.i, align 8
+  %.337.us.us.i.i138.i.i.i = shl nsw i64 %.336.us.us.i.i137.i.i.i, 3
+  %.339.us.us.i.i139.i.i.i = add nsw i64 %.337.us.us.i.i138.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i140.i.i.i = inttoptr i64 %.339.us.us.i.i139.i.i.i to ptr
+  %.341.us.us.i.i141.i.i.i = load i64, ptr %.340.us.us.i.i140.i.i.i, align 8
+  %35 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 8
+  %.344.us.us.i.i142.i.i.i = inttoptr i64 %35 to ptr
+  %.345.us.us.i.i143.i.i.i = load i64, ptr %.344.us.us.i.i142.i.i.i, align 8
+  %.347.us.us.i.i144.i.i.i = add i64 %.345.us.us.i.i143.i.i.i, %.341.us.us.i.i141.i.i.i
+  %.348.us.us.i.i145.i.i.i = inttoptr i64 %lsr.iv.i.i134.i.i.i to ptr
+  store i64 %.347.us.us.i.i144.i.i.i, ptr %.348.us.us.i.i145.i.i.i, align 8
+  %36 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 32
+  %.335.us.us.1.i.i146.i.i.i = inttoptr i64 %36 to ptr
+  %.336.us.us.1.i.i147.i.i.i = load i64, ptr %.335.us.us.1.i.i146.i.i.i, align 8
+  %.337.us.us.1.i.i148.i.i.i = shl nsw i64 %.336.us.us.1.i.i147.i.i.i, 3
+  %.339.us.us.1.i.i149.i.i.i = add nsw i64 %.337.us.us.1.i.i148.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i150.i.i.i = inttoptr i64 %.339.us.us.1.i.i149.i.i.i to ptr
+  %.341.us.us.1.i.i151.i.i.i = load i64, ptr %.340.us.us.1.i.i150.i.i.i, align 8
+  %37 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 40
+  %.344.us.us.1.i.i152.i.i.i = inttoptr i64 %37 to ptr
+  %.345.us.us.1.i.i153.i.i.i = load i64, ptr %.344.us.us.1.i.i152.i.i.i, align 8
+  %.347.us.us.1.i.i154.i.i.i = add i64 %.345.us.us.1.i.i153.i.i.i, %.341.us.us.1.i.i151.i.i.i
+  %38 = add i64 %lsr.iv.i.i134.i.i.i, 8
+  %.348.us.us.1.i.i155.i.i.i = inttoptr i64 %38 to ptr
+  store i64 %.347.us.us.1.i.i154.i.i.i, ptr %.348.us.us.1.i.i155.i.i.i, align 8
+  %lsr.iv.next160.i = add i64 %lsr.iv159.i, 2
+  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next160.i, 0
+  %39 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 64
+  %40 = add i64 %lsr.iv.i.i134.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i157.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, label %B250.us.us.i.i132.i.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i:       ; preds = %B250.us.us.i.i130.i.i.i
-  %41 = and i64 %.182.us.us.i.i121.i.i.i, 9223372036854775806
-  %42 = and i64 %.182.us.us.i.i121.i.i.i, 1
-  %lcmp.mod.not.i.i157.i.i.i = icmp eq i64 %42, 0
-  br i1 %lcmp.mod.not.i.i157.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.epil.preheader.i.i158.i.i.i
+B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i:       ; preds = %B250.us.us.i.i132.i.i.i
+  %41 = and i64 %.182.us.us.i.i123.i.i.i, 9223372036854775806
+  %42 = and i64 %.182.us.us.i.i123.i.i.i, 1
+  %lcmp.mod.not.i.i159.i.i.i = icmp eq i64 %42, 0
+  br i1 %lcmp.mod.not.i.i159.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.epil.preheader.i.i160.i.i.i
 
-B250.us.us.epil.preheader.i.i158.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B250.us.us.preheader.i.i127.i.i.i
-  %at.5.2122.us.us.epil.init.i.i159.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.i.i127.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
-  %.286118120.us.us.epil.init.i.i160.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i127.i.i.i ], [ %41, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
-  %.331.us.us.epil.i.i161.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i160.i.i.i, 3
-  %.333.us.us.epil.i.i162.i.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i.i, %.75.i.i.i
-  %.335.us.us.epil.i.i163.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i to ptr
-  %.336.us.us.epil.i.i164.i.i.i = load i64, ptr %.335.us.us.epil.i.i163.i.i.i, align 8
-  %.337.us.us.epil.i.i165.i.i.i = shl nsw i64 %.336.us.us.epil.i.i164.i.i.i, 3
-  %.339.us.us.epil.i.i166.i.i.i = add nsw i64 %.337.us.us.epil.i.i165.i.i.i, %.61.i.i3.i
-  %.340.us.us.epil.i.i167.i.i.i = inttoptr i64 %.339.us.us.epil.i.i166.i.i.i to ptr
-  %.341.us.us.epil.i.i168.i.i.i = load i64, ptr %.340.us.us.epil.i.i167.i.i.i, align 8
-  %.343.us.us.epil.i.i169.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 8
-  %.344.us.us.epil.i.i170.i.i.i = inttoptr i64 %.343.us.us.epil.i.i169.i.i.i to ptr
-  %.345.us.us.epil.i.i171.i.i.i = load i64, ptr %.344.us.us.epil.i.i170.i.i.i, align 8
-  %.347.us.us.epil.i.i172.i.i.i = add i64 %.345.us.us.epil.i.i171.i.i.i, %.341.us.us.epil.i.i168.i.i.i
-  %.348.us.us.epil.i.i173.i.i.i = inttoptr i64 %.333.us.us.epil.i.i162.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i172.i.i.i, ptr %.348.us.us.epil.i.i173.i.i.i, align 8
-  %.352.us.us.epil.i.i174.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 32
-  br label %B518.us.us.i.i175.i.i.i
+B250.us.us.epil.preheader.i.i160.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B250.us.us.preheader.i.i129.i.i.i
+  %at.5.2122.us.us.epil.init.i.i161.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.i.i129.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
+  %.286118120.us.us.epil.init.i.i162.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i129.i.i.i ], [ %41, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
+  %.331.us.us.epil.i.i163.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i162.i.i.i, 3
+  %.333.us.us.epil.i.i164.i.i.i = add nsw i64 %.331.us.us.epil.i.i163.i.i.i, %.75.i.i6.i
+  %.335.us.us.epil.i.i165.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i to ptr
+  %.336.us.us.epil.i.i166.i.i.i = load i64, ptr %.335.us.us.epil.i.i165.i.i.i, align 8
+  %.337.us.us.epil.i.i167.i.i.i = shl nsw i64 %.336.us.us.epil.i.i166.i.i.i, 3
+  %.339.us.us.epil.i.i168.i.i.i = add nsw i64 %.337.us.us.epil.i.i167.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i169.i.i.i = inttoptr i64 %.339.us.us.epil.i.i168.i.i.i to ptr
+  %.341.us.us.epil.i.i170.i.i.i = load i64, ptr %.340.us.us.epil.i.i169.i.i.i, align 8
+  %.343.us.us.epil.i.i171.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 8
+  %.344.us.us.epil.i.i172.i.i.i = inttoptr i64 %.343.us.us.epil.i.i171.i.i.i to ptr
+  %.345.us.us.epil.i.i173.i.i.i = load i64, ptr %.344.us.us.epil.i.i172.i.i.i, align 8
+  %.347.us.us.epil.i.i174.i.i.i = add i64 %.345.us.us.epil.i.i173.i.i.i, %.341.us.us.epil.i.i170.i.i.i
+  %.348.us.us.epil.i.i175.i.i.i = inttoptr i64 %.333.us.us.epil.i.i164.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i174.i.i.i, ptr %.348.us.us.epil.i.i175.i.i.i, align 8
+  %.352.us.us.epil.i.i176.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 32
+  br label %B518.us.us.i.i177.i.i.i
 
-B518.us.us.i.i175.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i158.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B88.endif.us.us.i.i113.i.i.i
-  %at.5.2.lcssa.us.us.i.i176.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B88.endif.us.us.i.i113.i.i.i ], [ %.352.us.us.epil.i.i174.i.i.i, %B250.us.us.epil.preheader.i.i158.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
-  %.370.us.us.i.i177.i.i.i = inttoptr i64 %.178.us.us.i.i118.i.i.i to ptr
-  %.371.us.us.i.i178.i.i.i = tail call i64 %.370.us.us.i.i177.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i124.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i179.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i115.i.i.i, 1
-  br i1 %.138.us.us.i.i179.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B1022.i56.i.i.i
+B518.us.us.i.i177.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i160.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B88.endif.us.us.i.i115.i.i.i
+  %at.5.2.lcssa.us.us.i.i178.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B88.endif.us.us.i.i115.i.i.i ], [ %.352.us.us.epil.i.i176.i.i.i, %B250.us.us.epil.preheader.i.i160.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
+  %.370.us.us.i.i179.i.i.i = inttoptr i64 %.178.us.us.i.i120.i.i.i to ptr
+  %.371.us.us.i.i180.i.i.i = tail call i64 %.370.us.us.i.i179.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i126.i.i.i, i64 0, i64 %.158.i42.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i181.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i117.i.i.i, 1
+  br i1 %.138.us.us.i.i181.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B1022.i58.i.i.i
 
-B26.us.i.i66.i.i.i:                               ; preds = %B26.us.preheader.i.i63.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i
-  %chunk.2.0.us.i.i67.i.i.i = phi i64 [ %.42.us.i.i68.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i ], [ 0, %B26.us.preheader.i.i63.i.i.i ]
-  %.42.us.i.i68.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i67.i.i.i, 1
-  br label %B88.endif.us.i.i69.i.i.i
+B26.us.i.i68.i.i.i:                               ; preds = %B26.us.preheader.i.i65.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i
+  %chunk.2.0.us.i.i69.i.i.i = phi i64 [ %.42.us.i.i70.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i ], [ 0, %B26.us.preheader.i.i65.i.i.i ]
+  %.42.us.i.i70.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i69.i.i.i, 1
+  br label %B88.endif.us.i.i71.i.i.i
 
-B88.endif.us.i.i69.i.i.i:                         ; preds = %B518.us.i.i105.i.i.i, %B26.us.i.i66.i.i.i
-  %at.4.1134.us.i.i70.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i66.i.i.i ], [ %at.5.2.lcssa.us.i.i106.i.i.i, %B518.us.i.i105.i.i.i ]
-  %.137125133.us.i.i71.i.i.i = phi i64 [ %.arg.steps.i.i61.i.i.i, %B26.us.i.i66.i.i.i ], [ %.147.us.i.i72.i.i.i, %B518.us.i.i105.i.i.i ]
-  %.147.us.i.i72.i.i.i = add nsw i64 %.137125133.us.i.i71.i.i.i, -1
-  %.177.us.i.i73.i.i.i = inttoptr i64 %at.4.1134.us.i.i70.i.i.i to ptr
-  %.178.us.i.i74.i.i.i = load i64, ptr %.177.us.i.i73.i.i.i, align 8
-  %.180.us.i.i75.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 8
-  %.181.us.i.i76.i.i.i = inttoptr i64 %.180.us.i.i75.i.i.i to ptr
-  %.182.us.i.i77.i.i.i = load i64, ptr %.181.us.i.i76.i.i.i, align 8
-  %.184.us.i.i78.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 16
-  %.185.us.i.i79.i.i.i = inttoptr i64 %.184.us.i.i78.i.i.i to ptr
-  %.186.us.i.i80.i.i.i = load i64, ptr %.185.us.i.i79.i.i.i, align 8
-  %.195.us.i.i81.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 24
-  %.280119.us.not.i.i82.i.i.i = icmp slt i64 %.182.us.i.i77.i.i.i, 1
-  br i1 %.280119.us.not.i.i82.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+B88.endif.us.i.i71.i.i.i:                         ; preds = %B518.us.i.i107.i.i.i, %B26.us.i.i68.i.i.i
+  %at.4.1134.us.i.i72.i.i.i = phi i64 [ %.202.i49.i.i.i, %B26.us.i.i68.i.i.i ], [ %at.5.2.lcssa.us.i.i108.i.i.i, %B518.us.i.i107.i.i.i ]
+  %.137125133.us.i.i73.i.i.i = phi i64 [ %.arg.steps.i.i63.i.i.i, %B26.us.i.i68.i.i.i ], [ %.147.us.i.i74.i.i.i, %B518.us.i.i107.i.i.i ]
+  %.147.us.i.i74.i.i.i = add nsw i64 %.137125133.us.i.i73.i.i.i, -1
+  %.177.us.i.i75.i.i.i = inttoptr i64 %at.4.1134.us.i.i72.i.i.i to ptr
+  %.178.us.i.i76.i.i.i = load i64, ptr %.177.us.i.i75.i.i.i, align 8
+  %.180.us.i.i77.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 8
+  %.181.us.i.i78.i.i.i = inttoptr i64 %.180.us.i.i77.i.i.i to ptr
+  %.182.us.i.i79.i.i.i = load i64, ptr %.181.us.i.i78.i.i.i, align 8
+  %.184.us.i.i80.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 16
+  %.185.us.i.i81.i.i.i = inttoptr i64 %.184.us.i.i80.i.i.i to ptr
+  %.186.us.i.i82.i.i.i = load i64, ptr %.185.us.i.i81.i.i.i, align 8
+  %.195.us.i.i83.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 24
+  %.280119.us.not.i.i84.i.i.i = icmp slt i64 %.182.us.i.i79.i.i.i, 1
+  br i1 %.280119.us.not.i.i84.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
 
-B518.us.i.i105.i.i.i:                             ; preds = %B250.us.i.i84.i.i.i, %B88.endif.us.i.i69.i.i.i
-  %at.5.2.lcssa.us.i.i106.i.i.i = phi i64 [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ], [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ]
-  %.370.us.i.i107.i.i.i = inttoptr i64 %.178.us.i.i74.i.i.i to ptr
-  %.371.us.i.i108.i.i.i = tail call i64 %.370.us.i.i107.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i80.i.i.i, i64 %chunk.2.0.us.i.i67.i.i.i, i64 %.42.us.i.i68.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i109.i.i.i = icmp sgt i64 %.137125133.us.i.i71.i.i.i, 1
-  br i1 %.138.us.i.i109.i.i.i, label %B88.endif.us.i.i69.i.i.i, label %B86.B566_crit_edge.us.i.i110.i.i.i
+B518.us.i.i107.i.i.i:                             ; preds = %B250.us.i.i86.i.i.i, %B88.endif.us.i.i71.i.i.i
+  %at.5.2.lcssa.us.i.i108.i.i.i = phi i64 [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ], [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ]
+  %.370.us.i.i109.i.i.i = inttoptr i64 %.178.us.i.i76.i.i.i to ptr
+  %.371.us.i.i110.i.i.i = tail call i64 %.370.us.i.i109.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i82.i.i.i, i64 %chunk.2.0.us.i.i69.i.i.i, i64 %.42.us.i.i70.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i111.i.i.i = icmp sgt i64 %.137125133.us.i.i73.i.i.i, 1
+  br i1 %.138.us.i.i111.i.i.i, label %B88.endif.us.i.i71.i.i.i, label %B86.B566_crit_edge.us.i.i112.i.i.i
 
-B250.us.i.i84.i.i.i:                              ; preds = %B88.endif.us.i.i69.i.i.i, %B250.us.i.i84.i.i.i
-  %lsr.iv15.i.i85.i.i.i = phi i64 [ %lsr.iv.next16.i.i103.i.i.i, %B250.us.i.i84.i.i.i ], [ %.182.us.i.i77.i.i.i, %B88.endif.us.i.i69.i.i.i ]
-  %lsr.iv13.i.i86.i.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i.i, %B250.us.i.i84.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i69.i.i.i ]
-  %at.5.2122.us.i.i87.i.i.i = phi i64 [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ], [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ]
-  %43 = add i64 %at.5.2122.us.i.i87.i.i.i, 16
-  %.326.us.i.i88.i.i.i = inttoptr i64 %43 to ptr
-  %.327.us.i.i89.i.i.i = load i64, ptr %.326.us.i.i88.i.i.i, align 8
-  %44 = mul i64 %chunk.2.0.us.i.i67.i.i.i, %.327.us.i.i89.i.i.i
-  %.335.us.i.i90.i.i.i = inttoptr i64 %at.5.2122.us.i.i87.i.i.i to ptr
-  %.336.us.i.i91.i.i.i = load i64, ptr %.335.us.i.i90.i.i.i, align 8
-  %.337.us.i.i92.i.i.i = shl nsw i64 %.336.us.i.i91.i.i.i, 3
-  %.339.us.i.i93.i.i.i = add nsw i64 %.337.us.i.i92.i.i.i, %.61.i.i3.i
-  %.340.us.i.i94.i.i.i = inttoptr i64 %.339.us.i.i93.i.i.i to ptr
-  %.341.us.i.i95.i.i.i = load i64, ptr %.340.us.i.i94.i.i.i, align 8
-  %45 = add i64 %at.5.2122.us.i.i87.i.i.i, 8
-  %.344.us.i.i96.i.i.i = inttoptr i64 %45 to ptr
-  %.345.us.i.i97.i.i.i = load i64, ptr %.344.us.i.i96.i.i.i, align 8
-  %.346.us.i.i98.i.i.i = sub i64 %.341.us.i.i95.i.i.i, %44
-  %.347.us.i.i99.i.i.i = add i64 %.346.us.i.i98.i.i.i, %.345.us.i.i97.i.i.i
-  %.348.us.i.i100.i.i.i = inttoptr i64 %lsr.iv13.i.i86.i.i.i to ptr
-  store i64 %.347.us.i.i99.i.i.i, ptr %.348.us.i.i100.i.i.i, align 8
-  %.352.us.i.i101.i.i.i = add i64 %at.5.2122.us.i.i87.i.i.i, 32
-  %lsr.iv.next14.i.i102.i.i.i = add i64 %lsr.iv13.i.i86.i.i.i, 8
-  %lsr.iv.next16.i.i103.i.i.i = add i64 %lsr.iv15.i.i85.i.i.i, -1
-  %exitcond.not.i.i104.i.i.i = icmp eq i64 %lsr.iv.next16.i.i103.i.i.i, 0
-  br i1 %exitcond.not.i.i104.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+B250.us.i.i86.i.i.i:                              ; preds = %B88.endif.us.i.i71.i.i.i, %B250.us.i.i86.i.i.i
+  %lsr.iv15.i.i87.i.i.i = phi i64 [ %lsr.iv.next16.i.i105.i.i.i, %B250.us.i.i86.i.i.i ], [ %.182.us.i.i79.i.i.i, %B88.endif.us.i.i71.i.i.i ]
+  %lsr.iv13.i.i88.i.i.i = phi i64 [ %lsr.iv.next14.i.i104.i.i.i, %B250.us.i.i86.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i71.i.i.i ]
+  %at.5.2122.us.i.i89.i.i.i = phi i64 [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ], [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ]
+  %43 = add i64 %at.5.2122.us.i.i89.i.i.i, 16
+  %.326.us.i.i90.i.i.i = inttoptr i64 %43 to ptr
+  %.327.us.i.i91.i.i.i = load i64, ptr %.326.us.i.i90.i.i.i, align 8
+  %44 = mul i64 %chunk.2.0.us.i.i69.i.i.i, %.327.us.i.i91.i.i.i
+  %.335.us.i.i92.i.i.i = inttoptr i64 %at.5.2122.us.i.i89.i.i.i to ptr
+  %.336.us.i.i93.i.i.i = load i64, ptr %.335.us.i.i92.i.i.i, align 8
+  %.337.us.i.i94.i.i.i = shl nsw i64 %.336.us.i.i93.i.i.i, 3
+  %.339.us.i.i95.i.i.i = add nsw i64 %.337.us.i.i94.i.i.i, %.61.i.i3.i
+  %.340.us.i.i96.i.i.i = inttoptr i64 %.339.us.i.i95.i.i.i to ptr
+  %.341.us.i.i97.i.i.i = load i64, ptr %.340.us.i.i96.i.i.i, align 8
+  %45 = add i64 %at.5.2122.us.i.i89.i.i.i, 8
+  %.344.us.i.i98.i.i.i = inttoptr i64 %45 to ptr
+  %.345.us.i.i99.i.i.i = load i64, ptr %.344.us.i.i98.i.i.i, align 8
+  %.346.us.i.i100.i.i.i = sub i64 %.341.us.i.i97.i.i.i, %44
+  %.347.us.i.i101.i.i.i = add i64 %.346.us.i.i100.i.i.i, %.345.us.i.i99.i.i.i
+  %.348.us.i.i102.i.i.i = inttoptr i64 %lsr.iv13.i.i88.i.i.i to ptr
+  store i64 %.347.us.i.i101.i.i.i, ptr %.348.us.i.i102.i.i.i, align 8
+  %.352.us.i.i103.i.i.i = add i64 %at.5.2122.us.i.i89.i.i.i, 32
+  %lsr.iv.next14.i.i104.i.i.i = add i64 %lsr.iv13.i.i88.i.i.i, 8
+  %lsr.iv.next16.i.i105.i.i.i = add i64 %lsr.iv15.i.i87.i.i.i, -1
+  %exitcond.not.i.i106.i.i.i = icmp eq i64 %lsr.iv.next16.i.i105.i.i.i, 0
+  br i1 %exitcond.not.i.i106.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
 
-B86.B566_crit_edge.us.i.i110.i.i.i:               ; preds = %B518.us.i.i105.i.i.i
-  %exitcond.not3.i.i111.i.i.i = icmp eq i64 %.42.us.i.i68.i.i.i, %.158.i40.i.i.i
-  br i1 %exitcond.not3.i.i111.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i66.i.i.i
+B86.B566_crit_edge.us.i.i112.i.i.i:               ; preds = %B518.us.i.i107.i.i.i
+  %exitcond.not3.i.i113.i.i.i = icmp eq i64 %.42.us.i.i70.i.i.i, %.158.i42.i.i.i
+  br i1 %exitcond.not3.i.i113.i.i.i, label %B1022.i58.i.i.i, label %B26.us.i.i68.i.i.i
 
-B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i110.i.i.i, %B518.us.us.i.i175.i.i.i, %B398.endif.i180.i.i.i, %B26.preheader.i.i60.i.i.i, %B980.i54.i.i.i
-  %.350.i57.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
-  %.354.i58.i.i.i = add nsw i64 %.350.i57.i.i.i, %.202.i47.i.i.i
-  %.114.i59.i.i.i = icmp samesign ugt i64 %.1138389.i33.i.i.i, 1
-  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B2034.i.i.i
+B1022.i58.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i112.i.i.i, %B518.us.us.i.i177.i.i.i, %B398.endif.i182.i.i.i, %B26.preheader.i.i62.i.i.i, %B980.i56.i.i.i
+  %.350.i59.i.i.i = shl nsw i64 %.166.i48.i.i.i, 3
+  %.354.i60.i.i.i = add nsw i64 %.350.i59.i.i.i, %.202.i49.i.i.i
+  %.114.i61.i.i.i = icmp samesign ugt i64 %.1138389.i35.i.i.i, 1
+  br i1 %.114.i61.i.i.i, label %B150.i33.i.i.i, label %B2110.i.i.i
 
-B398.endif.i180.i.i.i:                            ; preds = %B336.i49.i.i.i
-  store i64 %.202.i47.i.i.i, ptr %31, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr213.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr215.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr217.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr219.i, align 8
-  %.249.i191.i.i.i = load i64, ptr %sunkaddr221.i, align 8
-  store i64 %.249.i191.i.i.i, ptr %sunkaddr223.i, align 8
-  %.258.i196.i.i.i = load i64, ptr %sunkaddr225.i, align 8
-  store i64 %.258.i196.i.i.i, ptr %sunkaddr227.i, align 8
-  %.265.i201.i.i.i = load i64, ptr %sunkaddr211.i, align 8
-  %.17.i.i202.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i.i, i64 %.158.i40.i.i.i)
-  %.19.i.i203.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i202.i.i.i)
-  %.304.i206.i.i.i = load i64, ptr %sunkaddr231.i, align 8
-  %.309.i209.i.i.i = load i64, ptr %sunkaddr233.i, align 8
-  %.311.i210.i.i.i = inttoptr i64 %.304.i206.i.i.i to ptr
-  %.312.i211.i.i.i = tail call i64 %.311.i210.i.i.i(i64 %.309.i209.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i203.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i56.i.i.i
+B398.endif.i182.i.i.i:                            ; preds = %B336.i51.i.i.i
+  store i64 %.202.i49.i.i.i, ptr %31, align 8
+  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr224.i, align 8
+  store i64 %.158.i42.i.i.i, ptr %sunkaddr226.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr228.i, align 8
+  store i64 %.21.i29.i.i.i, ptr %sunkaddr230.i, align 8
+  %.249.i193.i.i.i = load i64, ptr %sunkaddr232.i, align 8
+  store i64 %.249.i193.i.i.i, ptr %sunkaddr234.i, align 8
+  %.258.i198.i.i.i = load i64, ptr %sunkaddr236.i, align 8
+  store i64 %.258.i198.i.i.i, ptr %sunkaddr238.i, align 8
+  %.265.i203.i.i.i = load i64, ptr %sunkaddr222.i, align 8
+  %.17.i.i204.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i.i, i64 %.158.i42.i.i.i)
+  %.19.i.i205.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i.i, i64 %.17.i.i204.i.i.i)
+  %.304.i208.i.i.i = load i64, ptr %sunkaddr242.i, align 8
+  %.309.i211.i.i.i = load i64, ptr %sunkaddr244.i, align 8
+  %.311.i212.i.i.i = inttoptr i64 %.304.i208.i.i.i to ptr
+  %.312.i213.i.i.i = tail call i64 %.311.i212.i.i.i(i64 %.309.i211.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i205.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i58.i.i.i
 
-B2034.i.i.i:                                      ; preds = %B1022.i56.i.i.i, %B1676.endif.i.i.i, %B1950.i.i.i
-  %.926.i.i.i = add nsw i64 %.21.i, 200
-  %.927.i.i.i = inttoptr i64 %.926.i.i.i to ptr
-  %.928.i.i.i = load i64, ptr %.927.i.i.i, align 8
-  %.929.i.i.i = inttoptr i64 %.928.i.i.i to ptr
-  %.930.i.i.i = load i64, ptr %.929.i.i.i, align 8
-  %.931.not.i.i.i = icmp eq i64 %.930.i.i.i, 0
-  br i1 %.931.not.i.i.i, label %B194.else.if.i.i, label %B2120.i.i.i
+B2110.i.i.i:                                      ; preds = %B1022.i58.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
+  %.929.i.i.i = add nsw i64 %.22.i, 200
+  %.930.i.i.i = inttoptr i64 %.929.i.i.i to ptr
+  %.931.i.i.i = load i64, ptr %.930.i.i.i, align 8
+  %.932.i.i.i = inttoptr i64 %.931.i.i.i to ptr
+  %.933.i.i.i = load i64, ptr %.932.i.i.i, align 8
+  %.934.not.i.i.i = icmp eq i64 %.933.i.i.i, 0
+  br i1 %.934.not.i.i.i, label %B194.else.if.i.i, label %B2196.i.i.i
 
-B2120.i.i.i:                                      ; preds = %B2034.i.i.i
-  %.937.i.i.i = add nsw i64 %.21.i, 56
-  %.938.i.i.i = inttoptr i64 %.937.i.i.i to ptr
-  %.939.i.i.i = load i64, ptr %.938.i.i.i, align 8
-  %.942.i.i.i = add nsw i64 %.21.i, 208
-  %.943.i.i.i = inttoptr i64 %.942.i.i.i to ptr
-  %.944.i.i.i = load i64, ptr %.943.i.i.i, align 8
-  %.945.i.i.i = inttoptr i64 %.939.i.i.i to ptr
-  %.946.i.i.i = tail call i64 %.945.i.i.i(i64 %.944.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.951.i.i.i = icmp eq i64 %.946.i.i.i, 0
-  br i1 %.951.i.i.i, label %B2386.i.i.i, label %B2280.i.i.i
+B2196.i.i.i:                                      ; preds = %B2110.i.i.i
+  %.940.i.i.i = add nsw i64 %.22.i, 56
+  %.941.i.i.i = inttoptr i64 %.940.i.i.i to ptr
+  %.942.i.i.i = load i64, ptr %.941.i.i.i, align 8
+  %.945.i.i.i = add nsw i64 %.22.i, 208
+  %.946.i.i.i = inttoptr i64 %.945.i.i.i to ptr
+  %.947.i.i.i = load i64, ptr %.946.i.i.i, align 8
+  %.948.i.i.i = inttoptr i64 %.942.i.i.i to ptr
+  %.949.i.i.i = tail call i64 %.948.i.i.i(i64 %.947.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.954.i.i.i = icmp eq i64 %.949.i.i.i, 0
+  br i1 %.954.i.i.i, label %B2462.i.i.i, label %B2356.i.i.i
 
-B2280.i.i.i:                                      ; preds = %B2120.i.i.i
-  %.967.i.i.i = add nsw i64 %.21.i, 48
-  %.968.i.i.i = inttoptr i64 %.967.i.i.i to ptr
-  %.969.i.i.i = load i64, ptr %.968.i.i.i, align 8
-  %.971.i.i.i = inttoptr i64 %.969.i.i.i to ptr
-  %.972.i.i.i = tail call i64 %.971.i.i.i(i64 %.946.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B2356.i.i.i:                                      ; preds = %B2196.i.i.i
+  %.970.i.i.i = add nsw i64 %.22.i, 48
+  %.971.i.i.i = inttoptr i64 %.970.i.i.i to ptr
+  %.972.i.i.i = load i64, ptr %.971.i.i.i, align 8
+  %.974.i.i.i = inttoptr i64 %.972.i.i.i to ptr
+  %.975.i.i.i = tail call i64 %.974.i.i.i(i64 %.949.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B194.else.if.i.i
 
-B2386.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B2120.i.i.i, %B1602.i.i.i
-  %sunkaddr239.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.14.i214.i.i.i = load i64, ptr %sunkaddr239.i.i, align 8
-  %.9646.not.i.i.i.i = icmp slt i64 %.14.i214.i.i.i, 1
+B2462.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2196.i.i.i, %B1678.i.i.i
+  %sunkaddr241.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i216.i.i.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i216.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2386.i.i.i
-  %sunkaddr234.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr234.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2462.i.i.i
+  %sunkaddr245.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr246.i = getelementptr i8, ptr %sunkaddr245.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
-  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i214.i.i.i, %B84.i.i.i.preheader.i ]
-  %lsr.iv.i215.i.i.i = phi i64 [ %lsr.iv.next.i219.i.i.i, %B234.i.i.i.i ], [ %.85.i.i5.i, %B84.i.i.i.preheader.i ]
-  %.137.i216.i.i.i = inttoptr i64 %lsr.iv.i215.i.i.i to ptr
-  %.138.i217.i.i.i = load i64, ptr %.137.i216.i.i.i, align 8
-  %.143.not.i.i.i.i = icmp eq i64 %.138.i217.i.i.i, 0
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i216.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i217.i.i.i = phi i64 [ %lsr.iv.next.i221.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
+  %.137.i218.i.i.i = inttoptr i64 %lsr.iv.i217.i.i.i to ptr
+  %.138.i219.i.i.i = load i64, ptr %.137.i218.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i219.i.i.i, 0
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr246.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
-  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i219.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
 
 B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
-  %lsr.iv.next.i219.i.i.i = add i64 %lsr.iv.i215.i.i.i, 8
+  %lsr.iv.next.i221.i.i.i = add i64 %lsr.iv.i217.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i220.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i220.i.i.i, label %B494.i.i, label %B84.i.i.i.i
+  %exitcond.not.i222.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i222.i.i.i, label %B494.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -22598,132 +22630,132 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
   %.189284286.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
   %46 = shl i64 %.189284286.epil.init.i.i.i, 3
-  %47 = add nsw i64 %46, %.93.i.i.i
+  %47 = add nsw i64 %46, %.93.i.i7.i
   %48 = add nsw i64 %46, %.61.i.i3.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv335.i.i.i = phi i64 [ %lsr.iv.next336.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv333.i.i.i = phi i64 [ %lsr.iv.next334.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
-  %lsr.iv331.i.i.i = phi i64 [ %lsr.iv.next332.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv331.i.i.i to ptr
+  %lsr.iv337.i.i.i = phi i64 [ %lsr.iv.next338.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv335.i.i.i = phi i64 [ %lsr.iv.next336.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
+  %lsr.iv333.i.i.i = phi i64 [ %lsr.iv.next334.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv333.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv333.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv335.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
-  %lsr.iv.next332.i.i.i = add i64 %lsr.iv331.i.i.i, 8
   %lsr.iv.next334.i.i.i = add i64 %lsr.iv333.i.i.i, 8
-  %lsr.iv.next336.i.i.i = add nsw i64 %lsr.iv335.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next336.i.i.i, 0
+  %lsr.iv.next336.i.i.i = add i64 %lsr.iv335.i.i.i, 8
+  %lsr.iv.next338.i.i.i = add nsw i64 %lsr.iv337.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next338.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
-  %.240.i.i.i = add nsw i64 %.13.i, 120
+  %.240.i.i.i = add nsw i64 %.14.i, 120
   %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
   %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
   %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i3.i
   %.248.i.i.i = inttoptr i64 %.61.i.i3.i to ptr
   store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
-  br i1 %.12886.not.i.i, label %B812.endif.i.i.i, label %B534.lr.ph.i.i.i
+  br i1 %.12886.not.i.i, label %B864.endif.i.i.i, label %B534.lr.ph.i.i.i
 
 B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
-  %.252.i.i.i = add nsw i64 %.13.i, 24
+  %.252.i.i.i = add nsw i64 %.14.i, 24
   %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
   %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
   %49 = or disjoint i64 %.61.i.i3.i, 8
-  br label %B534.i.i.i
+  br label %B534.i.i11.i
 
-B812.endif.i.i.i:                                 ; preds = %B714.i.i.i, %B364.endif.i.i.i
-  %.448.i.i.i = add nsw i64 %.13.i, 32
-  %.449.i.i.i = inttoptr i64 %.448.i.i.i to ptr
-  %.450.i.i.i = load i64, ptr %.449.i.i.i, align 8
-  %sunkaddr418.i.i.i = getelementptr i8, ptr %.20.i, i64 72
-  %.463.i.i.i = load i64, ptr %sunkaddr418.i.i.i, align 8
-  %.464.i.i.i = sub i64 %.463.i.i.i, %.450.i.i.i
-  %.551301.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
-  br i1 %.551301.not.i.i.i, label %B1616.i.i.i, label %B1126.lr.ph.i.i.i
+B864.endif.i.i.i:                                 ; preds = %B766.i.i.i, %B364.endif.i.i.i
+  %.450.i.i.i = add nsw i64 %.14.i, 32
+  %.451.i.i.i = inttoptr i64 %.450.i.i.i to ptr
+  %.452.i.i.i = load i64, ptr %.451.i.i.i, align 8
+  %sunkaddr420.i.i.i = getelementptr i8, ptr %.21.i, i64 72
+  %.465.i.i.i = load i64, ptr %sunkaddr420.i.i.i, align 8
+  %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
+  %.553301.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
+  br i1 %.553301.not.i.i.i, label %B1692.i.i.i, label %B1178.lr.ph.i.i.i
 
-B1126.lr.ph.i.i.i:                                ; preds = %B812.endif.i.i.i
-  %.453.i.i.i = add nsw i64 %.13.i, 40
-  %.454.i.i.i = inttoptr i64 %.453.i.i.i to ptr
-  %.455.i.i.i = load i64, ptr %.454.i.i.i, align 8
-  %sunkaddr162.i = getelementptr i8, ptr %.20.i, i64 24
-  %sunkaddr163.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr164.i = getelementptr i8, ptr %sunkaddr163.i, i64 40
-  %sunkaddr166.i = getelementptr i8, ptr %sunkaddr163.i, i64 192
-  %sunkaddr168.i = getelementptr i8, ptr %sunkaddr163.i, i64 176
-  %sunkaddr170.i = getelementptr i8, ptr %sunkaddr163.i, i64 168
-  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr163.i, i64 136
-  %sunkaddr177.i = getelementptr i8, ptr %sunkaddr163.i, i64 16
-  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr163.i, i64 184
-  br label %B1126.outer.i.i.i
+B1178.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
+  %.455.i.i.i = add nsw i64 %.14.i, 40
+  %.456.i.i.i = inttoptr i64 %.455.i.i.i to ptr
+  %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
+  %sunkaddr173.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr174.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr175.i = getelementptr i8, ptr %sunkaddr174.i, i64 40
+  %sunkaddr177.i = getelementptr i8, ptr %sunkaddr174.i, i64 192
+  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr174.i, i64 176
+  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr174.i, i64 168
+  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr174.i, i64 136
+  %sunkaddr188.i = getelementptr i8, ptr %sunkaddr174.i, i64 16
+  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr174.i, i64 184
+  br label %B1178.outer.i.i.i
 
-B1126.outer.i.i.i:                                ; preds = %B1126.lr.ph.i.i.i, %B1518.thread.i.i.i
-  %50 = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1126.lr.ph.i.i.i ]
-  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.797252.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1126.lr.ph.i.i.i ]
-  %.557299302.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1126.lr.ph.i.i.i ]
-  br label %B1126.i.i.i
+B1178.outer.i.i.i:                                ; preds = %B1178.lr.ph.i.i.i, %B1594.thread.i.i.i
+  %50 = phi i1 [ true, %B1594.thread.i.i.i ], [ false, %B1178.lr.ph.i.i.i ]
+  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.800254.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1178.lr.ph.i.i.i ]
+  %.559299302.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1178.lr.ph.i.i.i ]
+  br label %B1178.i.i.i
 
-B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
+B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
   %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
-  %.741.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
-  br i1 %.741.i.i.i, label %B1518.thread.i.i.i, label %B1518.i.i.i
+  %.743.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
+  br i1 %.743.i.i.i, label %B1594.thread.i.i.i, label %B1594.i.i.i
 
-B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1676.i.i.i
-  %.877.i.i.i = add nsw i64 %.21.i, 72
-  %.878.i.i.i = inttoptr i64 %.877.i.i.i to ptr
-  %.879.i.i.i = load i64, ptr %.878.i.i.i, align 8
-  %.880.i.i.i = inttoptr i64 %.879.i.i.i to ptr
-  %.881.i.i.i = tail call i64 %.880.i.i.i(i64 %.837.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B2034.i.i.i
+B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1752.i.i.i
+  %.880.i.i.i = add nsw i64 %.22.i, 72
+  %.881.i.i.i = inttoptr i64 %.880.i.i.i to ptr
+  %.882.i.i.i = load i64, ptr %.881.i.i.i, align 8
+  %.883.i.i.i = inttoptr i64 %.882.i.i.i to ptr
+  %.884.i.i.i = tail call i64 %.883.i.i.i(i64 %.840.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2110.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
-  %.12.i27.i.i = add nsw i64 %.21.i, 144
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2462.i.i.i
+  %result.2.0.i.i = phi i64 [ %.356.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i27.i.i = add nsw i64 %.22.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
-  %.16.i.i14.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
-  br i1 %.16.i.i14.i, label %B64.i.i.i, label %B122.i.i.i
+  %.16.i.i19.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
+  br i1 %.16.i.i19.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B494.i.i
-  %sunkaddr242.i.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
-  store i64 0, ptr %sunkaddr243.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %sunkaddr244.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr245.i.i = getelementptr i8, ptr %sunkaddr244.i.i, i64 160
+  store i64 0, ptr %sunkaddr245.i.i, align 8
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
-  %.31.i30.i.i = add nsw i64 %.21.i, 88
+  %.31.i30.i.i = add nsw i64 %.22.i, 88
   %.34.i31.i.i = inttoptr i64 %.31.i30.i.i to ptr
-  %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
-  %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
-  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %.35.i.i20.i = load i64, ptr %.34.i31.i.i, align 8
+  %.37.i.i21.i = inttoptr i64 %.35.i.i20.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i21.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B2280.i.i.i, %B2034.i.i.i
-  %sunkaddr245.i.i = getelementptr i8, ptr %.20.i, i64 112
-  %.164.i.i = load i64, ptr %sunkaddr245.i.i, align 8
+B194.else.if.i.i:                                 ; preds = %B2356.i.i.i, %B2110.i.i.i
+  %sunkaddr247.i.i = getelementptr i8, ptr %.21.i, i64 112
+  %.164.i.i = load i64, ptr %sunkaddr247.i.i, align 8
   %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
-  %sunkaddr247.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.21.i.i6.i = load i64, ptr %sunkaddr247.i.i, align 8
-  %.10352.not.i.i.i = icmp slt i64 %.21.i.i6.i, 1
+  %sunkaddr249.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i.i.i = load i64, ptr %sunkaddr249.i.i, align 8
+  %.10352.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
   br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
 
 B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
-  %.12.i.i.i = add nsw i64 %.13.i, 40
+  %.12.i.i.i = add nsw i64 %.14.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
-  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr236.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr236.i, i64 24
+  %.14.i.i12.i = load i64, ptr %.13.i.i.i, align 8
+  %sunkaddr247.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr247.i, i64 24
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
-  %lsr.iv1.i.i7.i = phi i64 [ %.21.i.i6.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i8.i, %B374.i.i.i ]
+  %lsr.iv1.i.i13.i = phi i64 [ %.21.i.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i14.i, %B374.i.i.i ]
   %lsr.iv.i6.i.i = phi i64 [ %.165.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next.i9.i.i, %B374.i.i.i ]
-  %spec.2.055.i.i.i = phi i64 [ %.14.i.i.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
+  %spec.2.055.i.i.i = phi i64 [ %.14.i.i12.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
   %.146.i.i.i = add nsw i64 %spec.2.055.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
@@ -22731,7 +22763,7 @@ B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.l
   br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr237.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr248.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -22747,35 +22779,35 @@ B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %.181.i.i.i = add i64 %spec.2.055.i.i.i, 40
   %.183.i.i.i = add i64 %.181.i.i.i, %.180.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i8.i = add nsw i64 %lsr.iv1.i.i7.i, -1
-  %exitcond.not.i.i9.i = icmp eq i64 %lsr.iv.next2.i.i8.i, 0
-  br i1 %exitcond.not.i.i9.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
+  %lsr.iv.next2.i.i14.i = add nsw i64 %lsr.iv1.i.i13.i, -1
+  %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
+  br i1 %exitcond.not.i.i15.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
 
 B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
-  %.210.pre.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.210.pre.i.i = load i64, ptr %sunkaddr249.i.i, align 8
   br label %B194.endif.endif.i.i
 
 B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
-  %.210.i10.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i6.i, %B194.else.if.i.i ]
-  %.195.i.i = add nsw i64 %.13.i, 96
+  %.210.i16.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
+  %.195.i.i = add nsw i64 %.14.i, 96
   %.196.i.i = inttoptr i64 %.195.i.i to ptr
   %.197.i.i = load i64, ptr %.196.i.i, align 8
-  %.200.i.i = add nsw i64 %.13.i, 104
+  %.200.i.i = add nsw i64 %.14.i, 104
   %.201.i.i = inttoptr i64 %.200.i.i to ptr
   %.202.i.i = load i64, ptr %.201.i.i, align 8
-  %.15.i.i11.i = shl nsw i64 %.210.i10.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i11.i, %.165.i.i
+  %.15.i.i.i = shl nsw i64 %.210.i16.i, 3
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.165.i.i
   %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
-  %sunkaddr240.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr240.i, i64 32
+  %sunkaddr251.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr252.i = getelementptr i8, ptr %sunkaddr251.i, i64 32
   br label %B56.i.i.i
 
-B56.i.i.i:                                        ; preds = %B483.i.i.i, %B56.i.i.preheader.i
-  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B483.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
-  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B483.i.i.i ], [ 0, %B56.i.i.preheader.i ]
+B56.i.i.i:                                        ; preds = %B507.i.i.i, %B56.i.i.preheader.i
+  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B507.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
+  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B507.i.i.i ], [ 0, %B56.i.i.preheader.i ]
   %.118.i.i.i = add nuw nsw i64 %.111112122.i.i.i, 1
   %.143.i.i.i = shl nsw i64 %.111112122.i.i.i, 3
   %.145.i.i.i = add nsw i64 %.143.i.i.i, %.197.i.i
@@ -22789,137 +22821,156 @@ B112.i.i.i:                                       ; preds = %B56.i.i.i
   %.159.i.i.i = add nsw i64 %.155.i24.i.i, %.165.i.i
   %.160.i25.i.i = inttoptr i64 %.159.i.i.i to ptr
   %.161.i26.i.i = load i64, ptr %.160.i25.i.i, align 8
-  br label %B483.i.i.i
+  br label %B507.i.i.i
 
 B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
-  %lsr.iv.i = phi i64 [ %69, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
+  %lsr.iv.i = phi i64 [ %67, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
   %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
-  %51 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
-  %52 = add i64 %51, 24
-  %53 = add i64 %70, %lsr.iv.i18.i.i
-  %54 = add i64 %53, 8
-  %.319.i.i.i = inttoptr i64 %54 to ptr
-  %.320.i.i.i = load i64, ptr %.319.i.i.i, align 8
-  %.321.i.i.i = inttoptr i64 %52 to ptr
-  store i64 %.320.i.i.i, ptr %.321.i.i.i, align 8
-  %55 = add i64 %51, 32
-  %56 = add i64 %53, 16
-  %.319.1.i.i.i = inttoptr i64 %56 to ptr
-  %.320.1.i.i.i = load i64, ptr %.319.1.i.i.i, align 8
-  %.321.1.i.i.i = inttoptr i64 %55 to ptr
-  store i64 %.320.1.i.i.i, ptr %.321.1.i.i.i, align 8
-  %57 = add i64 %51, 40
-  %58 = add i64 %53, 24
-  %.319.2.i.i.i = inttoptr i64 %58 to ptr
-  %.320.2.i.i.i = load i64, ptr %.319.2.i.i.i, align 8
-  %.321.2.i.i.i = inttoptr i64 %57 to ptr
-  store i64 %.320.2.i.i.i, ptr %.321.2.i.i.i, align 8
-  %59 = add i64 %51, 48
-  %60 = add i64 %53, 32
-  %.319.3.i.i.i = inttoptr i64 %60 to ptr
-  %.320.3.i.i.i = load i64, ptr %.319.3.i.i.i, align 8
-  %.321.3.i.i.i = inttoptr i64 %59 to ptr
-  store i64 %.320.3.i.i.i, ptr %.321.3.i.i.i, align 8
+  %51 = add i64 %lsr.iv.i18.i.i, %.pre90.i.i
+  %52 = add i64 %68, %lsr.iv.i18.i.i
+  %53 = add i64 %52, 8
+  %.320.i.i.i = inttoptr i64 %53 to ptr
+  %.321.i.i.i = load i64, ptr %.320.i.i.i, align 8
+  %.322.i.i.i = inttoptr i64 %51 to ptr
+  store i64 %.321.i.i.i, ptr %.322.i.i.i, align 8
+  %54 = add i64 %51, 8
+  %55 = add i64 %52, 16
+  %.320.1.i.i.i = inttoptr i64 %55 to ptr
+  %.321.1.i.i.i = load i64, ptr %.320.1.i.i.i, align 8
+  %.322.1.i.i.i = inttoptr i64 %54 to ptr
+  store i64 %.321.1.i.i.i, ptr %.322.1.i.i.i, align 8
+  %56 = add i64 %51, 16
+  %57 = add i64 %52, 24
+  %.320.2.i.i.i = inttoptr i64 %57 to ptr
+  %.321.2.i.i.i = load i64, ptr %.320.2.i.i.i, align 8
+  %.322.2.i.i.i = inttoptr i64 %56 to ptr
+  store i64 %.321.2.i.i.i, ptr %.322.2.i.i.i, align 8
+  %58 = add i64 %51, 24
+  %59 = add i64 %52, 32
+  %.320.3.i.i.i = inttoptr i64 %59 to ptr
+  %.321.3.i.i.i = load i64, ptr %.320.3.i.i.i, align 8
+  %.322.3.i.i.i = inttoptr i64 %58 to ptr
+  store i64 %.321.3.i.i.i, ptr %.322.3.i.i.i, align 8
   %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
   %niter.ncmp.3.i20.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i20.i.i, label %B483.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
+  br i1 %niter.ncmp.3.i20.i.i, label %B507.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
 
-B483.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
+B507.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
   %unroll_iter.i17.i.i = and i64 %.174.i.i.i, 9223372036854775804
   %lcmp.mod.not.i21.i.i = icmp eq i64 %xtraiter.i16.i.i, 0
-  br i1 %lcmp.mod.not.i21.i.i, label %B483.i.i.i, label %B346.epil.preheader.i.i.i
+  br i1 %lcmp.mod.not.i21.i.i, label %B507.i.i.i, label %B346.epil.preheader.i.i.i
 
-B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B483.loopexit.unr-lcssa.i.i.i
-  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
-  %61 = add i64 %top.4.0124.i.i.i, 8
-  %62 = shl i64 %.280106108.epil.init.i.i.i, 3
-  %63 = add i64 %61, %.pre89.i.i
-  %64 = add i64 %63, %62
-  %65 = add i64 %.183.i15.i.i, 24
-  %66 = add i64 %65, %62
+B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B507.loopexit.unr-lcssa.i.i.i
+  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
+  %60 = add i64 %top.4.0124.i.i.i, 8
+  %61 = shl i64 %.280106108.epil.init.i.i.i, 3
+  %62 = add i64 %60, %.pre89.i.i
+  %63 = add i64 %62, %61
+  %64 = add i64 %61, %.pre90.i.i
   br label %B346.epil.i.i.i
 
 B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
   %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %66, %B346.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i12.i = phi i64 [ %lsr.iv.next4.i.i13.i, %B346.epil.i.i.i ], [ %64, %B346.epil.preheader.i.i.i ]
-  %.319.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i12.i to ptr
-  %.320.epil.i.i.i = load i64, ptr %.319.epil.i.i.i, align 8
-  %.321.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
-  store i64 %.320.epil.i.i.i, ptr %.321.epil.i.i.i, align 8
-  %lsr.iv.next4.i.i13.i = add i64 %lsr.iv3.i.i12.i, 8
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %64, %B346.epil.preheader.i.i.i ]
+  %lsr.iv3.i.i17.i = phi i64 [ %lsr.iv.next4.i.i18.i, %B346.epil.i.i.i ], [ %63, %B346.epil.preheader.i.i.i ]
+  %.320.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i17.i to ptr
+  %.321.epil.i.i.i = load i64, ptr %.320.epil.i.i.i, align 8
+  %.322.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
+  store i64 %.321.epil.i.i.i, ptr %.322.epil.i.i.i, align 8
+  %lsr.iv.next4.i.i18.i = add i64 %lsr.iv3.i.i17.i, 8
   %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
   %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
   %epil.iter.cmp.not.i22.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i22.i.i, label %B483.i.i.i, label %B346.epil.i.i.i
+  br i1 %epil.iter.cmp.not.i22.i.i, label %B507.i.i.i, label %B346.epil.i.i.i
 
-B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B483.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
-  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
-  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
-  %.330.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
-  store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
+B507.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B507.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
+  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
+  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
+  %.331.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
+  store i64 %.183.sink.i.i.i, ptr %.331.i.i.i, align 8
   %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
   %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
-  %.181.i14.i.i = load i64, ptr %sunkaddr241.i, align 8
+  %.181.i14.i.i = load i64, ptr %sunkaddr252.i, align 8
   %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
   %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
   %.189.i.i.i = sub nsw i64 %top.4.0124.i.i.i, %.187.i.i.i
   %.274107.not.i.i.i = icmp eq i64 %.147.i12.i.i, -1
-  br i1 %.274107.not.i.i.i, label %B483.i.i.i, label %B346.lr.ph.i.i.i
+  br i1 %.274107.not.i.i.i, label %B507.i.i.i, label %B346.lr.ph.i.i.i
 
 B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
+  %.312.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
-  %67 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %65 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %.pre90.i.i = add i64 %.312.i.i.i, %.183.i15.i.i
   %.pre89.i.i = shl i64 %.147.i12.i.i, 3
-  br i1 %67, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
+  br i1 %65, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
 
 B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
-  %68 = lshr i64 %.174.i.i.i, 2
-  %69 = mul nsw i64 %68, -4
-  %70 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
+  %66 = lshr i64 %.174.i.i.i, 2
+  %67 = mul nsw i64 %66, -4
+  %68 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
-_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
-  %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
-  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B507.i.i.i, %B194.endif.endif.i.i
+  %.355.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
+  %.356.i.i.i = load i64, ptr %.355.i.i.i, align 8
   br label %B494.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B136.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
-  %storemerge.i = phi i64 [ %.75.i, %B136.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
+_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+  %storemerge.i = phi i64 [ %.76.i, %B160.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.entry_into(int64,int64,int64)int64 nbgrad.runtime.native -
+declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_dtype() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_rank() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_flags() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync nounwind memory(none)
+
 declare i64 @llvm.smax.i64(i64, i64)
 
+declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
+
 declare i64 @llvm.smin.i64(i64, i64)
+
+declare i64 @nbgrad.offset.tuple_items() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
 
 define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
-  %.9.i = add nsw i64 %a0, 16
-  %.10.i = inttoptr i64 %.9.i to ptr
-  %.11.i = load i64, ptr %.10.i, align 8
-  %.18.i = inttoptr i64 %.11.i to ptr
-  %.19.i = load i64, ptr %.18.i, align 8
-  %.25.i = add nsw i64 %.11.i, 32
-  %.26.i = inttoptr i64 %.25.i to ptr
-  %.27.i = load i64, ptr %.26.i, align 8
-  %.28.i = sub nsw i64 %a2, %.27.i
-  %.18.i.i = add nsw i64 %.11.i, 16
+  %.9.i = tail call i64 @nbgrad.offset.array_data()
+  %.10.i = add nsw i64 %.9.i, %a0
+  %.11.i = inttoptr i64 %.10.i to ptr
+  %.12.i = load i64, ptr %.11.i, align 8
+  %.19.i = inttoptr i64 %.12.i to ptr
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.26.i = add nsw i64 %.12.i, 32
+  %.27.i = inttoptr i64 %.26.i to ptr
+  %.28.i = load i64, ptr %.27.i, align 8
+  %.29.i = sub nsw i64 %a2, %.28.i
+  %.18.i.i = add nsw i64 %.12.i, 16
   %.19.i.i = inttoptr i64 %.18.i.i to ptr
   %.20.i.i = load i64, ptr %.19.i.i, align 8
-  %.22.not.i.i = icmp eq i64 %.28.i, %.20.i.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B194.i
+  %.22.not.i.i = icmp eq i64 %.29.i, %.20.i.i
+  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B218.i
 
-B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B454.i.i
-  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.260.i.i, %B454.i.i ]
-  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B454.i.i ]
+B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B478.i.i
+  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.261.i.i, %B478.i.i ]
+  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B478.i.i ]
   %.141.i.i = add nuw nsw i64 %.1348387.i.i, 1
   %.166.i.i = shl nsw i64 %.1348387.i.i, 3
   %.168.i.i = add nsw i64 %.166.i.i, %a1
@@ -22928,178 +22979,184 @@ B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B4
   %.177.i.i = inttoptr i64 %spec.2.089.i.i to ptr
   %.178.i.i = load i64, ptr %.177.i.i, align 8
   %.179.i.i = icmp eq i64 %.178.i.i, 0
-  br i1 %.179.i.i, label %B256.i.i, label %B356.i.i
+  br i1 %.179.i.i, label %B256.i.i, label %B380.i.i
 
 B256.i.i:                                         ; preds = %B152.i.i
-  %.182.i.i = add nsw i64 %.170.i.i, 8
-  %.185.i.i = inttoptr i64 %.182.i.i to ptr
-  %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr161.i, align 8
-  %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
-  br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B194.i
+  %.181.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
+  %.186.i.i = inttoptr i64 %.183.i.i to ptr
+  %.187.i.i = load i64, ptr %.186.i.i, align 8
+  %.192.i.i = load i64, ptr %sunkaddr172.i, align 8
+  %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
+  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B218.i
 
-B256.B454_crit_edge.i.i:                          ; preds = %B256.i.i
+B256.B478_crit_edge.i.i:                          ; preds = %B256.i.i
   %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
   %.pre6.i.i = add i64 %spec.2.089.i.i, 32
-  %.255.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
-  %.256.i.pre.i = load i64, ptr %.255.pre-phi.i.phi.trans.insert.i, align 8
-  br label %B454.i.i
+  %.256.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
+  %.257.i.pre.i = load i64, ptr %.256.pre-phi.i.phi.trans.insert.i, align 8
+  br label %B478.i.i
 
-B356.i.i:                                         ; preds = %B152.i.i
-  %.208.i.i = add nsw i64 %spec.2.089.i.i, 16
-  %.209.i.i = inttoptr i64 %.208.i.i to ptr
-  %.210.i.i = load i64, ptr %.209.i.i, align 8
-  %.15.i.i.i = add nsw i64 %.170.i.i, 8
-  %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
-  %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr162.i, align 8
-  %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
-  br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B194.i
+B380.i.i:                                         ; preds = %B152.i.i
+  %.209.i.i = add nsw i64 %spec.2.089.i.i, 16
+  %.210.i.i = inttoptr i64 %.209.i.i to ptr
+  %.211.i.i = load i64, ptr %.210.i.i, align 8
+  %.14.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
+  %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
+  %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
+  %.22.i.i.i = load i64, ptr %sunkaddr173.i, align 8
+  %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
+  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B218.i
 
-B96.i.i.i:                                        ; preds = %B356.i.i
-  %.25.i.i.i = add nsw i64 %.170.i.i, 56
-  %.26.i.i.i = inttoptr i64 %.25.i.i.i to ptr
-  %.27.i.i.i = load i64, ptr %.26.i.i.i, align 8
-  %.33.not.i.i.i = icmp eq i64 %.27.i.i.i, %.178.i.i
-  br i1 %.33.not.i.i.i, label %B192.i.i.i, label %B194.i
+B124.i.i.i:                                       ; preds = %B380.i.i
+  %.33.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
+  %.35.i.i.i = add nsw i64 %.33.i.i.i, %.170.i.i
+  %.36.i.i.i = inttoptr i64 %.35.i.i.i to ptr
+  %.37.i.i.i = load i64, ptr %.36.i.i.i, align 8
+  %.43.not.i.i.i = icmp eq i64 %.37.i.i.i, %.178.i.i
+  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B218.i
 
-B192.i.i.i:                                       ; preds = %B96.i.i.i
-  %.45.i.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.46.i.i.i = inttoptr i64 %.45.i.i.i to ptr
-  %.47.i.i.i = load i64, ptr %.46.i.i.i, align 8
-  %.52.i.i.i = add nsw i64 %.170.i.i, 24
-  %.53.i.i.i = inttoptr i64 %.52.i.i.i to ptr
-  %.54.i.i.i = load i32, ptr %.53.i.i.i, align 4
-  %.55.i.i.i = sext i32 %.54.i.i.i to i64
-  %.57.not.i.i.i = icmp eq i64 %.47.i.i.i, %.55.i.i.i
-  br i1 %.57.not.i.i.i, label %B288.i.i.i, label %B194.i
+B244.i.i.i:                                       ; preds = %B124.i.i.i
+  %.55.i.i.i = add nsw i64 %spec.2.089.i.i, 24
+  %.56.i.i.i = inttoptr i64 %.55.i.i.i to ptr
+  %.57.i.i.i = load i64, ptr %.56.i.i.i, align 8
+  %.61.i.i.i = tail call i64 @nbgrad.offset.array_rank()
+  %.63.i.i.i = add nsw i64 %.61.i.i.i, %.170.i.i
+  %.64.i.i.i = inttoptr i64 %.63.i.i.i to ptr
+  %.65.i.i.i = load i32, ptr %.64.i.i.i, align 4
+  %.66.i.i.i = sext i32 %.65.i.i.i to i64
+  %.68.not.i.i.i = icmp eq i64 %.57.i.i.i, %.66.i.i.i
+  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B218.i
 
-B288.i.i.i:                                       ; preds = %B192.i.i.i
-  %.60.i.i.i = add nsw i64 %.170.i.i, 64
-  %.61.i.i.i = inttoptr i64 %.60.i.i.i to ptr
-  %.62.i.i.i = load i32, ptr %.61.i.i.i, align 4
-  %.63.i.i.i = sext i32 %.62.i.i.i to i64
-  %.65.i.i.i = and i64 %.210.i.i, %.63.i.i.i
-  %.67.not.i.i.i = icmp eq i64 %.65.i.i.i, %.210.i.i
-  br i1 %.67.not.i.i.i, label %B342.endif.i.i.i, label %B194.i
+B364.i.i.i:                                       ; preds = %B244.i.i.i
+  %.70.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.72.i.i.i = add nsw i64 %.70.i.i.i, %.170.i.i
+  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
+  %.74.i.i.i = load i32, ptr %.73.i.i.i, align 4
+  %.75.i.i.i = sext i32 %.74.i.i.i to i64
+  %.77.i.i.i = and i64 %.211.i.i, %.75.i.i.i
+  %.79.not.i.i.i = icmp eq i64 %.77.i.i.i, %.211.i.i
+  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B218.i
 
-B408.i.i.i:                                       ; preds = %B342.endif.i.i.i, %B410.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B410.i.i.i ], [ %1, %B342.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B410.i.i.i ], [ %.86.i.i.i, %B342.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B410.i.i.i ], [ %.218.i.i.i, %B342.endif.i.i.i ]
+B532.i.i.i:                                       ; preds = %B442.endif.i.i.i, %B534.i.i.i
+  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B534.i.i.i ], [ %1, %B442.endif.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B534.i.i.i ], [ %.99.i.i.i, %B442.endif.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B534.i.i.i ], [ %.231.i.i.i, %B442.endif.i.i.i ]
   %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B454.i.i, label %B410.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B478.i.i, label %B534.i.i.i
 
-B410.i.i.i:                                       ; preds = %B408.i.i.i
+B534.i.i.i:                                       ; preds = %B532.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
   %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.215.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.216.i.i.i = load i64, ptr %.215.i.i.i, align 8
-  %.221.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
-  %.223.not.i.i.i = icmp eq i64 %.216.i.i.i, %.222.i.i.i
-  br i1 %.223.not.i.i.i, label %B408.i.i.i, label %B194.i
+  %.228.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
+  %.229.i.i.i = load i64, ptr %.228.i.i.i, align 8
+  %.234.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
+  %.236.not.i.i.i = icmp eq i64 %.229.i.i.i, %.235.i.i.i
+  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B218.i
 
-B342.endif.i.i.i:                                 ; preds = %B288.i.i.i
-  %.82.i.i.i = add nsw i64 %.170.i.i, 32
-  %.85.i.i.i = inttoptr i64 %.82.i.i.i to ptr
-  %.86.i.i.i = load i64, ptr %.85.i.i.i, align 8
-  %..47.i.i.i = tail call i64 @llvm.smax.i64(i64 %.47.i.i.i, i64 0)
-  %.218.i.i.i = add i64 %spec.2.089.i.i, 32
-  %1 = add nuw nsw i64 %..47.i.i.i, 1
-  br label %B408.i.i.i
+B442.endif.i.i.i:                                 ; preds = %B364.i.i.i
+  %.93.i.i.i = tail call i64 @nbgrad.offset.array_extents()
+  %.95.i.i.i = add nsw i64 %.93.i.i.i, %.170.i.i
+  %.98.i.i.i = inttoptr i64 %.95.i.i.i to ptr
+  %.99.i.i.i = load i64, ptr %.98.i.i.i, align 8
+  %..57.i.i.i = tail call i64 @llvm.smax.i64(i64 %.57.i.i.i, i64 0)
+  %.231.i.i.i = add i64 %spec.2.089.i.i, 32
+  %1 = add nuw nsw i64 %..57.i.i.i, 1
+  br label %B532.i.i.i
 
-B454.i.i:                                         ; preds = %B408.i.i.i, %B256.B454_crit_edge.i.i
-  %.256.i.i = phi i64 [ %.256.i.pre.i, %B256.B454_crit_edge.i.i ], [ %.47.i.i.i, %B408.i.i.i ]
-  %.258.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B454_crit_edge.i.i ], [ %.218.i.i.i, %B408.i.i.i ]
-  %.257.i.i = shl i64 %.256.i.i, 3
-  %.260.i.i = add i64 %.257.i.i, %.258.pre-phi.i.i
-  %exitcond.not.i.i = icmp eq i64 %.141.i.i, %.28.i
-  br i1 %exitcond.not.i.i, label %B336.i, label %B152.i.i
+B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B478_crit_edge.i.i
+  %.257.i.i = phi i64 [ %.257.i.pre.i, %B256.B478_crit_edge.i.i ], [ %.57.i.i.i, %B532.i.i.i ]
+  %.259.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B478_crit_edge.i.i ], [ %.231.i.i.i, %B532.i.i.i ]
+  %.258.i.i = shl i64 %.257.i.i, 3
+  %.261.i.i = add i64 %.258.i.i, %.259.pre-phi.i.i
+  %exitcond.not.i.i = icmp eq i64 %.141.i.i, %.29.i
+  br i1 %exitcond.not.i.i, label %B360.i, label %B152.i.i
 
 B68.endif.i.i:                                    ; preds = %0
-  %.12886.not.i.i = icmp slt i64 %.28.i, 1
-  br i1 %.12886.not.i.i, label %B336.i, label %B152.lr.ph.i.i
+  %.12886.not.i.i = icmp slt i64 %.29.i, 1
+  br i1 %.12886.not.i.i, label %B360.i, label %B152.lr.ph.i.i
 
 B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
-  %.36.i.i = add nsw i64 %.11.i, 24
+  %.36.i.i = add nsw i64 %.12.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr162.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr161.i = getelementptr i8, ptr %sunkaddr162.i, i64 8
+  %sunkaddr173.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr173.i, i64 8
   br label %B152.i.i
 
-B194.i:                                           ; preds = %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %0
-  %.71.i = add nsw i64 %.19.i, 56
-  %.74.i = inttoptr i64 %.71.i to ptr
-  %.75.i = load i64, ptr %.74.i, align 8
-  %.78.i = add nsw i64 %.11.i, 128
-  %.81.i = inttoptr i64 %.78.i to ptr
-  %.82.i = load i64, ptr %.81.i, align 8
-  %.83.i = inttoptr i64 %.75.i to ptr
-  %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B218.i:                                           ; preds = %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %0
+  %.72.i = add nsw i64 %.20.i, 56
+  %.75.i = inttoptr i64 %.72.i to ptr
+  %.76.i = load i64, ptr %.75.i, align 8
+  %.79.i = add nsw i64 %.12.i, 128
+  %.82.i = inttoptr i64 %.79.i to ptr
+  %.83.i = load i64, ptr %.82.i, align 8
+  %.84.i = inttoptr i64 %.76.i to ptr
+  %.85.i = tail call i64 %.84.i(i64 %.83.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B336.i:                                           ; preds = %B454.i.i, %B68.endif.i.i
-  %.89.i = shl nsw i64 %.28.i, 3
-  %.9.i.i.i = add nsw i64 %.11.i, 56
+B360.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
+  %.90.i = shl nsw i64 %.29.i, 3
+  %.9.i.i.i = add nsw i64 %.12.i, 56
   %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.17.i.i1.i = add nsw i64 %.19.i, 160
-  %.18.i.i.i = inttoptr i64 %.17.i.i1.i to ptr
-  %.19.i.i.i = load i64, ptr %.18.i.i.i, align 8
+  %.17.i.i1.i = add nsw i64 %.20.i, 160
+  %.18.i.i2.i = inttoptr i64 %.17.i.i1.i to ptr
+  %.19.i.i.i = load i64, ptr %.18.i.i2.i, align 8
   %.20.i.i.i = icmp ne i64 %.19.i.i.i, 0
   %.23.i.i.i = icmp sgt i64 %.11.i.i.i, 268435456
   %or.cond.i.i.i = select i1 %.20.i.i.i, i1 true, i1 %.23.i.i.i
   br i1 %or.cond.i.i.i, label %B138.i.i.i, label %B232.i.i.i
 
-B138.i.i.i:                                       ; preds = %B336.i
-  %.27.i.i19.i = add nsw i64 %.19.i, 80
-  %.30.i.i.i = inttoptr i64 %.27.i.i19.i to ptr
+B138.i.i.i:                                       ; preds = %B360.i
+  %.27.i.i.i = add nsw i64 %.20.i, 80
+  %.30.i.i.i = inttoptr i64 %.27.i.i.i to ptr
   %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
-  %.33.i.i.i = inttoptr i64 %.31.i.i.i to ptr
-  %.34.i.i.i = tail call i64 %.33.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.33.i.i30.i = inttoptr i64 %.31.i.i.i to ptr
+  %.34.i.i.i = tail call i64 %.33.i.i30.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i.i
 
-B232.i.i.i:                                       ; preds = %B336.i
-  %.41.i.i.i = add nsw i64 %.19.i, 152
+B232.i.i.i:                                       ; preds = %B360.i
+  %.41.i.i.i = add nsw i64 %.20.i, 152
   %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
   %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
-  %.45.i.i2.i = icmp slt i64 %.43.i.i.i, %.11.i.i.i
-  br i1 %.45.i.i2.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
+  %.45.i.i.i = icmp slt i64 %.43.i.i.i, %.11.i.i.i
+  br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre81.i = inttoptr i64 %.19.i to ptr
+  %.pre92.i = inttoptr i64 %.20.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
-  %.49.i.i.i = add nsw i64 %.19.i, 88
+  %.49.i.i.i = add nsw i64 %.20.i, 88
   %.50.i.i.i = inttoptr i64 %.49.i.i.i to ptr
   %.51.i.i.i = load i64, ptr %.50.i.i.i, align 8
-  %.54.i.i16.i = add nsw i64 %.19.i, 144
-  %.55.i.i17.i = inttoptr i64 %.54.i.i16.i to ptr
-  %.56.i.i.i = load i64, ptr %.55.i.i17.i, align 8
-  %.57.i.i.i = inttoptr i64 %.51.i.i.i to ptr
-  %.58.i.i.i = tail call i64 %.57.i.i.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr.i.i.i = inttoptr i64 %.19.i to ptr
+  %.54.i.i.i = add nsw i64 %.20.i, 144
+  %.55.i.i23.i = inttoptr i64 %.54.i.i.i to ptr
+  %.56.i.i24.i = load i64, ptr %.55.i.i23.i, align 8
+  %.57.i.i25.i = inttoptr i64 %.51.i.i.i to ptr
+  %.58.i.i.i = tail call i64 %.57.i.i25.i(i64 %.56.i.i24.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr.i.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
   store i64 0, ptr %sunkaddr1.i.i.i, align 8
-  %.66.i.i.i = add nsw i64 %.19.i, 80
-  %.67.i.i.i = inttoptr i64 %.66.i.i.i to ptr
+  %.66.i.i26.i = add nsw i64 %.20.i, 80
+  %.67.i.i.i = inttoptr i64 %.66.i.i26.i to ptr
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
-  %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
-  %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i17.i, align 8
-  %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
-  br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
+  %.70.i.i27.i = inttoptr i64 %.68.i.i.i to ptr
+  %.71.i.i.i = tail call i64 %.70.i.i27.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.71.i.i.i, ptr %.55.i.i23.i, align 8
+  %.77.i.i28.i = icmp eq i64 %.71.i.i.i, 0
+  br i1 %.77.i.i28.i, label %B48.i.i, label %B652.i.i.i
 
 B652.i.i.i:                                       ; preds = %B292.i.i.i
   store i64 %.11.i.i.i, ptr %sunkaddr1.i.i.i, align 8
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre81.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre92.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -23107,29 +23164,29 @@ B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i
   br label %B0.endif.i.i
 
 B48.i.i:                                          ; preds = %B0.endif.i.i, %B292.i.i.i
-  %.66.i.i = add nsw i64 %.19.i, 136
+  %.66.i.i = add nsw i64 %.20.i, 136
   %.69.i.i = inttoptr i64 %.66.i.i to ptr
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
   %.61.i.i3.i = and i64 %.20.i1.i.i, -64
-  %.71.i2.i.i = add nsw i64 %.11.i, 80
-  %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
-  %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
-  %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i3.i
-  %.81.i.i.i = add nsw i64 %.11.i, 112
-  %.82.i.i4.i = inttoptr i64 %.81.i.i.i to ptr
-  %.83.i.i.i = load i64, ptr %.82.i.i4.i, align 8
-  %.85.i.i5.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
-  %.91.i.i.i = add nsw i64 %.11.i, 64
+  %.71.i2.i.i = add nsw i64 %.12.i, 80
+  %.72.i.i4.i = inttoptr i64 %.71.i2.i.i to ptr
+  %.73.i.i5.i = load i64, ptr %.72.i.i4.i, align 8
+  %.75.i.i6.i = add nsw i64 %.73.i.i5.i, %.61.i.i3.i
+  %.81.i.i.i = add nsw i64 %.12.i, 112
+  %.82.i.i.i = inttoptr i64 %.81.i.i.i to ptr
+  %.83.i.i.i = load i64, ptr %.82.i.i.i, align 8
+  %.85.i.i.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
+  %.91.i.i.i = add nsw i64 %.12.i, 64
   %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
-  %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
-  %.99.i.i.i = add nsw i64 %.11.i, 72
-  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
+  %.93.i.i7.i = load i64, ptr %.92.i.i.i, align 8
+  %.99.i.i8.i = add nsw i64 %.12.i, 72
+  %.100.i.i.i = inttoptr i64 %.99.i.i8.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
   %.183285.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
   br i1 %.183285.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
@@ -23145,14 +23202,14 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv157.i = phi i64 [ %lsr.iv.next158.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv338.i.i.i = phi i64 [ %lsr.iv.next339.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv338.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv338.i.i.i, %.93.i.i.i
+  %lsr.iv168.i = phi i64 [ %lsr.iv.next169.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv340.i.i.i = phi i64 [ %lsr.iv.next341.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv340.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv340.i.i.i, %.93.i.i7.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
-  %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
-  %.229.i.i.i = inttoptr i64 %5 to ptr
-  store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
+  %.228.i.i9.i = load i64, ptr %.227.i.i.i, align 8
+  %.229.i.i10.i = inttoptr i64 %5 to ptr
+  store i64 %.228.i.i9.i, ptr %.229.i.i10.i, align 32
   %7 = or disjoint i64 %5, 8
   %8 = add i64 %6, 8
   %.227.1.i.i.i = inttoptr i64 %8 to ptr
@@ -23171,205 +23228,210 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next339.i.i.i = add nuw i64 %lsr.iv338.i.i.i, 32
-  %lsr.iv.next158.i = add nsw i64 %lsr.iv157.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next158.i, 0
+  %lsr.iv.next341.i.i.i = add nuw i64 %lsr.iv340.i.i.i, 32
+  %lsr.iv.next169.i = add nsw i64 %lsr.iv168.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next169.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
-B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B714.i.i.i
-  %lsr.iv155.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B714.i.i.i ]
-  %lsr.iv328.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next329.i.i.i, %B714.i.i.i ]
-  %lsr.iv326.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next327.i.i.i, %B714.i.i.i ]
-  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.436.i.i.i, %B714.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv328.i.i.i to ptr
+B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
+  %lsr.iv166.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B766.i.i.i ]
+  %lsr.iv330.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next331.i.i.i, %B766.i.i.i ]
+  %lsr.iv328.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next329.i.i.i, %B766.i.i.i ]
+  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv330.i.i.i to ptr
   %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.391.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
-  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
-  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
-  %.402.i.i.i = add nsw i64 %.380.i.i.i, 16
-  br i1 %.393.i.i.i, label %B714.i.i.i, label %B680.i.i.i
+  %.387.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
+  %.388.i.i.i = load i64, ptr %.387.i.i.i, align 8
+  %.389.i.i.i = icmp eq i64 %.388.i.i.i, 0
+  br i1 %.389.i.i.i, label %B674.i.i.i, label %B708.i.i.i
 
-B680.i.i.i:                                       ; preds = %B534.i.i.i
-  %.413.i.i.i = inttoptr i64 %.402.i.i.i to ptr
-  %.414.i.i.i = load i64, ptr %.413.i.i.i, align 8
-  br label %B714.i.i.i
+B674.i.i.i:                                       ; preds = %B534.i.i11.i
+  %.401.i.i.i = tail call i64 @nbgrad.offset.float_value()
+  %.403.i.i.i = add nsw i64 %.401.i.i.i, %.380.i.i.i
+  br label %B766.i.i.i
 
-B714.i.i.i:                                       ; preds = %B680.i.i.i, %B534.i.i.i
-  %"$phi714.4.2.1.i.i.i" = phi i64 [ %.414.i.i.i, %B680.i.i.i ], [ %.402.i.i.i, %B534.i.i.i ]
-  %.420.i.i.i = inttoptr i64 %lsr.iv326.i.i.i to ptr
-  store i64 %"$phi714.4.2.1.i.i.i", ptr %.420.i.i.i, align 8
-  %.430.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
-  %.431.i.i.i = inttoptr i64 %.430.i.i.i to ptr
-  %.432.i.i.i = load i64, ptr %.431.i.i.i, align 8
-  %.433.i.i.i = shl i64 %.432.i.i.i, 3
-  %.434.i.i.i = add i64 %spec.3.0294.i.i.i, 32
-  %.436.i.i.i = add i64 %.434.i.i.i, %.433.i.i.i
-  %lsr.iv.next327.i.i.i = add i64 %lsr.iv326.i.i.i, 8
+B708.i.i.i:                                       ; preds = %B534.i.i11.i
+  %.412.i.i.i = add nsw i64 %.380.i.i.i, %.9.i
+  %.415.i.i.i = inttoptr i64 %.412.i.i.i to ptr
+  %.416.i.i.i = load i64, ptr %.415.i.i.i, align 8
+  br label %B766.i.i.i
+
+B766.i.i.i:                                       ; preds = %B708.i.i.i, %B674.i.i.i
+  %"$phi766.4.2.1.i.i.i" = phi i64 [ %.403.i.i.i, %B674.i.i.i ], [ %.416.i.i.i, %B708.i.i.i ]
+  %.422.i.i.i = inttoptr i64 %lsr.iv328.i.i.i to ptr
+  store i64 %"$phi766.4.2.1.i.i.i", ptr %.422.i.i.i, align 8
+  %.432.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
+  %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
+  %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
+  %.435.i.i.i = shl i64 %.434.i.i.i, 3
+  %.436.i.i.i = add i64 %spec.3.0294.i.i.i, 32
+  %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
   %lsr.iv.next329.i.i.i = add i64 %lsr.iv328.i.i.i, 8
-  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv155.i, i64 1)
+  %lsr.iv.next331.i.i.i = add i64 %lsr.iv330.i.i.i, 8
+  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv166.i, i64 1)
   %math.i = extractvalue { i64, i1 } %13, 0
   %ov.i = extractvalue { i64, i1 } %13, 1
-  br i1 %ov.i, label %B812.endif.i.i.i, label %B534.i.i.i
+  br i1 %ov.i, label %B864.endif.i.i.i, label %B534.i.i11.i
 
-B1012.i.i.i:                                      ; preds = %B1012.outer.i.i.i, %B1518.i.i.i
-  %spec.1.2.0304.i.i.i = phi i64 [ %.798.i.i.i, %B1518.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1012.outer.i.i.i ]
-  %.557299302.i.i.i = phi i64 [ %.564.i.i.i, %B1518.i.i.i ], [ %.557299302.ph.i.i.i, %B1012.outer.i.i.i ]
-  %.564.i.i.i = add nuw nsw i64 %.557299302.i.i.i, 1
-  %.594.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
-  %.595.i.i.i = inttoptr i64 %.594.i.i.i to ptr
-  %.596.i.i.i = load i64, ptr %.595.i.i.i, align 8
-  br i1 %54, label %B1126.i.i.i, label %B1012.B1224_crit_edge.i.i.i
+B1064.i.i.i:                                      ; preds = %B1064.outer.i.i.i, %B1594.i.i.i
+  %spec.1.2.0304.i.i.i = phi i64 [ %.801.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1064.outer.i.i.i ]
+  %.559299302.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559299302.ph.i.i.i, %B1064.outer.i.i.i ]
+  %.566.i.i.i = add nuw nsw i64 %.559299302.i.i.i, 1
+  %.596.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
+  %.597.i.i.i = inttoptr i64 %.596.i.i.i to ptr
+  %.598.i.i.i = load i64, ptr %.597.i.i.i, align 8
+  br i1 %54, label %B1178.i.i.i, label %B1064.B1276_crit_edge.i.i.i
 
-B1012.B1224_crit_edge.i.i.i:                      ; preds = %B1012.i.i.i
-  %14 = add i64 %.557299302.i.i.i, %.28.i
+B1064.B1276_crit_edge.i.i.i:                      ; preds = %B1064.i.i.i
+  %14 = add i64 %.559299302.i.i.i, %.29.i
   %15 = shl i64 %14, 3
   %.pre.i = add i64 %15, %a1
-  %.pre79.i = inttoptr i64 %.pre.i to ptr
-  %made.4.1.i.i.pre.i = load i64, ptr %.pre79.i, align 8
-  br label %B1224.i.i.i
+  %.pre90.i = inttoptr i64 %.pre.i to ptr
+  %made.4.1.i.i.pre.i = load i64, ptr %.pre90.i, align 8
+  br label %B1276.i.i.i
 
-B1126.i.i.i:                                      ; preds = %B1012.i.i.i
-  %.624.i.i.i = icmp sgt i64 %.596.i.i.i, -1
-  br i1 %.624.i.i.i, label %B172.preheader.i.i.i.i, label %B1332.i.i.i
+B1178.i.i.i:                                      ; preds = %B1064.i.i.i
+  %.626.i.i.i = icmp sgt i64 %.598.i.i.i, -1
+  br i1 %.626.i.i.i, label %B196.preheader.i.i.i.i, label %B1384.i.i.i
 
-B172.preheader.i.i.i.i:                           ; preds = %B1126.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr166.i, align 8
-  %.25.i.i.i.i = shl nsw i64 %.596.i.i.i, 3
+B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
+  %.20.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
+  %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
   %.29.i.i.i.i = load i64, ptr %.28.i.i.i.i, align 8
-  %.30.i.i.i.i = add nsw i64 %.29.i.i.i.i, 16
-  %.31.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
-  %.32.i.i.i.i = load i64, ptr %.31.i.i.i.i, align 8
-  %storemerge.i.i.i.i = add nuw i64 %.596.i.i.i, 1
+  %.31.i.i.i.i = add nsw i64 %.29.i.i.i.i, %.9.i
+  %.32.i.i.i.i = inttoptr i64 %.31.i.i.i.i to ptr
+  %.33.i.i.i.i = load i64, ptr %.32.i.i.i.i, align 8
+  %storemerge.i.i.i.i = add nuw i64 %.598.i.i.i, 1
   %xtraiter.i.i.i.i = and i64 %storemerge.i.i.i.i, 3
   %lcmp.mod.not.i.i.i.i = icmp eq i64 %xtraiter.i.i.i.i, 0
-  br i1 %lcmp.mod.not.i.i.i.i, label %B172.prol.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+  br i1 %lcmp.mod.not.i.i.i.i, label %B196.prol.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
-B172.prol.i.i.i.i:                                ; preds = %B172.preheader.i.i.i.i, %B172.prol.i.i.i.i
-  %lsr.iv324.i.i.i = phi i64 [ %lsr.iv.next325.i.i.i, %B172.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B172.preheader.i.i.i.i ]
-  %spec.3.0127.prol.i.i.i.i = phi i64 [ %.178.prol.i.i.i.i, %B172.prol.i.i.i.i ], [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ]
-  %.172.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
-  %.173.prol.i.i.i.i = inttoptr i64 %.172.prol.i.i.i.i to ptr
-  %.174.prol.i.i.i.i = load i64, ptr %.173.prol.i.i.i.i, align 8
-  %.175.prol.i.i.i.i = shl i64 %.174.prol.i.i.i.i, 3
-  %.176.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
-  %.178.prol.i.i.i.i = add i64 %.176.prol.i.i.i.i, %.175.prol.i.i.i.i
-  %lsr.iv.next325.i.i.i = add nsw i64 %lsr.iv324.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next325.i.i.i, 0
-  br i1 %prol.iter.cmp.not.i.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i.i, label %B172.prol.i.i.i.i
+B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.i.i, %B196.prol.i.i.i.i
+  %lsr.iv326.i.i.i = phi i64 [ %lsr.iv.next327.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %spec.3.0127.prol.i.i.i.i = phi i64 [ %.179.prol.i.i.i.i, %B196.prol.i.i.i.i ], [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %.173.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
+  %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
+  %.175.prol.i.i.i.i = load i64, ptr %.174.prol.i.i.i.i, align 8
+  %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
+  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
+  %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
+  %lsr.iv.next327.i.i.i = add nsw i64 %lsr.iv326.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next327.i.i.i, 0
+  br i1 %prol.iter.cmp.not.i.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
-B172.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B172.prol.i.i.i.i
+B196.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B196.prol.i.i.i.i
   %16 = and i64 %storemerge.i.i.i.i, -4
-  br label %B172.prol.loopexit.i.i.i.i
+  br label %B196.prol.loopexit.i.i.i.i
 
-B172.prol.loopexit.i.i.i.i:                       ; preds = %B172.prol.loopexit.loopexit.i.i.i.i, %B172.preheader.i.i.i.i
-  %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B172.preheader.i.i.i.i ], [ %.178.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
-  %.122122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B172.preheader.i.i.i.i ], [ %16, %B172.prol.loopexit.loopexit.i.i.i.i ]
-  %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B172.prol.loopexit.loopexit.i.i.i.i ]
-  %17 = icmp samesign ult i64 %.596.i.i.i, 3
-  br i1 %17, label %B314.endif.i.i.i.i, label %B172.preheader1.i.i.i.i
+B196.prol.loopexit.i.i.i.i:                       ; preds = %B196.prol.loopexit.loopexit.i.i.i.i, %B196.preheader.i.i.i.i
+  %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ], [ %.179.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %.123122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B196.preheader.i.i.i.i ], [ %16, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B196.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %17 = icmp samesign ult i64 %.598.i.i.i, 3
+  br i1 %17, label %B338.endif.i.i.i.i, label %B196.preheader1.i.i.i.i
 
-B172.preheader1.i.i.i.i:                          ; preds = %B172.prol.loopexit.i.i.i.i
-  %18 = add nuw i64 %.122122126.unr.i.i.i.i, 4
-  br label %B172.i.i.i.i
+B196.preheader1.i.i.i.i:                          ; preds = %B196.prol.loopexit.i.i.i.i
+  %18 = add nuw i64 %.123122126.unr.i.i.i.i, 4
+  br label %B196.i.i.i.i
 
-B172.i.i.i.i:                                     ; preds = %B172.i.i.i.i, %B172.preheader1.i.i.i.i
-  %lsr.iv2.i.i.i.i = phi i64 [ %18, %B172.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B172.i.i.i.i ]
-  %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B172.preheader1.i.i.i.i ], [ %.178.3.i.i.i.i, %B172.i.i.i.i ]
-  %.172.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
-  %.173.i.i.i.i = inttoptr i64 %.172.i.i.i.i to ptr
-  %.174.i.i.i.i = load i64, ptr %.173.i.i.i.i, align 8
-  %.175.i.i.i.i = shl i64 %.174.i.i.i.i, 3
-  %.176.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
-  %.178.i.i.i.i = add i64 %.176.i.i.i.i, %.175.i.i.i.i
-  %.172.1.i.i.i.i = add nsw i64 %.178.i.i.i.i, 24
-  %.173.1.i.i.i.i = inttoptr i64 %.172.1.i.i.i.i to ptr
-  %.174.1.i.i.i.i = load i64, ptr %.173.1.i.i.i.i, align 8
-  %.175.1.i.i.i.i = shl i64 %.174.1.i.i.i.i, 3
-  %.176.1.i.i.i.i = add i64 %.178.i.i.i.i, 32
-  %.178.1.i.i.i.i = add i64 %.176.1.i.i.i.i, %.175.1.i.i.i.i
-  %.172.2.i.i.i.i = add nsw i64 %.178.1.i.i.i.i, 24
-  %.173.2.i.i.i.i = inttoptr i64 %.172.2.i.i.i.i to ptr
-  %.174.2.i.i.i.i = load i64, ptr %.173.2.i.i.i.i, align 8
-  %.175.2.i.i.i.i = shl i64 %.174.2.i.i.i.i, 3
-  %.176.2.i.i.i.i = add i64 %.175.2.i.i.i.i, 32
-  %.178.2.i.i.i.i = add i64 %.176.2.i.i.i.i, %.178.1.i.i.i.i
-  %.172.3.i.i.i.i = add nsw i64 %.178.2.i.i.i.i, 24
-  %.173.3.i.i.i.i = inttoptr i64 %.172.3.i.i.i.i to ptr
-  %.174.3.i.i.i.i = load i64, ptr %.173.3.i.i.i.i, align 8
-  %.175.3.i.i.i.i = shl i64 %.174.3.i.i.i.i, 3
-  %.176.3.i.i.i.i = add i64 %.175.3.i.i.i.i, 32
-  %.178.3.i.i.i.i = add i64 %.176.3.i.i.i.i, %.178.2.i.i.i.i
+B196.i.i.i.i:                                     ; preds = %B196.i.i.i.i, %B196.preheader1.i.i.i.i
+  %lsr.iv2.i.i.i.i = phi i64 [ %18, %B196.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B196.i.i.i.i ]
+  %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B196.preheader1.i.i.i.i ], [ %.179.3.i.i.i.i, %B196.i.i.i.i ]
+  %.173.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
+  %.174.i.i.i.i = inttoptr i64 %.173.i.i.i.i to ptr
+  %.175.i.i.i.i = load i64, ptr %.174.i.i.i.i, align 8
+  %.176.i.i.i.i = shl i64 %.175.i.i.i.i, 3
+  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
+  %.179.i.i.i.i = add i64 %.177.i.i.i.i, %.176.i.i.i.i
+  %.173.1.i.i.i.i = add nsw i64 %.179.i.i.i.i, 24
+  %.174.1.i.i.i.i = inttoptr i64 %.173.1.i.i.i.i to ptr
+  %.175.1.i.i.i.i = load i64, ptr %.174.1.i.i.i.i, align 8
+  %.176.1.i.i.i.i = shl i64 %.175.1.i.i.i.i, 3
+  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 32
+  %.179.1.i.i.i.i = add i64 %.177.1.i.i.i.i, %.176.1.i.i.i.i
+  %.173.2.i.i.i.i = add nsw i64 %.179.1.i.i.i.i, 24
+  %.174.2.i.i.i.i = inttoptr i64 %.173.2.i.i.i.i to ptr
+  %.175.2.i.i.i.i = load i64, ptr %.174.2.i.i.i.i, align 8
+  %.176.2.i.i.i.i = shl i64 %.175.2.i.i.i.i, 3
+  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 32
+  %.179.2.i.i.i.i = add i64 %.177.2.i.i.i.i, %.179.1.i.i.i.i
+  %.173.3.i.i.i.i = add nsw i64 %.179.2.i.i.i.i, 24
+  %.174.3.i.i.i.i = inttoptr i64 %.173.3.i.i.i.i to ptr
+  %.175.3.i.i.i.i = load i64, ptr %.174.3.i.i.i.i, align 8
+  %.176.3.i.i.i.i = shl i64 %.175.3.i.i.i.i, 3
+  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 32
+  %.179.3.i.i.i.i = add i64 %.177.3.i.i.i.i, %.179.2.i.i.i.i
   %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
-  %.123.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
-  br i1 %.123.3.i.i.i.i, label %B172.i.i.i.i, label %B314.endif.i.i.i.i
+  %.124.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
+  br i1 %.124.3.i.i.i.i, label %B196.i.i.i.i, label %B338.endif.i.i.i.i
 
-B398.i.i.i.i:                                     ; preds = %B314.endif.i.i.i.i, %B630.i.i.i.i
-  %lsr.iv.i.i.i.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B630.i.i.i.i ], [ %a1, %B314.endif.i.i.i.i ]
-  %spec.1.2.0137.i.i.i.i = phi i64 [ %.388.i.i.i.i, %B630.i.i.i.i ], [ %.20.i.i.i.i, %B314.endif.i.i.i.i ]
-  %.286132135.i.i.i.i = phi i64 [ %.293.i.i.i.i, %B630.i.i.i.i ], [ 0, %B314.endif.i.i.i.i ]
-  %.293.i.i.i.i = add nuw nsw i64 %.286132135.i.i.i.i, 1
-  %.323.not.i.i.i.i = icmp eq i64 %.596.i.i.i, %.286132135.i.i.i.i
-  br i1 %.323.not.i.i.i.i, label %B630.i.i.i.i, label %B412.i.i.i.i
+B422.i.i.i.i:                                     ; preds = %B338.endif.i.i.i.i, %B678.i.i.i.i
+  %lsr.iv.i.i.i.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B678.i.i.i.i ], [ %a1, %B338.endif.i.i.i.i ]
+  %spec.1.2.0137.i.i.i.i = phi i64 [ %.390.i.i.i.i, %B678.i.i.i.i ], [ %.20.i.i.i.i, %B338.endif.i.i.i.i ]
+  %.287132135.i.i.i.i = phi i64 [ %.294.i.i.i.i, %B678.i.i.i.i ], [ 0, %B338.endif.i.i.i.i ]
+  %.294.i.i.i.i = add nuw nsw i64 %.287132135.i.i.i.i, 1
+  %.324.not.i.i.i.i = icmp eq i64 %.598.i.i.i, %.287132135.i.i.i.i
+  br i1 %.324.not.i.i.i.i, label %B678.i.i.i.i, label %B436.i.i.i.i
 
-B412.i.i.i.i:                                     ; preds = %B398.i.i.i.i
-  %.328.i.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i.i to ptr
-  %.329.i.i.i.i = load i64, ptr %.328.i.i.i.i, align 8
-  %.330.not.i.i.i.i = icmp eq i64 %.329.i.i.i.i, 0
-  br i1 %.330.not.i.i.i.i, label %B630.i.i.i.i, label %B472.i.i.i.i
+B436.i.i.i.i:                                     ; preds = %B422.i.i.i.i
+  %.329.i.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i.i to ptr
+  %.330.i.i.i.i = load i64, ptr %.329.i.i.i.i, align 8
+  %.331.not.i.i.i.i = icmp eq i64 %.330.i.i.i.i, 0
+  br i1 %.331.not.i.i.i.i, label %B678.i.i.i.i, label %B496.i.i.i.i
 
-B472.i.i.i.i:                                     ; preds = %B412.i.i.i.i
-  %.338.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
-  %.339.i.i.i.i = load i64, ptr %.338.i.i.i.i, align 8
-  %.340.i.i.i.i = add nsw i64 %.339.i.i.i.i, 16
-  %.341.i.i.i.i = inttoptr i64 %.340.i.i.i.i to ptr
-  %.342.i.i.i.i = load i64, ptr %.341.i.i.i.i, align 8
-  %.348.i.i.i.i = icmp slt i64 %.342.i.i.i.i, %.167.le.i.i.i.i
-  br i1 %.348.i.i.i.i, label %B558.i.i.i.i, label %B630.i.i.i.i
+B496.i.i.i.i:                                     ; preds = %B436.i.i.i.i
+  %.339.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
+  %.340.i.i.i.i = load i64, ptr %.339.i.i.i.i, align 8
+  %.342.i.i.i.i = add nsw i64 %.340.i.i.i.i, %.9.i
+  %.343.i.i.i.i = inttoptr i64 %.342.i.i.i.i to ptr
+  %.344.i.i.i.i = load i64, ptr %.343.i.i.i.i, align 8
+  %.350.i.i.i.i = icmp slt i64 %.344.i.i.i.i, %.168.le.i.i.i.i
+  br i1 %.350.i.i.i.i, label %B606.i.i.i.i, label %B678.i.i.i.i
 
-B558.i.i.i.i:                                     ; preds = %B472.i.i.i.i
-  %.352.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 8
-  %.353.i.i.i.i = inttoptr i64 %.352.i.i.i.i to ptr
-  %.354.i.i.i.i = load i64, ptr %.353.i.i.i.i, align 8
-  %.356.i.i.i.i = add nsw i64 %.354.i.i.i.i, %.342.i.i.i.i
-  %.360.i.i.i.i = icmp slt i64 %.32.i.i.i.i, %.356.i.i.i.i
-  br i1 %.360.i.i.i.i, label %B1332.i.i.i, label %B630.i.i.i.i
+B606.i.i.i.i:                                     ; preds = %B496.i.i.i.i
+  %.354.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 8
+  %.355.i.i.i.i = inttoptr i64 %.354.i.i.i.i to ptr
+  %.356.i.i.i.i = load i64, ptr %.355.i.i.i.i, align 8
+  %.358.i.i.i.i = add nsw i64 %.356.i.i.i.i, %.344.i.i.i.i
+  %.362.i.i.i.i = icmp slt i64 %.33.i.i.i.i, %.358.i.i.i.i
+  br i1 %.362.i.i.i.i, label %B1384.i.i.i, label %B678.i.i.i.i
 
-B630.i.i.i.i:                                     ; preds = %B558.i.i.i.i, %B472.i.i.i.i, %B412.i.i.i.i, %B398.i.i.i.i
-  %.382.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
-  %.383.i.i.i.i = inttoptr i64 %.382.i.i.i.i to ptr
-  %.384.i.i.i.i = load i64, ptr %.383.i.i.i.i, align 8
-  %.385.i.i.i.i = shl i64 %.384.i.i.i.i, 3
-  %.386.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
-  %.388.i.i.i.i = add i64 %.386.i.i.i.i, %.385.i.i.i.i
+B678.i.i.i.i:                                     ; preds = %B606.i.i.i.i, %B496.i.i.i.i, %B436.i.i.i.i, %B422.i.i.i.i
+  %.384.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
+  %.385.i.i.i.i = inttoptr i64 %.384.i.i.i.i to ptr
+  %.386.i.i.i.i = load i64, ptr %.385.i.i.i.i, align 8
+  %.387.i.i.i.i = shl i64 %.386.i.i.i.i, 3
+  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
+  %.390.i.i.i.i = add i64 %.388.i.i.i.i, %.387.i.i.i.i
   %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
-  %exitcond.not.i.i.i.i = icmp eq i64 %.28.i, %.293.i.i.i.i
-  br i1 %exitcond.not.i.i.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+  %exitcond.not.i.i.i.i = icmp eq i64 %.29.i, %.294.i.i.i.i
+  br i1 %exitcond.not.i.i.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
 
-B314.endif.i.i.i.i:                               ; preds = %B172.i.i.i.i, %B172.prol.loopexit.i.i.i.i
-  %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B172.prol.loopexit.i.i.i.i ], [ %.178.2.i.i.i.i, %B172.i.i.i.i ]
-  %.163.le.i.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i.i, 8
-  %.164.le.i.i.i.i = inttoptr i64 %.163.le.i.i.i.i to ptr
-  %.165.le.i.i.i.i = load i64, ptr %.164.le.i.i.i.i, align 8
-  %.167.le.i.i.i.i = add nsw i64 %.165.le.i.i.i.i, %.32.i.i.i.i
-  br i1 %.12886.not.i.i, label %B1224.i.i.i, label %B398.i.i.i.i
+B338.endif.i.i.i.i:                               ; preds = %B196.i.i.i.i, %B196.prol.loopexit.i.i.i.i
+  %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B196.prol.loopexit.i.i.i.i ], [ %.179.2.i.i.i.i, %B196.i.i.i.i ]
+  %.164.le.i.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i.i, 8
+  %.165.le.i.i.i.i = inttoptr i64 %.164.le.i.i.i.i to ptr
+  %.166.le.i.i.i.i = load i64, ptr %.165.le.i.i.i.i, align 8
+  %.168.le.i.i.i.i = add nsw i64 %.166.le.i.i.i.i, %.33.i.i.i.i
+  br i1 %.12886.not.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
 
-B1224.i.i.i:                                      ; preds = %B630.i.i.i.i, %B314.endif.i.i.i.i, %B1012.B1224_crit_edge.i.i.i
-  %made.4.1.i.i.i = phi i64 [ %made.4.1.i.i.pre.i, %B1012.B1224_crit_edge.i.i.i ], [ %.29.i.i.i.i, %B314.endif.i.i.i.i ], [ %.29.i.i.i.i, %B630.i.i.i.i ]
-  %.678.not.i.i.i = icmp eq i64 %made.4.1.i.i.i, 0
-  br i1 %.678.not.i.i.i, label %B1332.i.i.i, label %B1236.i.i.i
+B1276.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338.endif.i.i.i.i, %B1064.B1276_crit_edge.i.i.i
+  %made.4.1.i.i.i = phi i64 [ %made.4.1.i.i.pre.i, %B1064.B1276_crit_edge.i.i.i ], [ %.29.i.i.i.i, %B338.endif.i.i.i.i ], [ %.29.i.i.i.i, %B678.i.i.i.i ]
+  %.680.not.i.i.i = icmp eq i64 %made.4.1.i.i.i, 0
+  br i1 %.680.not.i.i.i, label %B1384.i.i.i, label %B1288.i.i.i
 
-B1236.i.i.i:                                      ; preds = %B1224.i.i.i
-  %.694.i.i.i = load i64, ptr %sunkaddr168.i, align 8
-  %.696.i.i.i = inttoptr i64 %.694.i.i.i to ptr
-  %.697.i.i.i = tail call i64 %.696.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre242.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
-  %.pre243.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
-  %.pre80.i = inttoptr i64 %.pre242.i.i.i to ptr
-  br label %B1518.i.i.i
+B1288.i.i.i:                                      ; preds = %B1276.i.i.i
+  %.696.i.i.i = load i64, ptr %sunkaddr179.i, align 8
+  %.698.i.i.i = inttoptr i64 %.696.i.i.i to ptr
+  %.699.i.i.i = tail call i64 %.698.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.pre244.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
+  %.pre245.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
+  %.pre91.i = inttoptr i64 %.pre244.i.i.i to ptr
+  br label %B1594.i.i.i
 
-B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B1224.i.i.i, %B1126.i.i.i
+B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1276.i.i.i, %B1178.i.i.i
   %.10.i.i.i.i = inttoptr i64 %spec.1.2.0304.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
   %.13.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 8
@@ -23382,146 +23444,148 @@ B1332.i.i.i:                                      ; preds = %B558.i.i.i.i, %B122
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
-B216.i.i.i.i:                                     ; preds = %B1332.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
+B216.i.i.i.i:                                     ; preds = %B1384.i.i.i
+  %.65.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr172.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr183.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr185.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr176.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr187.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1332.endif.i.i.i
+  br label %B1384.endif.i.i.i
 
-B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1332.i.i.i
-  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
-  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1332.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr168.i, align 8
+B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1384.i.i.i
+  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
+  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
+  %.118.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr167.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr178.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
-  br i1 %.151.not.i.i.i.i, label %B1332.endif.i.i.i, label %B780.i.i.i.i
+  br i1 %.151.not.i.i.i.i, label %B1384.endif.i.i.i, label %B780.i.i.i.i
 
 B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1332.endif.thread.i.i.i, label %B1332.endif.thread228.i.i.i
+  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread230.i.i.i
 
-B1332.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr183.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
+B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
+  %.160.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr185.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1518.thread.i.i.i
+  br label %B1594.thread.i.i.i
 
-B1332.endif.thread228.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr170.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr168.i, align 8
+B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
+  %.185.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.196.i.i.i.i = add nsw i64 %.138.i.i.i.i, 88
-  %.197.i.i.i.i = inttoptr i64 %.196.i.i.i.i to ptr
-  store i64 %.185.i.i.i.i, ptr %.197.i.i.i.i, align 8
-  %.200.i.i.i.i = add nsw i64 %.138.i.i.i.i, 64
-  %.203.i.i.i.i = inttoptr i64 %.200.i.i.i.i to ptr
-  %.204.i.i.i.i = load i64, ptr %.203.i.i.i.i, align 8
-  %.205.i.i.i.i = or i64 %.204.i.i.i.i, 4
-  store i64 %.205.i.i.i.i, ptr %.203.i.i.i.i, align 8
-  br label %B1518.i.i.i
+  %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
+  %.197.i.i.i.i = add nsw i64 %.195.i.i.i.i, %.138.i.i.i.i
+  %.198.i.i.i.i = inttoptr i64 %.197.i.i.i.i to ptr
+  store i64 %.185.i.i.i.i, ptr %.198.i.i.i.i, align 8
+  %.200.i.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.202.i.i.i.i = add nsw i64 %.200.i.i.i.i, %.138.i.i.i.i
+  %.206.i.i.i.i = inttoptr i64 %.202.i.i.i.i to ptr
+  %.207.i.i.i.i = load i64, ptr %.206.i.i.i.i, align 8
+  %.208.i.i.i.i = or i64 %.207.i.i.i.i, 4
+  store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
+  br label %B1594.i.i.i
 
-B1518.i.i.i:                                      ; preds = %B1332.endif.i.i.i, %B1332.endif.thread228.i.i.i, %B1236.i.i.i
-  %.pre240.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1332.endif.i.i.i ], [ %.18.i1.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre80.i, %B1236.i.i.i ]
-  %.pre241.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1332.endif.i.i.i ], [ %.30.i3.i.i.i, %B1332.endif.thread228.i.i.i ], [ %.pre243.i.i.i, %B1236.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1332.endif.i.i.i ], [ %.138.i.i.i.i, %B1332.endif.thread228.i.i.i ], [ %made.4.1.i.i.i, %B1236.i.i.i ]
-  %.755256.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
-  %.757257.i.i.i = add nsw i64 %.755256.i.i.i, %.85.i.i5.i
-  %.759258.i.i.i = inttoptr i64 %.757257.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.759258.i.i.i, align 8
-  %.766.i.i.i = add nsw i64 %.464.i.i.i, %.557299302.i.i.i
-  %.769.i.i.i = shl nsw i64 %.766.i.i.i, 3
-  %.771.i.i.i = add nsw i64 %.769.i.i.i, %.61.i.i3.i
-  %.773.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, 16
-  %.776.i.i.i = inttoptr i64 %.773.i.i.i to ptr
-  %.777.i.i.i = load i64, ptr %.776.i.i.i, align 8
-  %.759.i.i.i = inttoptr i64 %.771.i.i.i to ptr
-  store i64 %.777.i.i.i, ptr %.759.i.i.i, align 8
-  %.794.i.i.i = load i64, ptr %.pre240.pre-phi.i.pre-phi.i.pre-phi.i, align 8
-  %.795.i.i.i = shl i64 %.794.i.i.i, 3
-  %.798.i.i.i = add i64 %.795.i.i.i, %.pre241.pre-phi.i.i.i
-  %exitcond310.not.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond310.not.i.i.i, label %B1602.i.i.i, label %B1012.i.i.i
+B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread230.i.i.i, %B1288.i.i.i
+  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre91.i, %B1288.i.i.i ]
+  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre245.i.i.i, %B1288.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread230.i.i.i ], [ %made.4.1.i.i.i, %B1288.i.i.i ]
+  %.757256.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
+  %.759257.i.i.i = add nsw i64 %.757256.i.i.i, %.85.i.i.i
+  %.761258.i.i.i = inttoptr i64 %.759257.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.761258.i.i.i, align 8
+  %.768.i.i.i = add nsw i64 %.466.i.i.i, %.559299302.i.i.i
+  %.771.i.i.i = shl nsw i64 %.768.i.i.i, 3
+  %.773.i.i.i = add nsw i64 %.771.i.i.i, %.61.i.i3.i
+  %.776.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, %.9.i
+  %.779.i.i.i = inttoptr i64 %.776.i.i.i to ptr
+  %.780.i.i.i = load i64, ptr %.779.i.i.i, align 8
+  %.761.i.i.i = inttoptr i64 %.773.i.i.i to ptr
+  store i64 %.780.i.i.i, ptr %.761.i.i.i, align 8
+  %.797.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.798.i.i.i = shl i64 %.797.i.i.i, 3
+  %.801.i.i.i = add i64 %.798.i.i.i, %.pre243.pre-phi.i.i.i
+  %exitcond310.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond310.not.i.i.i, label %B1678.i.i.i, label %B1064.i.i.i
 
-B1518.thread.i.i.i:                               ; preds = %B1332.endif.i.i.i, %B1332.endif.thread.i.i.i
-  %.755.i.i.i = shl nsw i64 %.557299302.i.i.i, 3
-  %.757.i.i.i = add nsw i64 %.755.i.i.i, %.85.i.i5.i
-  %.759250.i.i.i = inttoptr i64 %.757.i.i.i to ptr
-  store i64 0, ptr %.759250.i.i.i, align 8
-  %.794251.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.795252.i.i.i = shl i64 %.794251.i.i.i, 3
-  %.798253.i.i.i = add i64 %.795252.i.i.i, %.30.i3.i.i.i
-  %exitcond310.not254.i.i.i = icmp eq i64 %.564.i.i.i, %.450.i.i.i
-  br i1 %exitcond310.not254.i.i.i, label %B2386.i.i.i, label %B1012.outer.i.i.i
+B1594.thread.i.i.i:                               ; preds = %B1384.endif.i.i.i, %B1384.endif.thread.i.i.i
+  %.757.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
+  %.759.i.i.i = add nsw i64 %.757.i.i.i, %.85.i.i.i
+  %.761252.i.i.i = inttoptr i64 %.759.i.i.i to ptr
+  store i64 0, ptr %.761252.i.i.i, align 8
+  %.797253.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.798254.i.i.i = shl i64 %.797253.i.i.i, 3
+  %.801255.i.i.i = add i64 %.798254.i.i.i, %.30.i3.i.i.i
+  %exitcond310.not256.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond310.not256.i.i.i, label %B2462.i.i.i, label %B1064.outer.i.i.i
 
-B1602.i.i.i:                                      ; preds = %B1518.i.i.i
-  br i1 %55, label %B2386.i.i.i, label %B1616.i.i.i
+B1678.i.i.i:                                      ; preds = %B1594.i.i.i
+  br i1 %55, label %B2462.i.i.i, label %B1692.i.i.i
 
-B1616.i.i.i:                                      ; preds = %B812.endif.i.i.i, %B1602.i.i.i
-  %.827.i.i.i = add nsw i64 %.11.i, 88
-  %.828.i.i.i = inttoptr i64 %.827.i.i.i to ptr
-  %.829.i.i.i = load i64, ptr %.828.i.i.i, align 8
-  %.830.not.i.i.i = icmp eq i64 %.829.i.i.i, 0
-  br i1 %.830.not.i.i.i, label %B1950.i.i.i, label %B1676.i.i.i
+B1692.i.i.i:                                      ; preds = %B864.endif.i.i.i, %B1678.i.i.i
+  %.830.i.i.i = add nsw i64 %.12.i, 88
+  %.831.i.i.i = inttoptr i64 %.830.i.i.i to ptr
+  %.832.i.i.i = load i64, ptr %.831.i.i.i, align 8
+  %.833.not.i.i.i = icmp eq i64 %.832.i.i.i, 0
+  br i1 %.833.not.i.i.i, label %B2026.i.i.i, label %B1752.i.i.i
 
-B1676.i.i.i:                                      ; preds = %B1616.i.i.i
-  %.834.i.i.i = add nsw i64 %.19.i, 64
-  %.835.i.i.i = inttoptr i64 %.834.i.i.i to ptr
-  %.836.i.i.i = load i64, ptr %.835.i.i.i, align 8
-  %.837.i.i.i = inttoptr i64 %.836.i.i.i to ptr
-  %.838.i.i.i = tail call i64 %.837.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.842.i.i.i = add nsw i64 %.11.i, 48
-  %.843.i.i.i = inttoptr i64 %.842.i.i.i to ptr
-  %.844.i.i.i = load i64, ptr %.843.i.i.i, align 8
-  %.14.i5.i.i.i = inttoptr i64 %.844.i.i.i to ptr
+B1752.i.i.i:                                      ; preds = %B1692.i.i.i
+  %.837.i.i.i = add nsw i64 %.20.i, 64
+  %.838.i.i.i = inttoptr i64 %.837.i.i.i to ptr
+  %.839.i.i.i = load i64, ptr %.838.i.i.i, align 8
+  %.840.i.i.i = inttoptr i64 %.839.i.i.i to ptr
+  %.841.i.i.i = tail call i64 %.840.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.845.i.i.i = add nsw i64 %.12.i, 48
+  %.846.i.i.i = inttoptr i64 %.845.i.i.i to ptr
+  %.847.i.i.i = load i64, ptr %.846.i.i.i, align 8
+  %.14.i5.i.i.i = inttoptr i64 %.847.i.i.i to ptr
   %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
-  %.16.i.i.i.i = add nsw i64 %.844.i.i.i, 8
+  %.16.i.i.i.i = add nsw i64 %.847.i.i.i, 8
   %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
   %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
-  %.19.i9.i.i.i = add nsw i64 %.844.i.i.i, 16
+  %.19.i9.i.i.i = add nsw i64 %.847.i.i.i, 16
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
   %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.11487.not.i.i.i.i, label %B1676.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  br i1 %.11487.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
-B150.lr.ph.i.i.i.i:                               ; preds = %B1676.i.i.i
-  %.28.i11.i.i.i = add nsw i64 %.844.i.i.i, 24
-  %sunkaddr190.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr190.i, i64 120
-  %19 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr193.i = getelementptr i8, ptr %19, i64 8
-  %sunkaddr195.i = getelementptr i8, ptr %19, i64 16
-  %sunkaddr197.i = getelementptr i8, ptr %19, i64 24
-  %sunkaddr199.i = getelementptr i8, ptr %19, i64 32
-  %sunkaddr201.i = getelementptr i8, ptr %sunkaddr190.i, i64 104
-  %sunkaddr203.i = getelementptr i8, ptr %19, i64 40
-  %sunkaddr205.i = getelementptr i8, ptr %sunkaddr190.i, i64 112
-  %sunkaddr207.i = getelementptr i8, ptr %19, i64 48
-  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr190.i, i64 96
-  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr190.i, i64 128
+B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
+  %.28.i11.i.i.i = add nsw i64 %.847.i.i.i, 24
+  %sunkaddr201.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr201.i, i64 120
+  %19 = inttoptr i64 %.75.i.i6.i to ptr
+  %sunkaddr204.i = getelementptr i8, ptr %19, i64 8
+  %sunkaddr206.i = getelementptr i8, ptr %19, i64 16
+  %sunkaddr208.i = getelementptr i8, ptr %19, i64 24
+  %sunkaddr210.i = getelementptr i8, ptr %19, i64 32
+  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr201.i, i64 104
+  %sunkaddr214.i = getelementptr i8, ptr %19, i64 40
+  %sunkaddr216.i = getelementptr i8, ptr %sunkaddr201.i, i64 112
+  %sunkaddr218.i = getelementptr i8, ptr %19, i64 48
+  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr201.i, i64 96
+  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr201.i, i64 128
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
-  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i17.i.i.i, %B1022.i.i.i.i ]
+  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i19.i.i.i, %B1022.i.i.i.i ]
   %.1138389.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1022.i.i.i.i ]
   %.123.i.i.i.i = add nsw i64 %.1138389.i.i.i.i, -1
   %.153.i.i.i.i = inttoptr i64 %at.3.090.i.i.i.i to ptr
@@ -23536,12 +23600,12 @@ B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B15
   %.164.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 24
   %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
   %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
-  %.202.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
+  %.202.i16.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
   %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr191.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -23559,7 +23623,7 @@ B26.us.preheader.i.i.i.i.i:                       ; preds = %B26.preheader.i.i.i
   br i1 %.34.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.i.i.i.i, %B518.us.us.i.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i16.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.137125133.us.us.i.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.arg.steps.i.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.147.us.us.i.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i.i, -1
   %.177.us.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i.i to ptr
@@ -23584,8 +23648,8 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv152.i = phi i64 [ %lsr.iv.next153.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv163.i = phi i64 [ %lsr.iv.next164.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %27, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
   %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
@@ -23613,8 +23677,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %26 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %26 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next153.i = add i64 %lsr.iv152.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next153.i, 0
+  %lsr.iv.next164.i = add i64 %lsr.iv163.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next164.i, 0
   %27 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %28 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -23629,7 +23693,7 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
+  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i6.i
   %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
   %.336.us.us.epil.i.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i.i, align 8
   %.337.us.us.epil.i.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i.i, 3
@@ -23648,7 +23712,7 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
 B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
   %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
 
@@ -23658,7 +23722,7 @@ B26.us.i.i.i.i.i:                                 ; preds = %B26.us.preheader.i.
   br label %B88.endif.us.i.i.i.i.i
 
 B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, %B26.us.i.i.i.i.i
-  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i16.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.137125133.us.i.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i.i, %B26.us.i.i.i.i.i ], [ %.147.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.147.us.i.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i.i, -1
   %.177.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i.i to ptr
@@ -23676,13 +23740,13 @@ B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, 
 B518.us.i.i.i.i.i:                                ; preds = %B250.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i
   %at.5.2.lcssa.us.i.i.i.i.i = phi i64 [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ], [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ]
   %.370.us.i.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i.i to ptr
-  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i.i, 1
   br i1 %.138.us.i.i.i.i.i, label %B88.endif.us.i.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i.i
 
 B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.i.i, %B250.us.i.i.i.i.i
   %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
-  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
+  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i.i.i.i ]
   %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %31 = add i64 %at.5.2122.us.i.i.i.i.i, 16
   %.326.us.i.i.i.i.i = inttoptr i64 %31 to ptr
@@ -23712,336 +23776,336 @@ B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.350.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
-  %.354.i17.i.i.i = add nsw i64 %.350.i.i.i.i, %.202.i.i.i.i
+  %.350.i18.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
+  %.354.i19.i.i.i = add nsw i64 %.350.i18.i.i.i, %.202.i16.i.i.i
   %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1676.endif.i.i.i
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1752.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
-  store i64 %.202.i.i.i.i, ptr %19, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr193.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr195.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr197.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr199.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr203.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr205.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr207.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr191.i, align 8
+  store i64 %.202.i16.i.i.i, ptr %19, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr204.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr206.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr208.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr210.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr212.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr214.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr216.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr218.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr211.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr222.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr224.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
-  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
-B1950.i.i.i:                                      ; preds = %B1616.i.i.i
-  %.887.i.i.i = add nsw i64 %.11.i, 48
-  %.888.i.i.i = inttoptr i64 %.887.i.i.i to ptr
-  %.889.i.i.i = load i64, ptr %.888.i.i.i, align 8
-  %.14.i20.i.i.i = inttoptr i64 %.889.i.i.i to ptr
-  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
-  %.16.i22.i.i.i = add nsw i64 %.889.i.i.i, 8
-  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
-  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
-  %.19.i25.i.i.i = add nsw i64 %.889.i.i.i, 16
-  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
-  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
-  %.11487.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.11487.not.i28.i.i.i, label %B2034.i.i.i, label %B150.lr.ph.i29.i.i.i
+B2026.i.i.i:                                      ; preds = %B1692.i.i.i
+  %.890.i.i.i = add nsw i64 %.12.i, 48
+  %.891.i.i.i = inttoptr i64 %.890.i.i.i to ptr
+  %.892.i.i.i = load i64, ptr %.891.i.i.i, align 8
+  %.14.i22.i.i.i = inttoptr i64 %.892.i.i.i to ptr
+  %.15.i23.i.i.i = load i64, ptr %.14.i22.i.i.i, align 8
+  %.16.i24.i.i.i = add nsw i64 %.892.i.i.i, 8
+  %.17.i25.i.i.i = inttoptr i64 %.16.i24.i.i.i to ptr
+  %.18.i26.i.i.i = load i64, ptr %.17.i25.i.i.i, align 8
+  %.19.i27.i.i.i = add nsw i64 %.892.i.i.i, 16
+  %.20.i28.i.i.i = inttoptr i64 %.19.i27.i.i.i to ptr
+  %.21.i29.i.i.i = load i64, ptr %.20.i28.i.i.i, align 8
+  %.11487.not.i30.i.i.i = icmp slt i64 %.15.i23.i.i.i, 1
+  br i1 %.11487.not.i30.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i31.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B1950.i.i.i
-  %.28.i30.i.i.i = add nsw i64 %.889.i.i.i, 24
-  %sunkaddr214.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr214.i, i64 120
-  %34 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr217.i = getelementptr i8, ptr %34, i64 8
-  %sunkaddr219.i = getelementptr i8, ptr %34, i64 16
-  %sunkaddr221.i = getelementptr i8, ptr %34, i64 24
-  %sunkaddr223.i = getelementptr i8, ptr %34, i64 32
-  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr214.i, i64 104
-  %sunkaddr227.i = getelementptr i8, ptr %34, i64 40
-  %sunkaddr229.i = getelementptr i8, ptr %sunkaddr214.i, i64 112
-  %sunkaddr231.i = getelementptr i8, ptr %34, i64 48
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr214.i, i64 96
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr214.i, i64 128
-  br label %B150.i31.i.i.i
+B150.lr.ph.i31.i.i.i:                             ; preds = %B2026.i.i.i
+  %.28.i32.i.i.i = add nsw i64 %.892.i.i.i, 24
+  %sunkaddr225.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr225.i, i64 120
+  %34 = inttoptr i64 %.75.i.i6.i to ptr
+  %sunkaddr228.i = getelementptr i8, ptr %34, i64 8
+  %sunkaddr230.i = getelementptr i8, ptr %34, i64 16
+  %sunkaddr232.i = getelementptr i8, ptr %34, i64 24
+  %sunkaddr234.i = getelementptr i8, ptr %34, i64 32
+  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr225.i, i64 104
+  %sunkaddr238.i = getelementptr i8, ptr %34, i64 40
+  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr225.i, i64 112
+  %sunkaddr242.i = getelementptr i8, ptr %34, i64 48
+  %sunkaddr246.i = getelementptr i8, ptr %sunkaddr225.i, i64 96
+  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr225.i, i64 128
+  br label %B150.i33.i.i.i
 
-B150.i31.i.i.i:                                   ; preds = %B1022.i56.i.i.i, %B150.lr.ph.i29.i.i.i
-  %at.3.090.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.354.i58.i.i.i, %B1022.i56.i.i.i ]
-  %.1138389.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1022.i56.i.i.i ]
-  %.123.i34.i.i.i = add nsw i64 %.1138389.i33.i.i.i, -1
-  %.153.i35.i.i.i = inttoptr i64 %at.3.090.i32.i.i.i to ptr
-  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
-  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
-  %.156.i38.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 8
-  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
-  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
-  %.160.i41.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 16
-  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
-  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
-  %.164.i44.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 24
-  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
-  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
-  %.202.i47.i.i.i = add nsw i64 %at.3.090.i32.i.i.i, 32
-  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
-  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
+B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B150.lr.ph.i31.i.i.i
+  %at.3.090.i34.i.i.i = phi i64 [ %.28.i32.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.354.i60.i.i.i, %B1022.i58.i.i.i ]
+  %.1138389.i35.i.i.i = phi i64 [ %.15.i23.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.123.i36.i.i.i, %B1022.i58.i.i.i ]
+  %.123.i36.i.i.i = add nsw i64 %.1138389.i35.i.i.i, -1
+  %.153.i37.i.i.i = inttoptr i64 %at.3.090.i34.i.i.i to ptr
+  %.154.i38.i.i.i = load i64, ptr %.153.i37.i.i.i, align 8
+  %arg.steps.fr.i.i39.i.i.i = freeze i64 %.154.i38.i.i.i
+  %.156.i40.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 8
+  %.157.i41.i.i.i = inttoptr i64 %.156.i40.i.i.i to ptr
+  %.158.i42.i.i.i = load i64, ptr %.157.i41.i.i.i, align 8
+  %.160.i43.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 16
+  %.161.i44.i.i.i = inttoptr i64 %.160.i43.i.i.i to ptr
+  %.162.i45.i.i.i = load i64, ptr %.161.i44.i.i.i, align 8
+  %.164.i46.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 24
+  %.165.i47.i.i.i = inttoptr i64 %.164.i46.i.i.i to ptr
+  %.166.i48.i.i.i = load i64, ptr %.165.i47.i.i.i, align 8
+  %.202.i49.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 32
+  %.208.not.i50.i.i.i = icmp eq i64 %.162.i45.i.i.i, 0
+  br i1 %.208.not.i50.i.i.i, label %B980.i56.i.i.i, label %B336.i51.i.i.i
 
-B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr215.i, align 8
-  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
-  br i1 %.215.i53.i.i.i, label %B398.endif.i180.i.i.i, label %B980.i54.i.i.i
+B336.i51.i.i.i:                                   ; preds = %B150.i33.i.i.i
+  %.214.i54.i.i.i = load i64, ptr %sunkaddr226.i, align 8
+  %.215.i55.i.i.i = icmp sgt i64 %.214.i54.i.i.i, 1
+  br i1 %.215.i55.i.i.i, label %B398.endif.i182.i.i.i, label %B980.i56.i.i.i
 
-B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
-  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
-  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i60.i.i.i, label %B1022.i56.i.i.i
+B980.i56.i.i.i:                                   ; preds = %B336.i51.i.i.i, %B150.i33.i.i.i
+  %.28.i.i57.i.i.i = icmp sgt i64 %.158.i42.i.i.i, 0
+  br i1 %.28.i.i57.i.i.i, label %B26.preheader.i.i62.i.i.i, label %B1022.i58.i.i.i
 
-B26.preheader.i.i60.i.i.i:                        ; preds = %B980.i54.i.i.i
-  %.arg.steps.i.i61.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
-  %.138131.not.i.i62.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.138131.not.i.i62.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i63.i.i.i
+B26.preheader.i.i62.i.i.i:                        ; preds = %B980.i56.i.i.i
+  %.arg.steps.i.i63.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i39.i.i.i, i64 0)
+  %.138131.not.i.i64.i.i.i = icmp slt i64 %arg.steps.fr.i.i39.i.i.i, 1
+  br i1 %.138131.not.i.i64.i.i.i, label %B1022.i58.i.i.i, label %B26.us.preheader.i.i65.i.i.i
 
-B26.us.preheader.i.i63.i.i.i:                     ; preds = %B26.preheader.i.i60.i.i.i
-  %.34.i.i64.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.34.i.i64.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B26.us.i.i66.i.i.i
+B26.us.preheader.i.i65.i.i.i:                     ; preds = %B26.preheader.i.i62.i.i.i
+  %.34.i.i66.i.i.i = icmp eq i64 %arg.steps.fr.i.i39.i.i.i, 1
+  br i1 %.34.i.i66.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B26.us.i.i68.i.i.i
 
-B88.endif.us.us.i.i113.i.i.i:                     ; preds = %B26.us.preheader.i.i63.i.i.i, %B518.us.us.i.i175.i.i.i
-  %at.4.1134.us.us.i.i114.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i176.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
-  %.137125133.us.us.i.i115.i.i.i = phi i64 [ %.147.us.us.i.i116.i.i.i, %B518.us.us.i.i175.i.i.i ], [ %.arg.steps.i.i61.i.i.i, %B26.us.preheader.i.i63.i.i.i ]
-  %.147.us.us.i.i116.i.i.i = add nsw i64 %.137125133.us.us.i.i115.i.i.i, -1
-  %.177.us.us.i.i117.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i114.i.i.i to ptr
-  %.178.us.us.i.i118.i.i.i = load i64, ptr %.177.us.us.i.i117.i.i.i, align 8
-  %.180.us.us.i.i119.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 8
-  %.181.us.us.i.i120.i.i.i = inttoptr i64 %.180.us.us.i.i119.i.i.i to ptr
-  %.182.us.us.i.i121.i.i.i = load i64, ptr %.181.us.us.i.i120.i.i.i, align 8
-  %.184.us.us.i.i122.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 16
-  %.185.us.us.i.i123.i.i.i = inttoptr i64 %.184.us.us.i.i122.i.i.i to ptr
-  %.186.us.us.i.i124.i.i.i = load i64, ptr %.185.us.us.i.i123.i.i.i, align 8
-  %.195.us.us.i.i125.i.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i.i, 24
-  %.280119.us.not.us.i.i126.i.i.i = icmp slt i64 %.182.us.us.i.i121.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i126.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.preheader.i.i127.i.i.i
+B88.endif.us.us.i.i115.i.i.i:                     ; preds = %B26.us.preheader.i.i65.i.i.i, %B518.us.us.i.i177.i.i.i
+  %at.4.1134.us.us.i.i116.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i178.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.202.i49.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
+  %.137125133.us.us.i.i117.i.i.i = phi i64 [ %.147.us.us.i.i118.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.arg.steps.i.i63.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
+  %.147.us.us.i.i118.i.i.i = add nsw i64 %.137125133.us.us.i.i117.i.i.i, -1
+  %.177.us.us.i.i119.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i116.i.i.i to ptr
+  %.178.us.us.i.i120.i.i.i = load i64, ptr %.177.us.us.i.i119.i.i.i, align 8
+  %.180.us.us.i.i121.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 8
+  %.181.us.us.i.i122.i.i.i = inttoptr i64 %.180.us.us.i.i121.i.i.i to ptr
+  %.182.us.us.i.i123.i.i.i = load i64, ptr %.181.us.us.i.i122.i.i.i, align 8
+  %.184.us.us.i.i124.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 16
+  %.185.us.us.i.i125.i.i.i = inttoptr i64 %.184.us.us.i.i124.i.i.i to ptr
+  %.186.us.us.i.i126.i.i.i = load i64, ptr %.185.us.us.i.i125.i.i.i, align 8
+  %.195.us.us.i.i127.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 24
+  %.280119.us.not.us.i.i128.i.i.i = icmp slt i64 %.182.us.us.i.i123.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i128.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.preheader.i.i129.i.i.i
 
-B250.us.us.preheader.i.i127.i.i.i:                ; preds = %B88.endif.us.us.i.i113.i.i.i
-  %35 = icmp eq i64 %.182.us.us.i.i121.i.i.i, 1
-  br i1 %35, label %B250.us.us.epil.preheader.i.i158.i.i.i, label %B250.us.us.preheader.new.i.i128.i.i.i
+B250.us.us.preheader.i.i129.i.i.i:                ; preds = %B88.endif.us.us.i.i115.i.i.i
+  %35 = icmp eq i64 %.182.us.us.i.i123.i.i.i, 1
+  br i1 %35, label %B250.us.us.epil.preheader.i.i160.i.i.i, label %B250.us.us.preheader.new.i.i130.i.i.i
 
-B250.us.us.preheader.new.i.i128.i.i.i:            ; preds = %B250.us.us.preheader.i.i127.i.i.i
-  %36 = lshr i64 %.182.us.us.i.i121.i.i.i, 1
+B250.us.us.preheader.new.i.i130.i.i.i:            ; preds = %B250.us.us.preheader.i.i129.i.i.i
+  %36 = lshr i64 %.182.us.us.i.i123.i.i.i, 1
   %37 = mul nsw i64 %36, -2
-  br label %B250.us.us.i.i130.i.i.i
+  br label %B250.us.us.i.i132.i.i.i
 
-B250.us.us.i.i130.i.i.i:                          ; preds = %B250.us.us.i.i130.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i
-  %lsr.iv150.i = phi i64 [ %lsr.iv.next151.i, %B250.us.us.i.i130.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i128.i.i.i ]
-  %lsr.iv.i.i132.i.i.i = phi i64 [ %43, %B250.us.us.i.i130.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
-  %at.5.2122.us.us.i.i133.i.i.i = phi i64 [ %42, %B250.us.us.i.i130.i.i.i ], [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.new.i.i128.i.i.i ]
-  %.335.us.us.i.i134.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i.i to ptr
-  %.336.us.us.i.i135.i.i.i = load i64, ptr %.335.us.us.i.i134.i.i.i, align 8
-  %.337.us.us.i.i136.i.i.i = shl nsw i64 %.336.us.us.i.i135.i.i.i, 3
-  %.339.us.us.i.i137.i.i.i = add nsw i64 %.337.us.us.i.i136.i.i.i, %.61.i.i3.i
-  %.340.us.us.i.i138.i.i.i = inttoptr i64 %.339.us.us.i.i137.i.i.i to ptr
-  %.341.us.us.i.i139.i.i.i = load i64, ptr %.340.us.us.i.i138.i.i.i, align 8
-  %38 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 8
-  %.344.us.us.i.i140.i.i.i = inttoptr i64 %38 to ptr
-  %.345.us.us.i.i141.i.i.i = load i64, ptr %.344.us.us.i.i140.i.i.i, align 8
-  %.347.us.us.i.i142.i.i.i = add i64 %.345.us.us.i.i141.i.i.i, %.341.us.us.i.i139.i.i.i
-  %.348.us.us.i.i143.i.i.i = inttoptr i64 %lsr.iv.i.i132.i.i.i to ptr
-  store i64 %.347.us.us.i.i142.i.i.i, ptr %.348.us.us.i.i143.i.i.i, align 8
-  %39 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 32
-  %.335.us.us.1.i.i144.i.i.i = inttoptr i64 %39 to ptr
-  %.336.us.us.1.i.i145.i.i.i = load i64, ptr %.335.us.us.1.i.i144.i.i.i, align 8
-  %.337.us.us.1.i.i146.i.i.i = shl nsw i64 %.336.us.us.1.i.i145.i.i.i, 3
-  %.339.us.us.1.i.i147.i.i.i = add nsw i64 %.337.us.us.1.i.i146.i.i.i, %.61.i.i3.i
-  %.340.us.us.1.i.i148.i.i.i = inttoptr i64 %.339.us.us.1.i.i147.i.i.i to ptr
-  %.341.us.us.1.i.i149.i.i.i = load i64, ptr %.340.us.us.1.i.i148.i.i.i, align 8
-  %40 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 40
-  %.344.us.us.1.i.i150.i.i.i = inttoptr i64 %40 to ptr
-  %.345.us.us.1.i.i151.i.i.i = load i64, ptr %.344.us.us.1.i.i150.i.i.i, align 8
-  %.347.us.us.1.i.i152.i.i.i = add i64 %.345.us.us.1.i.i151.i.i.i, %.341.us.us.1.i.i149.i.i.i
-  %41 = add i64 %lsr.iv.i.i132.i.i.i, 8
-  %.348.us.us.1.i.i153.i.i.i = inttoptr i64 %41 to ptr
-  store i64 %.347.us.us.1.i.i152.i.i.i, ptr %.348.us.us.1.i.i153.i.i.i, align 8
-  %lsr.iv.next151.i = add i64 %lsr.iv150.i, 2
-  %niter.ncmp.1.i.i155.i.i.i = icmp eq i64 %lsr.iv.next151.i, 0
-  %42 = add i64 %at.5.2122.us.us.i.i133.i.i.i, 64
-  %43 = add i64 %lsr.iv.i.i132.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i155.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, label %B250.us.us.i.i130.i.i.i
+B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i
+  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B250.us.us.i.i132.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %lsr.iv.i.i134.i.i.i = phi i64 [ %43, %B250.us.us.i.i132.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %at.5.2122.us.us.i.i135.i.i.i = phi i64 [ %42, %B250.us.us.i.i132.i.i.i ], [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %.335.us.us.i.i136.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i.i to ptr
+  %.336.us.us.i.i137.i.i.i = load i64, ptr %.335.us.us.i.i136.i.i.i, align 8
+  %.337.us.us.i.i138.i.i.i = shl nsw i64 %.336.us.us.i.i137.i.i.i, 3
+  %.339.us.us.i.i139.i.i.i = add nsw i64 %.337.us.us.i.i138.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i140.i.i.i = inttoptr i64 %.339.us.us.i.i139.i.i.i to ptr
+  %.341.us.us.i.i141.i.i.i = load i64, ptr %.340.us.us.i.i140.i.i.i, align 8
+  %38 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 8
+  %.344.us.us.i.i142.i.i.i = inttoptr i64 %38 to ptr
+  %.345.us.us.i.i143.i.i.i = load i64, ptr %.344.us.us.i.i142.i.i.i, align 8
+  %.347.us.us.i.i144.i.i.i = add i64 %.345.us.us.i.i143.i.i.i, %.341.us.us.i.i141.i.i.i
+  %.348.us.us.i.i145.i.i.i = inttoptr i64 %lsr.iv.i.i134.i.i.i to ptr
+  store i64 %.347.us.us.i.i144.i.i.i, ptr %.348.us.us.i.i145.i.i.i, align 8
+  %39 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 32
+  %.335.us.us.1.i.i146.i.i.i = inttoptr i64 %39 to ptr
+  %.336.us.us.1.i.i147.i.i.i = load i64, ptr %.335.us.us.1.i.i146.i.i.i, align 8
+  %.337.us.us.1.i.i148.i.i.i = shl nsw i64 %.336.us.us.1.i.i147.i.i.i, 3
+  %.339.us.us.1.i.i149.i.i.i = add nsw i64 %.337.us.us.1.i.i148.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i150.i.i.i = inttoptr i64 %.339.us.us.1.i.i149.i.i.i to ptr
+  %.341.us.us.1.i.i151.i.i.i = load i64, ptr %.340.us.us.1.i.i150.i.i.i, align 8
+  %40 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 40
+  %.344.us.us.1.i.i152.i.i.i = inttoptr i64 %40 to ptr
+  %.345.us.us.1.i.i153.i.i.i = load i64, ptr %.344.us.us.1.i.i152.i.i.i, align 8
+  %.347.us.us.1.i.i154.i.i.i = add i64 %.345.us.us.1.i.i153.i.i.i, %.341.us.us.1.i.i151.i.i.i
+  %41 = add i64 %lsr.iv.i.i134.i.i.i, 8
+  %.348.us.us.1.i.i155.i.i.i = inttoptr i64 %41 to ptr
+  store i64 %.347.us.us.1.i.i154.i.i.i, ptr %.348.us.us.1.i.i155.i.i.i, align 8
+  %lsr.iv.next162.i = add i64 %lsr.iv161.i, 2
+  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next162.i, 0
+  %42 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 64
+  %43 = add i64 %lsr.iv.i.i134.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i157.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, label %B250.us.us.i.i132.i.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i:       ; preds = %B250.us.us.i.i130.i.i.i
-  %44 = and i64 %.182.us.us.i.i121.i.i.i, 9223372036854775806
-  %45 = and i64 %.182.us.us.i.i121.i.i.i, 1
-  %lcmp.mod.not.i.i157.i.i.i = icmp eq i64 %45, 0
-  br i1 %lcmp.mod.not.i.i157.i.i.i, label %B518.us.us.i.i175.i.i.i, label %B250.us.us.epil.preheader.i.i158.i.i.i
+B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i:       ; preds = %B250.us.us.i.i132.i.i.i
+  %44 = and i64 %.182.us.us.i.i123.i.i.i, 9223372036854775806
+  %45 = and i64 %.182.us.us.i.i123.i.i.i, 1
+  %lcmp.mod.not.i.i159.i.i.i = icmp eq i64 %45, 0
+  br i1 %lcmp.mod.not.i.i159.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.epil.preheader.i.i160.i.i.i
 
-B250.us.us.epil.preheader.i.i158.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B250.us.us.preheader.i.i127.i.i.i
-  %at.5.2122.us.us.epil.init.i.i159.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B250.us.us.preheader.i.i127.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
-  %.286118120.us.us.epil.init.i.i160.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i127.i.i.i ], [ %44, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
-  %.331.us.us.epil.i.i161.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i160.i.i.i, 3
-  %.333.us.us.epil.i.i162.i.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i.i, %.75.i.i.i
-  %.335.us.us.epil.i.i163.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i to ptr
-  %.336.us.us.epil.i.i164.i.i.i = load i64, ptr %.335.us.us.epil.i.i163.i.i.i, align 8
-  %.337.us.us.epil.i.i165.i.i.i = shl nsw i64 %.336.us.us.epil.i.i164.i.i.i, 3
-  %.339.us.us.epil.i.i166.i.i.i = add nsw i64 %.337.us.us.epil.i.i165.i.i.i, %.61.i.i3.i
-  %.340.us.us.epil.i.i167.i.i.i = inttoptr i64 %.339.us.us.epil.i.i166.i.i.i to ptr
-  %.341.us.us.epil.i.i168.i.i.i = load i64, ptr %.340.us.us.epil.i.i167.i.i.i, align 8
-  %.343.us.us.epil.i.i169.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 8
-  %.344.us.us.epil.i.i170.i.i.i = inttoptr i64 %.343.us.us.epil.i.i169.i.i.i to ptr
-  %.345.us.us.epil.i.i171.i.i.i = load i64, ptr %.344.us.us.epil.i.i170.i.i.i, align 8
-  %.347.us.us.epil.i.i172.i.i.i = add i64 %.345.us.us.epil.i.i171.i.i.i, %.341.us.us.epil.i.i168.i.i.i
-  %.348.us.us.epil.i.i173.i.i.i = inttoptr i64 %.333.us.us.epil.i.i162.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i172.i.i.i, ptr %.348.us.us.epil.i.i173.i.i.i, align 8
-  %.352.us.us.epil.i.i174.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i.i, 32
-  br label %B518.us.us.i.i175.i.i.i
+B250.us.us.epil.preheader.i.i160.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B250.us.us.preheader.i.i129.i.i.i
+  %at.5.2122.us.us.epil.init.i.i161.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.i.i129.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
+  %.286118120.us.us.epil.init.i.i162.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i129.i.i.i ], [ %44, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
+  %.331.us.us.epil.i.i163.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i162.i.i.i, 3
+  %.333.us.us.epil.i.i164.i.i.i = add nsw i64 %.331.us.us.epil.i.i163.i.i.i, %.75.i.i6.i
+  %.335.us.us.epil.i.i165.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i to ptr
+  %.336.us.us.epil.i.i166.i.i.i = load i64, ptr %.335.us.us.epil.i.i165.i.i.i, align 8
+  %.337.us.us.epil.i.i167.i.i.i = shl nsw i64 %.336.us.us.epil.i.i166.i.i.i, 3
+  %.339.us.us.epil.i.i168.i.i.i = add nsw i64 %.337.us.us.epil.i.i167.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i169.i.i.i = inttoptr i64 %.339.us.us.epil.i.i168.i.i.i to ptr
+  %.341.us.us.epil.i.i170.i.i.i = load i64, ptr %.340.us.us.epil.i.i169.i.i.i, align 8
+  %.343.us.us.epil.i.i171.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 8
+  %.344.us.us.epil.i.i172.i.i.i = inttoptr i64 %.343.us.us.epil.i.i171.i.i.i to ptr
+  %.345.us.us.epil.i.i173.i.i.i = load i64, ptr %.344.us.us.epil.i.i172.i.i.i, align 8
+  %.347.us.us.epil.i.i174.i.i.i = add i64 %.345.us.us.epil.i.i173.i.i.i, %.341.us.us.epil.i.i170.i.i.i
+  %.348.us.us.epil.i.i175.i.i.i = inttoptr i64 %.333.us.us.epil.i.i164.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i174.i.i.i, ptr %.348.us.us.epil.i.i175.i.i.i, align 8
+  %.352.us.us.epil.i.i176.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 32
+  br label %B518.us.us.i.i177.i.i.i
 
-B518.us.us.i.i175.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i158.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i, %B88.endif.us.us.i.i113.i.i.i
-  %at.5.2.lcssa.us.us.i.i176.i.i.i = phi i64 [ %.195.us.us.i.i125.i.i.i, %B88.endif.us.us.i.i113.i.i.i ], [ %.352.us.us.epil.i.i174.i.i.i, %B250.us.us.epil.preheader.i.i158.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i.i ]
-  %.370.us.us.i.i177.i.i.i = inttoptr i64 %.178.us.us.i.i118.i.i.i to ptr
-  %.371.us.us.i.i178.i.i.i = tail call i64 %.370.us.us.i.i177.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i124.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i179.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i115.i.i.i, 1
-  br i1 %.138.us.us.i.i179.i.i.i, label %B88.endif.us.us.i.i113.i.i.i, label %B1022.i56.i.i.i
+B518.us.us.i.i177.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i160.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B88.endif.us.us.i.i115.i.i.i
+  %at.5.2.lcssa.us.us.i.i178.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B88.endif.us.us.i.i115.i.i.i ], [ %.352.us.us.epil.i.i176.i.i.i, %B250.us.us.epil.preheader.i.i160.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
+  %.370.us.us.i.i179.i.i.i = inttoptr i64 %.178.us.us.i.i120.i.i.i to ptr
+  %.371.us.us.i.i180.i.i.i = tail call i64 %.370.us.us.i.i179.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i126.i.i.i, i64 0, i64 %.158.i42.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i181.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i117.i.i.i, 1
+  br i1 %.138.us.us.i.i181.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B1022.i58.i.i.i
 
-B26.us.i.i66.i.i.i:                               ; preds = %B26.us.preheader.i.i63.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i
-  %chunk.2.0.us.i.i67.i.i.i = phi i64 [ %.42.us.i.i68.i.i.i, %B86.B566_crit_edge.us.i.i110.i.i.i ], [ 0, %B26.us.preheader.i.i63.i.i.i ]
-  %.42.us.i.i68.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i67.i.i.i, 1
-  br label %B88.endif.us.i.i69.i.i.i
+B26.us.i.i68.i.i.i:                               ; preds = %B26.us.preheader.i.i65.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i
+  %chunk.2.0.us.i.i69.i.i.i = phi i64 [ %.42.us.i.i70.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i ], [ 0, %B26.us.preheader.i.i65.i.i.i ]
+  %.42.us.i.i70.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i69.i.i.i, 1
+  br label %B88.endif.us.i.i71.i.i.i
 
-B88.endif.us.i.i69.i.i.i:                         ; preds = %B518.us.i.i105.i.i.i, %B26.us.i.i66.i.i.i
-  %at.4.1134.us.i.i70.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i66.i.i.i ], [ %at.5.2.lcssa.us.i.i106.i.i.i, %B518.us.i.i105.i.i.i ]
-  %.137125133.us.i.i71.i.i.i = phi i64 [ %.arg.steps.i.i61.i.i.i, %B26.us.i.i66.i.i.i ], [ %.147.us.i.i72.i.i.i, %B518.us.i.i105.i.i.i ]
-  %.147.us.i.i72.i.i.i = add nsw i64 %.137125133.us.i.i71.i.i.i, -1
-  %.177.us.i.i73.i.i.i = inttoptr i64 %at.4.1134.us.i.i70.i.i.i to ptr
-  %.178.us.i.i74.i.i.i = load i64, ptr %.177.us.i.i73.i.i.i, align 8
-  %.180.us.i.i75.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 8
-  %.181.us.i.i76.i.i.i = inttoptr i64 %.180.us.i.i75.i.i.i to ptr
-  %.182.us.i.i77.i.i.i = load i64, ptr %.181.us.i.i76.i.i.i, align 8
-  %.184.us.i.i78.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 16
-  %.185.us.i.i79.i.i.i = inttoptr i64 %.184.us.i.i78.i.i.i to ptr
-  %.186.us.i.i80.i.i.i = load i64, ptr %.185.us.i.i79.i.i.i, align 8
-  %.195.us.i.i81.i.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i.i, 24
-  %.280119.us.not.i.i82.i.i.i = icmp slt i64 %.182.us.i.i77.i.i.i, 1
-  br i1 %.280119.us.not.i.i82.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+B88.endif.us.i.i71.i.i.i:                         ; preds = %B518.us.i.i107.i.i.i, %B26.us.i.i68.i.i.i
+  %at.4.1134.us.i.i72.i.i.i = phi i64 [ %.202.i49.i.i.i, %B26.us.i.i68.i.i.i ], [ %at.5.2.lcssa.us.i.i108.i.i.i, %B518.us.i.i107.i.i.i ]
+  %.137125133.us.i.i73.i.i.i = phi i64 [ %.arg.steps.i.i63.i.i.i, %B26.us.i.i68.i.i.i ], [ %.147.us.i.i74.i.i.i, %B518.us.i.i107.i.i.i ]
+  %.147.us.i.i74.i.i.i = add nsw i64 %.137125133.us.i.i73.i.i.i, -1
+  %.177.us.i.i75.i.i.i = inttoptr i64 %at.4.1134.us.i.i72.i.i.i to ptr
+  %.178.us.i.i76.i.i.i = load i64, ptr %.177.us.i.i75.i.i.i, align 8
+  %.180.us.i.i77.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 8
+  %.181.us.i.i78.i.i.i = inttoptr i64 %.180.us.i.i77.i.i.i to ptr
+  %.182.us.i.i79.i.i.i = load i64, ptr %.181.us.i.i78.i.i.i, align 8
+  %.184.us.i.i80.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 16
+  %.185.us.i.i81.i.i.i = inttoptr i64 %.184.us.i.i80.i.i.i to ptr
+  %.186.us.i.i82.i.i.i = load i64, ptr %.185.us.i.i81.i.i.i, align 8
+  %.195.us.i.i83.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 24
+  %.280119.us.not.i.i84.i.i.i = icmp slt i64 %.182.us.i.i79.i.i.i, 1
+  br i1 %.280119.us.not.i.i84.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
 
-B518.us.i.i105.i.i.i:                             ; preds = %B250.us.i.i84.i.i.i, %B88.endif.us.i.i69.i.i.i
-  %at.5.2.lcssa.us.i.i106.i.i.i = phi i64 [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ], [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ]
-  %.370.us.i.i107.i.i.i = inttoptr i64 %.178.us.i.i74.i.i.i to ptr
-  %.371.us.i.i108.i.i.i = tail call i64 %.370.us.i.i107.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i80.i.i.i, i64 %chunk.2.0.us.i.i67.i.i.i, i64 %.42.us.i.i68.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i109.i.i.i = icmp sgt i64 %.137125133.us.i.i71.i.i.i, 1
-  br i1 %.138.us.i.i109.i.i.i, label %B88.endif.us.i.i69.i.i.i, label %B86.B566_crit_edge.us.i.i110.i.i.i
+B518.us.i.i107.i.i.i:                             ; preds = %B250.us.i.i86.i.i.i, %B88.endif.us.i.i71.i.i.i
+  %at.5.2.lcssa.us.i.i108.i.i.i = phi i64 [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ], [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ]
+  %.370.us.i.i109.i.i.i = inttoptr i64 %.178.us.i.i76.i.i.i to ptr
+  %.371.us.i.i110.i.i.i = tail call i64 %.370.us.i.i109.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i82.i.i.i, i64 %chunk.2.0.us.i.i69.i.i.i, i64 %.42.us.i.i70.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i111.i.i.i = icmp sgt i64 %.137125133.us.i.i73.i.i.i, 1
+  br i1 %.138.us.i.i111.i.i.i, label %B88.endif.us.i.i71.i.i.i, label %B86.B566_crit_edge.us.i.i112.i.i.i
 
-B250.us.i.i84.i.i.i:                              ; preds = %B88.endif.us.i.i69.i.i.i, %B250.us.i.i84.i.i.i
-  %lsr.iv15.i.i85.i.i.i = phi i64 [ %lsr.iv.next16.i.i103.i.i.i, %B250.us.i.i84.i.i.i ], [ %.182.us.i.i77.i.i.i, %B88.endif.us.i.i69.i.i.i ]
-  %lsr.iv13.i.i86.i.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i.i, %B250.us.i.i84.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i69.i.i.i ]
-  %at.5.2122.us.i.i87.i.i.i = phi i64 [ %.352.us.i.i101.i.i.i, %B250.us.i.i84.i.i.i ], [ %.195.us.i.i81.i.i.i, %B88.endif.us.i.i69.i.i.i ]
-  %46 = add i64 %at.5.2122.us.i.i87.i.i.i, 16
-  %.326.us.i.i88.i.i.i = inttoptr i64 %46 to ptr
-  %.327.us.i.i89.i.i.i = load i64, ptr %.326.us.i.i88.i.i.i, align 8
-  %47 = mul i64 %chunk.2.0.us.i.i67.i.i.i, %.327.us.i.i89.i.i.i
-  %.335.us.i.i90.i.i.i = inttoptr i64 %at.5.2122.us.i.i87.i.i.i to ptr
-  %.336.us.i.i91.i.i.i = load i64, ptr %.335.us.i.i90.i.i.i, align 8
-  %.337.us.i.i92.i.i.i = shl nsw i64 %.336.us.i.i91.i.i.i, 3
-  %.339.us.i.i93.i.i.i = add nsw i64 %.337.us.i.i92.i.i.i, %.61.i.i3.i
-  %.340.us.i.i94.i.i.i = inttoptr i64 %.339.us.i.i93.i.i.i to ptr
-  %.341.us.i.i95.i.i.i = load i64, ptr %.340.us.i.i94.i.i.i, align 8
-  %48 = add i64 %at.5.2122.us.i.i87.i.i.i, 8
-  %.344.us.i.i96.i.i.i = inttoptr i64 %48 to ptr
-  %.345.us.i.i97.i.i.i = load i64, ptr %.344.us.i.i96.i.i.i, align 8
-  %.346.us.i.i98.i.i.i = sub i64 %.341.us.i.i95.i.i.i, %47
-  %.347.us.i.i99.i.i.i = add i64 %.346.us.i.i98.i.i.i, %.345.us.i.i97.i.i.i
-  %.348.us.i.i100.i.i.i = inttoptr i64 %lsr.iv13.i.i86.i.i.i to ptr
-  store i64 %.347.us.i.i99.i.i.i, ptr %.348.us.i.i100.i.i.i, align 8
-  %.352.us.i.i101.i.i.i = add i64 %at.5.2122.us.i.i87.i.i.i, 32
-  %lsr.iv.next14.i.i102.i.i.i = add i64 %lsr.iv13.i.i86.i.i.i, 8
-  %lsr.iv.next16.i.i103.i.i.i = add i64 %lsr.iv15.i.i85.i.i.i, -1
-  %exitcond.not.i.i104.i.i.i = icmp eq i64 %lsr.iv.next16.i.i103.i.i.i, 0
-  br i1 %exitcond.not.i.i104.i.i.i, label %B518.us.i.i105.i.i.i, label %B250.us.i.i84.i.i.i
+B250.us.i.i86.i.i.i:                              ; preds = %B88.endif.us.i.i71.i.i.i, %B250.us.i.i86.i.i.i
+  %lsr.iv15.i.i87.i.i.i = phi i64 [ %lsr.iv.next16.i.i105.i.i.i, %B250.us.i.i86.i.i.i ], [ %.182.us.i.i79.i.i.i, %B88.endif.us.i.i71.i.i.i ]
+  %lsr.iv13.i.i88.i.i.i = phi i64 [ %lsr.iv.next14.i.i104.i.i.i, %B250.us.i.i86.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i71.i.i.i ]
+  %at.5.2122.us.i.i89.i.i.i = phi i64 [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ], [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ]
+  %46 = add i64 %at.5.2122.us.i.i89.i.i.i, 16
+  %.326.us.i.i90.i.i.i = inttoptr i64 %46 to ptr
+  %.327.us.i.i91.i.i.i = load i64, ptr %.326.us.i.i90.i.i.i, align 8
+  %47 = mul i64 %chunk.2.0.us.i.i69.i.i.i, %.327.us.i.i91.i.i.i
+  %.335.us.i.i92.i.i.i = inttoptr i64 %at.5.2122.us.i.i89.i.i.i to ptr
+  %.336.us.i.i93.i.i.i = load i64, ptr %.335.us.i.i92.i.i.i, align 8
+  %.337.us.i.i94.i.i.i = shl nsw i64 %.336.us.i.i93.i.i.i, 3
+  %.339.us.i.i95.i.i.i = add nsw i64 %.337.us.i.i94.i.i.i, %.61.i.i3.i
+  %.340.us.i.i96.i.i.i = inttoptr i64 %.339.us.i.i95.i.i.i to ptr
+  %.341.us.i.i97.i.i.i = load i64, ptr %.340.us.i.i96.i.i.i, align 8
+  %48 = add i64 %at.5.2122.us.i.i89.i.i.i, 8
+  %.344.us.i.i98.i.i.i = inttoptr i64 %48 to ptr
+  %.345.us.i.i99.i.i.i = load i64, ptr %.344.us.i.i98.i.i.i, align 8
+  %.346.us.i.i100.i.i.i = sub i64 %.341.us.i.i97.i.i.i, %47
+  %.347.us.i.i101.i.i.i = add i64 %.346.us.i.i100.i.i.i, %.345.us.i.i99.i.i.i
+  %.348.us.i.i102.i.i.i = inttoptr i64 %lsr.iv13.i.i88.i.i.i to ptr
+  store i64 %.347.us.i.i101.i.i.i, ptr %.348.us.i.i102.i.i.i, align 8
+  %.352.us.i.i103.i.i.i = add i64 %at.5.2122.us.i.i89.i.i.i, 32
+  %lsr.iv.next14.i.i104.i.i.i = add i64 %lsr.iv13.i.i88.i.i.i, 8
+  %lsr.iv.next16.i.i105.i.i.i = add i64 %lsr.iv15.i.i87.i.i.i, -1
+  %exitcond.not.i.i106.i.i.i = icmp eq i64 %lsr.iv.next16.i.i105.i.i.i, 0
+  br i1 %exitcond.not.i.i106.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
 
-B86.B566_crit_edge.us.i.i110.i.i.i:               ; preds = %B518.us.i.i105.i.i.i
-  %exitcond.not3.i.i111.i.i.i = icmp eq i64 %.42.us.i.i68.i.i.i, %.158.i40.i.i.i
-  br i1 %exitcond.not3.i.i111.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i66.i.i.i
+B86.B566_crit_edge.us.i.i112.i.i.i:               ; preds = %B518.us.i.i107.i.i.i
+  %exitcond.not3.i.i113.i.i.i = icmp eq i64 %.42.us.i.i70.i.i.i, %.158.i42.i.i.i
+  br i1 %exitcond.not3.i.i113.i.i.i, label %B1022.i58.i.i.i, label %B26.us.i.i68.i.i.i
 
-B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i110.i.i.i, %B518.us.us.i.i175.i.i.i, %B398.endif.i180.i.i.i, %B26.preheader.i.i60.i.i.i, %B980.i54.i.i.i
-  %.350.i57.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
-  %.354.i58.i.i.i = add nsw i64 %.350.i57.i.i.i, %.202.i47.i.i.i
-  %.114.i59.i.i.i = icmp samesign ugt i64 %.1138389.i33.i.i.i, 1
-  br i1 %.114.i59.i.i.i, label %B150.i31.i.i.i, label %B2034.i.i.i
+B1022.i58.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i112.i.i.i, %B518.us.us.i.i177.i.i.i, %B398.endif.i182.i.i.i, %B26.preheader.i.i62.i.i.i, %B980.i56.i.i.i
+  %.350.i59.i.i.i = shl nsw i64 %.166.i48.i.i.i, 3
+  %.354.i60.i.i.i = add nsw i64 %.350.i59.i.i.i, %.202.i49.i.i.i
+  %.114.i61.i.i.i = icmp samesign ugt i64 %.1138389.i35.i.i.i, 1
+  br i1 %.114.i61.i.i.i, label %B150.i33.i.i.i, label %B2110.i.i.i
 
-B398.endif.i180.i.i.i:                            ; preds = %B336.i49.i.i.i
-  store i64 %.202.i47.i.i.i, ptr %34, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr217.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr219.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr221.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr223.i, align 8
-  %.249.i191.i.i.i = load i64, ptr %sunkaddr225.i, align 8
-  store i64 %.249.i191.i.i.i, ptr %sunkaddr227.i, align 8
-  %.258.i196.i.i.i = load i64, ptr %sunkaddr229.i, align 8
-  store i64 %.258.i196.i.i.i, ptr %sunkaddr231.i, align 8
-  %.265.i201.i.i.i = load i64, ptr %sunkaddr215.i, align 8
-  %.17.i.i202.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i.i, i64 %.158.i40.i.i.i)
-  %.19.i.i203.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i202.i.i.i)
-  %.304.i206.i.i.i = load i64, ptr %sunkaddr235.i, align 8
-  %.309.i209.i.i.i = load i64, ptr %sunkaddr237.i, align 8
-  %.311.i210.i.i.i = inttoptr i64 %.304.i206.i.i.i to ptr
-  %.312.i211.i.i.i = tail call i64 %.311.i210.i.i.i(i64 %.309.i209.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i203.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i56.i.i.i
+B398.endif.i182.i.i.i:                            ; preds = %B336.i51.i.i.i
+  store i64 %.202.i49.i.i.i, ptr %34, align 8
+  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr228.i, align 8
+  store i64 %.158.i42.i.i.i, ptr %sunkaddr230.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr232.i, align 8
+  store i64 %.21.i29.i.i.i, ptr %sunkaddr234.i, align 8
+  %.249.i193.i.i.i = load i64, ptr %sunkaddr236.i, align 8
+  store i64 %.249.i193.i.i.i, ptr %sunkaddr238.i, align 8
+  %.258.i198.i.i.i = load i64, ptr %sunkaddr240.i, align 8
+  store i64 %.258.i198.i.i.i, ptr %sunkaddr242.i, align 8
+  %.265.i203.i.i.i = load i64, ptr %sunkaddr226.i, align 8
+  %.17.i.i204.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i.i, i64 %.158.i42.i.i.i)
+  %.19.i.i205.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i.i, i64 %.17.i.i204.i.i.i)
+  %.304.i208.i.i.i = load i64, ptr %sunkaddr246.i, align 8
+  %.309.i211.i.i.i = load i64, ptr %sunkaddr248.i, align 8
+  %.311.i212.i.i.i = inttoptr i64 %.304.i208.i.i.i to ptr
+  %.312.i213.i.i.i = tail call i64 %.311.i212.i.i.i(i64 %.309.i211.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i205.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i58.i.i.i
 
-B2034.i.i.i:                                      ; preds = %B1022.i56.i.i.i, %B1676.endif.i.i.i, %B1950.i.i.i
-  %.927.i.i.i = add nsw i64 %.19.i, 200
-  %.928.i.i.i = inttoptr i64 %.927.i.i.i to ptr
-  %.929.i.i.i = load i64, ptr %.928.i.i.i, align 8
-  %.930.i.i.i = inttoptr i64 %.929.i.i.i to ptr
-  %.931.i.i.i = load i64, ptr %.930.i.i.i, align 8
-  %.932.not.i.i.i = icmp eq i64 %.931.i.i.i, 0
-  br i1 %.932.not.i.i.i, label %B194.else.if.i.i, label %B2120.i.i.i
+B2110.i.i.i:                                      ; preds = %B1022.i58.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
+  %.930.i.i.i = add nsw i64 %.20.i, 200
+  %.931.i.i.i = inttoptr i64 %.930.i.i.i to ptr
+  %.932.i.i.i = load i64, ptr %.931.i.i.i, align 8
+  %.933.i.i.i = inttoptr i64 %.932.i.i.i to ptr
+  %.934.i.i.i = load i64, ptr %.933.i.i.i, align 8
+  %.935.not.i.i.i = icmp eq i64 %.934.i.i.i, 0
+  br i1 %.935.not.i.i.i, label %B194.else.if.i.i, label %B2196.i.i.i
 
-B2120.i.i.i:                                      ; preds = %B2034.i.i.i
-  %.938.i.i.i = add nsw i64 %.19.i, 56
-  %.939.i.i.i = inttoptr i64 %.938.i.i.i to ptr
-  %.940.i.i.i = load i64, ptr %.939.i.i.i, align 8
-  %.943.i.i.i = add nsw i64 %.19.i, 208
-  %.944.i.i.i = inttoptr i64 %.943.i.i.i to ptr
-  %.945.i.i.i = load i64, ptr %.944.i.i.i, align 8
-  %.946.i.i.i = inttoptr i64 %.940.i.i.i to ptr
-  %.947.i.i.i = tail call i64 %.946.i.i.i(i64 %.945.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.952.i.i.i = icmp eq i64 %.947.i.i.i, 0
-  br i1 %.952.i.i.i, label %B2386.i.i.i, label %B2280.i.i.i
+B2196.i.i.i:                                      ; preds = %B2110.i.i.i
+  %.941.i.i.i = add nsw i64 %.20.i, 56
+  %.942.i.i.i = inttoptr i64 %.941.i.i.i to ptr
+  %.943.i.i.i = load i64, ptr %.942.i.i.i, align 8
+  %.946.i.i.i = add nsw i64 %.20.i, 208
+  %.947.i.i.i = inttoptr i64 %.946.i.i.i to ptr
+  %.948.i.i.i = load i64, ptr %.947.i.i.i, align 8
+  %.949.i.i.i = inttoptr i64 %.943.i.i.i to ptr
+  %.950.i.i.i = tail call i64 %.949.i.i.i(i64 %.948.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.955.i.i.i = icmp eq i64 %.950.i.i.i, 0
+  br i1 %.955.i.i.i, label %B2462.i.i.i, label %B2356.i.i.i
 
-B2280.i.i.i:                                      ; preds = %B2120.i.i.i
-  %.968.i.i.i = add nsw i64 %.19.i, 48
-  %.969.i.i.i = inttoptr i64 %.968.i.i.i to ptr
-  %.970.i.i.i = load i64, ptr %.969.i.i.i, align 8
-  %.972.i.i.i = inttoptr i64 %.970.i.i.i to ptr
-  %.973.i.i.i = tail call i64 %.972.i.i.i(i64 %.947.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B2356.i.i.i:                                      ; preds = %B2196.i.i.i
+  %.971.i.i.i = add nsw i64 %.20.i, 48
+  %.972.i.i.i = inttoptr i64 %.971.i.i.i to ptr
+  %.973.i.i.i = load i64, ptr %.972.i.i.i, align 8
+  %.975.i.i.i = inttoptr i64 %.973.i.i.i to ptr
+  %.976.i.i.i = tail call i64 %.975.i.i.i(i64 %.950.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B194.else.if.i.i
 
-B2386.i.i.i:                                      ; preds = %B1518.thread.i.i.i, %B2120.i.i.i, %B1602.i.i.i
-  %.14.i214.i.i.i = load i64, ptr %sunkaddr241.i, align 8
-  %.9646.not.i.i.i.i = icmp slt i64 %.14.i214.i.i.i, 1
+B2462.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2196.i.i.i, %B1678.i.i.i
+  %.14.i216.i.i.i = load i64, ptr %sunkaddr252.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i216.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2386.i.i.i
-  %sunkaddr238.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr238.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2462.i.i.i
+  %sunkaddr249.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr250.i = getelementptr i8, ptr %sunkaddr249.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
-  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i214.i.i.i, %B84.i.i.i.preheader.i ]
-  %lsr.iv.i215.i.i.i = phi i64 [ %lsr.iv.next.i219.i.i.i, %B234.i.i.i.i ], [ %.85.i.i5.i, %B84.i.i.i.preheader.i ]
-  %.137.i216.i.i.i = inttoptr i64 %lsr.iv.i215.i.i.i to ptr
-  %.138.i217.i.i.i = load i64, ptr %.137.i216.i.i.i, align 8
-  %.143.not.i.i.i.i = icmp eq i64 %.138.i217.i.i.i, 0
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i216.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i217.i.i.i = phi i64 [ %lsr.iv.next.i221.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
+  %.137.i218.i.i.i = inttoptr i64 %lsr.iv.i217.i.i.i to ptr
+  %.138.i219.i.i.i = load i64, ptr %.137.i218.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i219.i.i.i, 0
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr239.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr250.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
-  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i219.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
 
 B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
-  %lsr.iv.next.i219.i.i.i = add i64 %lsr.iv.i215.i.i.i, 8
+  %lsr.iv.next.i221.i.i.i = add i64 %lsr.iv.i217.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i220.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i220.i.i.i, label %B494.i.i, label %B84.i.i.i.i
+  %exitcond.not.i222.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i222.i.i.i, label %B494.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -24051,133 +24115,133 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
   %.189284286.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
   %49 = shl i64 %.189284286.epil.init.i.i.i, 3
-  %50 = add nsw i64 %49, %.93.i.i.i
+  %50 = add nsw i64 %49, %.93.i.i7.i
   %51 = add nsw i64 %49, %.61.i.i3.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv336.i.i.i = phi i64 [ %lsr.iv.next337.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv334.i.i.i = phi i64 [ %lsr.iv.next335.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
-  %lsr.iv332.i.i.i = phi i64 [ %lsr.iv.next333.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv332.i.i.i to ptr
+  %lsr.iv338.i.i.i = phi i64 [ %lsr.iv.next339.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv336.i.i.i = phi i64 [ %lsr.iv.next337.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
+  %lsr.iv334.i.i.i = phi i64 [ %lsr.iv.next335.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv334.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv334.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv336.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
-  %lsr.iv.next333.i.i.i = add i64 %lsr.iv332.i.i.i, 8
   %lsr.iv.next335.i.i.i = add i64 %lsr.iv334.i.i.i, 8
-  %lsr.iv.next337.i.i.i = add nsw i64 %lsr.iv336.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next337.i.i.i, 0
+  %lsr.iv.next337.i.i.i = add i64 %lsr.iv336.i.i.i, 8
+  %lsr.iv.next339.i.i.i = add nsw i64 %lsr.iv338.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next339.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
-  %.240.i.i.i = add nsw i64 %.11.i, 120
+  %.240.i.i.i = add nsw i64 %.12.i, 120
   %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
   %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
   %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i3.i
   %.248.i.i.i = inttoptr i64 %.61.i.i3.i to ptr
   store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
-  br i1 %.12886.not.i.i, label %B812.endif.i.i.i, label %B534.lr.ph.i.i.i
+  br i1 %.12886.not.i.i, label %B864.endif.i.i.i, label %B534.lr.ph.i.i.i
 
 B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
-  %.252.i.i.i = add nsw i64 %.11.i, 24
+  %.252.i.i.i = add nsw i64 %.12.i, 24
   %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
   %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
   %52 = or disjoint i64 %.61.i.i3.i, 8
-  %53 = sub i64 %.27.i, %a2
-  br label %B534.i.i.i
+  %53 = sub i64 %.28.i, %a2
+  br label %B534.i.i11.i
 
-B812.endif.i.i.i:                                 ; preds = %B714.i.i.i, %B364.endif.i.i.i
-  %sunkaddr241.i = getelementptr i8, ptr %.18.i, i64 32
-  %.450.i.i.i = load i64, ptr %sunkaddr241.i, align 8
-  %sunkaddr419.i.i.i = getelementptr i8, ptr %.18.i, i64 72
-  %.463.i.i.i = load i64, ptr %sunkaddr419.i.i.i, align 8
-  %.464.i.i.i = sub i64 %.463.i.i.i, %.450.i.i.i
-  %.551301.not.i.i.i = icmp slt i64 %.450.i.i.i, 1
-  br i1 %.551301.not.i.i.i, label %B1616.i.i.i, label %B1012.lr.ph.i.i.i
+B864.endif.i.i.i:                                 ; preds = %B766.i.i.i, %B364.endif.i.i.i
+  %sunkaddr252.i = getelementptr i8, ptr %.19.i, i64 32
+  %.452.i.i.i = load i64, ptr %sunkaddr252.i, align 8
+  %sunkaddr421.i.i.i = getelementptr i8, ptr %.19.i, i64 72
+  %.465.i.i.i = load i64, ptr %sunkaddr421.i.i.i, align 8
+  %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
+  %.553301.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
+  br i1 %.553301.not.i.i.i, label %B1692.i.i.i, label %B1064.lr.ph.i.i.i
 
-B1012.lr.ph.i.i.i:                                ; preds = %B812.endif.i.i.i
-  %.453.i.i.i = add nsw i64 %.11.i, 40
-  %.454.i.i.i = inttoptr i64 %.453.i.i.i to ptr
-  %.455.i.i.i = load i64, ptr %.454.i.i.i, align 8
-  %.91.i = sub i64 0, %a1
-  %54 = icmp eq i64 %.89.i, %.91.i
-  %sunkaddr166.i = getelementptr i8, ptr %.18.i, i64 24
-  %sunkaddr167.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr168.i = getelementptr i8, ptr %sunkaddr167.i, i64 40
-  %sunkaddr170.i = getelementptr i8, ptr %sunkaddr167.i, i64 192
-  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr167.i, i64 176
-  %sunkaddr174.i = getelementptr i8, ptr %sunkaddr167.i, i64 168
-  %sunkaddr176.i = getelementptr i8, ptr %sunkaddr167.i, i64 136
-  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr167.i, i64 16
-  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr167.i, i64 184
-  br label %B1012.outer.i.i.i
+B1064.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
+  %.455.i.i.i = add nsw i64 %.12.i, 40
+  %.456.i.i.i = inttoptr i64 %.455.i.i.i to ptr
+  %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
+  %.92.i = sub i64 0, %a1
+  %54 = icmp eq i64 %.90.i, %.92.i
+  %sunkaddr177.i = getelementptr i8, ptr %.19.i, i64 24
+  %sunkaddr178.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr178.i, i64 40
+  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr178.i, i64 192
+  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr178.i, i64 176
+  %sunkaddr185.i = getelementptr i8, ptr %sunkaddr178.i, i64 168
+  %sunkaddr187.i = getelementptr i8, ptr %sunkaddr178.i, i64 136
+  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr178.i, i64 16
+  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr178.i, i64 184
+  br label %B1064.outer.i.i.i
 
-B1012.outer.i.i.i:                                ; preds = %B1012.lr.ph.i.i.i, %B1518.thread.i.i.i
-  %55 = phi i1 [ true, %B1518.thread.i.i.i ], [ false, %B1012.lr.ph.i.i.i ]
-  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.798253.i.i.i, %B1518.thread.i.i.i ], [ %.455.i.i.i, %B1012.lr.ph.i.i.i ]
-  %.557299302.ph.i.i.i = phi i64 [ %.564.i.i.i, %B1518.thread.i.i.i ], [ 0, %B1012.lr.ph.i.i.i ]
-  br label %B1012.i.i.i
+B1064.outer.i.i.i:                                ; preds = %B1064.lr.ph.i.i.i, %B1594.thread.i.i.i
+  %55 = phi i1 [ true, %B1594.thread.i.i.i ], [ false, %B1064.lr.ph.i.i.i ]
+  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.801255.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1064.lr.ph.i.i.i ]
+  %.559299302.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1064.lr.ph.i.i.i ]
+  br label %B1064.i.i.i
 
-B1332.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
+B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
   %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
-  %.742.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
-  br i1 %.742.i.i.i, label %B1518.thread.i.i.i, label %B1518.i.i.i
+  %.744.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
+  br i1 %.744.i.i.i, label %B1594.thread.i.i.i, label %B1594.i.i.i
 
-B1676.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1676.i.i.i
-  %.878.i.i.i = add nsw i64 %.19.i, 72
-  %.879.i.i.i = inttoptr i64 %.878.i.i.i to ptr
-  %.880.i.i.i = load i64, ptr %.879.i.i.i, align 8
-  %.881.i.i.i = inttoptr i64 %.880.i.i.i to ptr
-  %.882.i.i.i = tail call i64 %.881.i.i.i(i64 %.838.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B2034.i.i.i
+B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1752.i.i.i
+  %.881.i.i.i = add nsw i64 %.20.i, 72
+  %.882.i.i.i = inttoptr i64 %.881.i.i.i to ptr
+  %.883.i.i.i = load i64, ptr %.882.i.i.i, align 8
+  %.884.i.i.i = inttoptr i64 %.883.i.i.i to ptr
+  %.885.i.i.i = tail call i64 %.884.i.i.i(i64 %.841.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2110.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2386.i.i.i
-  %result.2.0.i.i = phi i64 [ %.355.i.i.i, %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2386.i.i.i ], [ 0, %B234.i.i.i.i ]
-  %.12.i27.i.i = add nsw i64 %.19.i, 144
+B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2462.i.i.i
+  %result.2.0.i.i = phi i64 [ %.356.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i27.i.i = add nsw i64 %.20.i, 144
   %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
   %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
-  %.16.i.i15.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
-  br i1 %.16.i.i15.i, label %B64.i.i.i, label %B122.i.i.i
+  %.16.i.i20.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
+  br i1 %.16.i.i20.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B494.i.i
-  %sunkaddr242.i.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr242.i.i, i64 160
-  store i64 0, ptr %sunkaddr243.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %sunkaddr244.i.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr245.i.i = getelementptr i8, ptr %sunkaddr244.i.i, i64 160
+  store i64 0, ptr %sunkaddr245.i.i, align 8
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B494.i.i
-  %.31.i30.i.i = add nsw i64 %.19.i, 88
+  %.31.i30.i.i = add nsw i64 %.20.i, 88
   %.34.i31.i.i = inttoptr i64 %.31.i30.i.i to ptr
-  %.35.i.i.i = load i64, ptr %.34.i31.i.i, align 8
-  %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
-  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %.35.i.i21.i = load i64, ptr %.34.i31.i.i, align 8
+  %.37.i.i22.i = inttoptr i64 %.35.i.i21.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i22.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B2280.i.i.i, %B2034.i.i.i
-  %sunkaddr245.i.i = getelementptr i8, ptr %.18.i, i64 112
-  %.164.i.i = load i64, ptr %sunkaddr245.i.i, align 8
+B194.else.if.i.i:                                 ; preds = %B2356.i.i.i, %B2110.i.i.i
+  %sunkaddr247.i.i = getelementptr i8, ptr %.19.i, i64 112
+  %.164.i.i = load i64, ptr %sunkaddr247.i.i, align 8
   %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
-  %.21.i.i7.i = load i64, ptr %sunkaddr241.i, align 8
-  %.10352.not.i.i.i = icmp slt i64 %.21.i.i7.i, 1
+  %.21.i.i.i = load i64, ptr %sunkaddr252.i, align 8
+  %.10352.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
   br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
 
 B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
-  %.12.i.i.i = add nsw i64 %.11.i, 40
+  %.12.i.i.i = add nsw i64 %.12.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
-  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr242.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr242.i, i64 24
+  %.14.i.i13.i = load i64, ptr %.13.i.i.i, align 8
+  %sunkaddr253.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr254.i = getelementptr i8, ptr %sunkaddr253.i, i64 24
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
-  %lsr.iv1.i.i8.i = phi i64 [ %.21.i.i7.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i9.i, %B374.i.i.i ]
+  %lsr.iv1.i.i14.i = phi i64 [ %.21.i.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i15.i, %B374.i.i.i ]
   %lsr.iv.i6.i.i = phi i64 [ %.165.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next.i9.i.i, %B374.i.i.i ]
-  %spec.2.055.i.i.i = phi i64 [ %.14.i.i.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
+  %spec.2.055.i.i.i = phi i64 [ %.14.i.i13.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
   %.146.i.i.i = add nsw i64 %spec.2.055.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
@@ -24185,7 +24249,7 @@ B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.l
   br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr243.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr254.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -24201,35 +24265,35 @@ B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %.181.i.i.i = add i64 %spec.2.055.i.i.i, 40
   %.183.i.i.i = add i64 %.181.i.i.i, %.180.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i9.i = add nsw i64 %lsr.iv1.i.i8.i, -1
-  %exitcond.not.i.i10.i = icmp eq i64 %lsr.iv.next2.i.i9.i, 0
-  br i1 %exitcond.not.i.i10.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
+  %lsr.iv.next2.i.i15.i = add nsw i64 %lsr.iv1.i.i14.i, -1
+  %exitcond.not.i.i16.i = icmp eq i64 %lsr.iv.next2.i.i15.i, 0
+  br i1 %exitcond.not.i.i16.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
 
 B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
-  %.210.pre.i.i = load i64, ptr %sunkaddr241.i, align 8
+  %.210.pre.i.i = load i64, ptr %sunkaddr252.i, align 8
   br label %B194.endif.endif.i.i
 
 B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
-  %.210.i11.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i7.i, %B194.else.if.i.i ]
-  %.195.i.i = add nsw i64 %.11.i, 96
+  %.210.i17.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
+  %.195.i.i = add nsw i64 %.12.i, 96
   %.196.i.i = inttoptr i64 %.195.i.i to ptr
   %.197.i.i = load i64, ptr %.196.i.i, align 8
-  %.200.i.i = add nsw i64 %.11.i, 104
+  %.200.i.i = add nsw i64 %.12.i, 104
   %.201.i.i = inttoptr i64 %.200.i.i to ptr
   %.202.i.i = load i64, ptr %.201.i.i, align 8
-  %.15.i.i12.i = shl nsw i64 %.210.i11.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i12.i, %.165.i.i
+  %.15.i.i.i = shl nsw i64 %.210.i17.i, 3
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.165.i.i
   %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
+  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
 
 B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
-  %sunkaddr246.i = inttoptr i64 %.19.i to ptr
-  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr246.i, i64 32
+  %sunkaddr257.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr258.i = getelementptr i8, ptr %sunkaddr257.i, i64 32
   br label %B56.i.i.i
 
-B56.i.i.i:                                        ; preds = %B483.i.i.i, %B56.i.i.preheader.i
-  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B483.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
-  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B483.i.i.i ], [ 0, %B56.i.i.preheader.i ]
+B56.i.i.i:                                        ; preds = %B507.i.i.i, %B56.i.i.preheader.i
+  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B507.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
+  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B507.i.i.i ], [ 0, %B56.i.i.preheader.i ]
   %.118.i.i.i = add nuw nsw i64 %.111112122.i.i.i, 1
   %.143.i.i.i = shl nsw i64 %.111112122.i.i.i, 3
   %.145.i.i.i = add nsw i64 %.143.i.i.i, %.197.i.i
@@ -24243,109 +24307,109 @@ B112.i.i.i:                                       ; preds = %B56.i.i.i
   %.159.i.i.i = add nsw i64 %.155.i24.i.i, %.165.i.i
   %.160.i25.i.i = inttoptr i64 %.159.i.i.i to ptr
   %.161.i26.i.i = load i64, ptr %.160.i25.i.i, align 8
-  br label %B483.i.i.i
+  br label %B507.i.i.i
 
 B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
-  %lsr.iv.i = phi i64 [ %74, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
+  %lsr.iv.i = phi i64 [ %72, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
   %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
-  %56 = add i64 %lsr.iv.i18.i.i, %.183.i15.i.i
-  %57 = add i64 %56, 24
-  %58 = add i64 %75, %lsr.iv.i18.i.i
-  %59 = add i64 %58, 8
-  %.319.i.i.i = inttoptr i64 %59 to ptr
-  %.320.i.i.i = load i64, ptr %.319.i.i.i, align 8
-  %.321.i.i.i = inttoptr i64 %57 to ptr
-  store i64 %.320.i.i.i, ptr %.321.i.i.i, align 8
-  %60 = add i64 %56, 32
-  %61 = add i64 %58, 16
-  %.319.1.i.i.i = inttoptr i64 %61 to ptr
-  %.320.1.i.i.i = load i64, ptr %.319.1.i.i.i, align 8
-  %.321.1.i.i.i = inttoptr i64 %60 to ptr
-  store i64 %.320.1.i.i.i, ptr %.321.1.i.i.i, align 8
-  %62 = add i64 %56, 40
-  %63 = add i64 %58, 24
-  %.319.2.i.i.i = inttoptr i64 %63 to ptr
-  %.320.2.i.i.i = load i64, ptr %.319.2.i.i.i, align 8
-  %.321.2.i.i.i = inttoptr i64 %62 to ptr
-  store i64 %.320.2.i.i.i, ptr %.321.2.i.i.i, align 8
-  %64 = add i64 %56, 48
-  %65 = add i64 %58, 32
-  %.319.3.i.i.i = inttoptr i64 %65 to ptr
-  %.320.3.i.i.i = load i64, ptr %.319.3.i.i.i, align 8
-  %.321.3.i.i.i = inttoptr i64 %64 to ptr
-  store i64 %.320.3.i.i.i, ptr %.321.3.i.i.i, align 8
+  %56 = add i64 %lsr.iv.i18.i.i, %.pre90.i.i
+  %57 = add i64 %73, %lsr.iv.i18.i.i
+  %58 = add i64 %57, 8
+  %.320.i.i.i = inttoptr i64 %58 to ptr
+  %.321.i.i.i = load i64, ptr %.320.i.i.i, align 8
+  %.322.i.i.i = inttoptr i64 %56 to ptr
+  store i64 %.321.i.i.i, ptr %.322.i.i.i, align 8
+  %59 = add i64 %56, 8
+  %60 = add i64 %57, 16
+  %.320.1.i.i.i = inttoptr i64 %60 to ptr
+  %.321.1.i.i.i = load i64, ptr %.320.1.i.i.i, align 8
+  %.322.1.i.i.i = inttoptr i64 %59 to ptr
+  store i64 %.321.1.i.i.i, ptr %.322.1.i.i.i, align 8
+  %61 = add i64 %56, 16
+  %62 = add i64 %57, 24
+  %.320.2.i.i.i = inttoptr i64 %62 to ptr
+  %.321.2.i.i.i = load i64, ptr %.320.2.i.i.i, align 8
+  %.322.2.i.i.i = inttoptr i64 %61 to ptr
+  store i64 %.321.2.i.i.i, ptr %.322.2.i.i.i, align 8
+  %63 = add i64 %56, 24
+  %64 = add i64 %57, 32
+  %.320.3.i.i.i = inttoptr i64 %64 to ptr
+  %.321.3.i.i.i = load i64, ptr %.320.3.i.i.i, align 8
+  %.322.3.i.i.i = inttoptr i64 %63 to ptr
+  store i64 %.321.3.i.i.i, ptr %.322.3.i.i.i, align 8
   %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
   %niter.ncmp.3.i20.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i20.i.i, label %B483.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
+  br i1 %niter.ncmp.3.i20.i.i, label %B507.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
 
-B483.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
+B507.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
   %unroll_iter.i17.i.i = and i64 %.174.i.i.i, 9223372036854775804
   %lcmp.mod.not.i21.i.i = icmp eq i64 %xtraiter.i16.i.i, 0
-  br i1 %lcmp.mod.not.i21.i.i, label %B483.i.i.i, label %B346.epil.preheader.i.i.i
+  br i1 %lcmp.mod.not.i21.i.i, label %B507.i.i.i, label %B346.epil.preheader.i.i.i
 
-B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B483.loopexit.unr-lcssa.i.i.i
-  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
-  %66 = add i64 %top.4.0124.i.i.i, 8
-  %67 = shl i64 %.280106108.epil.init.i.i.i, 3
-  %68 = add i64 %66, %.pre89.i.i
-  %69 = add i64 %68, %67
-  %70 = add i64 %.183.i15.i.i, 24
-  %71 = add i64 %70, %67
+B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B507.loopexit.unr-lcssa.i.i.i
+  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
+  %65 = add i64 %top.4.0124.i.i.i, 8
+  %66 = shl i64 %.280106108.epil.init.i.i.i, 3
+  %67 = add i64 %65, %.pre89.i.i
+  %68 = add i64 %67, %66
+  %69 = add i64 %66, %.pre90.i.i
   br label %B346.epil.i.i.i
 
 B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
   %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %71, %B346.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i13.i = phi i64 [ %lsr.iv.next4.i.i14.i, %B346.epil.i.i.i ], [ %69, %B346.epil.preheader.i.i.i ]
-  %.319.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i13.i to ptr
-  %.320.epil.i.i.i = load i64, ptr %.319.epil.i.i.i, align 8
-  %.321.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
-  store i64 %.320.epil.i.i.i, ptr %.321.epil.i.i.i, align 8
-  %lsr.iv.next4.i.i14.i = add i64 %lsr.iv3.i.i13.i, 8
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %69, %B346.epil.preheader.i.i.i ]
+  %lsr.iv3.i.i18.i = phi i64 [ %lsr.iv.next4.i.i19.i, %B346.epil.i.i.i ], [ %68, %B346.epil.preheader.i.i.i ]
+  %.320.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i18.i to ptr
+  %.321.epil.i.i.i = load i64, ptr %.320.epil.i.i.i, align 8
+  %.322.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
+  store i64 %.321.epil.i.i.i, ptr %.322.epil.i.i.i, align 8
+  %lsr.iv.next4.i.i19.i = add i64 %lsr.iv3.i.i18.i, 8
   %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
   %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
   %epil.iter.cmp.not.i22.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i22.i.i, label %B483.i.i.i, label %B346.epil.i.i.i
+  br i1 %epil.iter.cmp.not.i22.i.i, label %B507.i.i.i, label %B346.epil.i.i.i
 
-B483.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B483.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
-  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
-  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B483.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
-  %.330.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
-  store i64 %.183.sink.i.i.i, ptr %.330.i.i.i, align 8
+B507.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B507.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
+  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
+  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
+  %.331.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
+  store i64 %.183.sink.i.i.i, ptr %.331.i.i.i, align 8
   %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
   %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
+  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
 
 B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
   %.174.i.i.i = xor i64 %.147.i12.i.i, -1
-  %.181.i14.i.i = load i64, ptr %sunkaddr247.i, align 8
+  %.181.i14.i.i = load i64, ptr %sunkaddr258.i, align 8
   %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
   %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
   %.189.i.i.i = sub nsw i64 %top.4.0124.i.i.i, %.187.i.i.i
   %.274107.not.i.i.i = icmp eq i64 %.147.i12.i.i, -1
-  br i1 %.274107.not.i.i.i, label %B483.i.i.i, label %B346.lr.ph.i.i.i
+  br i1 %.274107.not.i.i.i, label %B507.i.i.i, label %B346.lr.ph.i.i.i
 
 B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
+  %.312.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
-  %72 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %70 = icmp samesign ugt i64 %.147.i12.i.i, -5
+  %.pre90.i.i = add i64 %.312.i.i.i, %.183.i15.i.i
   %.pre89.i.i = shl i64 %.147.i12.i.i, 3
-  br i1 %72, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
+  br i1 %70, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
 
 B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
-  %73 = lshr i64 %.174.i.i.i, 2
-  %74 = mul nsw i64 %73, -4
-  %75 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
+  %71 = lshr i64 %.174.i.i.i, 2
+  %72 = mul nsw i64 %71, -4
+  %73 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
   br label %B346.i.i.i
 
-_ZN6nbgrad7runtime6native4packB4v861B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B483.i.i.i, %B194.endif.endif.i.i
-  %.354.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
-  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B507.i.i.i, %B194.endif.endif.i.i
+  %.355.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
+  %.356.i.i.i = load i64, ptr %.355.i.i.i, align 8
   br label %B494.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B194.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
-  %storemerge.i = phi i64 [ %.84.i, %B194.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
+_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+  %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.worker(int64)int64 nbgrad.runtime.native -
@@ -24365,7 +24429,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24386,7 +24450,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24455,7 +24519,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24505,9 +24569,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -24574,7 +24638,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -24584,14 +24648,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -24636,9 +24700,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -24656,7 +24720,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -24739,7 +24803,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -24778,7 +24842,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -24797,25 +24861,44 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   ret i64 0
 }
 ;; nbgrad.runtime.tensors.entry_tensors(int64,int64,int64)int64 nbgrad.runtime.tensors -
+declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.tuple_items() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_dtype() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_rank() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_flags() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync nounwind memory(none)
+
 declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @llvm.smin.i64(i64, i64)
 
 define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
-  %.11.i = add nsw i64 %a0, 16
-  %.12.i = inttoptr i64 %.11.i to ptr
-  %.13.i = load i64, ptr %.12.i, align 8
-  %.20.i = inttoptr i64 %.13.i to ptr
-  %.21.i = load i64, ptr %.20.i, align 8
-  %.27.i = add nsw i64 %.13.i, 144
-  %.28.i = inttoptr i64 %.27.i to ptr
-  %.29.i = load i64, ptr %.28.i, align 8
-  %.36.i = inttoptr i64 %.29.i to ptr
-  %.37.i = load i64, ptr %.36.i, align 8
-  %.9.i.i = add nsw i64 %.13.i, 56
+  %.11.i = tail call i64 @nbgrad.offset.array_data()
+  %.12.i = add nsw i64 %.11.i, %a0
+  %.13.i = inttoptr i64 %.12.i to ptr
+  %.14.i = load i64, ptr %.13.i, align 8
+  %.21.i = inttoptr i64 %.14.i to ptr
+  %.22.i = load i64, ptr %.21.i, align 8
+  %.28.i = add nsw i64 %.14.i, 144
+  %.29.i = inttoptr i64 %.28.i to ptr
+  %.30.i = load i64, ptr %.29.i, align 8
+  %.37.i = inttoptr i64 %.30.i to ptr
+  %.38.i = load i64, ptr %.37.i, align 8
+  %.9.i.i = add nsw i64 %.14.i, 56
   %.10.i.i = inttoptr i64 %.9.i.i to ptr
   %.11.i.i = load i64, ptr %.10.i.i, align 8
-  %.17.i.i = add nsw i64 %.21.i, 160
+  %.17.i.i = add nsw i64 %.22.i, 160
   %.18.i.i = inttoptr i64 %.17.i.i to ptr
   %.19.i.i = load i64, ptr %.18.i.i, align 8
   %.20.i.i = icmp ne i64 %.19.i.i, 0
@@ -24824,7 +24907,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   br i1 %or.cond.i.i, label %B138.i.i, label %B232.i.i
 
 B138.i.i:                                         ; preds = %0
-  %.27.i.i = add nsw i64 %.21.i, 80
+  %.27.i.i = add nsw i64 %.22.i, 80
   %.30.i.i = inttoptr i64 %.27.i.i to ptr
   %.31.i.i = load i64, ptr %.30.i.i, align 8
   %.33.i.i = inttoptr i64 %.31.i.i to ptr
@@ -24832,211 +24915,217 @@ B138.i.i:                                         ; preds = %0
   br label %B0.endif.i
 
 B232.i.i:                                         ; preds = %0
-  %.41.i.i = add nsw i64 %.21.i, 152
+  %.41.i.i = add nsw i64 %.22.i, 152
   %.42.i.i = inttoptr i64 %.41.i.i to ptr
   %.43.i.i = load i64, ptr %.42.i.i, align 8
   %.45.i.i = icmp slt i64 %.43.i.i, %.11.i.i
   br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
 
 B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
-  %.pre258.i = inttoptr i64 %.21.i to ptr
+  %.pre267.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i
 
 B292.i.i:                                         ; preds = %B232.i.i
-  %.49.i.i = add nsw i64 %.21.i, 88
+  %.49.i.i = add nsw i64 %.22.i, 88
   %.50.i.i = inttoptr i64 %.49.i.i to ptr
   %.51.i.i = load i64, ptr %.50.i.i, align 8
-  %.54.i.i = add nsw i64 %.21.i, 144
+  %.54.i.i = add nsw i64 %.22.i, 144
   %.55.i.i = inttoptr i64 %.54.i.i to ptr
   %.56.i.i = load i64, ptr %.55.i.i, align 8
   %.57.i.i = inttoptr i64 %.51.i.i to ptr
   %.58.i.i = tail call i64 %.57.i.i(i64 %.56.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr.i.i = inttoptr i64 %.21.i to ptr
+  %sunkaddr.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr1.i.i = getelementptr i8, ptr %sunkaddr.i.i, i64 152
   store i64 0, ptr %sunkaddr1.i.i, align 8
-  %.66.i.i = add nsw i64 %.21.i, 80
+  %.66.i.i = add nsw i64 %.22.i, 80
   %.67.i.i = inttoptr i64 %.66.i.i to ptr
   %.68.i.i = load i64, ptr %.67.i.i, align 8
   %.70.i.i = inttoptr i64 %.68.i.i to ptr
   %.71.i.i = tail call i64 %.70.i.i(i64 %.11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   store i64 %.71.i.i, ptr %.55.i.i, align 8
   %.77.i.i = icmp eq i64 %.71.i.i, 0
-  br i1 %.77.i.i, label %B240.i, label %B652.i.i
+  br i1 %.77.i.i, label %B264.i, label %B652.i.i
 
 B652.i.i:                                         ; preds = %B292.i.i
   store i64 %.11.i.i, ptr %sunkaddr1.i.i, align 8
   br label %B706.i.i
 
 B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre258.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre267.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
   %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i, align 8
   %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 144
   %.107.i.i = load i64, ptr %sunkaddr7.i.i, align 8
   br label %B0.endif.i
 
-B240.i:                                           ; preds = %B0.endif.i, %B292.i.i
-  %.90.i = add nsw i64 %.21.i, 136
-  %.93.i = inttoptr i64 %.90.i to ptr
-  %.94.i = load i64, ptr %.93.i, align 8
-  %.95.i = inttoptr i64 %.94.i to ptr
-  %.96.i = tail call i64 %.95.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B264.i:                                           ; preds = %B0.endif.i, %B292.i.i
+  %.91.i = add nsw i64 %.22.i, 136
+  %.94.i = inttoptr i64 %.91.i to ptr
+  %.95.i = load i64, ptr %.94.i, align 8
+  %.96.i = inttoptr i64 %.95.i to ptr
+  %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B576.i:                                           ; preds = %B2238.i.i, %B2174.i.i
-  %sunkaddr367.i = getelementptr i8, ptr %.20.i, i64 16
-  %.20.i8.i = load i64, ptr %sunkaddr367.i, align 8
-  %.22.not.i.i = icmp eq i64 %.164.i, %.20.i8.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1410.i
+B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
+  %sunkaddr376.i = getelementptr i8, ptr %.21.i, i64 16
+  %.20.i8.i = load i64, ptr %sunkaddr376.i, align 8
+  %.22.not.i.i = icmp eq i64 %.165.i, %.20.i8.i
+  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1434.i
 
-B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B454.i.i
-  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.260.i.i, %B454.i.i ]
-  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B454.i.i ]
+B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B478.i.i
+  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.261.i.i, %B478.i.i ]
+  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B478.i.i ]
   %.141.i.i = add nuw nsw i64 %.1348387.i.i, 1
   %.166.i.i = shl nsw i64 %.1348387.i.i, 3
-  %.168.i10.i = add nsw i64 %.166.i.i, %.147.i
+  %.168.i10.i = add nsw i64 %.166.i.i, %.148.i
   %.169.i11.i = inttoptr i64 %.168.i10.i to ptr
   %.170.i.i = load i64, ptr %.169.i11.i, align 8
   %.177.i.i = inttoptr i64 %spec.2.089.i.i to ptr
   %.178.i.i = load i64, ptr %.177.i.i, align 8
   %.179.i.i = icmp eq i64 %.178.i.i, 0
-  br i1 %.179.i.i, label %B256.i.i, label %B356.i.i
+  br i1 %.179.i.i, label %B256.i.i, label %B380.i.i
 
 B256.i.i:                                         ; preds = %B152.i.i
-  %.182.i.i = add nsw i64 %.170.i.i, 8
-  %.185.i.i = inttoptr i64 %.182.i.i to ptr
-  %.186.i.i = load i64, ptr %.185.i.i, align 8
-  %.191.i.i = load i64, ptr %sunkaddr369.i, align 8
-  %.192.not.i.i = icmp eq i64 %.186.i.i, %.191.i.i
-  br i1 %.192.not.i.i, label %B256.B454_crit_edge.i.i, label %B1410.i
+  %.181.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
+  %.186.i.i = inttoptr i64 %.183.i.i to ptr
+  %.187.i.i = load i64, ptr %.186.i.i, align 8
+  %.192.i.i = load i64, ptr %sunkaddr378.i, align 8
+  %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
+  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B1434.i
 
-B256.B454_crit_edge.i.i:                          ; preds = %B256.i.i
+B256.B478_crit_edge.i.i:                          ; preds = %B256.i.i
   %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
   %.pre6.i.i = add i64 %spec.2.089.i.i, 32
-  %.255.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
-  %.256.i.pre.i = load i64, ptr %.255.pre-phi.i.phi.trans.insert.i, align 8
-  br label %B454.i.i
+  %.256.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
+  %.257.i.pre.i = load i64, ptr %.256.pre-phi.i.phi.trans.insert.i, align 8
+  br label %B478.i.i
 
-B356.i.i:                                         ; preds = %B152.i.i
-  %.208.i.i = add nsw i64 %spec.2.089.i.i, 16
-  %.209.i.i = inttoptr i64 %.208.i.i to ptr
-  %.210.i.i = load i64, ptr %.209.i.i, align 8
-  %.15.i.i.i = add nsw i64 %.170.i.i, 8
-  %.16.i.i.i = inttoptr i64 %.15.i.i.i to ptr
-  %.17.i.i.i = load i64, ptr %.16.i.i.i, align 8
-  %.21.i.i.i = load i64, ptr %sunkaddr370.i, align 8
-  %.22.not.i.i.i = icmp eq i64 %.17.i.i.i, %.21.i.i.i
-  br i1 %.22.not.i.i.i, label %B96.i.i.i, label %B1410.i
+B380.i.i:                                         ; preds = %B152.i.i
+  %.209.i.i = add nsw i64 %spec.2.089.i.i, 16
+  %.210.i.i = inttoptr i64 %.209.i.i to ptr
+  %.211.i.i = load i64, ptr %.210.i.i, align 8
+  %.14.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
+  %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
+  %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
+  %.22.i.i.i = load i64, ptr %sunkaddr379.i, align 8
+  %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
+  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B1434.i
 
-B96.i.i.i:                                        ; preds = %B356.i.i
-  %.25.i.i.i = add nsw i64 %.170.i.i, 56
-  %.26.i.i.i = inttoptr i64 %.25.i.i.i to ptr
-  %.27.i.i.i = load i64, ptr %.26.i.i.i, align 8
-  %.33.not.i.i.i = icmp eq i64 %.27.i.i.i, %.178.i.i
-  br i1 %.33.not.i.i.i, label %B192.i.i.i, label %B1410.i
+B124.i.i.i:                                       ; preds = %B380.i.i
+  %.33.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
+  %.35.i.i.i = add nsw i64 %.33.i.i.i, %.170.i.i
+  %.36.i.i.i = inttoptr i64 %.35.i.i.i to ptr
+  %.37.i.i.i = load i64, ptr %.36.i.i.i, align 8
+  %.43.not.i.i.i = icmp eq i64 %.37.i.i.i, %.178.i.i
+  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B1434.i
 
-B192.i.i.i:                                       ; preds = %B96.i.i.i
-  %.45.i.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.46.i.i.i = inttoptr i64 %.45.i.i.i to ptr
-  %.47.i.i.i = load i64, ptr %.46.i.i.i, align 8
-  %.52.i.i.i = add nsw i64 %.170.i.i, 24
-  %.53.i.i.i = inttoptr i64 %.52.i.i.i to ptr
-  %.54.i.i.i = load i32, ptr %.53.i.i.i, align 4
-  %.55.i.i.i = sext i32 %.54.i.i.i to i64
-  %.57.not.i.i.i = icmp eq i64 %.47.i.i.i, %.55.i.i.i
-  br i1 %.57.not.i.i.i, label %B288.i.i.i, label %B1410.i
+B244.i.i.i:                                       ; preds = %B124.i.i.i
+  %.55.i.i.i = add nsw i64 %spec.2.089.i.i, 24
+  %.56.i.i.i = inttoptr i64 %.55.i.i.i to ptr
+  %.57.i.i.i = load i64, ptr %.56.i.i.i, align 8
+  %.61.i.i.i = tail call i64 @nbgrad.offset.array_rank()
+  %.63.i.i.i = add nsw i64 %.61.i.i.i, %.170.i.i
+  %.64.i.i.i = inttoptr i64 %.63.i.i.i to ptr
+  %.65.i.i.i = load i32, ptr %.64.i.i.i, align 4
+  %.66.i.i.i = sext i32 %.65.i.i.i to i64
+  %.68.not.i.i.i = icmp eq i64 %.57.i.i.i, %.66.i.i.i
+  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B1434.i
 
-B288.i.i.i:                                       ; preds = %B192.i.i.i
-  %.60.i.i.i = add nsw i64 %.170.i.i, 64
-  %.61.i.i.i = inttoptr i64 %.60.i.i.i to ptr
-  %.62.i.i.i = load i32, ptr %.61.i.i.i, align 4
-  %.63.i.i.i = sext i32 %.62.i.i.i to i64
-  %.65.i.i.i = and i64 %.210.i.i, %.63.i.i.i
-  %.67.not.i.i.i = icmp eq i64 %.65.i.i.i, %.210.i.i
-  br i1 %.67.not.i.i.i, label %B342.endif.i.i.i, label %B1410.i
+B364.i.i.i:                                       ; preds = %B244.i.i.i
+  %.70.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.72.i.i.i = add nsw i64 %.70.i.i.i, %.170.i.i
+  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
+  %.74.i.i.i = load i32, ptr %.73.i.i.i, align 4
+  %.75.i.i.i = sext i32 %.74.i.i.i to i64
+  %.77.i.i.i = and i64 %.211.i.i, %.75.i.i.i
+  %.79.not.i.i.i = icmp eq i64 %.77.i.i.i, %.211.i.i
+  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B1434.i
 
-B408.i.i.i:                                       ; preds = %B342.endif.i.i.i, %B410.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B410.i.i.i ], [ %1, %B342.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B410.i.i.i ], [ %.86.i.i.i, %B342.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B410.i.i.i ], [ %.218.i.i.i, %B342.endif.i.i.i ]
+B532.i.i.i:                                       ; preds = %B442.endif.i.i.i, %B534.i.i.i
+  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B534.i.i.i ], [ %1, %B442.endif.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B534.i.i.i ], [ %.99.i.i.i, %B442.endif.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B534.i.i.i ], [ %.231.i.i.i, %B442.endif.i.i.i ]
   %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B454.i.i, label %B410.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B478.i.i, label %B534.i.i.i
 
-B410.i.i.i:                                       ; preds = %B408.i.i.i
+B534.i.i.i:                                       ; preds = %B532.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
   %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.215.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.216.i.i.i = load i64, ptr %.215.i.i.i, align 8
-  %.221.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
-  %.223.not.i.i.i = icmp eq i64 %.216.i.i.i, %.222.i.i.i
-  br i1 %.223.not.i.i.i, label %B408.i.i.i, label %B1410.i
+  %.228.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
+  %.229.i.i.i = load i64, ptr %.228.i.i.i, align 8
+  %.234.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
+  %.236.not.i.i.i = icmp eq i64 %.229.i.i.i, %.235.i.i.i
+  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B1434.i
 
-B342.endif.i.i.i:                                 ; preds = %B288.i.i.i
-  %.82.i.i.i = add nsw i64 %.170.i.i, 32
-  %.85.i.i.i = inttoptr i64 %.82.i.i.i to ptr
-  %.86.i.i.i = load i64, ptr %.85.i.i.i, align 8
-  %..47.i.i.i = tail call i64 @llvm.smax.i64(i64 %.47.i.i.i, i64 0)
-  %.218.i.i.i = add i64 %spec.2.089.i.i, 32
-  %1 = add nuw nsw i64 %..47.i.i.i, 1
-  br label %B408.i.i.i
+B442.endif.i.i.i:                                 ; preds = %B364.i.i.i
+  %.93.i.i.i = tail call i64 @nbgrad.offset.array_extents()
+  %.95.i.i.i = add nsw i64 %.93.i.i.i, %.170.i.i
+  %.98.i.i.i = inttoptr i64 %.95.i.i.i to ptr
+  %.99.i.i.i = load i64, ptr %.98.i.i.i, align 8
+  %..57.i.i.i = tail call i64 @llvm.smax.i64(i64 %.57.i.i.i, i64 0)
+  %.231.i.i.i = add i64 %spec.2.089.i.i, 32
+  %1 = add nuw nsw i64 %..57.i.i.i, 1
+  br label %B532.i.i.i
 
-B454.i.i:                                         ; preds = %B408.i.i.i, %B256.B454_crit_edge.i.i
-  %.256.i.i = phi i64 [ %.256.i.pre.i, %B256.B454_crit_edge.i.i ], [ %.47.i.i.i, %B408.i.i.i ]
-  %.258.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B454_crit_edge.i.i ], [ %.218.i.i.i, %B408.i.i.i ]
-  %.257.i.i = shl i64 %.256.i.i, 3
-  %.260.i.i = add i64 %.257.i.i, %.258.pre-phi.i.i
-  %exitcond.not.i12.i = icmp eq i64 %.141.i.i, %.164.i
-  br i1 %exitcond.not.i12.i, label %B662.preheader.i, label %B152.i.i
+B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B478_crit_edge.i.i
+  %.257.i.i = phi i64 [ %.257.i.pre.i, %B256.B478_crit_edge.i.i ], [ %.57.i.i.i, %B532.i.i.i ]
+  %.259.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B478_crit_edge.i.i ], [ %.231.i.i.i, %B532.i.i.i ]
+  %.258.i.i = shl i64 %.257.i.i, 3
+  %.261.i.i = add i64 %.258.i.i, %.259.pre-phi.i.i
+  %exitcond.not.i12.i = icmp eq i64 %.141.i.i, %.165.i
+  br i1 %exitcond.not.i12.i, label %B686.preheader.i, label %B152.i.i
 
-B662.preheader.i:                                 ; preds = %B454.i.i
-  %sunkaddr372.i = getelementptr i8, ptr %sunkaddr370.i, i64 40
-  br label %B662.i
+B686.preheader.i:                                 ; preds = %B478.i.i
+  %sunkaddr381.i = getelementptr i8, ptr %sunkaddr379.i, i64 40
+  br label %B686.i
 
-B68.endif.i.i:                                    ; preds = %B576.i
-  %.12886.not.i.i = icmp slt i64 %.164.i, 1
-  br i1 %.12886.not.i.i, label %B798.i, label %B152.lr.ph.i.i
+B68.endif.i.i:                                    ; preds = %B600.i
+  %.12886.not.i.i = icmp slt i64 %.165.i, 1
+  br i1 %.12886.not.i.i, label %B822.i, label %B152.lr.ph.i.i
 
 B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
-  %.36.i.i = add nsw i64 %.13.i, 24
+  %.36.i.i = add nsw i64 %.14.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr370.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr369.i = getelementptr i8, ptr %sunkaddr370.i, i64 8
+  %sunkaddr379.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr378.i = getelementptr i8, ptr %sunkaddr379.i, i64 8
   br label %B152.i.i
 
-B662.i:                                           ; preds = %B662.i, %B662.preheader.i
-  %lsr.iv358.i = phi i64 [ %lsr.iv.next359.i, %B662.i ], [ %.164.i, %B662.preheader.i ]
-  %lsr.iv356.i = phi i64 [ %lsr.iv.next357.i, %B662.i ], [ %.147.i, %B662.preheader.i ]
-  %.376.i = load i64, ptr %sunkaddr372.i, align 8
-  %.380.i = inttoptr i64 %lsr.iv356.i to ptr
-  %.381.i = load i64, ptr %.380.i, align 8
-  %.382.i = inttoptr i64 %.376.i to ptr
-  %.383.i = tail call i64 %.382.i(i64 %.381.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next357.i = add i64 %lsr.iv356.i, 8
-  %lsr.iv.next359.i = add i64 %lsr.iv358.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next359.i, 0
-  br i1 %exitcond.not.i, label %B798.i, label %B662.i
+B686.i:                                           ; preds = %B686.i, %B686.preheader.i
+  %lsr.iv367.i = phi i64 [ %lsr.iv.next368.i, %B686.i ], [ %.165.i, %B686.preheader.i ]
+  %lsr.iv365.i = phi i64 [ %lsr.iv.next366.i, %B686.i ], [ %.148.i, %B686.preheader.i ]
+  %.377.i = load i64, ptr %sunkaddr381.i, align 8
+  %.381.i = inttoptr i64 %lsr.iv365.i to ptr
+  %.382.i = load i64, ptr %.381.i, align 8
+  %.383.i = inttoptr i64 %.377.i to ptr
+  %.384.i = tail call i64 %.383.i(i64 %.382.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next366.i = add i64 %lsr.iv365.i, 8
+  %lsr.iv.next368.i = add i64 %lsr.iv367.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next368.i, 0
+  br i1 %exitcond.not.i, label %B822.i, label %B686.i
 
-B798.i:                                           ; preds = %B662.i, %B68.endif.i.i
-  %.71.i15.i = add nsw i64 %.13.i, 80
+B822.i:                                           ; preds = %B686.i, %B68.endif.i.i
+  %.71.i15.i = add nsw i64 %.14.i, 80
   %.72.i.i = inttoptr i64 %.71.i15.i to ptr
   %.73.i.i = load i64, ptr %.72.i.i, align 8
-  %.75.i16.i = add nsw i64 %.73.i.i, %.141.i
-  %sunkaddr374.i = getelementptr i8, ptr %.20.i, i64 112
-  %.83.i.i = load i64, ptr %sunkaddr374.i, align 8
-  %.85.i18.i = add nsw i64 %.83.i.i, %.141.i
-  %.91.i.i = add nsw i64 %.13.i, 64
+  %.75.i16.i = add nsw i64 %.73.i.i, %.142.i
+  %sunkaddr383.i = getelementptr i8, ptr %.21.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr383.i, align 8
+  %.85.i18.i = add nsw i64 %.83.i.i, %.142.i
+  %.91.i.i = add nsw i64 %.14.i, 64
   %.92.i.i = inttoptr i64 %.91.i.i to ptr
   %.93.i.i = load i64, ptr %.92.i.i, align 8
-  %.99.i.i = add nsw i64 %.13.i, 72
+  %.99.i.i = add nsw i64 %.14.i, 72
   %.100.i.i = inttoptr i64 %.99.i.i to ptr
   %.101.i.i = load i64, ptr %.100.i.i, align 8
   %.183285.not.i.i = icmp slt i64 %.101.i.i, 1
   br i1 %.183285.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
 
-B278.preheader.i.i:                               ; preds = %B798.i
+B278.preheader.i.i:                               ; preds = %B822.i
   %xtraiter.i.i = and i64 %.101.i.i, 3
   %2 = icmp samesign ult i64 %.101.i.i, 4
   br i1 %2, label %B278.epil.preheader.i.i, label %B278.preheader.new.i.i
@@ -25046,10 +25135,10 @@ B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
   br label %B278.i.i
 
 B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
-  %lsr.iv354.i = phi i64 [ %lsr.iv.next355.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
-  %lsr.iv337.i.i = phi i64 [ %lsr.iv.next338.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
-  %3 = add i64 %lsr.iv337.i.i, %.141.i
-  %4 = add i64 %lsr.iv337.i.i, %.93.i.i
+  %lsr.iv363.i = phi i64 [ %lsr.iv.next364.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv339.i.i = phi i64 [ %lsr.iv.next340.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
+  %3 = add i64 %lsr.iv339.i.i, %.142.i
+  %4 = add i64 %lsr.iv339.i.i, %.93.i.i
   %.227.i.i = inttoptr i64 %4 to ptr
   %.228.i.i = load i64, ptr %.227.i.i, align 8
   %.229.i.i = inttoptr i64 %3 to ptr
@@ -25072,344 +25161,351 @@ B278.i.i:                                         ; preds = %B278.i.i, %B278.pre
   %.228.3.i.i = load i64, ptr %.227.3.i.i, align 8
   %.229.3.i.i = inttoptr i64 %9 to ptr
   store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
-  %lsr.iv.next338.i.i = add nuw i64 %lsr.iv337.i.i, 32
-  %lsr.iv.next355.i = add nsw i64 %lsr.iv354.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next355.i, 0
+  %lsr.iv.next340.i.i = add nuw i64 %lsr.iv339.i.i, 32
+  %lsr.iv.next364.i = add nsw i64 %lsr.iv363.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next364.i, 0
   br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
 
-B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B714.i.i
-  %lsr.iv329.i.i = phi i64 [ %.164.i, %B534.lr.ph.i.i ], [ %lsr.iv.next330.i.i, %B714.i.i ]
-  %lsr.iv327.i.i = phi i64 [ %.147.i, %B534.lr.ph.i.i ], [ %lsr.iv.next328.i.i, %B714.i.i ]
-  %lsr.iv325.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next326.i.i, %B714.i.i ]
-  %spec.3.0294.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.436.i.i, %B714.i.i ]
-  %.379.i.i = inttoptr i64 %lsr.iv327.i.i to ptr
+B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B766.i.i
+  %lsr.iv331.i.i = phi i64 [ %.165.i, %B534.lr.ph.i.i ], [ %lsr.iv.next332.i.i, %B766.i.i ]
+  %lsr.iv329.i.i = phi i64 [ %.148.i, %B534.lr.ph.i.i ], [ %lsr.iv.next330.i.i, %B766.i.i ]
+  %lsr.iv327.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next328.i.i, %B766.i.i ]
+  %spec.3.0294.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.438.i.i, %B766.i.i ]
+  %.379.i.i = inttoptr i64 %lsr.iv329.i.i to ptr
   %.380.i.i = load i64, ptr %.379.i.i, align 8
-  %.391.i.i = inttoptr i64 %spec.3.0294.i.i to ptr
-  %.392.i.i = load i64, ptr %.391.i.i, align 8
-  %.393.i.i = icmp eq i64 %.392.i.i, 0
-  %.402.i.i = add nsw i64 %.380.i.i, 16
-  br i1 %.393.i.i, label %B714.i.i, label %B680.i.i
+  %.387.i.i = inttoptr i64 %spec.3.0294.i.i to ptr
+  %.388.i.i = load i64, ptr %.387.i.i, align 8
+  %.389.i.i = icmp eq i64 %.388.i.i, 0
+  br i1 %.389.i.i, label %B674.i.i, label %B708.i.i
 
-B680.i.i:                                         ; preds = %B534.i.i
-  %.413.i.i = inttoptr i64 %.402.i.i to ptr
-  %.414.i.i = load i64, ptr %.413.i.i, align 8
-  br label %B714.i.i
+B674.i.i:                                         ; preds = %B534.i.i
+  %.401.i39.i = tail call i64 @nbgrad.offset.float_value()
+  %.403.i.i = add nsw i64 %.401.i39.i, %.380.i.i
+  br label %B766.i.i
 
-B714.i.i:                                         ; preds = %B680.i.i, %B534.i.i
-  %"$phi714.4.2.1.i.i" = phi i64 [ %.414.i.i, %B680.i.i ], [ %.402.i.i, %B534.i.i ]
-  %.420.i.i = inttoptr i64 %lsr.iv325.i.i to ptr
-  store i64 %"$phi714.4.2.1.i.i", ptr %.420.i.i, align 8
-  %.430.i.i = add nsw i64 %spec.3.0294.i.i, 24
-  %.431.i.i = inttoptr i64 %.430.i.i to ptr
-  %.432.i.i = load i64, ptr %.431.i.i, align 8
-  %.433.i.i = shl i64 %.432.i.i, 3
-  %.434.i.i = add i64 %spec.3.0294.i.i, 32
-  %.436.i.i = add i64 %.434.i.i, %.433.i.i
-  %lsr.iv.next326.i.i = add i64 %lsr.iv325.i.i, 8
+B708.i.i:                                         ; preds = %B534.i.i
+  %.412.i19.i = add nsw i64 %.380.i.i, %.11.i
+  %.415.i.i = inttoptr i64 %.412.i19.i to ptr
+  %.416.i.i = load i64, ptr %.415.i.i, align 8
+  br label %B766.i.i
+
+B766.i.i:                                         ; preds = %B708.i.i, %B674.i.i
+  %"$phi766.4.2.1.i.i" = phi i64 [ %.403.i.i, %B674.i.i ], [ %.416.i.i, %B708.i.i ]
+  %.422.i.i = inttoptr i64 %lsr.iv327.i.i to ptr
+  store i64 %"$phi766.4.2.1.i.i", ptr %.422.i.i, align 8
+  %.432.i.i = add nsw i64 %spec.3.0294.i.i, 24
+  %.433.i.i = inttoptr i64 %.432.i.i to ptr
+  %.434.i.i = load i64, ptr %.433.i.i, align 8
+  %.435.i.i = shl i64 %.434.i.i, 3
+  %.436.i.i = add i64 %spec.3.0294.i.i, 32
+  %.438.i.i = add i64 %.436.i.i, %.435.i.i
   %lsr.iv.next328.i.i = add i64 %lsr.iv327.i.i, 8
-  %lsr.iv.next330.i.i = add nsw i64 %lsr.iv329.i.i, -1
-  %exitcond309.not.i.i = icmp eq i64 %lsr.iv.next330.i.i, 0
-  br i1 %exitcond309.not.i.i, label %B812.endif.i.i, label %B534.i.i
+  %lsr.iv.next330.i.i = add i64 %lsr.iv329.i.i, 8
+  %lsr.iv.next332.i.i = add nsw i64 %lsr.iv331.i.i, -1
+  %exitcond309.not.i.i = icmp eq i64 %lsr.iv.next332.i.i, 0
+  br i1 %exitcond309.not.i.i, label %B864.endif.i.i, label %B534.i.i
 
-B1126.i.i:                                        ; preds = %B1126.outer.i.i, %B1518.i.i
-  %spec.1.2.0304.i.i = phi i64 [ %.797.i.i, %B1518.i.i ], [ %spec.1.2.0304.ph.i.i, %B1126.outer.i.i ]
-  %.557299302.i.i = phi i64 [ %.564.i.i, %B1518.i.i ], [ %.557299302.ph.i.i, %B1126.outer.i.i ]
-  %.564.i.i = add nuw nsw i64 %.557299302.i.i, 1
-  %.594.i.i = add nsw i64 %spec.1.2.0304.i.i, 24
-  %.595.i.i = inttoptr i64 %.594.i.i to ptr
-  %.596.i.i = load i64, ptr %.595.i.i, align 8
-  %.623.i.i = icmp sgt i64 %.596.i.i, -1
-  br i1 %.623.i.i, label %B172.preheader.i.i.i, label %B1332.i.i
+B1178.i.i:                                        ; preds = %B1178.outer.i.i, %B1594.i.i
+  %spec.1.2.0304.i.i = phi i64 [ %.800.i.i, %B1594.i.i ], [ %spec.1.2.0304.ph.i.i, %B1178.outer.i.i ]
+  %.559299302.i.i = phi i64 [ %.566.i.i, %B1594.i.i ], [ %.559299302.ph.i.i, %B1178.outer.i.i ]
+  %.566.i.i = add nuw nsw i64 %.559299302.i.i, 1
+  %.596.i.i = add nsw i64 %spec.1.2.0304.i.i, 24
+  %.597.i.i = inttoptr i64 %.596.i.i to ptr
+  %.598.i.i = load i64, ptr %.597.i.i, align 8
+  %.625.i.i = icmp sgt i64 %.598.i.i, -1
+  br i1 %.625.i.i, label %B196.preheader.i.i.i, label %B1384.i.i
 
-B172.preheader.i.i.i:                             ; preds = %B1126.i.i
-  %.20.i.i.i = load i64, ptr %sunkaddr376.i, align 8
-  %.25.i.i34.i = shl nsw i64 %.596.i.i, 3
-  %.27.i.i35.i = add nsw i64 %.25.i.i34.i, %.147.i
-  %.28.i.i.i = inttoptr i64 %.27.i.i35.i to ptr
+B196.preheader.i.i.i:                             ; preds = %B1178.i.i
+  %.20.i.i.i = load i64, ptr %sunkaddr385.i, align 8
+  %.25.i.i.i = shl nsw i64 %.598.i.i, 3
+  %.27.i.i.i = add nsw i64 %.25.i.i.i, %.148.i
+  %.28.i.i.i = inttoptr i64 %.27.i.i.i to ptr
   %.29.i.i.i = load i64, ptr %.28.i.i.i, align 8
-  %.30.i.i.i = add nsw i64 %.29.i.i.i, 16
-  %.31.i.i.i = inttoptr i64 %.30.i.i.i to ptr
-  %.32.i.i.i = load i64, ptr %.31.i.i.i, align 8
-  %storemerge.i.i.i = add nuw i64 %.596.i.i, 1
+  %.31.i.i.i = add nsw i64 %.29.i.i.i, %.11.i
+  %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
+  %.33.i.i33.i = load i64, ptr %.32.i.i.i, align 8
+  %storemerge.i.i.i = add nuw i64 %.598.i.i, 1
   %xtraiter.i.i.i = and i64 %storemerge.i.i.i, 3
   %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
-  br i1 %lcmp.mod.not.i.i.i, label %B172.prol.loopexit.i.i.i, label %B172.prol.i.i.i
+  br i1 %lcmp.mod.not.i.i.i, label %B196.prol.loopexit.i.i.i, label %B196.prol.i.i.i
 
-B172.prol.i.i.i:                                  ; preds = %B172.preheader.i.i.i, %B172.prol.i.i.i
-  %lsr.iv323.i.i = phi i64 [ %lsr.iv.next324.i.i, %B172.prol.i.i.i ], [ %xtraiter.i.i.i, %B172.preheader.i.i.i ]
-  %spec.3.0127.prol.i.i.i = phi i64 [ %.178.prol.i.i.i, %B172.prol.i.i.i ], [ %.20.i.i.i, %B172.preheader.i.i.i ]
-  %.172.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
-  %.173.prol.i.i.i = inttoptr i64 %.172.prol.i.i.i to ptr
-  %.174.prol.i.i.i = load i64, ptr %.173.prol.i.i.i, align 8
-  %.175.prol.i.i.i = shl i64 %.174.prol.i.i.i, 3
-  %.176.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
-  %.178.prol.i.i.i = add i64 %.176.prol.i.i.i, %.175.prol.i.i.i
-  %lsr.iv.next324.i.i = add nsw i64 %lsr.iv323.i.i, -1
-  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next324.i.i, 0
-  br i1 %prol.iter.cmp.not.i.i.i, label %B172.prol.loopexit.loopexit.i.i.i, label %B172.prol.i.i.i
+B196.prol.i.i.i:                                  ; preds = %B196.preheader.i.i.i, %B196.prol.i.i.i
+  %lsr.iv325.i.i = phi i64 [ %lsr.iv.next326.i.i, %B196.prol.i.i.i ], [ %xtraiter.i.i.i, %B196.preheader.i.i.i ]
+  %spec.3.0127.prol.i.i.i = phi i64 [ %.179.prol.i.i.i, %B196.prol.i.i.i ], [ %.20.i.i.i, %B196.preheader.i.i.i ]
+  %.173.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
+  %.174.prol.i.i.i = inttoptr i64 %.173.prol.i.i.i to ptr
+  %.175.prol.i.i.i = load i64, ptr %.174.prol.i.i.i, align 8
+  %.176.prol.i.i.i = shl i64 %.175.prol.i.i.i, 3
+  %.177.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
+  %.179.prol.i.i.i = add i64 %.177.prol.i.i.i, %.176.prol.i.i.i
+  %lsr.iv.next326.i.i = add nsw i64 %lsr.iv325.i.i, -1
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next326.i.i, 0
+  br i1 %prol.iter.cmp.not.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i, label %B196.prol.i.i.i
 
-B172.prol.loopexit.loopexit.i.i.i:                ; preds = %B172.prol.i.i.i
+B196.prol.loopexit.loopexit.i.i.i:                ; preds = %B196.prol.i.i.i
   %11 = and i64 %storemerge.i.i.i, -4
-  br label %B172.prol.loopexit.i.i.i
+  br label %B196.prol.loopexit.i.i.i
 
-B172.prol.loopexit.i.i.i:                         ; preds = %B172.prol.loopexit.loopexit.i.i.i, %B172.preheader.i.i.i
-  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i.i.i, %B172.preheader.i.i.i ], [ %.178.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
-  %.122122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B172.preheader.i.i.i ], [ %11, %B172.prol.loopexit.loopexit.i.i.i ]
-  %spec.3.0127.lcssa.unr.i.i.i = phi i64 [ poison, %B172.preheader.i.i.i ], [ %spec.3.0127.prol.i.i.i, %B172.prol.loopexit.loopexit.i.i.i ]
-  %12 = icmp samesign ult i64 %.596.i.i, 3
-  br i1 %12, label %B314.endif.i.i.i, label %B172.preheader1.i.i.i
+B196.prol.loopexit.i.i.i:                         ; preds = %B196.prol.loopexit.loopexit.i.i.i, %B196.preheader.i.i.i
+  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i.i.i, %B196.preheader.i.i.i ], [ %.179.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
+  %.123122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B196.preheader.i.i.i ], [ %11, %B196.prol.loopexit.loopexit.i.i.i ]
+  %spec.3.0127.lcssa.unr.i.i.i = phi i64 [ poison, %B196.preheader.i.i.i ], [ %spec.3.0127.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
+  %12 = icmp samesign ult i64 %.598.i.i, 3
+  br i1 %12, label %B338.endif.i.i.i, label %B196.preheader1.i.i.i
 
-B172.preheader1.i.i.i:                            ; preds = %B172.prol.loopexit.i.i.i
-  %13 = add nuw i64 %.122122126.unr.i.i.i, 4
-  br label %B172.i.i.i
+B196.preheader1.i.i.i:                            ; preds = %B196.prol.loopexit.i.i.i
+  %13 = add nuw i64 %.123122126.unr.i.i.i, 4
+  br label %B196.i.i.i
 
-B172.i.i.i:                                       ; preds = %B172.i.i.i, %B172.preheader1.i.i.i
-  %lsr.iv2.i.i.i = phi i64 [ %13, %B172.preheader1.i.i.i ], [ %lsr.iv.next3.i.i.i, %B172.i.i.i ]
-  %spec.3.0127.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i, %B172.preheader1.i.i.i ], [ %.178.3.i.i.i, %B172.i.i.i ]
-  %.172.i.i.i = add nsw i64 %spec.3.0127.i.i.i, 24
-  %.173.i.i.i = inttoptr i64 %.172.i.i.i to ptr
-  %.174.i.i.i = load i64, ptr %.173.i.i.i, align 8
-  %.175.i.i.i = shl i64 %.174.i.i.i, 3
-  %.176.i.i.i = add i64 %spec.3.0127.i.i.i, 32
-  %.178.i.i.i = add i64 %.176.i.i.i, %.175.i.i.i
-  %.172.1.i.i.i = add nsw i64 %.178.i.i.i, 24
-  %.173.1.i.i.i = inttoptr i64 %.172.1.i.i.i to ptr
-  %.174.1.i.i.i = load i64, ptr %.173.1.i.i.i, align 8
-  %.175.1.i.i.i = shl i64 %.174.1.i.i.i, 3
-  %.176.1.i.i.i = add i64 %.178.i.i.i, 32
-  %.178.1.i.i.i = add i64 %.176.1.i.i.i, %.175.1.i.i.i
-  %.172.2.i.i.i = add nsw i64 %.178.1.i.i.i, 24
-  %.173.2.i.i.i = inttoptr i64 %.172.2.i.i.i to ptr
-  %.174.2.i.i.i = load i64, ptr %.173.2.i.i.i, align 8
-  %.175.2.i.i.i = shl i64 %.174.2.i.i.i, 3
-  %.176.2.i.i.i = add i64 %.175.2.i.i.i, 32
-  %.178.2.i.i.i = add i64 %.176.2.i.i.i, %.178.1.i.i.i
-  %.172.3.i.i.i = add nsw i64 %.178.2.i.i.i, 24
-  %.173.3.i.i.i = inttoptr i64 %.172.3.i.i.i to ptr
-  %.174.3.i.i.i = load i64, ptr %.173.3.i.i.i, align 8
-  %.175.3.i.i.i = shl i64 %.174.3.i.i.i, 3
-  %.176.3.i.i.i = add i64 %.175.3.i.i.i, 32
-  %.178.3.i.i.i = add i64 %.176.3.i.i.i, %.178.2.i.i.i
+B196.i.i.i:                                       ; preds = %B196.i.i.i, %B196.preheader1.i.i.i
+  %lsr.iv2.i.i.i = phi i64 [ %13, %B196.preheader1.i.i.i ], [ %lsr.iv.next3.i.i.i, %B196.i.i.i ]
+  %spec.3.0127.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i, %B196.preheader1.i.i.i ], [ %.179.3.i.i.i, %B196.i.i.i ]
+  %.173.i.i.i = add nsw i64 %spec.3.0127.i.i.i, 24
+  %.174.i.i.i = inttoptr i64 %.173.i.i.i to ptr
+  %.175.i.i.i = load i64, ptr %.174.i.i.i, align 8
+  %.176.i.i.i = shl i64 %.175.i.i.i, 3
+  %.177.i.i.i = add i64 %spec.3.0127.i.i.i, 32
+  %.179.i.i.i = add i64 %.177.i.i.i, %.176.i.i.i
+  %.173.1.i.i.i = add nsw i64 %.179.i.i.i, 24
+  %.174.1.i.i.i = inttoptr i64 %.173.1.i.i.i to ptr
+  %.175.1.i.i.i = load i64, ptr %.174.1.i.i.i, align 8
+  %.176.1.i.i.i = shl i64 %.175.1.i.i.i, 3
+  %.177.1.i.i.i = add i64 %.179.i.i.i, 32
+  %.179.1.i.i.i = add i64 %.177.1.i.i.i, %.176.1.i.i.i
+  %.173.2.i.i.i = add nsw i64 %.179.1.i.i.i, 24
+  %.174.2.i.i.i = inttoptr i64 %.173.2.i.i.i to ptr
+  %.175.2.i.i.i = load i64, ptr %.174.2.i.i.i, align 8
+  %.176.2.i.i.i = shl i64 %.175.2.i.i.i, 3
+  %.177.2.i.i.i = add i64 %.176.2.i.i.i, 32
+  %.179.2.i.i.i = add i64 %.177.2.i.i.i, %.179.1.i.i.i
+  %.173.3.i.i.i = add nsw i64 %.179.2.i.i.i, 24
+  %.174.3.i.i.i = inttoptr i64 %.173.3.i.i.i to ptr
+  %.175.3.i.i.i = load i64, ptr %.174.3.i.i.i, align 8
+  %.176.3.i.i.i = shl i64 %.175.3.i.i.i, 3
+  %.177.3.i.i.i = add i64 %.176.3.i.i.i, 32
+  %.179.3.i.i.i = add i64 %.177.3.i.i.i, %.179.2.i.i.i
   %lsr.iv.next3.i.i.i = add i64 %lsr.iv2.i.i.i, -4
-  %.123.3.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i, 4
-  br i1 %.123.3.i.i.i, label %B172.i.i.i, label %B314.endif.i.i.i
+  %.124.3.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i, 4
+  br i1 %.124.3.i.i.i, label %B196.i.i.i, label %B338.endif.i.i.i
 
-B398.i.i.i:                                       ; preds = %B314.endif.i.i.i, %B630.i.i.i
-  %lsr.iv.i.i36.i = phi i64 [ %lsr.iv.next.i.i37.i, %B630.i.i.i ], [ %.147.i, %B314.endif.i.i.i ]
-  %spec.1.2.0137.i.i.i = phi i64 [ %.388.i.i.i, %B630.i.i.i ], [ %.20.i.i.i, %B314.endif.i.i.i ]
-  %.286132135.i.i.i = phi i64 [ %.293.i.i.i, %B630.i.i.i ], [ 0, %B314.endif.i.i.i ]
-  %.293.i.i.i = add nuw nsw i64 %.286132135.i.i.i, 1
-  %.323.not.i.i.i = icmp eq i64 %.596.i.i, %.286132135.i.i.i
-  br i1 %.323.not.i.i.i, label %B630.i.i.i, label %B412.i.i.i
+B422.i.i.i:                                       ; preds = %B338.endif.i.i.i, %B678.i.i.i
+  %lsr.iv.i.i34.i = phi i64 [ %lsr.iv.next.i.i35.i, %B678.i.i.i ], [ %.148.i, %B338.endif.i.i.i ]
+  %spec.1.2.0137.i.i.i = phi i64 [ %.390.i.i.i, %B678.i.i.i ], [ %.20.i.i.i, %B338.endif.i.i.i ]
+  %.287132135.i.i.i = phi i64 [ %.294.i.i.i, %B678.i.i.i ], [ 0, %B338.endif.i.i.i ]
+  %.294.i.i.i = add nuw nsw i64 %.287132135.i.i.i, 1
+  %.324.not.i.i.i = icmp eq i64 %.598.i.i, %.287132135.i.i.i
+  br i1 %.324.not.i.i.i, label %B678.i.i.i, label %B436.i.i.i
 
-B412.i.i.i:                                       ; preds = %B398.i.i.i
-  %.328.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i to ptr
-  %.329.i.i.i = load i64, ptr %.328.i.i.i, align 8
-  %.330.not.i.i.i = icmp eq i64 %.329.i.i.i, 0
-  br i1 %.330.not.i.i.i, label %B630.i.i.i, label %B472.i.i.i
+B436.i.i.i:                                       ; preds = %B422.i.i.i
+  %.329.i.i.i = inttoptr i64 %spec.1.2.0137.i.i.i to ptr
+  %.330.i.i.i = load i64, ptr %.329.i.i.i, align 8
+  %.331.not.i.i.i = icmp eq i64 %.330.i.i.i, 0
+  br i1 %.331.not.i.i.i, label %B678.i.i.i, label %B496.i.i.i
 
-B472.i.i.i:                                       ; preds = %B412.i.i.i
-  %.338.i.i.i = inttoptr i64 %lsr.iv.i.i36.i to ptr
-  %.339.i.i.i = load i64, ptr %.338.i.i.i, align 8
-  %.340.i.i.i = add nsw i64 %.339.i.i.i, 16
-  %.341.i.i.i = inttoptr i64 %.340.i.i.i to ptr
-  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
-  %.348.i.i.i = icmp slt i64 %.342.i.i.i, %.167.le.i.i.i
-  br i1 %.348.i.i.i, label %B558.i.i.i, label %B630.i.i.i
+B496.i.i.i:                                       ; preds = %B436.i.i.i
+  %.339.i.i.i = inttoptr i64 %lsr.iv.i.i34.i to ptr
+  %.340.i.i.i = load i64, ptr %.339.i.i.i, align 8
+  %.342.i.i.i = add nsw i64 %.340.i.i.i, %.11.i
+  %.343.i.i.i = inttoptr i64 %.342.i.i.i to ptr
+  %.344.i.i.i = load i64, ptr %.343.i.i.i, align 8
+  %.350.i.i.i = icmp slt i64 %.344.i.i.i, %.168.le.i.i.i
+  br i1 %.350.i.i.i, label %B606.i.i.i, label %B678.i.i.i
 
-B558.i.i.i:                                       ; preds = %B472.i.i.i
-  %.352.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 8
-  %.353.i.i.i = inttoptr i64 %.352.i.i.i to ptr
-  %.354.i.i.i = load i64, ptr %.353.i.i.i, align 8
-  %.356.i.i.i = add nsw i64 %.354.i.i.i, %.342.i.i.i
-  %.360.i.i.i = icmp slt i64 %.32.i.i.i, %.356.i.i.i
-  br i1 %.360.i.i.i, label %B1332.i.i, label %B630.i.i.i
+B606.i.i.i:                                       ; preds = %B496.i.i.i
+  %.354.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 8
+  %.355.i.i.i = inttoptr i64 %.354.i.i.i to ptr
+  %.356.i.i.i = load i64, ptr %.355.i.i.i, align 8
+  %.358.i.i.i = add nsw i64 %.356.i.i.i, %.344.i.i.i
+  %.362.i.i.i = icmp slt i64 %.33.i.i33.i, %.358.i.i.i
+  br i1 %.362.i.i.i, label %B1384.i.i, label %B678.i.i.i
 
-B630.i.i.i:                                       ; preds = %B558.i.i.i, %B472.i.i.i, %B412.i.i.i, %B398.i.i.i
-  %.382.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 24
-  %.383.i.i.i = inttoptr i64 %.382.i.i.i to ptr
-  %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
-  %.385.i.i.i = shl i64 %.384.i.i.i, 3
-  %.386.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
-  %.388.i.i.i = add i64 %.386.i.i.i, %.385.i.i.i
-  %lsr.iv.next.i.i37.i = add i64 %lsr.iv.i.i36.i, 8
-  %exitcond.not.i.i38.i = icmp eq i64 %.164.i, %.293.i.i.i
-  br i1 %exitcond.not.i.i38.i, label %B1224.i.i, label %B398.i.i.i
+B678.i.i.i:                                       ; preds = %B606.i.i.i, %B496.i.i.i, %B436.i.i.i, %B422.i.i.i
+  %.384.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 24
+  %.385.i.i.i = inttoptr i64 %.384.i.i.i to ptr
+  %.386.i.i.i = load i64, ptr %.385.i.i.i, align 8
+  %.387.i.i.i = shl i64 %.386.i.i.i, 3
+  %.388.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
+  %.390.i.i.i = add i64 %.388.i.i.i, %.387.i.i.i
+  %lsr.iv.next.i.i35.i = add i64 %lsr.iv.i.i34.i, 8
+  %exitcond.not.i.i36.i = icmp eq i64 %.165.i, %.294.i.i.i
+  br i1 %exitcond.not.i.i36.i, label %B1276.i.i, label %B422.i.i.i
 
-B314.endif.i.i.i:                                 ; preds = %B172.i.i.i, %B172.prol.loopexit.i.i.i
-  %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B172.prol.loopexit.i.i.i ], [ %.178.2.i.i.i, %B172.i.i.i ]
-  %.163.le.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i, 8
-  %.164.le.i.i.i = inttoptr i64 %.163.le.i.i.i to ptr
-  %.165.le.i.i.i = load i64, ptr %.164.le.i.i.i, align 8
-  %.167.le.i.i.i = add nsw i64 %.165.le.i.i.i, %.32.i.i.i
-  br i1 %.12886.not.i.i, label %B1224.i.i, label %B398.i.i.i
+B338.endif.i.i.i:                                 ; preds = %B196.i.i.i, %B196.prol.loopexit.i.i.i
+  %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B196.prol.loopexit.i.i.i ], [ %.179.2.i.i.i, %B196.i.i.i ]
+  %.164.le.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i, 8
+  %.165.le.i.i.i = inttoptr i64 %.164.le.i.i.i to ptr
+  %.166.le.i.i.i = load i64, ptr %.165.le.i.i.i, align 8
+  %.168.le.i.i.i = add nsw i64 %.166.le.i.i.i, %.33.i.i33.i
+  br i1 %.12886.not.i.i, label %B1276.i.i, label %B422.i.i.i
 
-B1224.i.i:                                        ; preds = %B630.i.i.i, %B314.endif.i.i.i
-  %.677.not.i.i = icmp eq i64 %.29.i.i.i, 0
-  br i1 %.677.not.i.i, label %B1332.i.i, label %B1236.i.i
+B1276.i.i:                                        ; preds = %B678.i.i.i, %B338.endif.i.i.i
+  %.679.not.i.i = icmp eq i64 %.29.i.i.i, 0
+  br i1 %.679.not.i.i, label %B1384.i.i, label %B1288.i.i
 
-B1236.i.i:                                        ; preds = %B1224.i.i
-  %.693.i39.i = load i64, ptr %sunkaddr378.i, align 8
-  %.695.i.i = inttoptr i64 %.693.i39.i to ptr
-  %.696.i.i = tail call i64 %.695.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre242.i.i = add nsw i64 %spec.1.2.0304.i.i, 32
-  %.pre243.i.i = add i64 %spec.1.2.0304.i.i, 40
-  %.pre.i = inttoptr i64 %.pre242.i.i to ptr
-  br label %B1518.i.i
+B1288.i.i:                                        ; preds = %B1276.i.i
+  %.695.i37.i = load i64, ptr %sunkaddr387.i, align 8
+  %.697.i.i = inttoptr i64 %.695.i37.i to ptr
+  %.698.i.i = tail call i64 %.697.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.pre244.i.i = add nsw i64 %spec.1.2.0304.i.i, 32
+  %.pre245.i.i = add i64 %spec.1.2.0304.i.i, 40
+  %.pre.i = inttoptr i64 %.pre244.i.i to ptr
+  br label %B1594.i.i
 
-B1332.i.i:                                        ; preds = %B558.i.i.i, %B1224.i.i, %B1126.i.i
+B1384.i.i:                                        ; preds = %B606.i.i.i, %B1276.i.i, %B1178.i.i
   %.10.i.i.i = inttoptr i64 %spec.1.2.0304.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
   %.13.i.i.i = add nsw i64 %spec.1.2.0304.i.i, 8
-  %.14.i.i.i = inttoptr i64 %.13.i.i.i to ptr
-  %.15.i.i21.i = load i64, ptr %.14.i.i.i, align 8
-  %.17.i.i22.i = add nsw i64 %spec.1.2.0304.i.i, 32
-  %.18.i1.i.i = inttoptr i64 %.17.i.i22.i to ptr
+  %.14.i.i22.i = inttoptr i64 %.13.i.i.i to ptr
+  %.15.i.i.i = load i64, ptr %.14.i.i22.i, align 8
+  %.17.i.i23.i = add nsw i64 %spec.1.2.0304.i.i, 32
+  %.18.i1.i.i = inttoptr i64 %.17.i.i23.i to ptr
   %.19.i2.i.i = load i64, ptr %.18.i1.i.i, align 8
   %.30.i3.i.i = add i64 %spec.1.2.0304.i.i, 40
-  %.49.i.i.i = icmp sgt i64 %.15.i.i21.i, 131071
+  %.49.i.i.i = icmp sgt i64 %.15.i.i.i, 131071
   br i1 %.49.i.i.i, label %B216.i.i.i, label %B528.i.i.i
 
-B216.i.i.i:                                       ; preds = %B1332.i.i
-  %.65.i.i31.i = load i64, ptr %sunkaddr380.i, align 8
-  %.66.not.i.i.i = icmp eq i64 %.65.i.i31.i, 0
+B216.i.i.i:                                       ; preds = %B1384.i.i
+  %.65.i.i29.i = load i64, ptr %sunkaddr389.i, align 8
+  %.66.not.i.i.i = icmp eq i64 %.65.i.i29.i, 0
   br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
 
 B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i.i = load i64, ptr %sunkaddr382.i, align 8
-  %.77.i.i.i = load i64, ptr %sunkaddr384.i, align 8
-  %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i.i, i64 %.15.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i32.i = icmp eq i64 %.80.i.i.i, 0
-  br i1 %.85.i.i32.i, label %B434.i.i.i, label %B528.i.i.i
+  %.72.i.i30.i = load i64, ptr %sunkaddr391.i, align 8
+  %.77.i.i31.i = load i64, ptr %sunkaddr393.i, align 8
+  %.79.i.i.i = inttoptr i64 %.72.i.i30.i to ptr
+  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i31.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.85.i.i.i = icmp eq i64 %.80.i.i.i, 0
+  br i1 %.85.i.i.i, label %B434.i.i.i, label %B528.i.i.i
 
 B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr386.i, align 8
+  %.105.i.i.i = load i64, ptr %sunkaddr395.i, align 8
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1332.endif.i.i
+  br label %B1384.endif.i.i
 
-B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1332.i.i
-  %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
-  %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1332.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr378.i, align 8
+B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1384.i.i
+  %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
+  %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
+  %.118.i.i.i = load i64, ptr %sunkaddr387.i, align 8
   %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
   %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr377.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr391.i, align 8
+  %.126.i.i.i = load i64, ptr %sunkaddr386.i, align 8
+  %.131.i.i.i = load i64, ptr %sunkaddr400.i, align 8
   %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
   %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
   %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
-  br i1 %.151.not.i.i.i, label %B1332.endif.i.i, label %B780.i.i.i
+  br i1 %.151.not.i.i.i, label %B1384.endif.i.i, label %B780.i.i.i
 
 B780.i.i.i:                                       ; preds = %B528.i.i.i
   %.154.i.i.i = icmp eq i64 %.138.i.i.i, 0
-  br i1 %.154.i.i.i, label %B1332.endif.thread.i.i, label %B1332.endif.thread228.i.i
+  br i1 %.154.i.i.i, label %B1384.endif.thread.i.i, label %B1384.endif.thread230.i.i
 
-B1332.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr393.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr384.i, align 8
+B1384.endif.thread.i.i:                           ; preds = %B780.i.i.i
+  %.160.i.i.i = load i64, ptr %sunkaddr402.i, align 8
+  %.167.i.i.i = load i64, ptr %sunkaddr393.i, align 8
   %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
-  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1518.thread.i.i
+  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1594.thread.i.i
 
-B1332.endif.thread228.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr380.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr378.i, align 8
+B1384.endif.thread230.i.i:                        ; preds = %B780.i.i.i
+  %.185.i.i.i = load i64, ptr %sunkaddr389.i, align 8
+  %.192.i.i.i = load i64, ptr %sunkaddr387.i, align 8
   %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
   %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.196.i.i.i = add nsw i64 %.138.i.i.i, 88
-  %.197.i.i.i = inttoptr i64 %.196.i.i.i to ptr
-  store i64 %.185.i.i.i, ptr %.197.i.i.i, align 8
-  %.200.i.i.i = add nsw i64 %.138.i.i.i, 64
-  %.203.i.i.i = inttoptr i64 %.200.i.i.i to ptr
-  %.204.i.i.i = load i64, ptr %.203.i.i.i, align 8
-  %.205.i.i.i = or i64 %.204.i.i.i, 4
-  store i64 %.205.i.i.i, ptr %.203.i.i.i, align 8
-  br label %B1518.i.i
+  %.195.i.i.i = tail call i64 @nbgrad.offset.array_handler()
+  %.197.i.i.i = add nsw i64 %.195.i.i.i, %.138.i.i.i
+  %.198.i.i.i = inttoptr i64 %.197.i.i.i to ptr
+  store i64 %.185.i.i.i, ptr %.198.i.i.i, align 8
+  %.200.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.202.i.i.i = add nsw i64 %.200.i.i.i, %.138.i.i.i
+  %.206.i.i.i = inttoptr i64 %.202.i.i.i to ptr
+  %.207.i.i.i = load i64, ptr %.206.i.i.i, align 8
+  %.208.i.i.i = or i64 %.207.i.i.i, 4
+  store i64 %.208.i.i.i, ptr %.206.i.i.i, align 8
+  br label %B1594.i.i
 
-B1518.i.i:                                        ; preds = %B1332.endif.i.i, %B1332.endif.thread228.i.i, %B1236.i.i
-  %.pre240.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1332.endif.i.i ], [ %.18.i1.i.i, %B1332.endif.thread228.i.i ], [ %.pre.i, %B1236.i.i ]
-  %.pre241.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1332.endif.i.i ], [ %.30.i3.i.i, %B1332.endif.thread228.i.i ], [ %.pre243.i.i, %B1236.i.i ]
-  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1332.endif.i.i ], [ %.138.i.i.i, %B1332.endif.thread228.i.i ], [ %.29.i.i.i, %B1236.i.i ]
-  %.754256.i.i = shl nsw i64 %.557299302.i.i, 3
-  %.756257.i.i = add nsw i64 %.754256.i.i, %.85.i18.i
-  %.758258.i.i = inttoptr i64 %.756257.i.i to ptr
-  store i64 %made.5.1.ph.i.i, ptr %.758258.i.i, align 8
-  %.765.i23.i = add nsw i64 %.464.i.i, %.557299302.i.i
-  %.768.i.i = shl nsw i64 %.765.i23.i, 3
-  %.770.i.i = add nsw i64 %.768.i.i, %.141.i
-  %.772.i.i = add nsw i64 %made.5.1.ph.i.i, 16
-  %.775.i.i = inttoptr i64 %.772.i.i to ptr
-  %.776.i.i = load i64, ptr %.775.i.i, align 8
-  %.758.i.i = inttoptr i64 %.770.i.i to ptr
-  store i64 %.776.i.i, ptr %.758.i.i, align 8
-  %.793.i.i = load i64, ptr %.pre240.pre-phi.i.pre-phi.i, align 8
-  %.794.i.i = shl i64 %.793.i.i, 3
-  %.797.i.i = add i64 %.794.i.i, %.pre241.pre-phi.i.i
-  %exitcond310.not.i.i = icmp eq i64 %.564.i.i, %.450.i.i
-  br i1 %exitcond310.not.i.i, label %B1602.i.i, label %B1126.i.i
+B1594.i.i:                                        ; preds = %B1384.endif.i.i, %B1384.endif.thread230.i.i, %B1288.i.i
+  %.pre242.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1384.endif.i.i ], [ %.18.i1.i.i, %B1384.endif.thread230.i.i ], [ %.pre.i, %B1288.i.i ]
+  %.pre243.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1384.endif.i.i ], [ %.30.i3.i.i, %B1384.endif.thread230.i.i ], [ %.pre245.i.i, %B1288.i.i ]
+  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1384.endif.i.i ], [ %.138.i.i.i, %B1384.endif.thread230.i.i ], [ %.29.i.i.i, %B1288.i.i ]
+  %.756256.i.i = shl nsw i64 %.559299302.i.i, 3
+  %.758257.i.i = add nsw i64 %.756256.i.i, %.85.i18.i
+  %.760258.i.i = inttoptr i64 %.758257.i.i to ptr
+  store i64 %made.5.1.ph.i.i, ptr %.760258.i.i, align 8
+  %.767.i.i = add nsw i64 %.466.i.i, %.559299302.i.i
+  %.770.i.i = shl nsw i64 %.767.i.i, 3
+  %.772.i.i = add nsw i64 %.770.i.i, %.142.i
+  %.775.i.i = add nsw i64 %made.5.1.ph.i.i, %.11.i
+  %.778.i.i = inttoptr i64 %.775.i.i to ptr
+  %.779.i.i = load i64, ptr %.778.i.i, align 8
+  %.760.i.i = inttoptr i64 %.772.i.i to ptr
+  store i64 %.779.i.i, ptr %.760.i.i, align 8
+  %.796.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i, align 8
+  %.797.i.i = shl i64 %.796.i.i, 3
+  %.800.i.i = add i64 %.797.i.i, %.pre243.pre-phi.i.i
+  %exitcond310.not.i.i = icmp eq i64 %.566.i.i, %.452.i.i
+  br i1 %exitcond310.not.i.i, label %B1678.i.i, label %B1178.i.i
 
-B1518.thread.i.i:                                 ; preds = %B1332.endif.i.i, %B1332.endif.thread.i.i
-  %.754.i.i = shl nsw i64 %.557299302.i.i, 3
-  %.756.i.i = add nsw i64 %.754.i.i, %.85.i18.i
-  %.758249.i.i = inttoptr i64 %.756.i.i to ptr
-  store i64 0, ptr %.758249.i.i, align 8
-  %.793250.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.794251.i.i = shl i64 %.793250.i.i, 3
-  %.797252.i.i = add i64 %.794251.i.i, %.30.i3.i.i
-  %exitcond310.not253.i.i = icmp eq i64 %.564.i.i, %.450.i.i
-  br i1 %exitcond310.not253.i.i, label %B2386.i.i, label %B1126.outer.i.i
+B1594.thread.i.i:                                 ; preds = %B1384.endif.i.i, %B1384.endif.thread.i.i
+  %.756.i.i = shl nsw i64 %.559299302.i.i, 3
+  %.758.i.i = add nsw i64 %.756.i.i, %.85.i18.i
+  %.760251.i.i = inttoptr i64 %.758.i.i to ptr
+  store i64 0, ptr %.760251.i.i, align 8
+  %.796252.i.i = load i64, ptr %.18.i1.i.i, align 8
+  %.797253.i.i = shl i64 %.796252.i.i, 3
+  %.800254.i.i = add i64 %.797253.i.i, %.30.i3.i.i
+  %exitcond310.not255.i.i = icmp eq i64 %.566.i.i, %.452.i.i
+  br i1 %exitcond310.not255.i.i, label %B2462.i.i, label %B1178.outer.i.i
 
-B1602.i.i:                                        ; preds = %B1518.i.i
-  br i1 %44, label %B2386.i.i, label %B1616.i.i
+B1678.i.i:                                        ; preds = %B1594.i.i
+  br i1 %44, label %B2462.i.i, label %B1692.i.i
 
-B1616.i.i:                                        ; preds = %B812.endif.i.i, %B1602.i.i
-  %.826.i.i = add nsw i64 %.13.i, 88
-  %.827.i.i = inttoptr i64 %.826.i.i to ptr
-  %.828.i.i = load i64, ptr %.827.i.i, align 8
-  %.829.not.i.i = icmp eq i64 %.828.i.i, 0
-  br i1 %.829.not.i.i, label %B1950.i.i, label %B1676.i.i
+B1692.i.i:                                        ; preds = %B864.endif.i.i, %B1678.i.i
+  %.829.i.i = add nsw i64 %.14.i, 88
+  %.830.i.i = inttoptr i64 %.829.i.i to ptr
+  %.831.i.i = load i64, ptr %.830.i.i, align 8
+  %.832.not.i.i = icmp eq i64 %.831.i.i, 0
+  br i1 %.832.not.i.i, label %B2026.i.i, label %B1752.i.i
 
-B1676.i.i:                                        ; preds = %B1616.i.i
-  %.833.i.i = add nsw i64 %.21.i, 64
-  %.834.i.i = inttoptr i64 %.833.i.i to ptr
-  %.835.i.i = load i64, ptr %.834.i.i, align 8
-  %.836.i.i = inttoptr i64 %.835.i.i to ptr
-  %.837.i.i = tail call i64 %.836.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.841.i.i = add nsw i64 %.13.i, 48
-  %.842.i.i = inttoptr i64 %.841.i.i to ptr
-  %.843.i.i = load i64, ptr %.842.i.i, align 8
-  %.14.i5.i.i = inttoptr i64 %.843.i.i to ptr
+B1752.i.i:                                        ; preds = %B1692.i.i
+  %.836.i.i = add nsw i64 %.22.i, 64
+  %.837.i.i = inttoptr i64 %.836.i.i to ptr
+  %.838.i.i = load i64, ptr %.837.i.i, align 8
+  %.839.i.i = inttoptr i64 %.838.i.i to ptr
+  %.840.i.i = tail call i64 %.839.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.844.i.i = add nsw i64 %.14.i, 48
+  %.845.i.i = inttoptr i64 %.844.i.i to ptr
+  %.846.i.i = load i64, ptr %.845.i.i, align 8
+  %.14.i5.i.i = inttoptr i64 %.846.i.i to ptr
   %.15.i6.i.i = load i64, ptr %.14.i5.i.i, align 8
-  %.16.i.i24.i = add nsw i64 %.843.i.i, 8
+  %.16.i.i24.i = add nsw i64 %.846.i.i, 8
   %.17.i7.i.i = inttoptr i64 %.16.i.i24.i to ptr
   %.18.i8.i.i = load i64, ptr %.17.i7.i.i, align 8
-  %.19.i9.i.i = add nsw i64 %.843.i.i, 16
+  %.19.i9.i.i = add nsw i64 %.846.i.i, 16
   %.20.i10.i.i = inttoptr i64 %.19.i9.i.i to ptr
-  %.21.i.i25.i = load i64, ptr %.20.i10.i.i, align 8
+  %.21.i.i.i = load i64, ptr %.20.i10.i.i, align 8
   %.11487.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
-  br i1 %.11487.not.i.i.i, label %B1676.endif.i.i, label %B150.lr.ph.i.i.i
+  br i1 %.11487.not.i.i.i, label %B1752.endif.i.i, label %B150.lr.ph.i.i.i
 
-B150.lr.ph.i.i.i:                                 ; preds = %B1676.i.i
-  %.28.i11.i.i = add nsw i64 %.843.i.i, 24
-  %sunkaddr400.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr401.i = getelementptr i8, ptr %sunkaddr400.i, i64 120
+B150.lr.ph.i.i.i:                                 ; preds = %B1752.i.i
+  %.28.i11.i.i = add nsw i64 %.846.i.i, 24
+  %sunkaddr409.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr410.i = getelementptr i8, ptr %sunkaddr409.i, i64 120
   %14 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr403.i = getelementptr i8, ptr %14, i64 8
-  %sunkaddr405.i = getelementptr i8, ptr %14, i64 16
-  %sunkaddr407.i = getelementptr i8, ptr %14, i64 24
-  %sunkaddr409.i = getelementptr i8, ptr %14, i64 32
-  %sunkaddr411.i = getelementptr i8, ptr %sunkaddr400.i, i64 104
-  %sunkaddr413.i = getelementptr i8, ptr %14, i64 40
-  %sunkaddr415.i = getelementptr i8, ptr %sunkaddr400.i, i64 112
-  %sunkaddr417.i = getelementptr i8, ptr %14, i64 48
-  %sunkaddr421.i = getelementptr i8, ptr %sunkaddr400.i, i64 96
-  %sunkaddr423.i = getelementptr i8, ptr %sunkaddr400.i, i64 128
+  %sunkaddr412.i = getelementptr i8, ptr %14, i64 8
+  %sunkaddr414.i = getelementptr i8, ptr %14, i64 16
+  %sunkaddr416.i = getelementptr i8, ptr %14, i64 24
+  %sunkaddr418.i = getelementptr i8, ptr %14, i64 32
+  %sunkaddr420.i = getelementptr i8, ptr %sunkaddr409.i, i64 104
+  %sunkaddr422.i = getelementptr i8, ptr %14, i64 40
+  %sunkaddr424.i = getelementptr i8, ptr %sunkaddr409.i, i64 112
+  %sunkaddr426.i = getelementptr i8, ptr %14, i64 48
+  %sunkaddr430.i = getelementptr i8, ptr %sunkaddr409.i, i64 96
+  %sunkaddr432.i = getelementptr i8, ptr %sunkaddr409.i, i64 128
   br label %B150.i.i.i
 
 B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
-  %at.3.090.i.i.i = phi i64 [ %.28.i11.i.i, %B150.lr.ph.i.i.i ], [ %.354.i17.i.i, %B1022.i.i.i ]
+  %at.3.090.i.i.i = phi i64 [ %.28.i11.i.i, %B150.lr.ph.i.i.i ], [ %.354.i19.i.i, %B1022.i.i.i ]
   %.1138389.i.i.i = phi i64 [ %.15.i6.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1022.i.i.i ]
   %.123.i.i.i = add nsw i64 %.1138389.i.i.i, -1
   %.153.i.i.i = inttoptr i64 %at.3.090.i.i.i to ptr
@@ -25424,14 +25520,14 @@ B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.
   %.164.i.i.i = add nsw i64 %at.3.090.i.i.i, 24
   %.165.i.i.i = inttoptr i64 %.164.i.i.i to ptr
   %.166.i15.i.i = load i64, ptr %.165.i.i.i, align 8
-  %.202.i.i.i = add nsw i64 %at.3.090.i.i.i, 32
+  %.202.i16.i.i = add nsw i64 %at.3.090.i.i.i, 32
   %.208.not.i.i.i = icmp eq i64 %.162.i.i.i, 0
   br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
 
 B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr401.i, align 8
-  %.215.i.i26.i = icmp sgt i64 %.214.i.i.i, 1
-  br i1 %.215.i.i26.i, label %B398.endif.i.i.i, label %B980.i.i.i
+  %.214.i.i.i = load i64, ptr %sunkaddr410.i, align 8
+  %.215.i.i.i = icmp sgt i64 %.214.i.i.i, 1
+  br i1 %.215.i.i.i, label %B398.endif.i.i.i, label %B980.i.i.i
 
 B980.i.i.i:                                       ; preds = %B336.i.i.i, %B150.i.i.i
   %.28.i.i.i.i = icmp sgt i64 %.158.i13.i.i, 0
@@ -25447,7 +25543,7 @@ B26.us.preheader.i.i.i.i:                         ; preds = %B26.preheader.i.i.i
   br i1 %.34.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B26.us.i.i.i.i
 
 B88.endif.us.us.i.i.i.i:                          ; preds = %B26.us.preheader.i.i.i.i, %B518.us.us.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.202.i.i.i, %B26.us.preheader.i.i.i.i ]
+  %at.4.1134.us.us.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.202.i16.i.i, %B26.us.preheader.i.i.i.i ]
   %.137125133.us.us.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.arg.steps.i.i.i.i, %B26.us.preheader.i.i.i.i ]
   %.147.us.us.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i, -1
   %.177.us.us.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i to ptr
@@ -25471,13 +25567,13 @@ B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i
 
 B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv351.i = phi i64 [ %lsr.iv.next352.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv360.i = phi i64 [ %lsr.iv.next361.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
   %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
   %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
   %.336.us.us.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i, align 8
   %.337.us.us.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i, 3
-  %.339.us.us.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i, %.141.i
+  %.339.us.us.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i, %.142.i
   %.340.us.us.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i to ptr
   %.341.us.us.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i, align 8
   %17 = add i64 %at.5.2122.us.us.i.i.i.i, 8
@@ -25490,7 +25586,7 @@ B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i,
   %.335.us.us.1.i.i.i.i = inttoptr i64 %18 to ptr
   %.336.us.us.1.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i, align 8
   %.337.us.us.1.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i, 3
-  %.339.us.us.1.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i, %.141.i
+  %.339.us.us.1.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i, %.142.i
   %.340.us.us.1.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i to ptr
   %.341.us.us.1.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i, align 8
   %19 = add i64 %at.5.2122.us.us.i.i.i.i, 40
@@ -25500,8 +25596,8 @@ B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i,
   %20 = add i64 %lsr.iv.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
   store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next352.i = add i64 %lsr.iv351.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next352.i, 0
+  %lsr.iv.next361.i = add i64 %lsr.iv360.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next361.i, 0
   %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
   %22 = add i64 %lsr.iv.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
@@ -25519,7 +25615,7 @@ B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit
   %.335.us.us.epil.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i to ptr
   %.336.us.us.epil.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i, align 8
   %.337.us.us.epil.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i, 3
-  %.339.us.us.epil.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i, %.141.i
+  %.339.us.us.epil.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i, %.142.i
   %.340.us.us.epil.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i to ptr
   %.341.us.us.epil.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i, align 8
   %.343.us.us.epil.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i, 8
@@ -25544,7 +25640,7 @@ B26.us.i.i.i.i:                                   ; preds = %B26.us.preheader.i.
   br label %B88.endif.us.i.i.i.i
 
 B88.endif.us.i.i.i.i:                             ; preds = %B518.us.i.i.i.i, %B26.us.i.i.i.i
-  %at.4.1134.us.i.i.i.i = phi i64 [ %.202.i.i.i, %B26.us.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i, %B518.us.i.i.i.i ]
+  %at.4.1134.us.i.i.i.i = phi i64 [ %.202.i16.i.i, %B26.us.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i, %B518.us.i.i.i.i ]
   %.137125133.us.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i, %B26.us.i.i.i.i ], [ %.147.us.i.i.i.i, %B518.us.i.i.i.i ]
   %.147.us.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i, -1
   %.177.us.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i to ptr
@@ -25577,7 +25673,7 @@ B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.
   %.335.us.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i to ptr
   %.336.us.i.i.i.i = load i64, ptr %.335.us.i.i.i.i, align 8
   %.337.us.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i, 3
-  %.339.us.i.i.i.i = add nsw i64 %.337.us.i.i.i.i, %.141.i
+  %.339.us.i.i.i.i = add nsw i64 %.337.us.i.i.i.i, %.142.i
   %.340.us.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i to ptr
   %.341.us.i.i.i.i = load i64, ptr %.340.us.i.i.i.i, align 8
   %26 = add i64 %at.5.2122.us.i.i.i.i, 8
@@ -25598,335 +25694,335 @@ B86.B566_crit_edge.us.i.i.i.i:                    ; preds = %B518.us.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i, label %B1022.i.i.i, label %B26.us.i.i.i.i
 
 B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.us.i.i.i.i, %B518.us.us.i.i.i.i, %B398.endif.i.i.i, %B26.preheader.i.i.i.i, %B980.i.i.i
-  %.350.i.i.i = shl nsw i64 %.166.i15.i.i, 3
-  %.354.i17.i.i = add nsw i64 %.350.i.i.i, %.202.i.i.i
+  %.350.i18.i.i = shl nsw i64 %.166.i15.i.i, 3
+  %.354.i19.i.i = add nsw i64 %.350.i18.i.i, %.202.i16.i.i
   %.114.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i, 1
-  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1676.endif.i.i
+  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1752.endif.i.i
 
 B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
-  store i64 %.202.i.i.i, ptr %14, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr403.i, align 8
-  store i64 %.158.i13.i.i, ptr %sunkaddr405.i, align 8
-  store i64 %.141.i, ptr %sunkaddr407.i, align 8
-  store i64 %.21.i.i25.i, ptr %sunkaddr409.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr411.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr413.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr415.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr417.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr401.i, align 8
+  store i64 %.202.i16.i.i, ptr %14, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr412.i, align 8
+  store i64 %.158.i13.i.i, ptr %sunkaddr414.i, align 8
+  store i64 %.142.i, ptr %sunkaddr416.i, align 8
+  store i64 %.21.i.i.i, ptr %sunkaddr418.i, align 8
+  %.249.i.i.i = load i64, ptr %sunkaddr420.i, align 8
+  store i64 %.249.i.i.i, ptr %sunkaddr422.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr424.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr426.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr410.i, align 8
   %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
   %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr421.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr423.i, align 8
+  %.304.i.i.i = load i64, ptr %sunkaddr430.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr432.i, align 8
   %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
   %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i16.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i
 
-B1950.i.i:                                        ; preds = %B1616.i.i
-  %.886.i.i = add nsw i64 %.13.i, 48
-  %.887.i.i = inttoptr i64 %.886.i.i to ptr
-  %.888.i.i = load i64, ptr %.887.i.i, align 8
-  %.14.i20.i.i = inttoptr i64 %.888.i.i to ptr
-  %.15.i21.i.i = load i64, ptr %.14.i20.i.i, align 8
-  %.16.i22.i.i = add nsw i64 %.888.i.i, 8
-  %.17.i23.i.i = inttoptr i64 %.16.i22.i.i to ptr
-  %.18.i24.i.i = load i64, ptr %.17.i23.i.i, align 8
-  %.19.i25.i.i = add nsw i64 %.888.i.i, 16
-  %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
-  %.21.i27.i.i = load i64, ptr %.20.i26.i.i, align 8
-  %.11487.not.i28.i.i = icmp slt i64 %.15.i21.i.i, 1
-  br i1 %.11487.not.i28.i.i, label %B2034.i.i, label %B150.lr.ph.i29.i.i
+B2026.i.i:                                        ; preds = %B1692.i.i
+  %.889.i.i = add nsw i64 %.14.i, 48
+  %.890.i.i = inttoptr i64 %.889.i.i to ptr
+  %.891.i.i = load i64, ptr %.890.i.i, align 8
+  %.14.i22.i.i = inttoptr i64 %.891.i.i to ptr
+  %.15.i23.i.i = load i64, ptr %.14.i22.i.i, align 8
+  %.16.i24.i.i = add nsw i64 %.891.i.i, 8
+  %.17.i25.i.i = inttoptr i64 %.16.i24.i.i to ptr
+  %.18.i26.i.i = load i64, ptr %.17.i25.i.i, align 8
+  %.19.i27.i.i = add nsw i64 %.891.i.i, 16
+  %.20.i28.i.i = inttoptr i64 %.19.i27.i.i to ptr
+  %.21.i29.i.i = load i64, ptr %.20.i28.i.i, align 8
+  %.11487.not.i30.i.i = icmp slt i64 %.15.i23.i.i, 1
+  br i1 %.11487.not.i30.i.i, label %B2110.i.i, label %B150.lr.ph.i31.i.i
 
-B150.lr.ph.i29.i.i:                               ; preds = %B1950.i.i
-  %.28.i30.i.i = add nsw i64 %.888.i.i, 24
-  %sunkaddr424.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr425.i = getelementptr i8, ptr %sunkaddr424.i, i64 120
+B150.lr.ph.i31.i.i:                               ; preds = %B2026.i.i
+  %.28.i32.i.i = add nsw i64 %.891.i.i, 24
+  %sunkaddr433.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr434.i = getelementptr i8, ptr %sunkaddr433.i, i64 120
   %27 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr427.i = getelementptr i8, ptr %27, i64 8
-  %sunkaddr429.i = getelementptr i8, ptr %27, i64 16
-  %sunkaddr431.i = getelementptr i8, ptr %27, i64 24
-  %sunkaddr433.i = getelementptr i8, ptr %27, i64 32
-  %sunkaddr435.i = getelementptr i8, ptr %sunkaddr424.i, i64 104
-  %sunkaddr437.i = getelementptr i8, ptr %27, i64 40
-  %sunkaddr439.i = getelementptr i8, ptr %sunkaddr424.i, i64 112
-  %sunkaddr441.i = getelementptr i8, ptr %27, i64 48
-  %sunkaddr445.i = getelementptr i8, ptr %sunkaddr424.i, i64 96
-  %sunkaddr447.i = getelementptr i8, ptr %sunkaddr424.i, i64 128
-  br label %B150.i31.i.i
+  %sunkaddr436.i = getelementptr i8, ptr %27, i64 8
+  %sunkaddr438.i = getelementptr i8, ptr %27, i64 16
+  %sunkaddr440.i = getelementptr i8, ptr %27, i64 24
+  %sunkaddr442.i = getelementptr i8, ptr %27, i64 32
+  %sunkaddr444.i = getelementptr i8, ptr %sunkaddr433.i, i64 104
+  %sunkaddr446.i = getelementptr i8, ptr %27, i64 40
+  %sunkaddr448.i = getelementptr i8, ptr %sunkaddr433.i, i64 112
+  %sunkaddr450.i = getelementptr i8, ptr %27, i64 48
+  %sunkaddr454.i = getelementptr i8, ptr %sunkaddr433.i, i64 96
+  %sunkaddr456.i = getelementptr i8, ptr %sunkaddr433.i, i64 128
+  br label %B150.i33.i.i
 
-B150.i31.i.i:                                     ; preds = %B1022.i56.i.i, %B150.lr.ph.i29.i.i
-  %at.3.090.i32.i.i = phi i64 [ %.28.i30.i.i, %B150.lr.ph.i29.i.i ], [ %.354.i58.i.i, %B1022.i56.i.i ]
-  %.1138389.i33.i.i = phi i64 [ %.15.i21.i.i, %B150.lr.ph.i29.i.i ], [ %.123.i34.i.i, %B1022.i56.i.i ]
-  %.123.i34.i.i = add nsw i64 %.1138389.i33.i.i, -1
-  %.153.i35.i.i = inttoptr i64 %at.3.090.i32.i.i to ptr
-  %.154.i36.i.i = load i64, ptr %.153.i35.i.i, align 8
-  %arg.steps.fr.i.i37.i.i = freeze i64 %.154.i36.i.i
-  %.156.i38.i.i = add nsw i64 %at.3.090.i32.i.i, 8
-  %.157.i39.i.i = inttoptr i64 %.156.i38.i.i to ptr
-  %.158.i40.i.i = load i64, ptr %.157.i39.i.i, align 8
-  %.160.i41.i.i = add nsw i64 %at.3.090.i32.i.i, 16
-  %.161.i42.i.i = inttoptr i64 %.160.i41.i.i to ptr
-  %.162.i43.i.i = load i64, ptr %.161.i42.i.i, align 8
-  %.164.i44.i.i = add nsw i64 %at.3.090.i32.i.i, 24
-  %.165.i45.i.i = inttoptr i64 %.164.i44.i.i to ptr
-  %.166.i46.i.i = load i64, ptr %.165.i45.i.i, align 8
-  %.202.i47.i.i = add nsw i64 %at.3.090.i32.i.i, 32
-  %.208.not.i48.i.i = icmp eq i64 %.162.i43.i.i, 0
-  br i1 %.208.not.i48.i.i, label %B980.i54.i.i, label %B336.i49.i.i
+B150.i33.i.i:                                     ; preds = %B1022.i58.i.i, %B150.lr.ph.i31.i.i
+  %at.3.090.i34.i.i = phi i64 [ %.28.i32.i.i, %B150.lr.ph.i31.i.i ], [ %.354.i60.i.i, %B1022.i58.i.i ]
+  %.1138389.i35.i.i = phi i64 [ %.15.i23.i.i, %B150.lr.ph.i31.i.i ], [ %.123.i36.i.i, %B1022.i58.i.i ]
+  %.123.i36.i.i = add nsw i64 %.1138389.i35.i.i, -1
+  %.153.i37.i.i = inttoptr i64 %at.3.090.i34.i.i to ptr
+  %.154.i38.i.i = load i64, ptr %.153.i37.i.i, align 8
+  %arg.steps.fr.i.i39.i.i = freeze i64 %.154.i38.i.i
+  %.156.i40.i.i = add nsw i64 %at.3.090.i34.i.i, 8
+  %.157.i41.i.i = inttoptr i64 %.156.i40.i.i to ptr
+  %.158.i42.i.i = load i64, ptr %.157.i41.i.i, align 8
+  %.160.i43.i.i = add nsw i64 %at.3.090.i34.i.i, 16
+  %.161.i44.i.i = inttoptr i64 %.160.i43.i.i to ptr
+  %.162.i45.i.i = load i64, ptr %.161.i44.i.i, align 8
+  %.164.i46.i.i = add nsw i64 %at.3.090.i34.i.i, 24
+  %.165.i47.i.i = inttoptr i64 %.164.i46.i.i to ptr
+  %.166.i48.i.i = load i64, ptr %.165.i47.i.i, align 8
+  %.202.i49.i.i = add nsw i64 %at.3.090.i34.i.i, 32
+  %.208.not.i50.i.i = icmp eq i64 %.162.i45.i.i, 0
+  br i1 %.208.not.i50.i.i, label %B980.i56.i.i, label %B336.i51.i.i
 
-B336.i49.i.i:                                     ; preds = %B150.i31.i.i
-  %.214.i52.i.i = load i64, ptr %sunkaddr425.i, align 8
-  %.215.i53.i.i = icmp sgt i64 %.214.i52.i.i, 1
-  br i1 %.215.i53.i.i, label %B398.endif.i180.i.i, label %B980.i54.i.i
+B336.i51.i.i:                                     ; preds = %B150.i33.i.i
+  %.214.i54.i.i = load i64, ptr %sunkaddr434.i, align 8
+  %.215.i55.i.i = icmp sgt i64 %.214.i54.i.i, 1
+  br i1 %.215.i55.i.i, label %B398.endif.i182.i.i, label %B980.i56.i.i
 
-B980.i54.i.i:                                     ; preds = %B336.i49.i.i, %B150.i31.i.i
-  %.28.i.i55.i.i = icmp sgt i64 %.158.i40.i.i, 0
-  br i1 %.28.i.i55.i.i, label %B26.preheader.i.i60.i.i, label %B1022.i56.i.i
+B980.i56.i.i:                                     ; preds = %B336.i51.i.i, %B150.i33.i.i
+  %.28.i.i57.i.i = icmp sgt i64 %.158.i42.i.i, 0
+  br i1 %.28.i.i57.i.i, label %B26.preheader.i.i62.i.i, label %B1022.i58.i.i
 
-B26.preheader.i.i60.i.i:                          ; preds = %B980.i54.i.i
-  %.arg.steps.i.i61.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i, i64 0)
-  %.138131.not.i.i62.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i, 1
-  br i1 %.138131.not.i.i62.i.i, label %B1022.i56.i.i, label %B26.us.preheader.i.i63.i.i
+B26.preheader.i.i62.i.i:                          ; preds = %B980.i56.i.i
+  %.arg.steps.i.i63.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i39.i.i, i64 0)
+  %.138131.not.i.i64.i.i = icmp slt i64 %arg.steps.fr.i.i39.i.i, 1
+  br i1 %.138131.not.i.i64.i.i, label %B1022.i58.i.i, label %B26.us.preheader.i.i65.i.i
 
-B26.us.preheader.i.i63.i.i:                       ; preds = %B26.preheader.i.i60.i.i
-  %.34.i.i64.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i, 1
-  br i1 %.34.i.i64.i.i, label %B88.endif.us.us.i.i113.i.i, label %B26.us.i.i66.i.i
+B26.us.preheader.i.i65.i.i:                       ; preds = %B26.preheader.i.i62.i.i
+  %.34.i.i66.i.i = icmp eq i64 %arg.steps.fr.i.i39.i.i, 1
+  br i1 %.34.i.i66.i.i, label %B88.endif.us.us.i.i115.i.i, label %B26.us.i.i68.i.i
 
-B88.endif.us.us.i.i113.i.i:                       ; preds = %B26.us.preheader.i.i63.i.i, %B518.us.us.i.i175.i.i
-  %at.4.1134.us.us.i.i114.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i176.i.i, %B518.us.us.i.i175.i.i ], [ %.202.i47.i.i, %B26.us.preheader.i.i63.i.i ]
-  %.137125133.us.us.i.i115.i.i = phi i64 [ %.147.us.us.i.i116.i.i, %B518.us.us.i.i175.i.i ], [ %.arg.steps.i.i61.i.i, %B26.us.preheader.i.i63.i.i ]
-  %.147.us.us.i.i116.i.i = add nsw i64 %.137125133.us.us.i.i115.i.i, -1
-  %.177.us.us.i.i117.i.i = inttoptr i64 %at.4.1134.us.us.i.i114.i.i to ptr
-  %.178.us.us.i.i118.i.i = load i64, ptr %.177.us.us.i.i117.i.i, align 8
-  %.180.us.us.i.i119.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i, 8
-  %.181.us.us.i.i120.i.i = inttoptr i64 %.180.us.us.i.i119.i.i to ptr
-  %.182.us.us.i.i121.i.i = load i64, ptr %.181.us.us.i.i120.i.i, align 8
-  %.184.us.us.i.i122.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i, 16
-  %.185.us.us.i.i123.i.i = inttoptr i64 %.184.us.us.i.i122.i.i to ptr
-  %.186.us.us.i.i124.i.i = load i64, ptr %.185.us.us.i.i123.i.i, align 8
-  %.195.us.us.i.i125.i.i = add nsw i64 %at.4.1134.us.us.i.i114.i.i, 24
-  %.280119.us.not.us.i.i126.i.i = icmp slt i64 %.182.us.us.i.i121.i.i, 1
-  br i1 %.280119.us.not.us.i.i126.i.i, label %B518.us.us.i.i175.i.i, label %B250.us.us.preheader.i.i127.i.i
+B88.endif.us.us.i.i115.i.i:                       ; preds = %B26.us.preheader.i.i65.i.i, %B518.us.us.i.i177.i.i
+  %at.4.1134.us.us.i.i116.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i178.i.i, %B518.us.us.i.i177.i.i ], [ %.202.i49.i.i, %B26.us.preheader.i.i65.i.i ]
+  %.137125133.us.us.i.i117.i.i = phi i64 [ %.147.us.us.i.i118.i.i, %B518.us.us.i.i177.i.i ], [ %.arg.steps.i.i63.i.i, %B26.us.preheader.i.i65.i.i ]
+  %.147.us.us.i.i118.i.i = add nsw i64 %.137125133.us.us.i.i117.i.i, -1
+  %.177.us.us.i.i119.i.i = inttoptr i64 %at.4.1134.us.us.i.i116.i.i to ptr
+  %.178.us.us.i.i120.i.i = load i64, ptr %.177.us.us.i.i119.i.i, align 8
+  %.180.us.us.i.i121.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i, 8
+  %.181.us.us.i.i122.i.i = inttoptr i64 %.180.us.us.i.i121.i.i to ptr
+  %.182.us.us.i.i123.i.i = load i64, ptr %.181.us.us.i.i122.i.i, align 8
+  %.184.us.us.i.i124.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i, 16
+  %.185.us.us.i.i125.i.i = inttoptr i64 %.184.us.us.i.i124.i.i to ptr
+  %.186.us.us.i.i126.i.i = load i64, ptr %.185.us.us.i.i125.i.i, align 8
+  %.195.us.us.i.i127.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i, 24
+  %.280119.us.not.us.i.i128.i.i = icmp slt i64 %.182.us.us.i.i123.i.i, 1
+  br i1 %.280119.us.not.us.i.i128.i.i, label %B518.us.us.i.i177.i.i, label %B250.us.us.preheader.i.i129.i.i
 
-B250.us.us.preheader.i.i127.i.i:                  ; preds = %B88.endif.us.us.i.i113.i.i
-  %28 = icmp eq i64 %.182.us.us.i.i121.i.i, 1
-  br i1 %28, label %B250.us.us.epil.preheader.i.i158.i.i, label %B250.us.us.preheader.new.i.i128.i.i
+B250.us.us.preheader.i.i129.i.i:                  ; preds = %B88.endif.us.us.i.i115.i.i
+  %28 = icmp eq i64 %.182.us.us.i.i123.i.i, 1
+  br i1 %28, label %B250.us.us.epil.preheader.i.i160.i.i, label %B250.us.us.preheader.new.i.i130.i.i
 
-B250.us.us.preheader.new.i.i128.i.i:              ; preds = %B250.us.us.preheader.i.i127.i.i
-  %29 = and i64 %.182.us.us.i.i121.i.i, 9223372036854775806
-  br label %B250.us.us.i.i130.i.i
+B250.us.us.preheader.new.i.i130.i.i:              ; preds = %B250.us.us.preheader.i.i129.i.i
+  %29 = and i64 %.182.us.us.i.i123.i.i, 9223372036854775806
+  br label %B250.us.us.i.i132.i.i
 
-B250.us.us.i.i130.i.i:                            ; preds = %B250.us.us.i.i130.i.i, %B250.us.us.preheader.new.i.i128.i.i
-  %lsr.iv349.i = phi i64 [ %lsr.iv.next350.i, %B250.us.us.i.i130.i.i ], [ %29, %B250.us.us.preheader.new.i.i128.i.i ]
-  %lsr.iv.i.i132.i.i = phi i64 [ %35, %B250.us.us.i.i130.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i128.i.i ]
-  %at.5.2122.us.us.i.i133.i.i = phi i64 [ %34, %B250.us.us.i.i130.i.i ], [ %.195.us.us.i.i125.i.i, %B250.us.us.preheader.new.i.i128.i.i ]
-  %.335.us.us.i.i134.i.i = inttoptr i64 %at.5.2122.us.us.i.i133.i.i to ptr
-  %.336.us.us.i.i135.i.i = load i64, ptr %.335.us.us.i.i134.i.i, align 8
-  %.337.us.us.i.i136.i.i = shl nsw i64 %.336.us.us.i.i135.i.i, 3
-  %.339.us.us.i.i137.i.i = add nsw i64 %.337.us.us.i.i136.i.i, %.141.i
-  %.340.us.us.i.i138.i.i = inttoptr i64 %.339.us.us.i.i137.i.i to ptr
-  %.341.us.us.i.i139.i.i = load i64, ptr %.340.us.us.i.i138.i.i, align 8
-  %30 = add i64 %at.5.2122.us.us.i.i133.i.i, 8
-  %.344.us.us.i.i140.i.i = inttoptr i64 %30 to ptr
-  %.345.us.us.i.i141.i.i = load i64, ptr %.344.us.us.i.i140.i.i, align 8
-  %.347.us.us.i.i142.i.i = add i64 %.345.us.us.i.i141.i.i, %.341.us.us.i.i139.i.i
-  %.348.us.us.i.i143.i.i = inttoptr i64 %lsr.iv.i.i132.i.i to ptr
-  store i64 %.347.us.us.i.i142.i.i, ptr %.348.us.us.i.i143.i.i, align 8
-  %31 = add i64 %at.5.2122.us.us.i.i133.i.i, 32
-  %.335.us.us.1.i.i144.i.i = inttoptr i64 %31 to ptr
-  %.336.us.us.1.i.i145.i.i = load i64, ptr %.335.us.us.1.i.i144.i.i, align 8
-  %.337.us.us.1.i.i146.i.i = shl nsw i64 %.336.us.us.1.i.i145.i.i, 3
-  %.339.us.us.1.i.i147.i.i = add nsw i64 %.337.us.us.1.i.i146.i.i, %.141.i
-  %.340.us.us.1.i.i148.i.i = inttoptr i64 %.339.us.us.1.i.i147.i.i to ptr
-  %.341.us.us.1.i.i149.i.i = load i64, ptr %.340.us.us.1.i.i148.i.i, align 8
-  %32 = add i64 %at.5.2122.us.us.i.i133.i.i, 40
-  %.344.us.us.1.i.i150.i.i = inttoptr i64 %32 to ptr
-  %.345.us.us.1.i.i151.i.i = load i64, ptr %.344.us.us.1.i.i150.i.i, align 8
-  %.347.us.us.1.i.i152.i.i = add i64 %.345.us.us.1.i.i151.i.i, %.341.us.us.1.i.i149.i.i
-  %33 = add i64 %lsr.iv.i.i132.i.i, 8
-  %.348.us.us.1.i.i153.i.i = inttoptr i64 %33 to ptr
-  store i64 %.347.us.us.1.i.i152.i.i, ptr %.348.us.us.1.i.i153.i.i, align 8
-  %lsr.iv.next350.i = add i64 %lsr.iv349.i, -2
-  %niter.ncmp.1.i.i155.i.i = icmp eq i64 %lsr.iv.next350.i, 0
-  %34 = add i64 %at.5.2122.us.us.i.i133.i.i, 64
-  %35 = add i64 %lsr.iv.i.i132.i.i, 16
-  br i1 %niter.ncmp.1.i.i155.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, label %B250.us.us.i.i130.i.i
+B250.us.us.i.i132.i.i:                            ; preds = %B250.us.us.i.i132.i.i, %B250.us.us.preheader.new.i.i130.i.i
+  %lsr.iv358.i = phi i64 [ %lsr.iv.next359.i, %B250.us.us.i.i132.i.i ], [ %29, %B250.us.us.preheader.new.i.i130.i.i ]
+  %lsr.iv.i.i134.i.i = phi i64 [ %35, %B250.us.us.i.i132.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i130.i.i ]
+  %at.5.2122.us.us.i.i135.i.i = phi i64 [ %34, %B250.us.us.i.i132.i.i ], [ %.195.us.us.i.i127.i.i, %B250.us.us.preheader.new.i.i130.i.i ]
+  %.335.us.us.i.i136.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i to ptr
+  %.336.us.us.i.i137.i.i = load i64, ptr %.335.us.us.i.i136.i.i, align 8
+  %.337.us.us.i.i138.i.i = shl nsw i64 %.336.us.us.i.i137.i.i, 3
+  %.339.us.us.i.i139.i.i = add nsw i64 %.337.us.us.i.i138.i.i, %.142.i
+  %.340.us.us.i.i140.i.i = inttoptr i64 %.339.us.us.i.i139.i.i to ptr
+  %.341.us.us.i.i141.i.i = load i64, ptr %.340.us.us.i.i140.i.i, align 8
+  %30 = add i64 %at.5.2122.us.us.i.i135.i.i, 8
+  %.344.us.us.i.i142.i.i = inttoptr i64 %30 to ptr
+  %.345.us.us.i.i143.i.i = load i64, ptr %.344.us.us.i.i142.i.i, align 8
+  %.347.us.us.i.i144.i.i = add i64 %.345.us.us.i.i143.i.i, %.341.us.us.i.i141.i.i
+  %.348.us.us.i.i145.i.i = inttoptr i64 %lsr.iv.i.i134.i.i to ptr
+  store i64 %.347.us.us.i.i144.i.i, ptr %.348.us.us.i.i145.i.i, align 8
+  %31 = add i64 %at.5.2122.us.us.i.i135.i.i, 32
+  %.335.us.us.1.i.i146.i.i = inttoptr i64 %31 to ptr
+  %.336.us.us.1.i.i147.i.i = load i64, ptr %.335.us.us.1.i.i146.i.i, align 8
+  %.337.us.us.1.i.i148.i.i = shl nsw i64 %.336.us.us.1.i.i147.i.i, 3
+  %.339.us.us.1.i.i149.i.i = add nsw i64 %.337.us.us.1.i.i148.i.i, %.142.i
+  %.340.us.us.1.i.i150.i.i = inttoptr i64 %.339.us.us.1.i.i149.i.i to ptr
+  %.341.us.us.1.i.i151.i.i = load i64, ptr %.340.us.us.1.i.i150.i.i, align 8
+  %32 = add i64 %at.5.2122.us.us.i.i135.i.i, 40
+  %.344.us.us.1.i.i152.i.i = inttoptr i64 %32 to ptr
+  %.345.us.us.1.i.i153.i.i = load i64, ptr %.344.us.us.1.i.i152.i.i, align 8
+  %.347.us.us.1.i.i154.i.i = add i64 %.345.us.us.1.i.i153.i.i, %.341.us.us.1.i.i151.i.i
+  %33 = add i64 %lsr.iv.i.i134.i.i, 8
+  %.348.us.us.1.i.i155.i.i = inttoptr i64 %33 to ptr
+  store i64 %.347.us.us.1.i.i154.i.i, ptr %.348.us.us.1.i.i155.i.i, align 8
+  %lsr.iv.next359.i = add i64 %lsr.iv358.i, -2
+  %niter.ncmp.1.i.i157.i.i = icmp eq i64 %lsr.iv.next359.i, 0
+  %34 = add i64 %at.5.2122.us.us.i.i135.i.i, 64
+  %35 = add i64 %lsr.iv.i.i134.i.i, 16
+  br i1 %niter.ncmp.1.i.i157.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i, label %B250.us.us.i.i132.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i156.i.i:         ; preds = %B250.us.us.i.i130.i.i
-  %36 = and i64 %.182.us.us.i.i121.i.i, 1
-  %lcmp.mod.not.i.i157.i.i = icmp eq i64 %36, 0
-  br i1 %lcmp.mod.not.i.i157.i.i, label %B518.us.us.i.i175.i.i, label %B250.us.us.epil.preheader.i.i158.i.i
+B518.us.us.loopexit.unr-lcssa.i.i158.i.i:         ; preds = %B250.us.us.i.i132.i.i
+  %36 = and i64 %.182.us.us.i.i123.i.i, 1
+  %lcmp.mod.not.i.i159.i.i = icmp eq i64 %36, 0
+  br i1 %lcmp.mod.not.i.i159.i.i, label %B518.us.us.i.i177.i.i, label %B250.us.us.epil.preheader.i.i160.i.i
 
-B250.us.us.epil.preheader.i.i158.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, %B250.us.us.preheader.i.i127.i.i
-  %at.5.2122.us.us.epil.init.i.i159.i.i = phi i64 [ %.195.us.us.i.i125.i.i, %B250.us.us.preheader.i.i127.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
-  %.286118120.us.us.epil.init.i.i160.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i127.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
-  %.331.us.us.epil.i.i161.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i160.i.i, 3
-  %.333.us.us.epil.i.i162.i.i = add nsw i64 %.331.us.us.epil.i.i161.i.i, %.75.i16.i
-  %.335.us.us.epil.i.i163.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i159.i.i to ptr
-  %.336.us.us.epil.i.i164.i.i = load i64, ptr %.335.us.us.epil.i.i163.i.i, align 8
-  %.337.us.us.epil.i.i165.i.i = shl nsw i64 %.336.us.us.epil.i.i164.i.i, 3
-  %.339.us.us.epil.i.i166.i.i = add nsw i64 %.337.us.us.epil.i.i165.i.i, %.141.i
-  %.340.us.us.epil.i.i167.i.i = inttoptr i64 %.339.us.us.epil.i.i166.i.i to ptr
-  %.341.us.us.epil.i.i168.i.i = load i64, ptr %.340.us.us.epil.i.i167.i.i, align 8
-  %.343.us.us.epil.i.i169.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i, 8
-  %.344.us.us.epil.i.i170.i.i = inttoptr i64 %.343.us.us.epil.i.i169.i.i to ptr
-  %.345.us.us.epil.i.i171.i.i = load i64, ptr %.344.us.us.epil.i.i170.i.i, align 8
-  %.347.us.us.epil.i.i172.i.i = add i64 %.345.us.us.epil.i.i171.i.i, %.341.us.us.epil.i.i168.i.i
-  %.348.us.us.epil.i.i173.i.i = inttoptr i64 %.333.us.us.epil.i.i162.i.i to ptr
-  store i64 %.347.us.us.epil.i.i172.i.i, ptr %.348.us.us.epil.i.i173.i.i, align 8
-  %.352.us.us.epil.i.i174.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i159.i.i, 32
-  br label %B518.us.us.i.i175.i.i
+B250.us.us.epil.preheader.i.i160.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i158.i.i, %B250.us.us.preheader.i.i129.i.i
+  %at.5.2122.us.us.epil.init.i.i161.i.i = phi i64 [ %.195.us.us.i.i127.i.i, %B250.us.us.preheader.i.i129.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i ]
+  %.286118120.us.us.epil.init.i.i162.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i129.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i ]
+  %.331.us.us.epil.i.i163.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i162.i.i, 3
+  %.333.us.us.epil.i.i164.i.i = add nsw i64 %.331.us.us.epil.i.i163.i.i, %.75.i16.i
+  %.335.us.us.epil.i.i165.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i161.i.i to ptr
+  %.336.us.us.epil.i.i166.i.i = load i64, ptr %.335.us.us.epil.i.i165.i.i, align 8
+  %.337.us.us.epil.i.i167.i.i = shl nsw i64 %.336.us.us.epil.i.i166.i.i, 3
+  %.339.us.us.epil.i.i168.i.i = add nsw i64 %.337.us.us.epil.i.i167.i.i, %.142.i
+  %.340.us.us.epil.i.i169.i.i = inttoptr i64 %.339.us.us.epil.i.i168.i.i to ptr
+  %.341.us.us.epil.i.i170.i.i = load i64, ptr %.340.us.us.epil.i.i169.i.i, align 8
+  %.343.us.us.epil.i.i171.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i, 8
+  %.344.us.us.epil.i.i172.i.i = inttoptr i64 %.343.us.us.epil.i.i171.i.i to ptr
+  %.345.us.us.epil.i.i173.i.i = load i64, ptr %.344.us.us.epil.i.i172.i.i, align 8
+  %.347.us.us.epil.i.i174.i.i = add i64 %.345.us.us.epil.i.i173.i.i, %.341.us.us.epil.i.i170.i.i
+  %.348.us.us.epil.i.i175.i.i = inttoptr i64 %.333.us.us.epil.i.i164.i.i to ptr
+  store i64 %.347.us.us.epil.i.i174.i.i, ptr %.348.us.us.epil.i.i175.i.i, align 8
+  %.352.us.us.epil.i.i176.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i, 32
+  br label %B518.us.us.i.i177.i.i
 
-B518.us.us.i.i175.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i158.i.i, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i, %B88.endif.us.us.i.i113.i.i
-  %at.5.2.lcssa.us.us.i.i176.i.i = phi i64 [ %.195.us.us.i.i125.i.i, %B88.endif.us.us.i.i113.i.i ], [ %.352.us.us.epil.i.i174.i.i, %B250.us.us.epil.preheader.i.i158.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i156.i.i ]
-  %.370.us.us.i.i177.i.i = inttoptr i64 %.178.us.us.i.i118.i.i to ptr
-  %.371.us.us.i.i178.i.i = tail call i64 %.370.us.us.i.i177.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i124.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i179.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i115.i.i, 1
-  br i1 %.138.us.us.i.i179.i.i, label %B88.endif.us.us.i.i113.i.i, label %B1022.i56.i.i
+B518.us.us.i.i177.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i160.i.i, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i, %B88.endif.us.us.i.i115.i.i
+  %at.5.2.lcssa.us.us.i.i178.i.i = phi i64 [ %.195.us.us.i.i127.i.i, %B88.endif.us.us.i.i115.i.i ], [ %.352.us.us.epil.i.i176.i.i, %B250.us.us.epil.preheader.i.i160.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i ]
+  %.370.us.us.i.i179.i.i = inttoptr i64 %.178.us.us.i.i120.i.i to ptr
+  %.371.us.us.i.i180.i.i = tail call i64 %.370.us.us.i.i179.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i126.i.i, i64 0, i64 %.158.i42.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i181.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i117.i.i, 1
+  br i1 %.138.us.us.i.i181.i.i, label %B88.endif.us.us.i.i115.i.i, label %B1022.i58.i.i
 
-B26.us.i.i66.i.i:                                 ; preds = %B26.us.preheader.i.i63.i.i, %B86.B566_crit_edge.us.i.i110.i.i
-  %chunk.2.0.us.i.i67.i.i = phi i64 [ %.42.us.i.i68.i.i, %B86.B566_crit_edge.us.i.i110.i.i ], [ 0, %B26.us.preheader.i.i63.i.i ]
-  %.42.us.i.i68.i.i = add nuw nsw i64 %chunk.2.0.us.i.i67.i.i, 1
-  br label %B88.endif.us.i.i69.i.i
+B26.us.i.i68.i.i:                                 ; preds = %B26.us.preheader.i.i65.i.i, %B86.B566_crit_edge.us.i.i112.i.i
+  %chunk.2.0.us.i.i69.i.i = phi i64 [ %.42.us.i.i70.i.i, %B86.B566_crit_edge.us.i.i112.i.i ], [ 0, %B26.us.preheader.i.i65.i.i ]
+  %.42.us.i.i70.i.i = add nuw nsw i64 %chunk.2.0.us.i.i69.i.i, 1
+  br label %B88.endif.us.i.i71.i.i
 
-B88.endif.us.i.i69.i.i:                           ; preds = %B518.us.i.i105.i.i, %B26.us.i.i66.i.i
-  %at.4.1134.us.i.i70.i.i = phi i64 [ %.202.i47.i.i, %B26.us.i.i66.i.i ], [ %at.5.2.lcssa.us.i.i106.i.i, %B518.us.i.i105.i.i ]
-  %.137125133.us.i.i71.i.i = phi i64 [ %.arg.steps.i.i61.i.i, %B26.us.i.i66.i.i ], [ %.147.us.i.i72.i.i, %B518.us.i.i105.i.i ]
-  %.147.us.i.i72.i.i = add nsw i64 %.137125133.us.i.i71.i.i, -1
-  %.177.us.i.i73.i.i = inttoptr i64 %at.4.1134.us.i.i70.i.i to ptr
-  %.178.us.i.i74.i.i = load i64, ptr %.177.us.i.i73.i.i, align 8
-  %.180.us.i.i75.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i, 8
-  %.181.us.i.i76.i.i = inttoptr i64 %.180.us.i.i75.i.i to ptr
-  %.182.us.i.i77.i.i = load i64, ptr %.181.us.i.i76.i.i, align 8
-  %.184.us.i.i78.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i, 16
-  %.185.us.i.i79.i.i = inttoptr i64 %.184.us.i.i78.i.i to ptr
-  %.186.us.i.i80.i.i = load i64, ptr %.185.us.i.i79.i.i, align 8
-  %.195.us.i.i81.i.i = add nsw i64 %at.4.1134.us.i.i70.i.i, 24
-  %.280119.us.not.i.i82.i.i = icmp slt i64 %.182.us.i.i77.i.i, 1
-  br i1 %.280119.us.not.i.i82.i.i, label %B518.us.i.i105.i.i, label %B250.us.i.i84.i.i
+B88.endif.us.i.i71.i.i:                           ; preds = %B518.us.i.i107.i.i, %B26.us.i.i68.i.i
+  %at.4.1134.us.i.i72.i.i = phi i64 [ %.202.i49.i.i, %B26.us.i.i68.i.i ], [ %at.5.2.lcssa.us.i.i108.i.i, %B518.us.i.i107.i.i ]
+  %.137125133.us.i.i73.i.i = phi i64 [ %.arg.steps.i.i63.i.i, %B26.us.i.i68.i.i ], [ %.147.us.i.i74.i.i, %B518.us.i.i107.i.i ]
+  %.147.us.i.i74.i.i = add nsw i64 %.137125133.us.i.i73.i.i, -1
+  %.177.us.i.i75.i.i = inttoptr i64 %at.4.1134.us.i.i72.i.i to ptr
+  %.178.us.i.i76.i.i = load i64, ptr %.177.us.i.i75.i.i, align 8
+  %.180.us.i.i77.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i, 8
+  %.181.us.i.i78.i.i = inttoptr i64 %.180.us.i.i77.i.i to ptr
+  %.182.us.i.i79.i.i = load i64, ptr %.181.us.i.i78.i.i, align 8
+  %.184.us.i.i80.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i, 16
+  %.185.us.i.i81.i.i = inttoptr i64 %.184.us.i.i80.i.i to ptr
+  %.186.us.i.i82.i.i = load i64, ptr %.185.us.i.i81.i.i, align 8
+  %.195.us.i.i83.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i, 24
+  %.280119.us.not.i.i84.i.i = icmp slt i64 %.182.us.i.i79.i.i, 1
+  br i1 %.280119.us.not.i.i84.i.i, label %B518.us.i.i107.i.i, label %B250.us.i.i86.i.i
 
-B518.us.i.i105.i.i:                               ; preds = %B250.us.i.i84.i.i, %B88.endif.us.i.i69.i.i
-  %at.5.2.lcssa.us.i.i106.i.i = phi i64 [ %.195.us.i.i81.i.i, %B88.endif.us.i.i69.i.i ], [ %.352.us.i.i101.i.i, %B250.us.i.i84.i.i ]
-  %.370.us.i.i107.i.i = inttoptr i64 %.178.us.i.i74.i.i to ptr
-  %.371.us.i.i108.i.i = tail call i64 %.370.us.i.i107.i.i(i64 %.75.i16.i, i64 %.186.us.i.i80.i.i, i64 %chunk.2.0.us.i.i67.i.i, i64 %.42.us.i.i68.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i109.i.i = icmp sgt i64 %.137125133.us.i.i71.i.i, 1
-  br i1 %.138.us.i.i109.i.i, label %B88.endif.us.i.i69.i.i, label %B86.B566_crit_edge.us.i.i110.i.i
+B518.us.i.i107.i.i:                               ; preds = %B250.us.i.i86.i.i, %B88.endif.us.i.i71.i.i
+  %at.5.2.lcssa.us.i.i108.i.i = phi i64 [ %.195.us.i.i83.i.i, %B88.endif.us.i.i71.i.i ], [ %.352.us.i.i103.i.i, %B250.us.i.i86.i.i ]
+  %.370.us.i.i109.i.i = inttoptr i64 %.178.us.i.i76.i.i to ptr
+  %.371.us.i.i110.i.i = tail call i64 %.370.us.i.i109.i.i(i64 %.75.i16.i, i64 %.186.us.i.i82.i.i, i64 %chunk.2.0.us.i.i69.i.i, i64 %.42.us.i.i70.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i111.i.i = icmp sgt i64 %.137125133.us.i.i73.i.i, 1
+  br i1 %.138.us.i.i111.i.i, label %B88.endif.us.i.i71.i.i, label %B86.B566_crit_edge.us.i.i112.i.i
 
-B250.us.i.i84.i.i:                                ; preds = %B88.endif.us.i.i69.i.i, %B250.us.i.i84.i.i
-  %lsr.iv15.i.i85.i.i = phi i64 [ %lsr.iv.next16.i.i103.i.i, %B250.us.i.i84.i.i ], [ %.182.us.i.i77.i.i, %B88.endif.us.i.i69.i.i ]
-  %lsr.iv13.i.i86.i.i = phi i64 [ %lsr.iv.next14.i.i102.i.i, %B250.us.i.i84.i.i ], [ %.75.i16.i, %B88.endif.us.i.i69.i.i ]
-  %at.5.2122.us.i.i87.i.i = phi i64 [ %.352.us.i.i101.i.i, %B250.us.i.i84.i.i ], [ %.195.us.i.i81.i.i, %B88.endif.us.i.i69.i.i ]
-  %37 = add i64 %at.5.2122.us.i.i87.i.i, 16
-  %.326.us.i.i88.i.i = inttoptr i64 %37 to ptr
-  %.327.us.i.i89.i.i = load i64, ptr %.326.us.i.i88.i.i, align 8
-  %38 = mul i64 %chunk.2.0.us.i.i67.i.i, %.327.us.i.i89.i.i
-  %.335.us.i.i90.i.i = inttoptr i64 %at.5.2122.us.i.i87.i.i to ptr
-  %.336.us.i.i91.i.i = load i64, ptr %.335.us.i.i90.i.i, align 8
-  %.337.us.i.i92.i.i = shl nsw i64 %.336.us.i.i91.i.i, 3
-  %.339.us.i.i93.i.i = add nsw i64 %.337.us.i.i92.i.i, %.141.i
-  %.340.us.i.i94.i.i = inttoptr i64 %.339.us.i.i93.i.i to ptr
-  %.341.us.i.i95.i.i = load i64, ptr %.340.us.i.i94.i.i, align 8
-  %39 = add i64 %at.5.2122.us.i.i87.i.i, 8
-  %.344.us.i.i96.i.i = inttoptr i64 %39 to ptr
-  %.345.us.i.i97.i.i = load i64, ptr %.344.us.i.i96.i.i, align 8
-  %.346.us.i.i98.i.i = sub i64 %.341.us.i.i95.i.i, %38
-  %.347.us.i.i99.i.i = add i64 %.346.us.i.i98.i.i, %.345.us.i.i97.i.i
-  %.348.us.i.i100.i.i = inttoptr i64 %lsr.iv13.i.i86.i.i to ptr
-  store i64 %.347.us.i.i99.i.i, ptr %.348.us.i.i100.i.i, align 8
-  %.352.us.i.i101.i.i = add i64 %at.5.2122.us.i.i87.i.i, 32
-  %lsr.iv.next14.i.i102.i.i = add i64 %lsr.iv13.i.i86.i.i, 8
-  %lsr.iv.next16.i.i103.i.i = add i64 %lsr.iv15.i.i85.i.i, -1
-  %exitcond.not.i.i104.i.i = icmp eq i64 %lsr.iv.next16.i.i103.i.i, 0
-  br i1 %exitcond.not.i.i104.i.i, label %B518.us.i.i105.i.i, label %B250.us.i.i84.i.i
+B250.us.i.i86.i.i:                                ; preds = %B88.endif.us.i.i71.i.i, %B250.us.i.i86.i.i
+  %lsr.iv15.i.i87.i.i = phi i64 [ %lsr.iv.next16.i.i105.i.i, %B250.us.i.i86.i.i ], [ %.182.us.i.i79.i.i, %B88.endif.us.i.i71.i.i ]
+  %lsr.iv13.i.i88.i.i = phi i64 [ %lsr.iv.next14.i.i104.i.i, %B250.us.i.i86.i.i ], [ %.75.i16.i, %B88.endif.us.i.i71.i.i ]
+  %at.5.2122.us.i.i89.i.i = phi i64 [ %.352.us.i.i103.i.i, %B250.us.i.i86.i.i ], [ %.195.us.i.i83.i.i, %B88.endif.us.i.i71.i.i ]
+  %37 = add i64 %at.5.2122.us.i.i89.i.i, 16
+  %.326.us.i.i90.i.i = inttoptr i64 %37 to ptr
+  %.327.us.i.i91.i.i = load i64, ptr %.326.us.i.i90.i.i, align 8
+  %38 = mul i64 %chunk.2.0.us.i.i69.i.i, %.327.us.i.i91.i.i
+  %.335.us.i.i92.i.i = inttoptr i64 %at.5.2122.us.i.i89.i.i to ptr
+  %.336.us.i.i93.i.i = load i64, ptr %.335.us.i.i92.i.i, align 8
+  %.337.us.i.i94.i.i = shl nsw i64 %.336.us.i.i93.i.i, 3
+  %.339.us.i.i95.i.i = add nsw i64 %.337.us.i.i94.i.i, %.142.i
+  %.340.us.i.i96.i.i = inttoptr i64 %.339.us.i.i95.i.i to ptr
+  %.341.us.i.i97.i.i = load i64, ptr %.340.us.i.i96.i.i, align 8
+  %39 = add i64 %at.5.2122.us.i.i89.i.i, 8
+  %.344.us.i.i98.i.i = inttoptr i64 %39 to ptr
+  %.345.us.i.i99.i.i = load i64, ptr %.344.us.i.i98.i.i, align 8
+  %.346.us.i.i100.i.i = sub i64 %.341.us.i.i97.i.i, %38
+  %.347.us.i.i101.i.i = add i64 %.346.us.i.i100.i.i, %.345.us.i.i99.i.i
+  %.348.us.i.i102.i.i = inttoptr i64 %lsr.iv13.i.i88.i.i to ptr
+  store i64 %.347.us.i.i101.i.i, ptr %.348.us.i.i102.i.i, align 8
+  %.352.us.i.i103.i.i = add i64 %at.5.2122.us.i.i89.i.i, 32
+  %lsr.iv.next14.i.i104.i.i = add i64 %lsr.iv13.i.i88.i.i, 8
+  %lsr.iv.next16.i.i105.i.i = add i64 %lsr.iv15.i.i87.i.i, -1
+  %exitcond.not.i.i106.i.i = icmp eq i64 %lsr.iv.next16.i.i105.i.i, 0
+  br i1 %exitcond.not.i.i106.i.i, label %B518.us.i.i107.i.i, label %B250.us.i.i86.i.i
 
-B86.B566_crit_edge.us.i.i110.i.i:                 ; preds = %B518.us.i.i105.i.i
-  %exitcond.not3.i.i111.i.i = icmp eq i64 %.42.us.i.i68.i.i, %.158.i40.i.i
-  br i1 %exitcond.not3.i.i111.i.i, label %B1022.i56.i.i, label %B26.us.i.i66.i.i
+B86.B566_crit_edge.us.i.i112.i.i:                 ; preds = %B518.us.i.i107.i.i
+  %exitcond.not3.i.i113.i.i = icmp eq i64 %.42.us.i.i70.i.i, %.158.i42.i.i
+  br i1 %exitcond.not3.i.i113.i.i, label %B1022.i58.i.i, label %B26.us.i.i68.i.i
 
-B1022.i56.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i110.i.i, %B518.us.us.i.i175.i.i, %B398.endif.i180.i.i, %B26.preheader.i.i60.i.i, %B980.i54.i.i
-  %.350.i57.i.i = shl nsw i64 %.166.i46.i.i, 3
-  %.354.i58.i.i = add nsw i64 %.350.i57.i.i, %.202.i47.i.i
-  %.114.i59.i.i = icmp samesign ugt i64 %.1138389.i33.i.i, 1
-  br i1 %.114.i59.i.i, label %B150.i31.i.i, label %B2034.i.i
+B1022.i58.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i112.i.i, %B518.us.us.i.i177.i.i, %B398.endif.i182.i.i, %B26.preheader.i.i62.i.i, %B980.i56.i.i
+  %.350.i59.i.i = shl nsw i64 %.166.i48.i.i, 3
+  %.354.i60.i.i = add nsw i64 %.350.i59.i.i, %.202.i49.i.i
+  %.114.i61.i.i = icmp samesign ugt i64 %.1138389.i35.i.i, 1
+  br i1 %.114.i61.i.i, label %B150.i33.i.i, label %B2110.i.i
 
-B398.endif.i180.i.i:                              ; preds = %B336.i49.i.i
-  store i64 %.202.i47.i.i, ptr %27, align 8
-  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr427.i, align 8
-  store i64 %.158.i40.i.i, ptr %sunkaddr429.i, align 8
-  store i64 %.141.i, ptr %sunkaddr431.i, align 8
-  store i64 %.21.i27.i.i, ptr %sunkaddr433.i, align 8
-  %.249.i191.i.i = load i64, ptr %sunkaddr435.i, align 8
-  store i64 %.249.i191.i.i, ptr %sunkaddr437.i, align 8
-  %.258.i196.i.i = load i64, ptr %sunkaddr439.i, align 8
-  store i64 %.258.i196.i.i, ptr %sunkaddr441.i, align 8
-  %.265.i201.i.i = load i64, ptr %sunkaddr425.i, align 8
-  %.17.i.i202.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i201.i.i, i64 %.158.i40.i.i)
-  %.19.i.i203.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i202.i.i)
-  %.304.i206.i.i = load i64, ptr %sunkaddr445.i, align 8
-  %.309.i209.i.i = load i64, ptr %sunkaddr447.i, align 8
-  %.311.i210.i.i = inttoptr i64 %.304.i206.i.i to ptr
-  %.312.i211.i.i = tail call i64 %.311.i210.i.i(i64 %.309.i209.i.i, i64 %.75.i16.i, i64 %.19.i.i203.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i56.i.i
+B398.endif.i182.i.i:                              ; preds = %B336.i51.i.i
+  store i64 %.202.i49.i.i, ptr %27, align 8
+  store i64 %arg.steps.fr.i.i39.i.i, ptr %sunkaddr436.i, align 8
+  store i64 %.158.i42.i.i, ptr %sunkaddr438.i, align 8
+  store i64 %.142.i, ptr %sunkaddr440.i, align 8
+  store i64 %.21.i29.i.i, ptr %sunkaddr442.i, align 8
+  %.249.i193.i.i = load i64, ptr %sunkaddr444.i, align 8
+  store i64 %.249.i193.i.i, ptr %sunkaddr446.i, align 8
+  %.258.i198.i.i = load i64, ptr %sunkaddr448.i, align 8
+  store i64 %.258.i198.i.i, ptr %sunkaddr450.i, align 8
+  %.265.i203.i.i = load i64, ptr %sunkaddr434.i, align 8
+  %.17.i.i204.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i, i64 %.158.i42.i.i)
+  %.19.i.i205.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i, i64 %.17.i.i204.i.i)
+  %.304.i208.i.i = load i64, ptr %sunkaddr454.i, align 8
+  %.309.i211.i.i = load i64, ptr %sunkaddr456.i, align 8
+  %.311.i212.i.i = inttoptr i64 %.304.i208.i.i to ptr
+  %.312.i213.i.i = tail call i64 %.311.i212.i.i(i64 %.309.i211.i.i, i64 %.75.i16.i, i64 %.19.i.i205.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i58.i.i
 
-B2034.i.i:                                        ; preds = %B1022.i56.i.i, %B1676.endif.i.i, %B1950.i.i
-  %.926.i.i = add nsw i64 %.21.i, 200
-  %.927.i.i = inttoptr i64 %.926.i.i to ptr
-  %.928.i.i = load i64, ptr %.927.i.i, align 8
-  %.929.i.i = inttoptr i64 %.928.i.i to ptr
-  %.930.i.i = load i64, ptr %.929.i.i, align 8
-  %.931.not.i.i = icmp eq i64 %.930.i.i, 0
-  br i1 %.931.not.i.i, label %B846.i, label %B2120.i.i
+B2110.i.i:                                        ; preds = %B1022.i58.i.i, %B1752.endif.i.i, %B2026.i.i
+  %.929.i.i = add nsw i64 %.22.i, 200
+  %.930.i.i = inttoptr i64 %.929.i.i to ptr
+  %.931.i.i = load i64, ptr %.930.i.i, align 8
+  %.932.i.i = inttoptr i64 %.931.i.i to ptr
+  %.933.i.i = load i64, ptr %.932.i.i, align 8
+  %.934.not.i.i = icmp eq i64 %.933.i.i, 0
+  br i1 %.934.not.i.i, label %B870.i, label %B2196.i.i
 
-B2120.i.i:                                        ; preds = %B2034.i.i
-  %.937.i.i = add nsw i64 %.21.i, 56
-  %.938.i.i = inttoptr i64 %.937.i.i to ptr
-  %.939.i.i = load i64, ptr %.938.i.i, align 8
-  %.942.i.i = add nsw i64 %.21.i, 208
-  %.943.i.i = inttoptr i64 %.942.i.i to ptr
-  %.944.i.i = load i64, ptr %.943.i.i, align 8
-  %.945.i.i = inttoptr i64 %.939.i.i to ptr
-  %.946.i.i = tail call i64 %.945.i.i(i64 %.944.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.951.i.i = icmp eq i64 %.946.i.i, 0
-  br i1 %.951.i.i, label %B2386.i.i, label %B2280.i.i
+B2196.i.i:                                        ; preds = %B2110.i.i
+  %.940.i.i = add nsw i64 %.22.i, 56
+  %.941.i.i = inttoptr i64 %.940.i.i to ptr
+  %.942.i.i = load i64, ptr %.941.i.i, align 8
+  %.945.i.i = add nsw i64 %.22.i, 208
+  %.946.i.i = inttoptr i64 %.945.i.i to ptr
+  %.947.i.i = load i64, ptr %.946.i.i, align 8
+  %.948.i.i = inttoptr i64 %.942.i.i to ptr
+  %.949.i.i = tail call i64 %.948.i.i(i64 %.947.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.954.i.i = icmp eq i64 %.949.i.i, 0
+  br i1 %.954.i.i, label %B2462.i.i, label %B2356.i.i
 
-B2280.i.i:                                        ; preds = %B2120.i.i
-  %.967.i.i = add nsw i64 %.21.i, 48
-  %.968.i.i = inttoptr i64 %.967.i.i to ptr
-  %.969.i.i = load i64, ptr %.968.i.i, align 8
-  %.971.i.i = inttoptr i64 %.969.i.i to ptr
-  %.972.i.i = tail call i64 %.971.i.i(i64 %.946.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B846.i
+B2356.i.i:                                        ; preds = %B2196.i.i
+  %.970.i.i = add nsw i64 %.22.i, 48
+  %.971.i.i = inttoptr i64 %.970.i.i to ptr
+  %.972.i.i = load i64, ptr %.971.i.i, align 8
+  %.974.i.i = inttoptr i64 %.972.i.i to ptr
+  %.975.i.i = tail call i64 %.974.i.i(i64 %.949.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B870.i
 
-B2386.i.i:                                        ; preds = %B1518.thread.i.i, %B2120.i.i, %B1602.i.i
-  %sunkaddr414.i.i = getelementptr i8, ptr %.20.i, i64 32
-  %.14.i214.i.i = load i64, ptr %sunkaddr414.i.i, align 8
-  %.9646.not.i.i.i = icmp slt i64 %.14.i214.i.i, 1
-  br i1 %.9646.not.i.i.i, label %B1242.endif.i, label %B84.i.i.preheader.i
+B2462.i.i:                                        ; preds = %B1594.thread.i.i, %B2196.i.i, %B1678.i.i
+  %sunkaddr416.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i216.i.i = load i64, ptr %sunkaddr416.i.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i216.i.i, 1
+  br i1 %.9646.not.i.i.i, label %B1266.endif.i, label %B84.i.i.preheader.i
 
-B84.i.i.preheader.i:                              ; preds = %B2386.i.i
-  %sunkaddr448.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr449.i = getelementptr i8, ptr %sunkaddr448.i, i64 48
+B84.i.i.preheader.i:                              ; preds = %B2462.i.i
+  %sunkaddr457.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr458.i = getelementptr i8, ptr %sunkaddr457.i, i64 48
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i.i27.i = phi i64 [ %lsr.iv.next2.i.i28.i, %B234.i.i.i ], [ %.14.i214.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i215.i.i = phi i64 [ %lsr.iv.next.i219.i.i, %B234.i.i.i ], [ %.85.i18.i, %B84.i.i.preheader.i ]
-  %.137.i216.i.i = inttoptr i64 %lsr.iv.i215.i.i to ptr
-  %.138.i217.i.i = load i64, ptr %.137.i216.i.i, align 8
-  %.143.not.i.i.i = icmp eq i64 %.138.i217.i.i, 0
+  %lsr.iv1.i.i25.i = phi i64 [ %lsr.iv.next2.i.i26.i, %B234.i.i.i ], [ %.14.i216.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i217.i.i = phi i64 [ %lsr.iv.next.i221.i.i, %B234.i.i.i ], [ %.85.i18.i, %B84.i.i.preheader.i ]
+  %.137.i218.i.i = inttoptr i64 %lsr.iv.i217.i.i to ptr
+  %.138.i219.i.i = load i64, ptr %.137.i218.i.i, align 8
+  %.143.not.i.i.i = icmp eq i64 %.138.i219.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr449.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr458.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
-  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i217.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i219.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
-  %lsr.iv.next.i219.i.i = add i64 %lsr.iv.i215.i.i, 8
-  %lsr.iv.next2.i.i28.i = add nsw i64 %lsr.iv1.i.i27.i, -1
-  %exitcond.not.i220.i.i = icmp eq i64 %lsr.iv.next2.i.i28.i, 0
-  br i1 %exitcond.not.i220.i.i, label %B1242.endif.i, label %B84.i.i.i
+  %lsr.iv.next.i221.i.i = add i64 %lsr.iv.i217.i.i, 8
+  %lsr.iv.next2.i.i26.i = add nsw i64 %lsr.iv1.i.i25.i, -1
+  %exitcond.not.i222.i.i = icmp eq i64 %lsr.iv.next2.i.i26.i, 0
+  br i1 %exitcond.not.i222.i.i, label %B1266.endif.i, label %B84.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
   %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
@@ -25936,461 +26032,461 @@ B278.epil.preheader.i.i:                          ; preds = %B364.endif.loopexit
   %.189284286.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
   %40 = shl i64 %.189284286.epil.init.i.i, 3
   %41 = add nsw i64 %40, %.93.i.i
-  %42 = add nsw i64 %40, %.141.i
+  %42 = add nsw i64 %40, %.142.i
   br label %B278.epil.i.i
 
 B278.epil.i.i:                                    ; preds = %B278.epil.i.i, %B278.epil.preheader.i.i
-  %lsr.iv335.i.i = phi i64 [ %lsr.iv.next336.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
-  %lsr.iv333.i.i = phi i64 [ %lsr.iv.next334.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
-  %lsr.iv331.i.i = phi i64 [ %lsr.iv.next332.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
-  %.227.epil.i.i = inttoptr i64 %lsr.iv331.i.i to ptr
+  %lsr.iv337.i.i = phi i64 [ %lsr.iv.next338.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
+  %lsr.iv335.i.i = phi i64 [ %lsr.iv.next336.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
+  %lsr.iv333.i.i = phi i64 [ %lsr.iv.next334.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
+  %.227.epil.i.i = inttoptr i64 %lsr.iv333.i.i to ptr
   %.228.epil.i.i = load i64, ptr %.227.epil.i.i, align 8
-  %.229.epil.i.i = inttoptr i64 %lsr.iv333.i.i to ptr
+  %.229.epil.i.i = inttoptr i64 %lsr.iv335.i.i to ptr
   store i64 %.228.epil.i.i, ptr %.229.epil.i.i, align 8
-  %lsr.iv.next332.i.i = add i64 %lsr.iv331.i.i, 8
   %lsr.iv.next334.i.i = add i64 %lsr.iv333.i.i, 8
-  %lsr.iv.next336.i.i = add nsw i64 %lsr.iv335.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next336.i.i, 0
+  %lsr.iv.next336.i.i = add i64 %lsr.iv335.i.i, 8
+  %lsr.iv.next338.i.i = add nsw i64 %lsr.iv337.i.i, -1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next338.i.i, 0
   br i1 %epil.iter.cmp.not.i.i, label %B364.endif.i.i, label %B278.epil.i.i
 
-B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B798.i
-  %.240.i.i = add nsw i64 %.13.i, 120
+B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B822.i
+  %.240.i.i = add nsw i64 %.14.i, 120
   %.241.i.i = inttoptr i64 %.240.i.i to ptr
   %.242.i.i = load i64, ptr %.241.i.i, align 8
-  %.244.i.i = add nsw i64 %.242.i.i, %.141.i
-  %.248.i.i = inttoptr i64 %.141.i to ptr
+  %.244.i.i = add nsw i64 %.242.i.i, %.142.i
+  %.248.i.i = inttoptr i64 %.142.i to ptr
   store i64 %.244.i.i, ptr %.248.i.i, align 64
-  br i1 %.12886.not.i.i, label %B812.endif.i.i, label %B534.lr.ph.i.i
+  br i1 %.12886.not.i.i, label %B864.endif.i.i, label %B534.lr.ph.i.i
 
 B534.lr.ph.i.i:                                   ; preds = %B364.endif.i.i
-  %.252.i.i = add nsw i64 %.13.i, 24
+  %.252.i.i = add nsw i64 %.14.i, 24
   %.253.i.i = inttoptr i64 %.252.i.i to ptr
   %.254.i.i = load i64, ptr %.253.i.i, align 8
-  %43 = or disjoint i64 %.141.i, 8
+  %43 = or disjoint i64 %.142.i, 8
   br label %B534.i.i
 
-B812.endif.i.i:                                   ; preds = %B714.i.i, %B364.endif.i.i
-  %.448.i19.i = add nsw i64 %.13.i, 32
-  %.449.i20.i = inttoptr i64 %.448.i19.i to ptr
-  %.450.i.i = load i64, ptr %.449.i20.i, align 8
-  %sunkaddr418.i.i = getelementptr i8, ptr %.20.i, i64 72
-  %.463.i.i = load i64, ptr %sunkaddr418.i.i, align 8
-  %.464.i.i = sub i64 %.463.i.i, %.450.i.i
-  %.551301.not.i.i = icmp slt i64 %.450.i.i, 1
-  br i1 %.551301.not.i.i, label %B1616.i.i, label %B1126.lr.ph.i.i
+B864.endif.i.i:                                   ; preds = %B766.i.i, %B364.endif.i.i
+  %.450.i20.i = add nsw i64 %.14.i, 32
+  %.451.i21.i = inttoptr i64 %.450.i20.i to ptr
+  %.452.i.i = load i64, ptr %.451.i21.i, align 8
+  %sunkaddr420.i.i = getelementptr i8, ptr %.21.i, i64 72
+  %.465.i.i = load i64, ptr %sunkaddr420.i.i, align 8
+  %.466.i.i = sub i64 %.465.i.i, %.452.i.i
+  %.553301.not.i.i = icmp slt i64 %.452.i.i, 1
+  br i1 %.553301.not.i.i, label %B1692.i.i, label %B1178.lr.ph.i.i
 
-B1126.lr.ph.i.i:                                  ; preds = %B812.endif.i.i
-  %.453.i.i = add nsw i64 %.13.i, 40
-  %.454.i.i = inttoptr i64 %.453.i.i to ptr
-  %.455.i.i = load i64, ptr %.454.i.i, align 8
-  %sunkaddr376.i = getelementptr i8, ptr %.20.i, i64 24
-  %sunkaddr377.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr378.i = getelementptr i8, ptr %sunkaddr377.i, i64 40
-  %sunkaddr380.i = getelementptr i8, ptr %sunkaddr377.i, i64 192
-  %sunkaddr382.i = getelementptr i8, ptr %sunkaddr377.i, i64 176
-  %sunkaddr384.i = getelementptr i8, ptr %sunkaddr377.i, i64 168
-  %sunkaddr386.i = getelementptr i8, ptr %sunkaddr377.i, i64 136
-  %sunkaddr391.i = getelementptr i8, ptr %sunkaddr377.i, i64 16
-  %sunkaddr393.i = getelementptr i8, ptr %sunkaddr377.i, i64 184
-  br label %B1126.outer.i.i
+B1178.lr.ph.i.i:                                  ; preds = %B864.endif.i.i
+  %.455.i.i = add nsw i64 %.14.i, 40
+  %.456.i.i = inttoptr i64 %.455.i.i to ptr
+  %.457.i.i = load i64, ptr %.456.i.i, align 8
+  %sunkaddr385.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr386.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr387.i = getelementptr i8, ptr %sunkaddr386.i, i64 40
+  %sunkaddr389.i = getelementptr i8, ptr %sunkaddr386.i, i64 192
+  %sunkaddr391.i = getelementptr i8, ptr %sunkaddr386.i, i64 176
+  %sunkaddr393.i = getelementptr i8, ptr %sunkaddr386.i, i64 168
+  %sunkaddr395.i = getelementptr i8, ptr %sunkaddr386.i, i64 136
+  %sunkaddr400.i = getelementptr i8, ptr %sunkaddr386.i, i64 16
+  %sunkaddr402.i = getelementptr i8, ptr %sunkaddr386.i, i64 184
+  br label %B1178.outer.i.i
 
-B1126.outer.i.i:                                  ; preds = %B1126.lr.ph.i.i, %B1518.thread.i.i
-  %44 = phi i1 [ true, %B1518.thread.i.i ], [ false, %B1126.lr.ph.i.i ]
-  %spec.1.2.0304.ph.i.i = phi i64 [ %.797252.i.i, %B1518.thread.i.i ], [ %.455.i.i, %B1126.lr.ph.i.i ]
-  %.557299302.ph.i.i = phi i64 [ %.564.i.i, %B1518.thread.i.i ], [ 0, %B1126.lr.ph.i.i ]
-  br label %B1126.i.i
+B1178.outer.i.i:                                  ; preds = %B1178.lr.ph.i.i, %B1594.thread.i.i
+  %44 = phi i1 [ true, %B1594.thread.i.i ], [ false, %B1178.lr.ph.i.i ]
+  %spec.1.2.0304.ph.i.i = phi i64 [ %.800254.i.i, %B1594.thread.i.i ], [ %.457.i.i, %B1178.lr.ph.i.i ]
+  %.559299302.ph.i.i = phi i64 [ %.566.i.i, %B1594.thread.i.i ], [ 0, %B1178.lr.ph.i.i ]
+  br label %B1178.i.i
 
-B1332.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
+B1384.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
   %storemerge.i4.i.i = phi i64 [ %.107.i.i.i, %B434.i.i.i ], [ %.138.i.i.i, %B528.i.i.i ]
-  %.741.i.i = icmp eq i64 %storemerge.i4.i.i, 0
-  br i1 %.741.i.i, label %B1518.thread.i.i, label %B1518.i.i
+  %.743.i.i = icmp eq i64 %storemerge.i4.i.i, 0
+  br i1 %.743.i.i, label %B1594.thread.i.i, label %B1594.i.i
 
-B1676.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1676.i.i
-  %.877.i.i = add nsw i64 %.21.i, 72
-  %.878.i.i = inttoptr i64 %.877.i.i to ptr
-  %.879.i.i = load i64, ptr %.878.i.i, align 8
-  %.880.i.i = inttoptr i64 %.879.i.i to ptr
-  %.881.i.i = tail call i64 %.880.i.i(i64 %.837.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B2034.i.i
+B1752.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1752.i.i
+  %.880.i.i = add nsw i64 %.22.i, 72
+  %.881.i.i = inttoptr i64 %.880.i.i to ptr
+  %.882.i.i = load i64, ptr %.881.i.i, align 8
+  %.883.i.i = inttoptr i64 %.882.i.i to ptr
+  %.884.i.i = tail call i64 %.883.i.i(i64 %.840.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2110.i.i
 
-B846.i:                                           ; preds = %B2280.i.i, %B2034.i.i
-  %.26.i43.i = add nsw i64 %.29.i, 112
-  %.27.i44.i = inttoptr i64 %.26.i43.i to ptr
-  %.28.i.i = load i64, ptr %.27.i44.i, align 8
+B870.i:                                           ; preds = %B2356.i.i, %B2110.i.i
+  %.26.i42.i = add nsw i64 %.30.i, 112
+  %.27.i43.i = inttoptr i64 %.26.i42.i to ptr
+  %.28.i.i = load i64, ptr %.27.i43.i, align 8
   %.11062.not.i.i = icmp slt i64 %.28.i.i, 1
-  br i1 %.11062.not.i.i, label %B892.i, label %B188.lr.ph.i.i
+  br i1 %.11062.not.i.i, label %B916.i, label %B188.lr.ph.i.i
 
-B188.lr.ph.i.i:                                   ; preds = %B846.i
-  %.19.i41.i = add nsw i64 %.29.i, 64
-  %.20.i42.i = inttoptr i64 %.19.i41.i to ptr
-  %.21.i.i = load i64, ptr %.20.i42.i, align 8
-  %.12.i.i = add nsw i64 %.29.i, 120
+B188.lr.ph.i.i:                                   ; preds = %B870.i
+  %.19.i40.i = add nsw i64 %.30.i, 64
+  %.20.i41.i = inttoptr i64 %.19.i40.i to ptr
+  %.21.i.i = load i64, ptr %.20.i41.i, align 8
+  %.12.i.i = add nsw i64 %.30.i, 120
   %.13.i.i = inttoptr i64 %.12.i.i to ptr
   %.14.i.i = load i64, ptr %.13.i.i, align 8
   %45 = shl i64 %.21.i.i, 3
-  %46 = add i64 %45, %.153.i
-  %sunkaddr450.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr451.i = getelementptr i8, ptr %sunkaddr450.i, i64 136
+  %46 = add i64 %45, %.154.i
+  %sunkaddr459.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr460.i = getelementptr i8, ptr %sunkaddr459.i, i64 136
   br label %B188.i.i
 
 B186.i.i:                                         ; preds = %B188.i.i
-  %lsr.iv.next.i51.i = add i64 %lsr.iv.i45.i, 8
+  %lsr.iv.next.i50.i = add i64 %lsr.iv.i44.i, 8
   %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
-  %exitcond.not.i52.i = icmp eq i64 %lsr.iv.next2.i.i, 0
+  %exitcond.not.i51.i = icmp eq i64 %lsr.iv.next2.i.i, 0
   %47 = add i64 %spec.2.065.i.i, 16
-  br i1 %exitcond.not.i52.i, label %B892.i, label %B188.i.i
+  br i1 %exitcond.not.i51.i, label %B916.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.ph.i.i
   %lsr.iv1.i.i = phi i64 [ %.28.i.i, %B188.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B186.i.i ]
-  %lsr.iv.i45.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i51.i, %B186.i.i ]
+  %lsr.iv.i44.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i50.i, %B186.i.i ]
   %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %47, %B186.i.i ]
-  %.153.i.i = inttoptr i64 %lsr.iv.i45.i to ptr
+  %.153.i.i = inttoptr i64 %lsr.iv.i44.i to ptr
   %.154.i.i = load i64, ptr %.153.i.i, align 8
-  %.155.i.i = add nsw i64 %.154.i.i, 16
-  %.156.i.i = inttoptr i64 %.155.i.i to ptr
-  %.157.i.i = load i64, ptr %.156.i.i, align 8
-  %.162.i.i = load i64, ptr %sunkaddr451.i, align 8
-  %.164.i.i = inttoptr i64 %spec.2.065.i.i to ptr
-  %.165.i.i = load i64, ptr %.164.i.i, align 8
+  %.156.i.i = add nsw i64 %.154.i.i, %.11.i
+  %.157.i.i = inttoptr i64 %.156.i.i to ptr
+  %.158.i.i = load i64, ptr %.157.i.i, align 8
+  %.163.i.i = load i64, ptr %sunkaddr460.i, align 8
+  %.165.i.i = inttoptr i64 %spec.2.065.i.i to ptr
+  %.166.i47.i = load i64, ptr %.165.i.i, align 8
   %48 = add i64 %spec.2.065.i.i, 8
-  %.168.i48.i = inttoptr i64 %48 to ptr
-  %.169.i49.i = load i64, ptr %.168.i48.i, align 8
-  %.170.i50.i = inttoptr i64 %.162.i.i to ptr
-  %.171.i.i = tail call i64 %.170.i50.i(i64 %.157.i.i, i64 %.165.i.i, i64 %.169.i49.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.172.i.i = and i64 %.171.i.i, 4294967295
-  %.173.not.i.i = icmp eq i64 %.172.i.i, 0
-  br i1 %.173.not.i.i, label %B186.i.i, label %B1208.i
+  %.169.i48.i = inttoptr i64 %48 to ptr
+  %.170.i49.i = load i64, ptr %.169.i48.i, align 8
+  %.171.i.i = inttoptr i64 %.163.i.i to ptr
+  %.172.i.i = tail call i64 %.171.i.i(i64 %.158.i.i, i64 %.166.i47.i, i64 %.170.i49.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.173.i.i = and i64 %.172.i.i, 4294967295
+  %.174.not.i.i = icmp eq i64 %.173.i.i, 0
+  br i1 %.174.not.i.i, label %B186.i.i, label %B1232.i
 
-B892.i:                                           ; preds = %B186.i.i, %B846.i
-  %sunkaddr453.i = getelementptr i8, ptr %.20.i, i64 32
-  %.21.i55.i = load i64, ptr %sunkaddr453.i, align 8
-  %.10352.not.i.i = icmp slt i64 %.21.i55.i, 1
-  br i1 %.10352.not.i.i, label %B892.endif.i, label %B136.lr.ph.i.i
+B916.i:                                           ; preds = %B186.i.i, %B870.i
+  %sunkaddr462.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i54.i = load i64, ptr %sunkaddr462.i, align 8
+  %.10352.not.i.i = icmp slt i64 %.21.i54.i, 1
+  br i1 %.10352.not.i.i, label %B916.endif.i, label %B136.lr.ph.i.i
 
-B136.lr.ph.i.i:                                   ; preds = %B892.i
-  %.12.i56.i = add nsw i64 %.13.i, 40
-  %.13.i57.i = inttoptr i64 %.12.i56.i to ptr
-  %.14.i58.i = load i64, ptr %.13.i57.i, align 8
-  %sunkaddr454.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr455.i = getelementptr i8, ptr %sunkaddr454.i, i64 24
+B136.lr.ph.i.i:                                   ; preds = %B916.i
+  %.12.i55.i = add nsw i64 %.14.i, 40
+  %.13.i56.i = inttoptr i64 %.12.i55.i to ptr
+  %.14.i57.i = load i64, ptr %.13.i56.i, align 8
+  %sunkaddr463.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr464.i = getelementptr i8, ptr %sunkaddr463.i, i64 24
   br label %B136.i.i
 
 B136.i.i:                                         ; preds = %B374.i.i, %B136.lr.ph.i.i
-  %lsr.iv1.i59.i = phi i64 [ %.21.i55.i, %B136.lr.ph.i.i ], [ %lsr.iv.next2.i72.i, %B374.i.i ]
-  %lsr.iv.i60.i = phi i64 [ %.153.i, %B136.lr.ph.i.i ], [ %lsr.iv.next.i71.i, %B374.i.i ]
-  %spec.2.055.i.i = phi i64 [ %.14.i58.i, %B136.lr.ph.i.i ], [ %.183.i.i, %B374.i.i ]
-  %.146.i61.i = add nsw i64 %spec.2.055.i.i, 16
-  %.147.i62.i = inttoptr i64 %.146.i61.i to ptr
-  %.148.i.i = load i64, ptr %.147.i62.i, align 8
-  %.149.not.i63.i = icmp eq i64 %.148.i.i, 0
-  br i1 %.149.not.i63.i, label %B374.i.i, label %B198.i.i
+  %lsr.iv1.i58.i = phi i64 [ %.21.i54.i, %B136.lr.ph.i.i ], [ %lsr.iv.next2.i73.i, %B374.i.i ]
+  %lsr.iv.i59.i = phi i64 [ %.154.i, %B136.lr.ph.i.i ], [ %lsr.iv.next.i72.i, %B374.i.i ]
+  %spec.2.055.i.i = phi i64 [ %.14.i57.i, %B136.lr.ph.i.i ], [ %.183.i71.i, %B374.i.i ]
+  %.146.i60.i = add nsw i64 %spec.2.055.i.i, 16
+  %.147.i61.i = inttoptr i64 %.146.i60.i to ptr
+  %.148.i.i = load i64, ptr %.147.i61.i, align 8
+  %.149.not.i62.i = icmp eq i64 %.148.i.i, 0
+  br i1 %.149.not.i62.i, label %B374.i.i, label %B198.i.i
 
 B198.i.i:                                         ; preds = %B136.i.i
-  %.155.i66.i = load i64, ptr %sunkaddr455.i, align 8
-  %.160.i.i = inttoptr i64 %lsr.iv.i60.i to ptr
+  %.155.i65.i = load i64, ptr %sunkaddr464.i, align 8
+  %.160.i.i = inttoptr i64 %lsr.iv.i59.i to ptr
   %.161.i.i = load i64, ptr %.160.i.i, align 8
-  %.162.i67.i = inttoptr i64 %.155.i66.i to ptr
-  %.163.i.i = tail call i64 %.162.i67.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.163.i.i, ptr %.160.i.i, align 8
+  %.162.i.i = inttoptr i64 %.155.i65.i to ptr
+  %.163.i66.i = tail call i64 %.162.i.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.163.i66.i, ptr %.160.i.i, align 8
   br label %B374.i.i
 
 B374.i.i:                                         ; preds = %B198.i.i, %B136.i.i
-  %.177.i68.i = add nsw i64 %spec.2.055.i.i, 32
-  %.178.i69.i = inttoptr i64 %.177.i68.i to ptr
-  %.179.i70.i = load i64, ptr %.178.i69.i, align 8
-  %.180.i.i = shl i64 %.179.i70.i, 3
-  %.181.i.i = add i64 %spec.2.055.i.i, 40
-  %.183.i.i = add i64 %.181.i.i, %.180.i.i
-  %lsr.iv.next.i71.i = add i64 %lsr.iv.i60.i, 8
-  %lsr.iv.next2.i72.i = add nsw i64 %lsr.iv1.i59.i, -1
-  %exitcond.not.i73.i = icmp eq i64 %lsr.iv.next2.i72.i, 0
-  br i1 %exitcond.not.i73.i, label %B892.endif.i, label %B136.i.i
+  %.177.i67.i = add nsw i64 %spec.2.055.i.i, 32
+  %.178.i68.i = inttoptr i64 %.177.i67.i to ptr
+  %.179.i69.i = load i64, ptr %.178.i68.i, align 8
+  %.180.i.i = shl i64 %.179.i69.i, 3
+  %.181.i70.i = add i64 %spec.2.055.i.i, 40
+  %.183.i71.i = add i64 %.181.i70.i, %.180.i.i
+  %lsr.iv.next.i72.i = add i64 %lsr.iv.i59.i, 8
+  %lsr.iv.next2.i73.i = add nsw i64 %lsr.iv1.i58.i, -1
+  %exitcond.not.i74.i = icmp eq i64 %lsr.iv.next2.i73.i, 0
+  br i1 %exitcond.not.i74.i, label %B916.endif.i, label %B136.i.i
 
-B970.i:                                           ; preds = %B733.i.i, %B892.endif.i
-  %.539.i = add nsw i64 %.29.i, 96
-  %.540.i = inttoptr i64 %.539.i to ptr
-  %.541.i = load i64, ptr %.540.i, align 8
-  %.544.i = add nsw i64 %.29.i, 104
-  %.545.i = inttoptr i64 %.544.i to ptr
-  %.546.i = load i64, ptr %.545.i, align 8
-  %.552.i = load i64, ptr %sunkaddr453.i, align 8
-  %.15.i93.i = shl nsw i64 %.552.i, 3
-  %.17.i94.i = add nsw i64 %.15.i93.i, %.153.i
-  %.105119.not.i.i = icmp slt i64 %.546.i, 1
-  br i1 %.105119.not.i.i, label %B970.endif.i, label %B56.i.preheader.i
+B994.i:                                           ; preds = %B733.i.i, %B916.endif.i
+  %.540.i = add nsw i64 %.30.i, 96
+  %.541.i = inttoptr i64 %.540.i to ptr
+  %.542.i = load i64, ptr %.541.i, align 8
+  %.545.i = add nsw i64 %.30.i, 104
+  %.546.i = inttoptr i64 %.545.i to ptr
+  %.547.i = load i64, ptr %.546.i, align 8
+  %.553.i = load i64, ptr %sunkaddr462.i, align 8
+  %.15.i100.i = shl nsw i64 %.553.i, 3
+  %.17.i101.i = add nsw i64 %.15.i100.i, %.154.i
+  %.105119.not.i.i = icmp slt i64 %.547.i, 1
+  br i1 %.105119.not.i.i, label %B994.endif.i, label %B56.i.preheader.i
 
-B56.i.preheader.i:                                ; preds = %B970.i
-  %sunkaddr458.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr459.i = getelementptr i8, ptr %sunkaddr458.i, i64 32
+B56.i.preheader.i:                                ; preds = %B994.i
+  %sunkaddr467.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr467.i, i64 32
   br label %B56.i.i
 
-B56.i.i:                                          ; preds = %B483.i.i, %B56.i.preheader.i
-  %top.4.0124.i.i = phi i64 [ %top.5.1.i.i, %B483.i.i ], [ %.17.i94.i, %B56.i.preheader.i ]
-  %.111112122.i.i = phi i64 [ %.118.i.i, %B483.i.i ], [ 0, %B56.i.preheader.i ]
+B56.i.i:                                          ; preds = %B507.i.i, %B56.i.preheader.i
+  %top.4.0124.i.i = phi i64 [ %top.5.1.i.i, %B507.i.i ], [ %.17.i101.i, %B56.i.preheader.i ]
+  %.111112122.i.i = phi i64 [ %.118.i.i, %B507.i.i ], [ 0, %B56.i.preheader.i ]
   %.118.i.i = add nuw nsw i64 %.111112122.i.i, 1
   %.143.i.i = shl nsw i64 %.111112122.i.i, 3
-  %.145.i95.i = add nsw i64 %.143.i.i, %.541.i
-  %.146.i96.i = inttoptr i64 %.145.i95.i to ptr
-  %.147.i97.i = load i64, ptr %.146.i96.i, align 8
-  %.152.i.i = icmp sgt i64 %.147.i97.i, -1
+  %.145.i102.i = add nsw i64 %.143.i.i, %.542.i
+  %.146.i103.i = inttoptr i64 %.145.i102.i to ptr
+  %.147.i104.i = load i64, ptr %.146.i103.i, align 8
+  %.152.i.i = icmp sgt i64 %.147.i104.i, -1
   br i1 %.152.i.i, label %B112.i.i, label %B194.endif.i.i
 
 B112.i.i:                                         ; preds = %B56.i.i
-  %.155.i112.i = shl nsw i64 %.147.i97.i, 3
-  %.159.i.i = add nsw i64 %.155.i112.i, %.153.i
-  %.160.i113.i = inttoptr i64 %.159.i.i to ptr
-  %.161.i114.i = load i64, ptr %.160.i113.i, align 8
-  br label %B483.i.i
+  %.155.i120.i = shl nsw i64 %.147.i104.i, 3
+  %.159.i.i = add nsw i64 %.155.i120.i, %.154.i
+  %.160.i121.i = inttoptr i64 %.159.i.i to ptr
+  %.161.i122.i = load i64, ptr %.160.i121.i, align 8
+  br label %B507.i.i
 
 B346.i.i:                                         ; preds = %B346.lr.ph.new.i.i, %B346.i.i
-  %lsr.iv347.i = phi i64 [ %unroll_iter.i104.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next348.i, %B346.i.i ]
-  %lsr.iv.i105.i = phi i64 [ 0, %B346.lr.ph.new.i.i ], [ %lsr.iv.next.i107.i, %B346.i.i ]
-  %49 = add i64 %lsr.iv.i105.i, %.183.i101.i
-  %50 = add i64 %49, 24
-  %51 = add i64 %67, %lsr.iv.i105.i
-  %52 = add i64 %51, 8
-  %.319.i.i = inttoptr i64 %52 to ptr
-  %.320.i.i = load i64, ptr %.319.i.i, align 8
-  %.321.i106.i = inttoptr i64 %50 to ptr
-  store i64 %.320.i.i, ptr %.321.i106.i, align 8
-  %53 = add i64 %49, 32
-  %54 = add i64 %51, 16
-  %.319.1.i.i = inttoptr i64 %54 to ptr
-  %.320.1.i.i = load i64, ptr %.319.1.i.i, align 8
-  %.321.1.i.i = inttoptr i64 %53 to ptr
-  store i64 %.320.1.i.i, ptr %.321.1.i.i, align 8
-  %55 = add i64 %49, 40
-  %56 = add i64 %51, 24
-  %.319.2.i.i = inttoptr i64 %56 to ptr
-  %.320.2.i.i = load i64, ptr %.319.2.i.i, align 8
-  %.321.2.i.i = inttoptr i64 %55 to ptr
-  store i64 %.320.2.i.i, ptr %.321.2.i.i, align 8
-  %57 = add i64 %49, 48
-  %58 = add i64 %51, 32
-  %.319.3.i.i = inttoptr i64 %58 to ptr
-  %.320.3.i.i = load i64, ptr %.319.3.i.i, align 8
-  %.321.3.i.i = inttoptr i64 %57 to ptr
-  store i64 %.320.3.i.i, ptr %.321.3.i.i, align 8
-  %lsr.iv.next.i107.i = add i64 %lsr.iv.i105.i, 32
-  %lsr.iv.next348.i = add i64 %lsr.iv347.i, -4
-  %niter.ncmp.3.i108.i = icmp eq i64 %lsr.iv.next348.i, 0
-  br i1 %niter.ncmp.3.i108.i, label %B483.loopexit.unr-lcssa.i.i, label %B346.i.i
+  %lsr.iv356.i = phi i64 [ %unroll_iter.i111.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next357.i, %B346.i.i ]
+  %lsr.iv.i112.i = phi i64 [ 0, %B346.lr.ph.new.i.i ], [ %lsr.iv.next.i115.i, %B346.i.i ]
+  %49 = add i64 %lsr.iv.i112.i, %.pre259.i
+  %50 = add i64 %65, %lsr.iv.i112.i
+  %51 = add i64 %50, 8
+  %.320.i.i = inttoptr i64 %51 to ptr
+  %.321.i113.i = load i64, ptr %.320.i.i, align 8
+  %.322.i114.i = inttoptr i64 %49 to ptr
+  store i64 %.321.i113.i, ptr %.322.i114.i, align 8
+  %52 = add i64 %49, 8
+  %53 = add i64 %50, 16
+  %.320.1.i.i = inttoptr i64 %53 to ptr
+  %.321.1.i.i = load i64, ptr %.320.1.i.i, align 8
+  %.322.1.i.i = inttoptr i64 %52 to ptr
+  store i64 %.321.1.i.i, ptr %.322.1.i.i, align 8
+  %54 = add i64 %49, 16
+  %55 = add i64 %50, 24
+  %.320.2.i.i = inttoptr i64 %55 to ptr
+  %.321.2.i.i = load i64, ptr %.320.2.i.i, align 8
+  %.322.2.i.i = inttoptr i64 %54 to ptr
+  store i64 %.321.2.i.i, ptr %.322.2.i.i, align 8
+  %56 = add i64 %49, 24
+  %57 = add i64 %50, 32
+  %.320.3.i.i = inttoptr i64 %57 to ptr
+  %.321.3.i.i = load i64, ptr %.320.3.i.i, align 8
+  %.322.3.i.i = inttoptr i64 %56 to ptr
+  store i64 %.321.3.i.i, ptr %.322.3.i.i, align 8
+  %lsr.iv.next.i115.i = add i64 %lsr.iv.i112.i, 32
+  %lsr.iv.next357.i = add i64 %lsr.iv356.i, -4
+  %niter.ncmp.3.i116.i = icmp eq i64 %lsr.iv.next357.i, 0
+  br i1 %niter.ncmp.3.i116.i, label %B507.loopexit.unr-lcssa.i.i, label %B346.i.i
 
-B483.loopexit.unr-lcssa.i.i:                      ; preds = %B346.i.i
-  %lcmp.mod.not.i109.i = icmp eq i64 %xtraiter.i103.i, 0
-  br i1 %lcmp.mod.not.i109.i, label %B483.i.i, label %B346.epil.preheader.i.i
+B507.loopexit.unr-lcssa.i.i:                      ; preds = %B346.i.i
+  %lcmp.mod.not.i117.i = icmp eq i64 %xtraiter.i110.i, 0
+  br i1 %lcmp.mod.not.i117.i, label %B507.i.i, label %B346.epil.preheader.i.i
 
-B346.epil.preheader.i.i:                          ; preds = %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, %B483.loopexit.unr-lcssa.i.i
-  %.pre-phi.i = phi i64 [ %.pre251.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %66, %B483.loopexit.unr-lcssa.i.i ]
-  %.280106108.epil.init.i.i = phi i64 [ 0, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i104.i, %B483.loopexit.unr-lcssa.i.i ]
-  %59 = add i64 %top.4.0124.i.i, 8
-  %60 = shl i64 %.280106108.epil.init.i.i, 3
-  %61 = add i64 %59, %.pre-phi.i
-  %62 = add i64 %61, %60
-  %63 = add i64 %.183.i101.i, 24
-  %64 = add i64 %63, %60
+B346.epil.preheader.i.i:                          ; preds = %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, %B507.loopexit.unr-lcssa.i.i
+  %.pre-phi.i = phi i64 [ %.pre258.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %64, %B507.loopexit.unr-lcssa.i.i ]
+  %.280106108.epil.init.i.i = phi i64 [ 0, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i111.i, %B507.loopexit.unr-lcssa.i.i ]
+  %58 = add i64 %top.4.0124.i.i, 8
+  %59 = shl i64 %.280106108.epil.init.i.i, 3
+  %60 = add i64 %58, %.pre-phi.i
+  %61 = add i64 %60, %59
+  %62 = add i64 %59, %.pre259.i
   br label %B346.epil.i.i
 
 B346.epil.i.i:                                    ; preds = %B346.epil.i.i, %B346.epil.preheader.i.i
-  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B346.epil.i.i ], [ %xtraiter.i103.i, %B346.epil.preheader.i.i ]
-  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %64, %B346.epil.preheader.i.i ]
-  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %62, %B346.epil.preheader.i.i ]
-  %.319.epil.i.i = inttoptr i64 %lsr.iv3.i.i to ptr
-  %.320.epil.i.i = load i64, ptr %.319.epil.i.i, align 8
-  %.321.epil.i.i = inttoptr i64 %lsr.iv5.i.i to ptr
-  store i64 %.320.epil.i.i, ptr %.321.epil.i.i, align 8
+  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B346.epil.i.i ], [ %xtraiter.i110.i, %B346.epil.preheader.i.i ]
+  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %62, %B346.epil.preheader.i.i ]
+  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %61, %B346.epil.preheader.i.i ]
+  %.320.epil.i.i = inttoptr i64 %lsr.iv3.i.i to ptr
+  %.321.epil.i.i = load i64, ptr %.320.epil.i.i, align 8
+  %.322.epil.i.i = inttoptr i64 %lsr.iv5.i.i to ptr
+  store i64 %.321.epil.i.i, ptr %.322.epil.i.i, align 8
   %lsr.iv.next4.i.i = add i64 %lsr.iv3.i.i, 8
   %lsr.iv.next6.i.i = add i64 %lsr.iv5.i.i, 8
   %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
-  %epil.iter.cmp.not.i110.i = icmp eq i64 %lsr.iv.next8.i.i, 0
-  br i1 %epil.iter.cmp.not.i110.i, label %B483.i.i, label %B346.epil.i.i
+  %epil.iter.cmp.not.i118.i = icmp eq i64 %lsr.iv.next8.i.i, 0
+  br i1 %epil.iter.cmp.not.i118.i, label %B507.i.i, label %B346.epil.i.i
 
-B483.i.i:                                         ; preds = %B346.epil.i.i, %B194.endif.i.i, %B483.loopexit.unr-lcssa.i.i, %B112.i.i
-  %.189.sink.i.i = phi i64 [ %top.4.0124.i.i, %B112.i.i ], [ %.189.i102.i, %B194.endif.i.i ], [ %.189.i102.i, %B483.loopexit.unr-lcssa.i.i ], [ %.189.i102.i, %B346.epil.i.i ]
-  %.183.sink.i.i = phi i64 [ %.161.i114.i, %B112.i.i ], [ %.183.i101.i, %B194.endif.i.i ], [ %.183.i101.i, %B483.loopexit.unr-lcssa.i.i ], [ %.183.i101.i, %B346.epil.i.i ]
-  %.330.i.i = inttoptr i64 %.189.sink.i.i to ptr
-  store i64 %.183.sink.i.i, ptr %.330.i.i, align 8
+B507.i.i:                                         ; preds = %B346.epil.i.i, %B194.endif.i.i, %B507.loopexit.unr-lcssa.i.i, %B112.i.i
+  %.189.sink.i.i = phi i64 [ %top.4.0124.i.i, %B112.i.i ], [ %.189.i109.i, %B194.endif.i.i ], [ %.189.i109.i, %B507.loopexit.unr-lcssa.i.i ], [ %.189.i109.i, %B346.epil.i.i ]
+  %.183.sink.i.i = phi i64 [ %.161.i122.i, %B112.i.i ], [ %.183.i107.i, %B194.endif.i.i ], [ %.183.i107.i, %B507.loopexit.unr-lcssa.i.i ], [ %.183.i107.i, %B346.epil.i.i ]
+  %.331.i.i = inttoptr i64 %.189.sink.i.i to ptr
+  store i64 %.183.sink.i.i, ptr %.331.i.i, align 8
   %top.5.1.i.i = add nsw i64 %.189.sink.i.i, 8
-  %exitcond.not.i111.i = icmp eq i64 %.118.i.i, %.546.i
-  br i1 %exitcond.not.i111.i, label %B970.endif.i, label %B56.i.i
+  %exitcond.not.i119.i = icmp eq i64 %.118.i.i, %.547.i
+  br i1 %exitcond.not.i119.i, label %B994.endif.i, label %B56.i.i
 
 B194.endif.i.i:                                   ; preds = %B56.i.i
-  %.174.i.i = xor i64 %.147.i97.i, -1
-  %.181.i99.i = load i64, ptr %sunkaddr459.i, align 8
-  %.182.i100.i = inttoptr i64 %.181.i99.i to ptr
-  %.183.i101.i = tail call i64 %.182.i100.i(i64 %.174.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.187.i.i = shl nsw i64 %.174.i.i, 3
-  %.189.i102.i = sub nsw i64 %top.4.0124.i.i, %.187.i.i
-  %.274107.not.i.i = icmp eq i64 %.147.i97.i, -1
-  br i1 %.274107.not.i.i, label %B483.i.i, label %B346.lr.ph.i.i
+  %.174.i.i = xor i64 %.147.i104.i, -1
+  %.181.i106.i = load i64, ptr %sunkaddr468.i, align 8
+  %.182.i.i = inttoptr i64 %.181.i106.i to ptr
+  %.183.i107.i = tail call i64 %.182.i.i(i64 %.174.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.187.i108.i = shl nsw i64 %.174.i.i, 3
+  %.189.i109.i = sub nsw i64 %top.4.0124.i.i, %.187.i108.i
+  %.274107.not.i.i = icmp eq i64 %.147.i104.i, -1
+  br i1 %.274107.not.i.i, label %B507.i.i, label %B346.lr.ph.i.i
 
 B346.lr.ph.i.i:                                   ; preds = %B194.endif.i.i
-  %xtraiter.i103.i = and i64 %.174.i.i, 3
-  %65 = icmp samesign ugt i64 %.147.i97.i, -5
-  br i1 %65, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
+  %.312.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %xtraiter.i110.i = and i64 %.174.i.i, 3
+  %63 = icmp samesign ugt i64 %.147.i104.i, -5
+  %.pre259.i = add i64 %.312.i.i, %.183.i107.i
+  br i1 %63, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
 
 B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i:   ; preds = %B346.lr.ph.i.i
-  %.pre251.i = shl nsw i64 %.147.i97.i, 3
+  %.pre258.i = shl nsw i64 %.147.i104.i, 3
   br label %B346.epil.preheader.i.i
 
 B346.lr.ph.new.i.i:                               ; preds = %B346.lr.ph.i.i
-  %unroll_iter.i104.i = and i64 %.174.i.i, 9223372036854775804
-  %66 = shl i64 %.147.i97.i, 3
-  %67 = add i64 %66, %top.4.0124.i.i
+  %unroll_iter.i111.i = and i64 %.174.i.i, 9223372036854775804
+  %64 = shl i64 %.147.i104.i, 3
+  %65 = add i64 %64, %top.4.0124.i.i
   br label %B346.i.i
 
-B1196.i:                                          ; preds = %B570.i.i, %B532.endif.i.i
-  %.624.i = icmp eq i64 %.355.i.i, 0
-  br i1 %.624.i, label %B1208.i, label %B1242.endif.i
+B1220.i:                                          ; preds = %B570.i.i, %B532.endif.i.i
+  %.625.i = icmp eq i64 %.356.i.i, 0
+  br i1 %.625.i, label %B1232.i, label %B1266.endif.i
 
-B1208.i:                                          ; preds = %B188.i.i, %B496.i.i, %B360.i.i, %common.ret.sink.split.i.i, %B1196.i
-  %storemerge57.i200.i = phi i64 [ 1, %B1196.i ], [ 1, %B496.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
-  %sunkaddr461.i = getelementptr i8, ptr %.20.i, i64 32
-  %.14.i146.i = load i64, ptr %sunkaddr461.i, align 8
-  %.9646.not.i.i = icmp slt i64 %.14.i146.i, 1
-  br i1 %.9646.not.i.i, label %B1242.endif.i, label %B84.i.preheader.i
+B1232.i:                                          ; preds = %B188.i.i, %B496.i.i, %B360.i.i, %common.ret.sink.split.i.i, %B1220.i
+  %storemerge57.i207.i = phi i64 [ 1, %B1220.i ], [ 1, %B496.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
+  %sunkaddr470.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i153.i = load i64, ptr %sunkaddr470.i, align 8
+  %.9646.not.i.i = icmp slt i64 %.14.i153.i, 1
+  br i1 %.9646.not.i.i, label %B1266.endif.i, label %B84.i.preheader.i
 
-B84.i.preheader.i:                                ; preds = %B1208.i
-  %sunkaddr462.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr463.i = getelementptr i8, ptr %sunkaddr462.i, i64 48
+B84.i.preheader.i:                                ; preds = %B1232.i
+  %sunkaddr471.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr471.i, i64 48
   br label %B84.i.i
 
 B84.i.i:                                          ; preds = %B234.i.i, %B84.i.preheader.i
-  %lsr.iv1.i147.i = phi i64 [ %lsr.iv.next2.i154.i, %B234.i.i ], [ %.14.i146.i, %B84.i.preheader.i ]
-  %lsr.iv.i148.i = phi i64 [ %lsr.iv.next.i153.i, %B234.i.i ], [ %.153.i, %B84.i.preheader.i ]
-  %.137.i.i = inttoptr i64 %lsr.iv.i148.i to ptr
-  %.138.i149.i = load i64, ptr %.137.i.i, align 8
-  %.143.not.i.i = icmp eq i64 %.138.i149.i, 0
+  %lsr.iv1.i154.i = phi i64 [ %lsr.iv.next2.i161.i, %B234.i.i ], [ %.14.i153.i, %B84.i.preheader.i ]
+  %lsr.iv.i155.i = phi i64 [ %lsr.iv.next.i160.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
+  %.137.i.i = inttoptr i64 %lsr.iv.i155.i to ptr
+  %.138.i156.i = load i64, ptr %.137.i.i, align 8
+  %.143.not.i.i = icmp eq i64 %.138.i156.i, 0
   br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
 
 B140.i.i:                                         ; preds = %B84.i.i
-  %.149.i.i = load i64, ptr %sunkaddr463.i, align 8
+  %.149.i.i = load i64, ptr %sunkaddr472.i, align 8
   %.151.i.i = inttoptr i64 %.149.i.i to ptr
-  %.152.i152.i = tail call i64 %.151.i.i(i64 %.138.i149.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i159.i = tail call i64 %.151.i.i(i64 %.138.i156.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i
 
 B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
-  %lsr.iv.next.i153.i = add i64 %lsr.iv.i148.i, 8
-  %lsr.iv.next2.i154.i = add nsw i64 %lsr.iv1.i147.i, -1
-  %exitcond.not.i155.i = icmp eq i64 %lsr.iv.next2.i154.i, 0
-  br i1 %exitcond.not.i155.i, label %B1242.endif.i, label %B84.i.i
+  %lsr.iv.next.i160.i = add i64 %lsr.iv.i155.i, 8
+  %lsr.iv.next2.i161.i = add nsw i64 %lsr.iv1.i154.i, -1
+  %exitcond.not.i162.i = icmp eq i64 %lsr.iv.next2.i161.i, 0
+  br i1 %exitcond.not.i162.i, label %B1266.endif.i, label %B84.i.i
 
-B1274.i:                                          ; preds = %B1274.preheader.i, %B1274.i
-  %lsr.iv343.i = phi i64 [ %lsr.iv.next344.i, %B1274.i ], [ %.164.i, %B1274.preheader.i ]
-  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1274.i ], [ %.147.i, %B1274.preheader.i ]
-  %.815.i = load i64, ptr %sunkaddr465.i, align 8
-  %.819.i = inttoptr i64 %lsr.iv.i to ptr
-  %.820.i = load i64, ptr %.819.i, align 8
-  %.821.i = inttoptr i64 %.815.i to ptr
-  %.822.i = tail call i64 %.821.i(i64 %.820.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1298.i:                                          ; preds = %B1298.preheader.i, %B1298.i
+  %lsr.iv352.i = phi i64 [ %lsr.iv.next353.i, %B1298.i ], [ %.165.i, %B1298.preheader.i ]
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1298.i ], [ %.148.i, %B1298.preheader.i ]
+  %.816.i = load i64, ptr %sunkaddr474.i, align 8
+  %.820.i = inttoptr i64 %lsr.iv.i to ptr
+  %.821.i = load i64, ptr %.820.i, align 8
+  %.822.i = inttoptr i64 %.816.i to ptr
+  %.823.i = tail call i64 %.822.i(i64 %.821.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %lsr.iv.next.i = add i64 %lsr.iv.i, 8
-  %lsr.iv.next344.i = add i64 %lsr.iv343.i, -1
-  %exitcond242.not.i = icmp eq i64 %lsr.iv.next344.i, 0
-  br i1 %exitcond242.not.i, label %B1272.endif.i, label %B1274.i
+  %lsr.iv.next353.i = add i64 %lsr.iv352.i, -1
+  %exitcond242.not.i = icmp eq i64 %lsr.iv.next353.i, 0
+  br i1 %exitcond242.not.i, label %B1296.endif.i, label %B1298.i
 
-B1410.i:                                          ; preds = %B1476.i.i, %B1346.i.i, %B1248.i.i, %B1152.i.i, %B1054.i.i, %B976.i.i, %B2186.i.i, %B288.i.i.i, %B192.i.i.i, %B96.i.i.i, %B356.i.i, %B256.i.i, %B410.i.i.i, %B1272.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B334.else.if.i, %B576.i
-  %fits.4.0.i = phi i1 [ %88, %B1272.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B576.i ], [ true, %B334.else.if.i ], [ true, %B288.i.i.i ], [ true, %B2186.i.i ], [ true, %B410.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B356.i.i ], [ true, %B96.i.i.i ], [ true, %B192.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1152.i.i ], [ true, %B1248.i.i ], [ true, %B1346.i.i ], [ true, %B1476.i.i ]
-  %result.3.0.i = phi i64 [ %result.4.1.i, %B1272.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B576.i ], [ 0, %B334.else.if.i ], [ 0, %B288.i.i.i ], [ 0, %B2186.i.i ], [ 0, %B410.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B356.i.i ], [ 0, %B96.i.i.i ], [ 0, %B192.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1152.i.i ], [ 0, %B1248.i.i ], [ 0, %B1346.i.i ], [ 0, %B1476.i.i ]
-  %.12.i156.i = add nsw i64 %.21.i, 144
-  %.13.i157.i = inttoptr i64 %.12.i156.i to ptr
-  %.14.i158.i = load i64, ptr %.13.i157.i, align 8
-  %.16.i159.i = icmp eq i64 %.107.sink.i.i, %.14.i158.i
-  br i1 %.16.i159.i, label %B64.i.i, label %B122.i.i
+B1434.i:                                          ; preds = %B1524.i.i, %B1394.i.i, %B1272.i.i, %B1176.i.i, %B1054.i.i, %B976.i.i, %B2258.i.i, %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %B1296.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
+  %fits.4.0.i = phi i1 [ %86, %B1296.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B600.i ], [ true, %B358.else.if.i ], [ true, %B364.i.i.i ], [ true, %B2258.i.i ], [ true, %B534.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B380.i.i ], [ true, %B124.i.i.i ], [ true, %B244.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1176.i.i ], [ true, %B1272.i.i ], [ true, %B1394.i.i ], [ true, %B1524.i.i ]
+  %result.3.0.i = phi i64 [ %result.4.1.i, %B1296.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B600.i ], [ 0, %B358.else.if.i ], [ 0, %B364.i.i.i ], [ 0, %B2258.i.i ], [ 0, %B534.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B380.i.i ], [ 0, %B124.i.i.i ], [ 0, %B244.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1176.i.i ], [ 0, %B1272.i.i ], [ 0, %B1394.i.i ], [ 0, %B1524.i.i ]
+  %.12.i163.i = add nsw i64 %.22.i, 144
+  %.13.i164.i = inttoptr i64 %.12.i163.i to ptr
+  %.14.i165.i = load i64, ptr %.13.i164.i, align 8
+  %.16.i166.i = icmp eq i64 %.107.sink.i.i, %.14.i165.i
+  br i1 %.16.i166.i, label %B64.i.i, label %B122.i.i
 
-B64.i.i:                                          ; preds = %B1410.i
-  %sunkaddr466.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr467.i = getelementptr i8, ptr %sunkaddr466.i, i64 160
-  store i64 0, ptr %sunkaddr467.i, align 8
-  br label %B1410.endif.i
+B64.i.i:                                          ; preds = %B1434.i
+  %sunkaddr475.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr475.i, i64 160
+  store i64 0, ptr %sunkaddr476.i, align 8
+  br label %B1434.endif.i
 
-B122.i.i:                                         ; preds = %B1410.i
-  %.31.i160.i = add nsw i64 %.21.i, 88
-  %.34.i161.i = inttoptr i64 %.31.i160.i to ptr
-  %.35.i162.i = load i64, ptr %.34.i161.i, align 8
-  %.37.i163.i = inttoptr i64 %.35.i162.i to ptr
-  %.38.i164.i = tail call i64 %.37.i163.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1410.endif.i
+B122.i.i:                                         ; preds = %B1434.i
+  %.31.i167.i = add nsw i64 %.22.i, 88
+  %.34.i168.i = inttoptr i64 %.31.i167.i to ptr
+  %.35.i169.i = load i64, ptr %.34.i168.i, align 8
+  %.37.i170.i = inttoptr i64 %.35.i169.i to ptr
+  %.38.i171.i = tail call i64 %.37.i170.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1434.endif.i
 
-B1454.i:                                          ; preds = %B1410.endif.i
-  %.884.i = add nsw i64 %.29.i, 8
-  %.887.i = inttoptr i64 %.884.i to ptr
-  %.888.i = load i64, ptr %.887.i, align 8
-  %.891.i = add nsw i64 %.21.i, 56
-  %.894.i = inttoptr i64 %.891.i to ptr
-  %.895.i = load i64, ptr %.894.i, align 8
-  %.898.i = inttoptr i64 %.895.i to ptr
-  %.899.i = tail call i64 %.898.i(i64 %.888.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B1478.i:                                          ; preds = %B1434.endif.i
+  %.885.i = add nsw i64 %.30.i, 8
+  %.888.i = inttoptr i64 %.885.i to ptr
+  %.889.i = load i64, ptr %.888.i, align 8
+  %.892.i = add nsw i64 %.22.i, 56
+  %.895.i = inttoptr i64 %.892.i to ptr
+  %.896.i = load i64, ptr %.895.i, align 8
+  %.899.i = inttoptr i64 %.896.i to ptr
+  %.900.i = tail call i64 %.899.i(i64 %.889.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
-  %.74.i = icmp eq i64 %.107.sink.i.i, 0
-  br i1 %.74.i, label %B240.i, label %B334.else.if.i
+  %.75.i = icmp eq i64 %.107.sink.i.i, 0
+  br i1 %.75.i, label %B264.i, label %B358.else.if.i
 
-B334.else.if.i:                                   ; preds = %B0.endif.i
-  %.100.i = add i64 %.107.sink.i.i, 63
-  %.141.i = and i64 %.100.i, -64
-  %.144.i = add nsw i64 %.13.i, 136
-  %.145.i = inttoptr i64 %.144.i to ptr
-  %.146.i = load i64, ptr %.145.i, align 8
-  %.147.i = add i64 %.146.i, %.141.i
-  %.150.i = add nsw i64 %.13.i, 112
-  %.151.i = inttoptr i64 %.150.i to ptr
-  %.152.i = load i64, ptr %.151.i, align 8
-  %.153.i = add nsw i64 %.152.i, %.141.i
-  %.162.i = add nsw i64 %.13.i, 16
-  %.163.i = inttoptr i64 %.162.i to ptr
-  %.164.i = load i64, ptr %.163.i, align 8
-  %.24.i.i = add nsw i64 %.29.i, 32
+B358.else.if.i:                                   ; preds = %B0.endif.i
+  %.101.i = add i64 %.107.sink.i.i, 63
+  %.142.i = and i64 %.101.i, -64
+  %.145.i = add nsw i64 %.14.i, 136
+  %.146.i = inttoptr i64 %.145.i to ptr
+  %.147.i = load i64, ptr %.146.i, align 8
+  %.148.i = add i64 %.147.i, %.142.i
+  %.151.i = add nsw i64 %.14.i, 112
+  %.152.i = inttoptr i64 %.151.i to ptr
+  %.153.i = load i64, ptr %.152.i, align 8
+  %.154.i = add nsw i64 %.153.i, %.142.i
+  %.163.i = add nsw i64 %.14.i, 16
+  %.164.i = inttoptr i64 %.163.i to ptr
+  %.165.i = load i64, ptr %.164.i, align 8
+  %.24.i.i = add nsw i64 %.30.i, 32
   %.25.i.i = inttoptr i64 %.24.i.i to ptr
   %.26.i.i = load i64, ptr %.25.i.i, align 8
   %.28.not.i.i = icmp eq i64 %a2, %.26.i.i
-  br i1 %.28.not.i.i, label %B68.i.i, label %B1410.i
+  br i1 %.28.not.i.i, label %B68.i.i, label %B1434.i
 
-B68.i.i:                                          ; preds = %B334.else.if.i
-  %.46.i.i = add nsw i64 %.29.i, 24
+B68.i.i:                                          ; preds = %B358.else.if.i
+  %.46.i.i = add nsw i64 %.30.i, 24
   %.47.i.i = inttoptr i64 %.46.i.i to ptr
   %.48.i.i = load i64, ptr %.47.i.i, align 8
   %.49.i1.i = inttoptr i64 %.48.i.i to ptr
   %.50.i2.i = load i64, ptr %.49.i1.i, align 8
-  %.53.i.i = add nsw i64 %.29.i, 16
+  %.53.i.i = add nsw i64 %.30.i, 16
   %.54.i3.i = inttoptr i64 %.53.i.i to ptr
   %.55.i4.i = load i64, ptr %.54.i3.i, align 8
   %.56.not.i.i = icmp eq i64 %.50.i2.i, %.55.i4.i
-  br i1 %.56.not.i.i, label %B206.i.i, label %B1410.i
+  br i1 %.56.not.i.i, label %B206.i.i, label %B1434.i
 
 B206.i.i:                                         ; preds = %B68.i.i
-  %.74.i.i = add nsw i64 %.37.i, 88
+  %.74.i.i = add nsw i64 %.38.i, 88
   %.75.i.i = inttoptr i64 %.74.i.i to ptr
   %.76.i.i = load i64, ptr %.75.i.i, align 8
-  %.79.i.i = add nsw i64 %.37.i, 96
+  %.79.i.i = add nsw i64 %.38.i, 96
   %.80.i.i = inttoptr i64 %.79.i.i to ptr
   %.81.i.i = load i64, ptr %.80.i.i, align 8
-  %.84.i.i = add nsw i64 %.37.i, 112
+  %.84.i.i = add nsw i64 %.38.i, 112
   %.85.i.i = inttoptr i64 %.84.i.i to ptr
   %.86.i.i = load i64, ptr %.85.i.i, align 8
   %.87.i.i = inttoptr i64 %.86.i.i to ptr
   %.88.i.i = tail call i64 %.87.i.i(i64 %.76.i.i, i64 %.81.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.89.not.i.i = icmp eq i64 %.88.i.i, 0
-  br i1 %.89.not.i.i, label %B416.i.i, label %B1410.i
+  br i1 %.89.not.i.i, label %B416.i.i, label %B1434.i
 
 B416.i.i:                                         ; preds = %B206.i.i
-  %.106.i.i = inttoptr i64 %.147.i to ptr
+  %.106.i.i = inttoptr i64 %.148.i to ptr
   store i64 0, ptr %.106.i.i, align 8
-  %.110.i.i = add nsw i64 %.37.i, 104
+  %.110.i.i = add nsw i64 %.38.i, 104
   %.111.i.i = inttoptr i64 %.110.i.i to ptr
   %.112.i.i = load i64, ptr %.111.i.i, align 8
-  %.115.i.i = add nsw i64 %.37.i, 72
+  %.115.i.i = add nsw i64 %.38.i, 72
   %.116.i.i = inttoptr i64 %.115.i.i to ptr
   %.117.i.i = load i64, ptr %.116.i.i, align 8
   %.119.i.i = inttoptr i64 %.112.i.i to ptr
-  %.120.i.i = tail call i64 %.119.i.i(i64 %.117.i.i, i64 0, i64 %.147.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.120.i.i = tail call i64 %.119.i.i(i64 %.117.i.i, i64 0, i64 %.148.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.123.i.i = load i64, ptr %.106.i.i, align 8
   %.128.not.i.i = icmp eq i64 %.123.i.i, 0
   br i1 %.128.not.i.i, label %B726.i.i, label %B632.i.i
 
 B632.i.i:                                         ; preds = %B416.i.i
-  %.132.i.i = add nsw i64 %.21.i, 48
+  %.132.i.i = add nsw i64 %.22.i, 48
   %.135.i.i = inttoptr i64 %.132.i.i to ptr
   %.136.i.i = load i64, ptr %.135.i.i, align 8
   %.138.i.i = inttoptr i64 %.136.i.i to ptr
@@ -26398,321 +26494,323 @@ B632.i.i:                                         ; preds = %B416.i.i
   br label %B726.i.i
 
 B726.i.i:                                         ; preds = %B632.i.i, %B416.i.i
-  %.145.i.i = add nsw i64 %.37.i, 64
+  %.145.i.i = add nsw i64 %.38.i, 64
   %.146.i.i = inttoptr i64 %.145.i.i to ptr
   %.147.i.i = load i64, ptr %.146.i.i, align 8
   %.149.not.i.i = icmp eq i64 %.123.i.i, %.147.i.i
-  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B1410.i
+  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B1434.i
 
-B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1732.i.i
-  %lsr.iv12.i.i = phi i64 [ %a2, %B880.lr.ph.i.i ], [ %lsr.iv.next13.i.i, %B1732.i.i ]
-  %lsr.iv10.i.i = phi i64 [ %a1, %B880.lr.ph.i.i ], [ %lsr.iv.next11.i.i, %B1732.i.i ]
-  %to.4.0277.i.i = phi i64 [ %.147.i, %B880.lr.ph.i.i ], [ %to.5.1.i.i, %B1732.i.i ]
-  %spec.2.0275.i.i = phi i64 [ %.169.i.i, %B880.lr.ph.i.i ], [ %.539.i.i, %B1732.i.i ]
+B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1780.i.i
+  %lsr.iv12.i.i = phi i64 [ %a2, %B880.lr.ph.i.i ], [ %lsr.iv.next13.i.i, %B1780.i.i ]
+  %lsr.iv10.i.i = phi i64 [ %a1, %B880.lr.ph.i.i ], [ %lsr.iv.next11.i.i, %B1780.i.i ]
+  %to.4.0277.i.i = phi i64 [ %.148.i, %B880.lr.ph.i.i ], [ %to.5.1.i.i, %B1780.i.i ]
+  %spec.2.0275.i.i = phi i64 [ %.169.i.i, %B880.lr.ph.i.i ], [ %.541.i.i, %B1780.i.i ]
   %.303.i.i = inttoptr i64 %lsr.iv10.i.i to ptr
   %.304.i.i = load i64, ptr %.303.i.i, align 8
   %.309.i.i = inttoptr i64 %spec.2.0275.i.i to ptr
   %.310.i.i = load i64, ptr %.309.i.i, align 8
-  switch i64 %.310.i.i, label %B1690.i.i [
+  switch i64 %.310.i.i, label %B1738.i.i [
     i64 2, label %B976.i.i
     i64 1, label %B1054.i.i
   ]
 
 B976.i.i:                                         ; preds = %B880.i.i
-  %68 = add i64 %spec.2.0275.i.i, 8
-  %.321.i.i = inttoptr i64 %68 to ptr
+  %66 = add i64 %spec.2.0275.i.i, 8
+  %.321.i.i = inttoptr i64 %66 to ptr
   %.322.i.i = load i64, ptr %.321.i.i, align 8
   %.324.not.i.i = icmp eq i64 %.304.i.i, %.322.i.i
-  br i1 %.324.not.i.i, label %B1732.i.i, label %B1410.i
+  br i1 %.324.not.i.i, label %B1780.i.i, label %B1434.i
 
 B1054.i.i:                                        ; preds = %B880.i.i
-  %.363.i.i = add nsw i64 %.304.i.i, 8
-  %.364.i.i = inttoptr i64 %.363.i.i to ptr
-  %.365.i.i = load i64, ptr %.364.i.i, align 8
-  %.370.i.i = load i64, ptr %sunkaddr468.i, align 8
-  %.371.not.i.i = icmp eq i64 %.365.i.i, %.370.i.i
-  br i1 %.371.not.i.i, label %B1152.i.i, label %B1410.i
+  %.362.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.364.i.i = add nsw i64 %.362.i.i, %.304.i.i
+  %.365.i.i = inttoptr i64 %.364.i.i to ptr
+  %.366.i.i = load i64, ptr %.365.i.i, align 8
+  %.371.i.i = load i64, ptr %sunkaddr477.i, align 8
+  %.372.not.i.i = icmp eq i64 %.366.i.i, %.371.i.i
+  br i1 %.372.not.i.i, label %B1176.i.i, label %B1434.i
 
-B1152.i.i:                                        ; preds = %B1054.i.i
-  %.395.i.i = load i64, ptr %sunkaddr470.i, align 8
-  %.397.i.i = add nsw i64 %.395.i.i, %.304.i.i
-  %.400.i.i = inttoptr i64 %.397.i.i to ptr
-  %.401.i.i = load i64, ptr %.400.i.i, align 8
-  %.406.i.i = icmp eq i64 %.401.i.i, 0
-  br i1 %.406.i.i, label %B1410.i, label %B1248.i.i
+B1176.i.i:                                        ; preds = %B1054.i.i
+  %.396.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.398.i.i = add nsw i64 %.396.i.i, %.304.i.i
+  %.401.i.i = inttoptr i64 %.398.i.i to ptr
+  %.402.i.i = load i64, ptr %.401.i.i, align 8
+  %.407.i.i = icmp eq i64 %.402.i.i, 0
+  br i1 %.407.i.i, label %B1434.i, label %B1272.i.i
 
-B1248.i.i:                                        ; preds = %B1152.i.i
-  %.409.i.i = add nsw i64 %.401.i.i, 8
-  %.410.i.i = inttoptr i64 %.409.i.i to ptr
-  %.411.i.i = load i64, ptr %.410.i.i, align 8
-  %.416.i.i = load i64, ptr %sunkaddr472.i, align 8
-  %.417.not.i.i = icmp eq i64 %.411.i.i, %.416.i.i
-  br i1 %.417.not.i.i, label %B1346.i.i, label %B1410.i
+B1272.i.i:                                        ; preds = %B1176.i.i
+  %.411.i.i = add nsw i64 %.402.i.i, %.362.i.i
+  %.412.i.i = inttoptr i64 %.411.i.i to ptr
+  %.413.i.i = load i64, ptr %.412.i.i, align 8
+  %.418.i.i = load i64, ptr %sunkaddr481.i, align 8
+  %.419.not.i.i = icmp eq i64 %.413.i.i, %.418.i.i
+  br i1 %.419.not.i.i, label %B1394.i.i, label %B1434.i
 
-B1346.i.i:                                        ; preds = %B1248.i.i
-  %.441.i.i = load i64, ptr %sunkaddr474.i, align 8
-  %.443.i.i = add nsw i64 %.441.i.i, %.401.i.i
-  %.444.i.i = inttoptr i64 %.443.i.i to ptr
-  %.445.i.i = load i64, ptr %.444.i.i, align 8
-  %69 = add i64 %spec.2.0275.i.i, 8
-  %.448.i.i = inttoptr i64 %69 to ptr
-  %.449.i.i = load i64, ptr %.448.i.i, align 8
-  %.450.not.i.i = icmp eq i64 %.445.i.i, %.449.i.i
-  br i1 %.450.not.i.i, label %B1476.i.i, label %B1410.i
+B1394.i.i:                                        ; preds = %B1272.i.i
+  %.443.i.i = load i64, ptr %sunkaddr483.i, align 8
+  %.445.i.i = add nsw i64 %.443.i.i, %.402.i.i
+  %.446.i.i = inttoptr i64 %.445.i.i to ptr
+  %.447.i.i = load i64, ptr %.446.i.i, align 8
+  %67 = add i64 %spec.2.0275.i.i, 8
+  %.450.i.i = inttoptr i64 %67 to ptr
+  %.451.i.i = load i64, ptr %.450.i.i, align 8
+  %.452.not.i.i = icmp eq i64 %.447.i.i, %.451.i.i
+  br i1 %.452.not.i.i, label %B1524.i.i, label %B1434.i
 
-B1476.i.i:                                        ; preds = %B1346.i.i
-  %.474.i.i = load i64, ptr %sunkaddr476.i, align 8
-  %.476.i.i = add nsw i64 %.474.i.i, %.401.i.i
-  %.477.i.i = inttoptr i64 %.476.i.i to ptr
-  %.478.i.i = load i64, ptr %.477.i.i, align 8
-  %70 = add i64 %spec.2.0275.i.i, 16
-  %.481.i.i = inttoptr i64 %70 to ptr
-  %.482.i.i = load i64, ptr %.481.i.i, align 8
-  %.483.not.i.i = icmp eq i64 %.478.i.i, %.482.i.i
-  br i1 %.483.not.i.i, label %B1606.i.i, label %B1410.i
+B1524.i.i:                                        ; preds = %B1394.i.i
+  %.476.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.478.i.i = add nsw i64 %.476.i.i, %.402.i.i
+  %.479.i.i = inttoptr i64 %.478.i.i to ptr
+  %.480.i.i = load i64, ptr %.479.i.i, align 8
+  %68 = add i64 %spec.2.0275.i.i, 16
+  %.483.i.i = inttoptr i64 %68 to ptr
+  %.484.i.i = load i64, ptr %.483.i.i, align 8
+  %.485.not.i.i = icmp eq i64 %.480.i.i, %.484.i.i
+  br i1 %.485.not.i.i, label %B1654.i.i, label %B1434.i
 
-B1606.i.i:                                        ; preds = %B1476.i.i
-  %.507.i.i = load i64, ptr %sunkaddr478.i, align 8
-  %.509.i.i = add nsw i64 %.507.i.i, %.401.i.i
-  %.512.i.i = inttoptr i64 %.509.i.i to ptr
-  %.513.i.i = load i64, ptr %.512.i.i, align 8
-  br label %B1690.i.i
+B1654.i.i:                                        ; preds = %B1524.i.i
+  %.509.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.511.i.i = add nsw i64 %.509.i.i, %.402.i.i
+  %.514.i.i = inttoptr i64 %.511.i.i to ptr
+  %.515.i.i = load i64, ptr %.514.i.i, align 8
+  br label %B1738.i.i
 
-B1690.i.i:                                        ; preds = %B1606.i.i, %B880.i.i
-  %argument.2.2.i.i = phi i64 [ %.513.i.i, %B1606.i.i ], [ %.304.i.i, %B880.i.i ]
-  %.521.i.i = inttoptr i64 %to.4.0277.i.i to ptr
-  store i64 %argument.2.2.i.i, ptr %.521.i.i, align 8
-  %.526.i.i = add nsw i64 %to.4.0277.i.i, 8
-  br label %B1732.i.i
+B1738.i.i:                                        ; preds = %B1654.i.i, %B880.i.i
+  %argument.2.2.i.i = phi i64 [ %.515.i.i, %B1654.i.i ], [ %.304.i.i, %B880.i.i ]
+  %.523.i.i = inttoptr i64 %to.4.0277.i.i to ptr
+  store i64 %argument.2.2.i.i, ptr %.523.i.i, align 8
+  %.528.i.i = add nsw i64 %to.4.0277.i.i, 8
+  br label %B1780.i.i
 
-B1732.i.i:                                        ; preds = %B1690.i.i, %B976.i.i
-  %to.5.1.i.i = phi i64 [ %.526.i.i, %B1690.i.i ], [ %to.4.0277.i.i, %B976.i.i ]
-  %.539.i.i = add nsw i64 %spec.2.0275.i.i, 24
+B1780.i.i:                                        ; preds = %B1738.i.i, %B976.i.i
+  %to.5.1.i.i = phi i64 [ %.528.i.i, %B1738.i.i ], [ %to.4.0277.i.i, %B976.i.i ]
+  %.541.i.i = add nsw i64 %spec.2.0275.i.i, 24
   %lsr.iv.next11.i.i = add i64 %lsr.iv10.i.i, 8
   %lsr.iv.next13.i.i = add nsw i64 %lsr.iv12.i.i, -1
   %exitcond.not.i.i = icmp eq i64 %lsr.iv.next13.i.i, 0
-  br i1 %exitcond.not.i.i, label %B1762.endif.i.i, label %B880.i.i
+  br i1 %exitcond.not.i.i, label %B1810.endif.i.i, label %B880.i.i
 
-B1894.i.i:                                        ; preds = %B1894.i.preheader.i, %B1894.i.i
-  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B1894.i.i ], [ %lsr.iv8.i.unr.i, %B1894.i.preheader.i ]
-  %lsr.iv.i.i = phi i64 [ %72, %B1894.i.i ], [ %lsr.iv.i.unr.i, %B1894.i.preheader.i ]
-  %to.6.0285.i.i = phi i64 [ %.717.i.1.i, %B1894.i.i ], [ %to.6.0285.i.unr.i, %B1894.i.preheader.i ]
-  %.692.i.i = inttoptr i64 %lsr.iv.i.i to ptr
-  %.693.i.i = load i64, ptr %.692.i.i, align 8
-  %.698.i.i = load i64, ptr %sunkaddr480.i, align 8
-  %.699.i.i = add nsw i64 %.698.i.i, %.693.i.i
-  %.700.i.i = inttoptr i64 %.699.i.i to ptr
-  %.701.i.i = load i64, ptr %.700.i.i, align 8
-  %.702.i.i = add nsw i64 %.701.i.i, 24
-  %.703.i.i = inttoptr i64 %.702.i.i to ptr
-  %.704.i.i = load i64, ptr %.703.i.i, align 8
-  %.709.i.i = load i64, ptr %sunkaddr482.i, align 8
-  %.710.i.i = add nsw i64 %.709.i.i, %.704.i.i
-  %.711.i.i = inttoptr i64 %.710.i.i to ptr
-  %.712.i.i = load i64, ptr %.711.i.i, align 8
-  %.714.i.i = inttoptr i64 %to.6.0285.i.i to ptr
-  store i64 %.712.i.i, ptr %.714.i.i, align 8
+B1942.i.i:                                        ; preds = %B1942.i.preheader.i, %B1942.i.i
+  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B1942.i.i ], [ %lsr.iv8.i.unr.i, %B1942.i.preheader.i ]
+  %lsr.iv.i.i = phi i64 [ %70, %B1942.i.i ], [ %lsr.iv.i.unr.i, %B1942.i.preheader.i ]
+  %to.6.0285.i.i = phi i64 [ %.720.i.1.i, %B1942.i.i ], [ %to.6.0285.i.unr.i, %B1942.i.preheader.i ]
+  %.694.i.i = inttoptr i64 %lsr.iv.i.i to ptr
+  %.695.i.i = load i64, ptr %.694.i.i, align 8
+  %.700.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.701.i.i = add nsw i64 %.700.i.i, %.695.i.i
+  %.702.i.i = inttoptr i64 %.701.i.i to ptr
+  %.703.i.i = load i64, ptr %.702.i.i, align 8
+  %.705.i.i = add nsw i64 %.703.i.i, %.704.i.i
+  %.706.i.i = inttoptr i64 %.705.i.i to ptr
+  %.707.i.i = load i64, ptr %.706.i.i, align 8
+  %.712.i.i = load i64, ptr %sunkaddr491.i, align 8
+  %.713.i.i = add nsw i64 %.712.i.i, %.707.i.i
+  %.714.i.i = inttoptr i64 %.713.i.i to ptr
+  %.715.i.i = load i64, ptr %.714.i.i, align 8
+  %.717.i.i = inttoptr i64 %to.6.0285.i.i to ptr
+  store i64 %.715.i.i, ptr %.717.i.i, align 8
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
-  %.692.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
-  %.693.i.1.i = load i64, ptr %.692.i.1.i, align 8
-  %.698.i.1.i = load i64, ptr %sunkaddr480.i, align 8
-  %.699.i.1.i = add nsw i64 %.698.i.1.i, %.693.i.1.i
-  %.700.i.1.i = inttoptr i64 %.699.i.1.i to ptr
-  %.701.i.1.i = load i64, ptr %.700.i.1.i, align 8
-  %.702.i.1.i = add nsw i64 %.701.i.1.i, 24
-  %.703.i.1.i = inttoptr i64 %.702.i.1.i to ptr
-  %.704.i.1.i = load i64, ptr %.703.i.1.i, align 8
-  %.709.i.1.i = load i64, ptr %sunkaddr482.i, align 8
-  %.710.i.1.i = add nsw i64 %.709.i.1.i, %.704.i.1.i
-  %.711.i.1.i = inttoptr i64 %.710.i.1.i to ptr
-  %.712.i.1.i = load i64, ptr %.711.i.1.i, align 8
-  %71 = add i64 %to.6.0285.i.i, 8
-  %.714.i.1.i = inttoptr i64 %71 to ptr
-  store i64 %.712.i.1.i, ptr %.714.i.1.i, align 8
-  %.717.i.1.i = add i64 %to.6.0285.i.i, 16
+  %.694.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
+  %.695.i.1.i = load i64, ptr %.694.i.1.i, align 8
+  %.700.i.1.i = load i64, ptr %sunkaddr489.i, align 8
+  %.701.i.1.i = add nsw i64 %.700.i.1.i, %.695.i.1.i
+  %.702.i.1.i = inttoptr i64 %.701.i.1.i to ptr
+  %.703.i.1.i = load i64, ptr %.702.i.1.i, align 8
+  %.705.i.1.i = add nsw i64 %.703.i.1.i, %.704.i.i
+  %.706.i.1.i = inttoptr i64 %.705.i.1.i to ptr
+  %.707.i.1.i = load i64, ptr %.706.i.1.i, align 8
+  %.712.i.1.i = load i64, ptr %sunkaddr491.i, align 8
+  %.713.i.1.i = add nsw i64 %.712.i.1.i, %.707.i.1.i
+  %.714.i.1.i = inttoptr i64 %.713.i.1.i to ptr
+  %.715.i.1.i = load i64, ptr %.714.i.1.i, align 8
+  %69 = add i64 %to.6.0285.i.i, 8
+  %.717.i.1.i = inttoptr i64 %69 to ptr
+  store i64 %.715.i.1.i, ptr %.717.i.1.i, align 8
+  %.720.i.1.i = add i64 %to.6.0285.i.i, 16
   %lsr.iv.next9.i.1.i = add i64 %lsr.iv8.i.i, -2
   %exitcond289.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
-  %72 = add i64 %lsr.iv.i.i, 16
-  br i1 %exitcond289.not.i.1.i, label %B2174.i.i, label %B1894.i.i
+  %70 = add i64 %lsr.iv.i.i, 16
+  br i1 %exitcond289.not.i.1.i, label %B2246.i.i, label %B1942.i.i
 
-B2174.i.i:                                        ; preds = %B1894.i.i, %B1894.i.prol.loopexit.i, %B1762.endif.i.i
-  %to.6.0.lcssa.i.i = phi i64 [ %to.4.0.lcssa.i.i, %B1762.endif.i.i ], [ %.717.i.lcssa.unr.i, %B1894.i.prol.loopexit.i ], [ %.717.i.1.i, %B1894.i.i ]
-  %.735.i.i = icmp sgt i64 %to.6.0.lcssa.i.i, %.147.i
-  br i1 %.735.i.i, label %B2186.i.i, label %B576.i
+B2246.i.i:                                        ; preds = %B1942.i.i, %B1942.i.prol.loopexit.i, %B1810.endif.i.i
+  %to.6.0.lcssa.i.i = phi i64 [ %to.4.0.lcssa.i.i, %B1810.endif.i.i ], [ %.720.i.lcssa.unr.i, %B1942.i.prol.loopexit.i ], [ %.720.i.1.i, %B1942.i.i ]
+  %.738.i.i = icmp sgt i64 %to.6.0.lcssa.i.i, %.148.i
+  br i1 %.738.i.i, label %B2258.i.i, label %B600.i
 
-B2186.i.i:                                        ; preds = %B2174.i.i, %B2238.i.i
-  %to.7.0.i.i = phi i64 [ %73, %B2238.i.i ], [ %to.6.0.lcssa.i.i, %B2174.i.i ]
-  %73 = add i64 %to.7.0.i.i, -8
-  %.750.i.i = inttoptr i64 %73 to ptr
-  %.751.i.i = load i64, ptr %.750.i.i, align 8
-  %.752.i.i = icmp eq i64 %.751.i.i, 0
-  br i1 %.752.i.i, label %B1410.i, label %B2238.i.i
+B2258.i.i:                                        ; preds = %B2246.i.i, %B2310.i.i
+  %to.7.0.i.i = phi i64 [ %71, %B2310.i.i ], [ %to.6.0.lcssa.i.i, %B2246.i.i ]
+  %71 = add i64 %to.7.0.i.i, -8
+  %.753.i.i = inttoptr i64 %71 to ptr
+  %.754.i.i = load i64, ptr %.753.i.i, align 8
+  %.755.i.i = icmp eq i64 %.754.i.i, 0
+  br i1 %.755.i.i, label %B1434.i, label %B2310.i.i
 
-B2238.i.i:                                        ; preds = %B2186.i.i
-  %.765.i.i = icmp sgt i64 %73, %.147.i
-  br i1 %.765.i.i, label %B2186.i.i, label %B576.i
+B2310.i.i:                                        ; preds = %B2258.i.i
+  %.768.i.i = icmp sgt i64 %71, %.148.i
+  br i1 %.768.i.i, label %B2258.i.i, label %B600.i
 
 B790.endif.i.i:                                   ; preds = %B726.i.i
   %.262272.not.i.i = icmp slt i64 %a2, 1
-  br i1 %.262272.not.i.i, label %B1762.endif.i.i, label %B880.lr.ph.i.i
+  br i1 %.262272.not.i.i, label %B1810.endif.i.i, label %B880.lr.ph.i.i
 
 B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
-  %.167.i.i = add nsw i64 %.29.i, 40
+  %.167.i.i = add nsw i64 %.30.i, 40
   %.168.i.i = inttoptr i64 %.167.i.i to ptr
   %.169.i.i = load i64, ptr %.168.i.i, align 8
-  %sunkaddr468.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr468.i, i64 8
-  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr468.i, i64 16
-  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr468.i, i64 32
-  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr468.i, i64 40
-  %sunkaddr478.i = getelementptr i8, ptr %sunkaddr468.i, i64 24
+  %sunkaddr477.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr477.i, i64 8
+  %sunkaddr481.i = getelementptr i8, ptr %sunkaddr477.i, i64 16
+  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr477.i, i64 32
+  %sunkaddr485.i = getelementptr i8, ptr %sunkaddr477.i, i64 40
+  %sunkaddr487.i = getelementptr i8, ptr %sunkaddr477.i, i64 24
   br label %B880.i.i
 
-B1762.endif.i.i:                                  ; preds = %B1732.i.i, %B790.endif.i.i
-  %to.4.0.lcssa.i.i = phi i64 [ %.147.i, %B790.endif.i.i ], [ %to.5.1.i.i, %B1732.i.i ]
-  %.567.i.i = add nsw i64 %.29.i, 48
-  %.570.i.i = inttoptr i64 %.567.i.i to ptr
-  %.571.i.i = load i64, ptr %.570.i.i, align 8
-  %.651282.not.i.i = icmp slt i64 %.571.i.i, 1
-  br i1 %.651282.not.i.i, label %B2174.i.i, label %B1894.lr.ph.i.i
+B1810.endif.i.i:                                  ; preds = %B1780.i.i, %B790.endif.i.i
+  %to.4.0.lcssa.i.i = phi i64 [ %.148.i, %B790.endif.i.i ], [ %to.5.1.i.i, %B1780.i.i ]
+  %.569.i.i = add nsw i64 %.30.i, 48
+  %.572.i.i = inttoptr i64 %.569.i.i to ptr
+  %.573.i.i = load i64, ptr %.572.i.i, align 8
+  %.653282.not.i.i = icmp slt i64 %.573.i.i, 1
+  br i1 %.653282.not.i.i, label %B2246.i.i, label %B1942.lr.ph.i.i
 
-B1894.lr.ph.i.i:                                  ; preds = %B1762.endif.i.i
-  %.559.i.i = add nsw i64 %.29.i, 56
-  %.560.i.i = inttoptr i64 %.559.i.i to ptr
-  %.561.i.i = load i64, ptr %.560.i.i, align 8
-  %xtraiter.i = and i64 %.571.i.i, 1
+B1942.lr.ph.i.i:                                  ; preds = %B1810.endif.i.i
+  %.561.i.i = add nsw i64 %.30.i, 56
+  %.562.i.i = inttoptr i64 %.561.i.i to ptr
+  %.563.i.i = load i64, ptr %.562.i.i, align 8
+  %.704.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %xtraiter.i = and i64 %.573.i.i, 1
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B1894.i.prol.loopexit.i, label %B1894.i.prol.i
+  br i1 %lcmp.mod.not.i, label %B1942.i.prol.loopexit.i, label %B1942.i.prol.i
 
-B1894.i.prol.i:                                   ; preds = %B1894.lr.ph.i.i
-  %.692.i.prol.i = inttoptr i64 %.561.i.i to ptr
-  %.693.i.prol.i = load i64, ptr %.692.i.prol.i, align 8
-  %sunkaddr483.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr484.i = getelementptr i8, ptr %sunkaddr483.i, i64 56
-  %.698.i.prol.i = load i64, ptr %sunkaddr484.i, align 8
-  %.699.i.prol.i = add nsw i64 %.698.i.prol.i, %.693.i.prol.i
-  %.700.i.prol.i = inttoptr i64 %.699.i.prol.i to ptr
-  %.701.i.prol.i = load i64, ptr %.700.i.prol.i, align 8
-  %.702.i.prol.i = add nsw i64 %.701.i.prol.i, 24
-  %.703.i.prol.i = inttoptr i64 %.702.i.prol.i to ptr
-  %.704.i.prol.i = load i64, ptr %.703.i.prol.i, align 8
-  %sunkaddr486.i = getelementptr i8, ptr %sunkaddr483.i, i64 24
-  %.709.i.prol.i = load i64, ptr %sunkaddr486.i, align 8
-  %.710.i.prol.i = add nsw i64 %.709.i.prol.i, %.704.i.prol.i
-  %.711.i.prol.i = inttoptr i64 %.710.i.prol.i to ptr
-  %.712.i.prol.i = load i64, ptr %.711.i.prol.i, align 8
-  %.714.i.prol.i = inttoptr i64 %to.4.0.lcssa.i.i to ptr
-  store i64 %.712.i.prol.i, ptr %.714.i.prol.i, align 8
-  %.717.i.prol.i = add i64 %to.4.0.lcssa.i.i, 8
-  %lsr.iv.next.i.prol.i = add i64 %.561.i.i, 8
-  %lsr.iv.next9.i.prol.i = add nsw i64 %.571.i.i, -1
-  br label %B1894.i.prol.loopexit.i
+B1942.i.prol.i:                                   ; preds = %B1942.lr.ph.i.i
+  %.694.i.prol.i = inttoptr i64 %.563.i.i to ptr
+  %.695.i.prol.i = load i64, ptr %.694.i.prol.i, align 8
+  %sunkaddr492.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr492.i, i64 56
+  %.700.i.prol.i = load i64, ptr %sunkaddr493.i, align 8
+  %.701.i.prol.i = add nsw i64 %.700.i.prol.i, %.695.i.prol.i
+  %.702.i.prol.i = inttoptr i64 %.701.i.prol.i to ptr
+  %.703.i.prol.i = load i64, ptr %.702.i.prol.i, align 8
+  %.705.i.prol.i = add nsw i64 %.703.i.prol.i, %.704.i.i
+  %.706.i.prol.i = inttoptr i64 %.705.i.prol.i to ptr
+  %.707.i.prol.i = load i64, ptr %.706.i.prol.i, align 8
+  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr492.i, i64 24
+  %.712.i.prol.i = load i64, ptr %sunkaddr495.i, align 8
+  %.713.i.prol.i = add nsw i64 %.712.i.prol.i, %.707.i.prol.i
+  %.714.i.prol.i = inttoptr i64 %.713.i.prol.i to ptr
+  %.715.i.prol.i = load i64, ptr %.714.i.prol.i, align 8
+  %.717.i.prol.i = inttoptr i64 %to.4.0.lcssa.i.i to ptr
+  store i64 %.715.i.prol.i, ptr %.717.i.prol.i, align 8
+  %.720.i.prol.i = add i64 %to.4.0.lcssa.i.i, 8
+  %lsr.iv.next.i.prol.i = add i64 %.563.i.i, 8
+  %lsr.iv.next9.i.prol.i = add nsw i64 %.573.i.i, -1
+  br label %B1942.i.prol.loopexit.i
 
-B1894.i.prol.loopexit.i:                          ; preds = %B1894.i.prol.i, %B1894.lr.ph.i.i
-  %.717.i.lcssa.unr.i = phi i64 [ poison, %B1894.lr.ph.i.i ], [ %.717.i.prol.i, %B1894.i.prol.i ]
-  %lsr.iv8.i.unr.i = phi i64 [ %.571.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B1894.i.prol.i ]
-  %lsr.iv.i.unr.i = phi i64 [ %.561.i.i, %B1894.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B1894.i.prol.i ]
-  %to.6.0285.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B1894.lr.ph.i.i ], [ %.717.i.prol.i, %B1894.i.prol.i ]
-  %74 = icmp eq i64 %.571.i.i, 1
-  br i1 %74, label %B2174.i.i, label %B1894.i.preheader.i
+B1942.i.prol.loopexit.i:                          ; preds = %B1942.i.prol.i, %B1942.lr.ph.i.i
+  %.720.i.lcssa.unr.i = phi i64 [ poison, %B1942.lr.ph.i.i ], [ %.720.i.prol.i, %B1942.i.prol.i ]
+  %lsr.iv8.i.unr.i = phi i64 [ %.573.i.i, %B1942.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B1942.i.prol.i ]
+  %lsr.iv.i.unr.i = phi i64 [ %.563.i.i, %B1942.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B1942.i.prol.i ]
+  %to.6.0285.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B1942.lr.ph.i.i ], [ %.720.i.prol.i, %B1942.i.prol.i ]
+  %72 = icmp eq i64 %.573.i.i, 1
+  br i1 %72, label %B2246.i.i, label %B1942.i.preheader.i
 
-B1894.i.preheader.i:                              ; preds = %B1894.i.prol.loopexit.i
-  %sunkaddr479.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr480.i = getelementptr i8, ptr %sunkaddr479.i, i64 56
-  %sunkaddr482.i = getelementptr i8, ptr %sunkaddr479.i, i64 24
-  br label %B1894.i.i
+B1942.i.preheader.i:                              ; preds = %B1942.i.prol.loopexit.i
+  %sunkaddr488.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr488.i, i64 56
+  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr488.i, i64 24
+  br label %B1942.i.i
 
-B892.endif.i:                                     ; preds = %B374.i.i, %B892.i
-  %.15.i.i = add nsw i64 %.29.i, 64
+B916.endif.i:                                     ; preds = %B374.i.i, %B916.i
+  %.15.i.i = add nsw i64 %.30.i, 64
   %.16.i.i = inttoptr i64 %.15.i.i to ptr
-  %.17.i74.i = load i64, ptr %.16.i.i, align 8
-  %.29.i.i = add nsw i64 %.29.i, 88
-  %.30.i77.i = inttoptr i64 %.29.i.i to ptr
-  %.31.i78.i = load i64, ptr %.30.i77.i, align 8
-  %sunkaddr488.i = getelementptr i8, ptr %.36.i, i64 112
-  %.38.i.i = load i64, ptr %sunkaddr488.i, align 8
-  %.40.i80.i = add nsw i64 %.38.i.i, %.17.i74.i
-  %.45.i81.i = add nsw i64 %.29.i, 80
-  %.46.i82.i = inttoptr i64 %.45.i81.i to ptr
-  %.47.i83.i = load i64, ptr %.46.i82.i, align 8
-  %.49.i84.i = add nsw i64 %.40.i80.i, %.47.i83.i
-  %.131101.not.i.i = icmp slt i64 %.49.i84.i, 1
-  br i1 %.131101.not.i.i, label %B970.i, label %B304.lr.ph.i.i
+  %.17.i75.i = load i64, ptr %.16.i.i, align 8
+  %.29.i.i = add nsw i64 %.30.i, 88
+  %.30.i78.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i79.i = load i64, ptr %.30.i78.i, align 8
+  %sunkaddr497.i = getelementptr i8, ptr %.37.i, i64 112
+  %.38.i.i = load i64, ptr %sunkaddr497.i, align 8
+  %.40.i81.i = add nsw i64 %.38.i.i, %.17.i75.i
+  %.45.i82.i = add nsw i64 %.30.i, 80
+  %.46.i83.i = inttoptr i64 %.45.i82.i to ptr
+  %.47.i84.i = load i64, ptr %.46.i83.i, align 8
+  %.49.i85.i = add nsw i64 %.40.i81.i, %.47.i84.i
+  %.131101.not.i.i = icmp slt i64 %.49.i85.i, 1
+  br i1 %.131101.not.i.i, label %B994.i, label %B304.lr.ph.i.i
 
-B304.lr.ph.i.i:                                   ; preds = %B892.endif.i
-  %.22.i.i = add nsw i64 %.29.i, 72
-  %.23.i75.i = inttoptr i64 %.22.i.i to ptr
-  %.24.i76.i = load i64, ptr %.23.i75.i, align 8
-  %.179.i.i.i.i = add i64 %.37.i, 152
-  %sunkaddr489.i = inttoptr i64 %.31.i78.i to ptr
-  %sunkaddr492.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr492.i, i64 128
-  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr492.i, i64 16
-  %sunkaddr504.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr505.i = getelementptr i8, ptr %sunkaddr504.i, i64 40
-  %sunkaddr507.i = getelementptr i8, ptr %sunkaddr492.i, i64 144
-  %sunkaddr497.i = getelementptr i8, ptr %sunkaddr492.i, i64 24
-  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr492.i, i64 120
-  %sunkaddr501.i = getelementptr i8, ptr %sunkaddr492.i, i64 80
-  %sunkaddr503.i = getelementptr i8, ptr %sunkaddr492.i, i64 48
-  %sunkaddr525.i = getelementptr i8, ptr %sunkaddr504.i, i64 32
-  %sunkaddr528.i = inttoptr i64 %.24.i76.i to ptr
-  %sunkaddr550.i = getelementptr i8, ptr %sunkaddr492.i, i64 8
-  %sunkaddr554.i = getelementptr i8, ptr %sunkaddr504.i, i64 48
-  %sunkaddr555.i = inttoptr i64 %.153.i to ptr
+B304.lr.ph.i.i:                                   ; preds = %B916.endif.i
+  %.22.i.i = add nsw i64 %.30.i, 72
+  %.23.i76.i = inttoptr i64 %.22.i.i to ptr
+  %.24.i77.i = load i64, ptr %.23.i76.i, align 8
+  %.179.i.i.i.i = add i64 %.38.i, 152
+  %sunkaddr498.i = inttoptr i64 %.31.i79.i to ptr
+  %sunkaddr501.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr502.i = getelementptr i8, ptr %sunkaddr501.i, i64 128
+  %sunkaddr504.i = getelementptr i8, ptr %sunkaddr501.i, i64 16
+  %sunkaddr513.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr514.i = getelementptr i8, ptr %sunkaddr513.i, i64 40
+  %sunkaddr516.i = getelementptr i8, ptr %sunkaddr501.i, i64 144
+  %sunkaddr506.i = getelementptr i8, ptr %sunkaddr501.i, i64 24
+  %sunkaddr508.i = getelementptr i8, ptr %sunkaddr501.i, i64 120
+  %sunkaddr510.i = getelementptr i8, ptr %sunkaddr501.i, i64 80
+  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr501.i, i64 48
+  %sunkaddr534.i = getelementptr i8, ptr %sunkaddr513.i, i64 32
+  %sunkaddr537.i = inttoptr i64 %.24.i77.i to ptr
+  %sunkaddr559.i = getelementptr i8, ptr %sunkaddr501.i, i64 8
+  %sunkaddr563.i = getelementptr i8, ptr %sunkaddr513.i, i64 48
+  %sunkaddr564.i = inttoptr i64 %.154.i to ptr
   br label %B304.i.i
 
 B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
   %.13798102.i.i = phi i64 [ 0, %B304.lr.ph.i.i ], [ %.144.i.i, %B733.i.i ]
   %.144.i.i = add nuw nsw i64 %.13798102.i.i, 1
-  %.173.i.i = shl nsw i64 %.13798102.i.i, 3
-  %.175.i.i = add nsw i64 %.173.i.i, %.153.i
+  %.173.i86.i = shl nsw i64 %.13798102.i.i, 3
+  %.175.i.i = add nsw i64 %.173.i86.i, %.154.i
   %.176.i.i = inttoptr i64 %.175.i.i to ptr
-  %.177.i85.i = load i64, ptr %.176.i.i, align 8
-  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i80.i
+  %.177.i87.i = load i64, ptr %.176.i.i, align 8
+  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i81.i
   br i1 %.183.not.i.i, label %B432.i.i, label %B360.i.i
 
 B360.i.i:                                         ; preds = %B304.i.i
-  %.189.i.i = sub nsw i64 %.13798102.i.i, %.40.i80.i
+  %.189.i.i = sub nsw i64 %.13798102.i.i, %.40.i81.i
   %.190.i.i = mul nuw nsw i64 %.189.i.i, 24
-  %sunkaddr490.i = getelementptr i8, ptr %sunkaddr489.i, i64 %.190.i.i
-  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr490.i, i64 8
-  %.20.i.i86.i = load i64, ptr %sunkaddr491.i, align 8
-  %.20.i.i.i.i = load i64, ptr %sunkaddr493.i, align 8
-  %.25.i.i.i.i = load i64, ptr %sunkaddr495.i, align 8
+  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr498.i, i64 %.190.i.i
+  %sunkaddr500.i = getelementptr i8, ptr %sunkaddr499.i, i64 8
+  %.20.i.i90.i = load i64, ptr %sunkaddr500.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr502.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr504.i, align 8
   %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
   %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
-  br i1 %.32.i.i.i.i, label %B1208.i, label %B162.endif.i.i.i.i
+  br i1 %.32.i.i.i.i, label %B1232.i, label %B162.endif.i.i.i.i
 
 B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
   %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
-  %lsr.iv.i.i.i88.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
-  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i88.i to ptr
+  %lsr.iv.i.i.i92.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
+  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i92.i to ptr
   %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
-  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i86.i
+  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i90.i
   %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
   %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
   %.190.i.i.i.i = tail call i64 %.pre48.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
-  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i88.i, 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i92.i, 8
   %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i.i.i89.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i89.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+  %exitcond.not.i.i.i93.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i93.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
-  %.205.i.i.i.i = tail call i64 %.pre48.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i.i.i = load i64, ptr %sunkaddr497.i, align 8
+  %.205.i.i.i.i = tail call i64 %.pre48.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr506.i, align 8
   %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
   %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
-  store i64 %.177.i85.i, ptr %.216.i.i.i.i, align 8
-  %.224.i.i.i.i = load i64, ptr %sunkaddr499.i, align 8
-  %.229.i.i.i.i = load i64, ptr %sunkaddr501.i, align 8
+  store i64 %.177.i87.i, ptr %.216.i.i.i.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr510.i, align 8
   %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
   %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i.i.i = load i64, ptr %sunkaddr503.i, align 8
+  %.238.i.i.i.i = load i64, ptr %sunkaddr512.i, align 8
   %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
   %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
   store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
@@ -26720,19 +26818,19 @@ B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162
   br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
 
 B162.endif.i.i.i.i:                               ; preds = %B360.i.i
-  %.50.i.i.i.i = load i64, ptr %sunkaddr505.i, align 8
-  %.58.i.i.i.i = load i64, ptr %sunkaddr507.i, align 8
+  %.50.i.i.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr516.i, align 8
   %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
   %.pre48.i = inttoptr i64 %.50.i.i.i.i to ptr
   br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B92.i.i.i:                                        ; preds = %B476.i.i.i.i
   %sunkaddr105.i.i = inttoptr i64 %.190.i.i to ptr
-  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i78.i
+  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i79.i
   %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
   %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
-  %.20.i3.i.i.i = load i64, ptr %sunkaddr493.i, align 8
-  %.25.i6.i.i.i = load i64, ptr %sunkaddr495.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr502.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr504.i, align 8
   %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
   %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
@@ -26756,68 +26854,69 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
-  %.205.i36.i.i.i = tail call i64 %.pre50.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i39.i.i.i = load i64, ptr %sunkaddr497.i, align 8
+  %.205.i36.i.i.i = tail call i64 %.pre50.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr506.i, align 8
   %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
   %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
-  store i64 %.177.i85.i, ptr %.216.i41.i.i.i, align 8
-  %.224.i44.i.i.i = load i64, ptr %sunkaddr499.i, align 8
-  %.229.i47.i.i.i = load i64, ptr %sunkaddr501.i, align 8
+  store i64 %.177.i87.i, ptr %.216.i41.i.i.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr510.i, align 8
   %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
   %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i52.i.i.i = load i64, ptr %sunkaddr503.i, align 8
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr512.i, align 8
   %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
   %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
   store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
   %.243.i55.i.i.i = icmp eq i64 %.231.i49.i.i.i, 0
-  br i1 %.243.i55.i.i.i, label %B570.sink.split.i.sink.split.i.i, label %B266.i.i.i
+  br i1 %.243.i55.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B266.i.i.i
 
 B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
-  %.50.i13.i.i.i = load i64, ptr %sunkaddr505.i, align 8
-  %.58.i16.i.i.i = load i64, ptr %sunkaddr507.i, align 8
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr516.i, align 8
   %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
   %.pre50.i = inttoptr i64 %.50.i13.i.i.i to ptr
   br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
-  %.122.i.i.i = load i64, ptr %sunkaddr525.i, align 8
-  %.123.i.i90.i = inttoptr i64 %.122.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i90.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.122.i.i.i = load i64, ptr %sunkaddr534.i, align 8
+  %.123.i.i94.i = inttoptr i64 %.122.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i94.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
-  br i1 %.129.not.i.i.i, label %B570.sink.split.i.sink.split.i.i, label %B278.i.i.i
+  br i1 %.129.not.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B266.i.i.i
-  %.134.i.i.i = add nsw i64 %.124.i.i.i, 24
-  %.136.i.i.i = inttoptr i64 %.134.i.i.i to ptr
-  store i64 %.27.i.i.i.i, ptr %.136.i.i.i, align 8
-  %.141.i.i.i = add nsw i64 %.124.i.i.i, 32
+  %.133.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %.135.i.i.i = add nsw i64 %.133.i.i.i, %.124.i.i.i
+  %.137.i.i95.i = inttoptr i64 %.135.i.i.i to ptr
+  store i64 %.27.i.i.i.i, ptr %.137.i.i95.i, align 8
+  %.144.i.i.i = add nsw i64 %.135.i.i.i, 8
   br label %B592.i.i
 
-B570.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
+B624.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
   %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
   %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
-  %.16166.i.i.i = load i64, ptr %sunkaddr554.i, align 8
-  %.16367.i.i.i = inttoptr i64 %.16166.i.i.i to ptr
-  %.16468.i.i.i = tail call i64 %.16367.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.16466.i.i.i = load i64, ptr %sunkaddr563.i, align 8
+  %.16667.i.i.i = inttoptr i64 %.16466.i.i.i to ptr
+  %.16768.i.i.i = tail call i64 %.16667.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i.i
 
 B432.i.i:                                         ; preds = %B304.i.i
-  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i74.i
+  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i75.i
   br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
 
 B446.i.i:                                         ; preds = %B432.i.i
-  %sunkaddr530.i = getelementptr i8, ptr %sunkaddr528.i, i64 %.173.i.i
-  %.238.i.i = load i64, ptr %sunkaddr530.i, align 8
+  %sunkaddr539.i = getelementptr i8, ptr %sunkaddr537.i, i64 %.173.i86.i
+  %.238.i.i = load i64, ptr %sunkaddr539.i, align 8
   %.239.not.i.i = icmp eq i64 %.238.i.i, 0
   br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
 
 B496.i.i:                                         ; preds = %B446.i.i
-  %.20.i.i3.i.i = load i64, ptr %sunkaddr493.i, align 8
-  %.25.i.i6.i.i = load i64, ptr %sunkaddr495.i, align 8
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr502.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr504.i, align 8
   %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
   %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
-  br i1 %.32.i.i9.i.i, label %B1208.i, label %B162.endif.i.i10.i.i
+  br i1 %.32.i.i9.i.i, label %B1232.i, label %B162.endif.i.i10.i.i
 
 B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.i, %B294.i.i20.i.i
   %lsr.iv1.i.i21.i.i = phi i64 [ %lsr.iv.next2.i.i32.i.i, %B294.i.i20.i.i ], [ %.58.i.i16.i.i, %B162.endif.i.i10.i.i ]
@@ -26837,16 +26936,16 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
-  %.205.i.i36.i.i = tail call i64 %.pre46.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i39.i.i = load i64, ptr %sunkaddr497.i, align 8
+  %.205.i.i36.i.i = tail call i64 %.pre46.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr506.i, align 8
   %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
   %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
-  store i64 %.177.i85.i, ptr %.216.i.i41.i.i, align 8
-  %.224.i.i44.i.i = load i64, ptr %sunkaddr499.i, align 8
-  %.229.i.i47.i.i = load i64, ptr %sunkaddr501.i, align 8
+  store i64 %.177.i87.i, ptr %.216.i.i41.i.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr510.i, align 8
   %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
   %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i52.i.i = load i64, ptr %sunkaddr503.i, align 8
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr512.i, align 8
   %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
   %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
   store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
@@ -26854,181 +26953,181 @@ B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B1
   br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
 
 B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
-  %.50.i.i13.i.i = load i64, ptr %sunkaddr505.i, align 8
-  %.58.i.i16.i.i = load i64, ptr %sunkaddr507.i, align 8
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr516.i, align 8
   %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
   %.pre46.i = inttoptr i64 %.50.i.i13.i.i to ptr
   br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
-  %.59.i.i.i = load i64, ptr %sunkaddr493.i, align 8
-  %.64.i57.i.i = load i64, ptr %sunkaddr492.i, align 8
-  %.65.i.i92.i = inttoptr i64 %.59.i.i.i to ptr
-  %.66.i.i.i = tail call i64 %.65.i.i92.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.71.i.i.i = icmp eq i64 %.66.i.i.i, 0
+  %.59.i.i.i = load i64, ptr %sunkaddr502.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr501.i, align 8
+  %.65.i.i97.i = inttoptr i64 %.59.i.i.i to ptr
+  %.66.i.i98.i = tail call i64 %.65.i.i97.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.71.i.i.i = icmp eq i64 %.66.i.i98.i, 0
   br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
 
 B308.i.i.i:                                       ; preds = %B56.i.i.i
-  %.99.i.i.i = load i64, ptr %sunkaddr550.i, align 8
-  %.101.i.i.i = add nsw i64 %.99.i.i.i, %.66.i.i.i
+  %.99.i.i99.i = load i64, ptr %sunkaddr559.i, align 8
+  %.101.i.i.i = add nsw i64 %.99.i.i99.i, %.66.i.i98.i
   br label %B592.i.i
 
-common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B570.sink.split.i.sink.split.i.i
-  %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B570.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
-  %.251.i.i61.i.i = load i64, ptr %sunkaddr554.i, align 8
+common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B624.sink.split.i.sink.split.i.i
+  %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B624.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr563.i, align 8
   %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
   %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1208.i
+  br label %B1232.i
 
 B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
-  %.141.i.sink.i.i = phi i64 [ %.141.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
+  %.144.i.sink.i.i = phi i64 [ %.144.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
   %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
-  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i.i, %B308.i.i.i ]
-  %.143.i.i.i = inttoptr i64 %.141.i.sink.i.i to ptr
-  store i64 %.27.i8.i.sink.i.i, ptr %.143.i.i.i, align 8
-  %.314.i.i = load i64, ptr %sunkaddr554.i, align 8
+  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i98.i, %B308.i.i.i ]
+  %.146.i.i.i = inttoptr i64 %.144.i.sink.i.i to ptr
+  store i64 %.27.i8.i.sink.i.i, ptr %.146.i.i.i, align 8
+  %.314.i.i = load i64, ptr %sunkaddr563.i, align 8
   %.316.i.i = inttoptr i64 %.314.i.i to ptr
-  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr557.i = getelementptr i8, ptr %sunkaddr555.i, i64 %.173.i.i
-  store i64 %made.2.2.i.i, ptr %sunkaddr557.i, align 8
+  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr566.i = getelementptr i8, ptr %sunkaddr564.i, i64 %.173.i86.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr566.i, align 8
   br label %B733.i.i
 
 B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
-  %exitcond.not.i91.i = icmp eq i64 %.144.i.i, %.49.i84.i
-  br i1 %exitcond.not.i91.i, label %B970.i, label %B304.i.i
+  %exitcond.not.i96.i = icmp eq i64 %.144.i.i, %.49.i85.i
+  br i1 %exitcond.not.i96.i, label %B994.i, label %B304.i.i
 
-B970.endif.i:                                     ; preds = %B483.i.i, %B970.i
-  %.354.i.i = inttoptr i64 %.17.i94.i to ptr
-  %.355.i.i = load i64, ptr %.354.i.i, align 8
-  %sunkaddr559.i = getelementptr i8, ptr %.36.i, i64 80
-  %.15.i117.i = load i64, ptr %sunkaddr559.i, align 8
-  %sunkaddr561.i = getelementptr i8, ptr %.36.i, i64 88
-  %.22.i120.i = load i64, ptr %sunkaddr561.i, align 8
-  %.29.i123.i = load i64, ptr %sunkaddr488.i, align 8
-  %sunkaddr565.i = getelementptr i8, ptr %.36.i, i64 64
-  %.36.i125.i = load i64, ptr %sunkaddr565.i, align 8
-  %75 = add i64 %.36.i125.i, %.29.i123.i
-  %.13195.not.i.i = icmp slt i64 %.15.i117.i, 1
+B994.endif.i:                                     ; preds = %B507.i.i, %B994.i
+  %.355.i.i = inttoptr i64 %.17.i101.i to ptr
+  %.356.i.i = load i64, ptr %.355.i.i, align 8
+  %sunkaddr568.i = getelementptr i8, ptr %.37.i, i64 80
+  %.15.i125.i = load i64, ptr %sunkaddr568.i, align 8
+  %sunkaddr570.i = getelementptr i8, ptr %.37.i, i64 88
+  %.22.i128.i = load i64, ptr %sunkaddr570.i, align 8
+  %.29.i131.i = load i64, ptr %sunkaddr497.i, align 8
+  %sunkaddr574.i = getelementptr i8, ptr %.37.i, i64 64
+  %.36.i133.i = load i64, ptr %sunkaddr574.i, align 8
+  %73 = add i64 %.36.i133.i, %.29.i131.i
+  %.13195.not.i.i = icmp slt i64 %.15.i125.i, 1
   br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
 
-B272.lr.ph.i.i:                                   ; preds = %B970.endif.i
-  %76 = icmp eq i64 %.15.i117.i, 1
-  br i1 %76, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
+B272.lr.ph.i.i:                                   ; preds = %B994.endif.i
+  %74 = icmp eq i64 %.15.i125.i, 1
+  br i1 %74, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
 
 B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
-  %.pre250.i = inttoptr i64 %.37.i to ptr
+  %.pre257.i = inttoptr i64 %.38.i to ptr
   br label %B272.epil.preheader.i.i
 
 B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
-  %unroll_iter.i126.i = and i64 %.15.i117.i, 9223372036854775806
-  %77 = shl i64 %75, 3
-  %78 = add i64 %77, %.153.i
-  %sunkaddr566.i = inttoptr i64 %.37.i to ptr
-  %sunkaddr567.i = getelementptr i8, ptr %sunkaddr566.i, i64 56
+  %unroll_iter.i134.i = and i64 %.15.i125.i, 9223372036854775806
+  %75 = shl i64 %73, 3
+  %76 = add i64 %75, %.154.i
+  %sunkaddr575.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr576.i = getelementptr i8, ptr %sunkaddr575.i, i64 56
   br label %B272.i.i
 
 B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
-  %lsr.iv345.i = phi i64 [ %lsr.iv.next346.i, %B272.i.i ], [ %unroll_iter.i126.i, %B272.lr.ph.new.i.i ]
-  %lsr.iv6.i.i = phi i64 [ %82, %B272.i.i ], [ %78, %B272.lr.ph.new.i.i ]
-  %lsr.iv4.i.i = phi i64 [ %81, %B272.i.i ], [ %.22.i120.i, %B272.lr.ph.new.i.i ]
-  %.173.i127.i = inttoptr i64 %lsr.iv4.i.i to ptr
-  %.174.i128.i = load i64, ptr %.173.i127.i, align 8
-  %.179.i130.i = load i64, ptr %sunkaddr567.i, align 8
-  %.180.i131.i = add nsw i64 %.179.i130.i, %.174.i128.i
-  %.181.i132.i = inttoptr i64 %.180.i131.i to ptr
-  %.182.i133.i = load i64, ptr %.181.i132.i, align 8
-  %.186.i134.i = inttoptr i64 %lsr.iv6.i.i to ptr
-  %.187.i135.i = load i64, ptr %.186.i134.i, align 8
-  store i64 %.187.i135.i, ptr %.181.i132.i, align 8
-  store i64 %.182.i133.i, ptr %.186.i134.i, align 8
-  %79 = add i64 %lsr.iv4.i.i, 24
-  %.173.1.i.i = inttoptr i64 %79 to ptr
+  %lsr.iv354.i = phi i64 [ %lsr.iv.next355.i, %B272.i.i ], [ %unroll_iter.i134.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv6.i.i = phi i64 [ %80, %B272.i.i ], [ %76, %B272.lr.ph.new.i.i ]
+  %lsr.iv4.i.i = phi i64 [ %79, %B272.i.i ], [ %.22.i128.i, %B272.lr.ph.new.i.i ]
+  %.173.i135.i = inttoptr i64 %lsr.iv4.i.i to ptr
+  %.174.i136.i = load i64, ptr %.173.i135.i, align 8
+  %.179.i138.i = load i64, ptr %sunkaddr576.i, align 8
+  %.180.i139.i = add nsw i64 %.179.i138.i, %.174.i136.i
+  %.181.i140.i = inttoptr i64 %.180.i139.i to ptr
+  %.182.i141.i = load i64, ptr %.181.i140.i, align 8
+  %.186.i142.i = inttoptr i64 %lsr.iv6.i.i to ptr
+  %.187.i143.i = load i64, ptr %.186.i142.i, align 8
+  store i64 %.187.i143.i, ptr %.181.i140.i, align 8
+  store i64 %.182.i141.i, ptr %.186.i142.i, align 8
+  %77 = add i64 %lsr.iv4.i.i, 24
+  %.173.1.i.i = inttoptr i64 %77 to ptr
   %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
-  %.179.1.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.179.1.i.i = load i64, ptr %sunkaddr576.i, align 8
   %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
   %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
   %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
-  %80 = add i64 %lsr.iv6.i.i, 8
-  %.186.1.i.i = inttoptr i64 %80 to ptr
+  %78 = add i64 %lsr.iv6.i.i, 8
+  %.186.1.i.i = inttoptr i64 %78 to ptr
   %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
   store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
   store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
-  %lsr.iv.next346.i = add i64 %lsr.iv345.i, -2
-  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next346.i, 0
-  %81 = add i64 %lsr.iv4.i.i, 48
-  %82 = add i64 %lsr.iv6.i.i, 16
+  %lsr.iv.next355.i = add i64 %lsr.iv354.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next355.i, 0
+  %79 = add i64 %lsr.iv4.i.i, 48
+  %80 = add i64 %lsr.iv6.i.i, 16
   br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
 
 B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
-  %lsr.iv2.i.i = phi i64 [ %.208.i139.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
-  %lsr.iv.i140.i = phi i64 [ %87, %B570.lr.ph.i.i ], [ %lsr.iv.next.i142.i, %B570.i.i ]
-  %.334.i.i = load i64, ptr %sunkaddr569.i, align 8
-  %.338.i.i = inttoptr i64 %lsr.iv.i140.i to ptr
+  %lsr.iv2.i.i = phi i64 [ %.208.i.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
+  %lsr.iv.i147.i = phi i64 [ %85, %B570.lr.ph.i.i ], [ %lsr.iv.next.i149.i, %B570.i.i ]
+  %.334.i.i = load i64, ptr %sunkaddr578.i, align 8
+  %.338.i.i = inttoptr i64 %lsr.iv.i147.i to ptr
   %.339.i.i = load i64, ptr %.338.i.i, align 8
   %.340.i.i = inttoptr i64 %.334.i.i to ptr
   %.341.i.i = tail call i64 %.340.i.i(i64 %.339.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next.i142.i = add i64 %lsr.iv.i140.i, 8
+  %lsr.iv.next.i149.i = add i64 %lsr.iv.i147.i, 8
   %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
   %exitcond106.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
-  br i1 %exitcond106.not.i.i, label %B1196.i, label %B570.i.i
+  br i1 %exitcond106.not.i.i, label %B1220.i, label %B570.i.i
 
 B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
-  %83 = and i64 %.15.i117.i, 1
-  %lcmp.mod.not.i136.i = icmp eq i64 %83, 0
-  br i1 %lcmp.mod.not.i136.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
+  %81 = and i64 %.15.i125.i, 1
+  %lcmp.mod.not.i144.i = icmp eq i64 %81, 0
+  br i1 %lcmp.mod.not.i144.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
 
 B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
-  %sunkaddr11.i137.pre-phi.i = phi ptr [ %.pre250.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr566.i, %B532.endif.loopexit.unr-lcssa.i.i ]
-  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i126.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %sunkaddr11.i145.pre-phi.i = phi ptr [ %.pre257.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr575.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i134.i, %B532.endif.loopexit.unr-lcssa.i.i ]
   %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
-  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i120.i
+  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i128.i
   %.173.epil.i.i = inttoptr i64 %.172.epil.i.i to ptr
   %.174.epil.i.i = load i64, ptr %.173.epil.i.i, align 8
-  %sunkaddr12.i138.i = getelementptr i8, ptr %sunkaddr11.i137.pre-phi.i, i64 56
-  %.179.epil.i.i = load i64, ptr %sunkaddr12.i138.i, align 8
+  %sunkaddr12.i146.i = getelementptr i8, ptr %sunkaddr11.i145.pre-phi.i, i64 56
+  %.179.epil.i.i = load i64, ptr %sunkaddr12.i146.i, align 8
   %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
   %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
   %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
-  %84 = add i64 %.1379496.epil.init.i.i, %75
-  %85 = shl i64 %84, 3
-  %.185.epil.i.i = add i64 %85, %.153.i
+  %82 = add i64 %.1379496.epil.init.i.i, %73
+  %83 = shl i64 %82, 3
+  %.185.epil.i.i = add i64 %83, %.154.i
   %.186.epil.i.i = inttoptr i64 %.185.epil.i.i to ptr
   %.187.epil.i.i = load i64, ptr %.186.epil.i.i, align 8
   store i64 %.187.epil.i.i, ptr %.181.epil.i.i, align 8
   store i64 %.182.epil.i.i, ptr %.186.epil.i.i, align 8
   br label %B532.endif.i.i
 
-B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B970.endif.i
-  %.208.i139.i = add nsw i64 %.29.i123.i, %.15.i117.i
-  %.292101.not.i.i = icmp slt i64 %.208.i139.i, 1
-  br i1 %.292101.not.i.i, label %B1196.i, label %B570.lr.ph.i.i
+B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B994.endif.i
+  %.208.i.i = add nsw i64 %.29.i131.i, %.15.i125.i
+  %.292101.not.i.i = icmp slt i64 %.208.i.i, 1
+  br i1 %.292101.not.i.i, label %B1220.i, label %B570.lr.ph.i.i
 
 B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
-  %86 = shl i64 %.36.i125.i, 3
-  %87 = add i64 %86, %.153.i
-  %sunkaddr568.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr569.i = getelementptr i8, ptr %sunkaddr568.i, i64 48
+  %84 = shl i64 %.36.i133.i, 3
+  %85 = add i64 %84, %.154.i
+  %sunkaddr577.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr578.i = getelementptr i8, ptr %sunkaddr577.i, i64 48
   br label %B570.i.i
 
-B1242.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B1208.i, %B1196.i, %B2386.i.i
-  %fits.5.1.i = phi i64 [ %storemerge57.i200.i, %B1208.i ], [ 1, %B1196.i ], [ %storemerge57.i200.i, %B234.i.i ], [ 1, %B2386.i.i ], [ 1, %B234.i.i.i ]
-  %result.4.1.i = phi i64 [ 0, %B1208.i ], [ %.355.i.i, %B1196.i ], [ 0, %B234.i.i ], [ 0, %B2386.i.i ], [ 0, %B234.i.i.i ]
-  br i1 %.12886.not.i.i, label %B1272.endif.i, label %B1274.preheader.i
+B1266.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B1232.i, %B1220.i, %B2462.i.i
+  %fits.5.1.i = phi i64 [ %storemerge57.i207.i, %B1232.i ], [ 1, %B1220.i ], [ %storemerge57.i207.i, %B234.i.i ], [ 1, %B2462.i.i ], [ 1, %B234.i.i.i ]
+  %result.4.1.i = phi i64 [ 0, %B1232.i ], [ %.356.i.i, %B1220.i ], [ 0, %B234.i.i ], [ 0, %B2462.i.i ], [ 0, %B234.i.i.i ]
+  br i1 %.12886.not.i.i, label %B1296.endif.i, label %B1298.preheader.i
 
-B1274.preheader.i:                                ; preds = %B1242.endif.i
-  %sunkaddr464.i = inttoptr i64 %.21.i to ptr
-  %sunkaddr465.i = getelementptr i8, ptr %sunkaddr464.i, i64 48
-  br label %B1274.i
+B1298.preheader.i:                                ; preds = %B1266.endif.i
+  %sunkaddr473.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr473.i, i64 48
+  br label %B1298.i
 
-B1272.endif.i:                                    ; preds = %B1274.i, %B1242.endif.i
-  %88 = icmp eq i64 %fits.5.1.i, 0
-  br label %B1410.i
+B1296.endif.i:                                    ; preds = %B1298.i, %B1266.endif.i
+  %86 = icmp eq i64 %fits.5.1.i, 0
+  br label %B1434.i
 
-B1410.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1454.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B1434.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
+  br i1 %fits.4.0.i, label %B1478.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B240.i, %B1454.i, %B1410.endif.i
-  %result.3.0.sink.i = phi i64 [ %.96.i, %B240.i ], [ %.899.i, %B1454.i ], [ %result.3.0.i, %B1410.endif.i ]
+_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1478.i, %B1434.endif.i
+  %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.900.i, %B1478.i ], [ %result.3.0.i, %B1434.endif.i ]
   ret i64 %result.3.0.sink.i
 }
 ;; end

@@ -5,14 +5,15 @@ CPython calls for a program (METH_FASTCALL). Called by program.py. The layouts o
 shared by this file's native functions and by program.py that fills the tables.
 
 The functions under "Native" work on addresses as int64. `load`, `store` and `invoke` become machine instructions; they
-cannot run as Python. The offsets into CPython's and NumPy's objects are those of their stable public structs
-(PyObject, PyArrayObject, PyTupleObject).
+cannot run as Python. Offsets into CPython's and NumPy's objects are those that object_layout.py measures: calls of its
+functions become numbers when the code is compiled for this process.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,18 @@ import numpy as np
 from ..compiler import cpu, host_calls
 from ..compiler.locks import ForkSafeLock
 from ..compiler.scalars import kernel_module, lower
-from . import threads
+from . import object_layout, threads
+from .object_layout import (
+    array_data,
+    array_dtype,
+    array_extents,
+    array_flags,
+    array_handler,
+    array_rank,
+    float_value,
+    object_type,
+    tuple_items,
+)
 
 # ----- Layouts, in units of 8 bytes -----
 # State of a program: what its entry function needs.
@@ -170,7 +182,7 @@ def matches(state: int, arguments: int, count: int, context: int) -> int:
     for k in range(count):
         argument = load(arguments + 8 * k)
         if load(spec + 8 * DTYPE) == 0:
-            if load(argument + 8) != load(context + 8 * FLOAT_TYPE):
+            if load(argument + object_type()) != load(context + 8 * FLOAT_TYPE):
                 return 0
         elif fits(argument, spec, load(spec + 8 * FLAGS), context) == 0:
             return 0
@@ -180,12 +192,14 @@ def matches(state: int, arguments: int, count: int, context: int) -> int:
 
 def fits(array: int, spec: int, flags: int, context: int) -> int:
     """1 if an object is an ndarray as an argument's words describe it, with some of NumPy's flags."""
-    if load(array + 8) != load(context + 8 * ARRAY_TYPE) or load(array + 56) != load(spec + 8 * DTYPE):
+    if load(array + object_type()) != load(context + 8 * ARRAY_TYPE):
+        return 0
+    if load(array + array_dtype()) != load(spec + 8 * DTYPE):
         return 0
     rank = load(spec + 8 * ARGUMENT_RANK)
-    if load32(array + 24) != rank or load32(array + 64) & flags != flags:
+    if load32(array + array_rank()) != rank or load32(array + array_flags()) & flags != flags:
         return 0
-    extents = load(array + 32)
+    extents = load(array + array_extents())
     for axis in range(rank):
         if load(extents + 8 * axis) != load(spec + 8 * (ARGUMENT_HEAD + axis)):
             return 0
@@ -195,7 +209,7 @@ def fits(array: int, spec: int, flags: int, context: int) -> int:
 def apart(state: int, arguments: int, count: int, donor: int) -> int:
     """1 if an argument shares no memory with the others, so that it may be written to."""
     spec = load(state + 8 * ARGUMENT_SPECS)
-    begin = load(load(arguments + 8 * donor) + 16)
+    begin = load(load(arguments + 8 * donor) + array_data())
     end = begin
     for _ in range(donor + 1):
         end = begin + load(spec + 8 * BYTES)
@@ -203,7 +217,7 @@ def apart(state: int, arguments: int, count: int, donor: int) -> int:
     spec = load(state + 8 * ARGUMENT_SPECS)
     for k in range(count):
         if k != donor and load(spec + 8 * DTYPE) != 0:
-            other = load(load(arguments + 8 * k) + 16)
+            other = load(load(arguments + 8 * k) + array_data())
             if other < end and begin < other + load(spec + 8 * BYTES):
                 return 0
         spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
@@ -212,7 +226,7 @@ def apart(state: int, arguments: int, count: int, donor: int) -> int:
 
 def entry(self: int, arguments: int, count: int) -> int:
     """What CPython calls: check, allocate the outputs, run, wrap."""
-    state = load(self + 16)
+    state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     if matches(state, arguments, count, context) == 0:
         return invoke(load(context + 8 * VECTORCALL), load(state + 8 * FALLBACK), arguments, count, 0, 0, 0, 0, 0)
@@ -221,7 +235,7 @@ def entry(self: int, arguments: int, count: int) -> int:
 
 def entry_into(self: int, arguments: int, count: int) -> int:
     """The same for a call with arrays for the results as last arguments, which the caller has checked."""
-    state = load(self + 16)
+    state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     inputs = count - load(state + 8 * OUTPUTS)
     if matches(state, arguments, inputs, context) == 0:
@@ -257,7 +271,8 @@ def compute(state: int, arguments: int, count: int, given: int, context: int, bl
     spec = load(state + 8 * ARGUMENT_SPECS)
     for k in range(count):
         argument = load(arguments + 8 * k)
-        store(bases + 8 * (k + 1), argument + 16 if load(spec + 8 * DTYPE) == 0 else load(argument + 16))
+        is_float = load(spec + 8 * DTYPE) == 0
+        store(bases + 8 * (k + 1), argument + float_value() if is_float else load(argument + array_data()))
         spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
     outputs = load(state + 8 * OUTPUTS)
     spec = load(state + 8 * OUTPUT_SPECS)
@@ -278,7 +293,7 @@ def compute(state: int, arguments: int, count: int, given: int, context: int, bl
                 complete = 0
         store(results + 8 * k, made)
         if made != 0:
-            store(bases + 8 * (first + k), load(made + 16))
+            store(bases + 8 * (first + k), load(made + array_data()))
         spec += 8 * (OUTPUT_HEAD + load(spec + 8 * RANK))
     if complete != 0:
         if load(state + 8 * RELEASE) != 0:
@@ -328,8 +343,8 @@ def new_array(spec: int, context: int) -> int:
             # The array owns its data (flag 4), and frees it with our handler.
             handler = load(context + 8 * HANDLER)
             invoke(load(context + 8 * INCREF), handler, 0, 0, 0, 0, 0, 0, 0)
-            store(made + 88, handler)
-            store(made + 64, load(made + 64) | 4)
+            store(made + array_handler(), handler)
+            store(made + array_flags(), load(made + array_flags()) | 4)
     return made
 
 
@@ -386,7 +401,7 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
             packed = invoke(load(context + 8 * TUPLE_NEW), size, 0, 0, 0, 0, 0, 0, 0)
             top -= 8 * size
             for item in range(size):
-                store(packed + 24 + 8 * item, load(top + 8 * item))
+                store(packed + tuple_items() + 8 * item, load(top + 8 * item))
             store(top, packed)
             top += 8
     return load(stack)
@@ -398,7 +413,9 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
 def register() -> None:
     """Give the instructions their meaning to Numba."""
     from llvmlite import ir
+    from llvmlite.binding import add_symbol
     from numba import types
+    from numba.core.cgutils import get_or_insert_function
     from numba.extending import intrinsic
 
     word = ir.IntType(64)
@@ -434,13 +451,29 @@ def register() -> None:
 
         return types.int64(*[types.int64] * 9), generate
 
+    def native_offset(name: str) -> Any:
+        # Numba links what it compiles, though only the IR is used: LLVM ends the process if a name has no address.
+        add_symbol(name, 1)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            function = get_or_insert_function(builder.module, ir.FunctionType(word, []), name)
+            function.attributes.add("readnone")
+            function.attributes.add("nounwind")
+            return builder.call(function, [])
+
+        return intrinsic(lambda typing: (types.int64(), generate))
+
     meanings = {load: native_load, load32: native_load32, store: native_store, invoke: native_invoke}
+    for offset in object_layout.OFFSETS:
+        meanings[offset] = native_offset(object_layout.PREFIX + offset.__name__)
     kernel_module("intrinsics").INTRINSICS.update(meanings)
 
 
 def _ir(function: Any, arguments: int) -> str:
     """IR with an external function `name` on words."""
     text = lower(function, ["int64"] * arguments, "int64", "native", register)
+    text = re.sub(rf"^declare i64 @{re.escape(object_layout.PREFIX)}.*\n", "", text, flags=re.MULTILINE)
+    text += object_layout.definitions()
     parameters = ", ".join(f"i64 %a{k}" for k in range(arguments))
     outside = f"define i64 @exported({parameters}) {{\n  %r = call i64 @native({parameters})\n  ret i64 %r\n}}\n"
     return text + outside
@@ -448,7 +481,7 @@ def _ir(function: Any, arguments: int) -> str:
 
 def native_address(function: Any, arguments: int) -> int:
     """The address of a native function of so many words."""
-    key = f"native {function.__name__} {_source_digest(function.__module__)}"
+    key = f"native {function.__name__} {_source_digest(function.__module__)} {object_layout.measured()}"
     return cpu.function_address(key, "exported", lambda: _ir(function, arguments), finished=True)
 
 
@@ -491,13 +524,7 @@ def _context() -> np.ndarray:
         assert found is not None, name
         return found
 
-    from importlib import import_module
-
-    _multiarray_umath = import_module("numpy._core._multiarray_umath")
-
-    get = api.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    numpy_api = ctypes.cast(get(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    numpy_api = object_layout.numpy_table()
     table = np.zeros(CONTEXT_LENGTH, np.int64)
     table[ARRAY_TYPE] = id(np.ndarray)
     table[FLOAT_TYPE] = id(float)

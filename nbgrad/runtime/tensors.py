@@ -46,6 +46,7 @@ from .native import (
     scalars,
     store,
 )
+from .object_layout import array_data, object_type, slots, tuple_items
 from .program import Program, native_callable
 
 # Wrapping: what an entry needs besides the program's state.
@@ -94,10 +95,10 @@ def unwrap(wrapping: int, layout: int, arguments: int, count: int, objects: int,
                 return 0
         else:
             if kind == TENSOR:
-                if load(argument + 8) != load(layout + 8 * TENSOR_TYPE):
+                if load(argument + object_type()) != load(layout + 8 * TENSOR_TYPE):
                     return 0
                 node = load(argument + load(layout + 8 * TENSOR_NODE))
-                if node == 0 or load(node + 8) != load(layout + 8 * NODE_TYPE):
+                if node == 0 or load(node + object_type()) != load(layout + 8 * NODE_TYPE):
                     return 0
                 if load(node + load(layout + 8 * NODE_WEAK)) != load(spec + 8):
                     return 0
@@ -109,7 +110,7 @@ def unwrap(wrapping: int, layout: int, arguments: int, count: int, objects: int,
         spec += 8 * POSITION
     parameter = load(wrapping + 8 * PARAMETER_LIST)
     for k in range(load(wrapping + 8 * PARAMETERS)):
-        node = load(load(load(parameter + 8 * k) + load(layout + 8 * HELD)) + 24)
+        node = load(load(load(parameter + 8 * k) + load(layout + 8 * HELD)) + tuple_items())
         store(to, load(node + load(layout + 8 * NODE_VALUE)))
         to += 8
     while to > objects:
@@ -124,7 +125,7 @@ def agree(wrapping: int, layout: int, results: int) -> int:
     spec = load(wrapping + 8 * EXPECTED)
     first = load(wrapping + 8 * RESULT_COUNT)
     for k in range(load(wrapping + 8 * CONDITIONS)):
-        data = load(load(results + 8 * (first + k)) + 16)
+        data = load(load(results + 8 * (first + k)) + array_data())
         if invoke(load(layout + 8 * COMPARE), data, load(spec), load(spec + 8), 0, 0, 0, 0, 0) & 0xFFFFFFFF != 0:
             return 0
         spec += 8 * CONDITION
@@ -175,8 +176,8 @@ def new_pair(spec: int, value: int, layout: int, context: int) -> int:
     if snapshot != 0:
         pair = invoke(load(context + 8 * TUPLE_NEW), 2, 0, 0, 0, 0, 0, 0, 0)
     if pair != 0:
-        store(pair + 24, leaf)
-        store(pair + 32, snapshot)
+        store(pair + tuple_items(), leaf)
+        store(pair + tuple_items() + 8, snapshot)
         return pair
     if leaf != 0:
         invoke(load(context + 8 * DECREF), leaf, 0, 0, 0, 0, 0, 0, 0)
@@ -226,7 +227,7 @@ def hand_over(wrapping: int, layout: int, results: int, context: int) -> None:
 
 def entry_tensors(self: int, arguments: int, count: int) -> int:
     """What CPython calls: read Tensors and Parameters, run, wrap."""
-    state = load(self + 16)
+    state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     wrapping = load(state + 8 * WRAPPING)
     layout = load(wrapping + 8 * LAYOUT)
@@ -269,51 +270,21 @@ FUNCTIONS = {entry_tensors: 3}
 # ----- Where things lie -----
 
 
-def offsets(kind: type, names: Sequence[str]) -> dict[str, int]:
-    """Where an object's slots lie, in bytes from its begin.
-
-    Raises
-    ------
-    LookupError
-        If that cannot be seen.
-
-    Examples
-    --------
-    >>> class Pair:
-    ...     __slots__ = ("first", "second")
-    >>> found = offsets(Pair, ["first", "second"])
-    >>> sorted(found), len(set(found.values()))
-    (['first', 'second'], 2)
-    """
-    probe = object.__new__(kind)
-    marks = {name: object() for name in names}
-    for name, mark in marks.items():
-        kind.__dict__[name].__set__(probe, mark)
-    words = np.frombuffer(ctypes.string_at(id(probe), kind.__basicsize__ // 8 * 8), np.int64)
-    found: dict[str, int] = {}
-    for name, mark in marks.items():
-        places = np.flatnonzero(words == id(mark))
-        if len(places) != 1:
-            raise LookupError(name)
-        found[name] = 8 * int(places[0])
-    return found
-
-
 @cache
 def _layout(tensor: type, parameter: type) -> tuple[np.ndarray, int] | None:
     """The layout table, and the address of the version of all Cells; None where the objects are not as expected."""
-    slots = [name for name in Node.__slots__ if name != "__weakref__"]
+    names = [name for name in Node.__slots__ if name != "__weakref__"]
     environment = getattr(os.environ, "_data", None)
     encode = getattr(os.environ, "encodekey", None)
     try:
-        node = offsets(Node, slots)
-        held, tensor_node = offsets(parameter, ["_held"])["_held"], offsets(tensor, ["_node"])["_node"]
-        number = offsets(trace.Version, ["number"])["number"]
+        node = slots(Node, names)
+        held, tensor_node = slots(parameter, ["_held"])["_held"], slots(tensor, ["_node"])["_node"]
+        number = slots(trace.Version, ["number"])["number"]
     except (LookupError, AttributeError, KeyError):
         return None
     if type(environment) is not dict or encode is None:
         return None
-    copied = [node[name] for name in slots if name not in ("value", "serial")]
+    copied = [node[name] for name in names if name not in ("value", "serial")]
     table = np.zeros(FIRST_COPIED + len(copied), np.int64)
     disabled = encode("NBGRAD_DISABLE_JIT")
     _kept.append(disabled)
