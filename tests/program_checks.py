@@ -11,6 +11,7 @@ finding.
 
 from __future__ import annotations
 
+import copy
 import linecache
 import re
 import traceback
@@ -120,7 +121,7 @@ class Case:
         self.wrt = tuple(
             k for k, arg in enumerate(self.arguments(0)) if all(kind(leaf) in "fc" for leaf in leaves(arg))
         )
-        self.position = self.wrt if len(self.wrt) > 1 else self.wrt[0]
+        self.position = self.wrt if len(self.wrt) != 1 else min(self.wrt)
         self.shared = any("rng" not in line for line in program.arguments.values())
         self.lines: list[str] = []
 
@@ -175,7 +176,7 @@ class Case:
         self.gradient = gradient if len(self.wrt) > 1 else (gradient,)
         self.compare(result, expected[1], "value")
         self.compare(value, np.float64(expected[0]), "total", strict=False)
-        self.compare(self.space["args"], self.arguments(0), "argument after the call")
+        self.compare_arguments(expected, 0, False)
         self.differences(expected[0])
 
     def differences(self, value: float) -> None:
@@ -209,6 +210,8 @@ class Case:
     def modes(self, expected: Any) -> None:
         """Forward mode against reverse mode, in the direction of ones."""
         names = list(self.program.arguments)
+        if "views of plain arrays" in self.known and len(self.wrt) < len(names):
+            return  # the others are arrays from outside for the function that is recorded
         inner = ", ".join(name if k in self.wrt else f"args[{k}]" for k, name in enumerate(names))
         some = ", ".join(names[k] for k in self.wrt)
         points = ", ".join(f"args[{k}]" for k in self.wrt)
@@ -222,7 +225,8 @@ class Case:
 
     def jitted(self, expected: Any) -> None:
         """`jit`, with two sets of values and two memory orders, and results that the caller writes to."""
-        self.do(f"jitted = nb.jit(nb.value_and_grad(recorded, {self.position}, has_aux=True))")
+        self.do(f"transform = nb.value_and_grad(recorded, {self.position}, has_aux=True)")
+        self.do("jitted = nb.jit(transform)")
         for seed, again in CALLS:
             wanted = self.numpy(seed, again=again)
             if wanted is None:
@@ -232,9 +236,12 @@ class Case:
             what = f"of jitted(*arguments({seed}, {again}))"
             self.compare(result, wanted[1], f"value {what}")
             self.compare(value, np.float64(wanted[0]), f"total {what}", strict=False)
-            self.compare(self.space["args"], self.arguments(seed, again), f"argument {what} after the call")
-            if seed == 0:
-                self.compare(leaves(gradient), leaves(self.gradient), f"gradient {what}", strict=False)
+            self.compare_arguments(wanted, seed, again)
+            with quiet(self.compiled):
+                _, unjitted = self.space["transform"](*self.arguments(seed, again))
+            self.compare(
+                leaves(gradient), leaves(unjitted), f"gradient {what}; NumPy stands for un-jitted", strict=False
+            )
             for leaf in leaves(result):
                 if isinstance(leaf, np.ndarray) and leaf.flags.writeable:
                     leaf[...] = 7  # results belong to the caller
@@ -248,7 +255,7 @@ class Case:
         pairs = list(zip(args, self.arguments(1), axes, strict=True))
         expected = []
         for k in range(2):
-            row = self.by_numpy([np.stack([x, y])[k] if axis == 0 else np.copy(x)[()] for x, y, axis in pairs])
+            row = self.by_numpy([np.stack([x, y])[k] if axis == 0 else copy.deepcopy(x) for x, y, axis in pairs])
             if row is None:
                 return
             expected.append(leaves(row[1]))
@@ -259,18 +266,23 @@ class Case:
             if np.shape(one) == np.shape(other):
                 self.compare(np.asarray(ours), np.stack([one, other]), "value under vmap")
 
+    def compare_arguments(self, expected: Any, seed: int, again: bool) -> None:
+        """A caller's arrays see what NumPy's function writes to them."""
+        wanted = self.arguments(seed, again) if "writes to arguments" in self.known else expected[2]
+        self.compare(self.space["args"], wanted, f"argument after the call with arguments({seed}, {again})")
+
     # ----- Running -----
 
     def by_numpy(self, args: Any) -> Any:
-        """What NumPy gives; None if it raises or the numbers are not finite."""
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        """What NumPy gives, with the arguments after the call; None if it raises, warns, or numbers are not finite."""
+        with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
+            warnings.simplefilter("error")
             try:
                 result = self.numpy_total(*args)
             except Exception:
                 return None
         good = all(np.all(np.isfinite(np.asarray(leaf, complex))) for leaf in leaves(result))
-        return result if good else None
+        return (*result, args) if good else None
 
     def numpy(self, seed: int, step: float = 0.0, again: bool = False) -> Any:
         """The same at one of the program's arguments."""

@@ -175,11 +175,11 @@ class Writer:
             return self.fill(
                 "{to} = {f}\nwhile np.sum({to_again} ** 2) > 0.5:\n    {to_again} = {to_again} * 0.6 + 0.01 * {s}"
             )
+        arrays = [name for name, value in self.leaves() if isinstance(value, np.ndarray)]
+        if not arrays:
+            return None
+        one, other = self.random.choice(arrays), self.random.choice(arrays)
         if kind == "def":
-            arrays = [name for name, value in self.leaves() if isinstance(value, np.ndarray)]
-            if not arrays:
-                return None
-            one, other = self.random.choice(arrays), self.random.choice(arrays)
             head = f"p = {one}\nq = {other}"
         elif kind.startswith("for"):
             head = "i = 1"

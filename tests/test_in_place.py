@@ -188,6 +188,9 @@ np.add.at(x, ([0, 0, 1], [1, 1, 2]), x[0, :3])
 np.subtract.at(x, [0, 0], x[1])
 np.add.at(x[1], [0, 0, 3], 1.0)
 np.add.at(x.T, [0, 0, 3], x[2, 2])
+y = np.zeros_like(x, dtype=int); y -= 3; np.add.at(y, [0, 0, 1], 1.5); r = x * y
+y = np.ones_like(x, dtype=int); np.multiply.at(y, [0, 0, 1], 2.5); r = x * y
+y = np.ones_like(x, dtype=bool); np.multiply.at(y, [0, 0], 2); r = x * y
 np.multiply(x, x[0], out=x)
 y = np.zeros_like(x); np.exp(x, out=y); r = y
 np.sin(x[0], out=x[1])
@@ -214,6 +217,9 @@ np.median(x, axis=0, out=x[0])
 np.copyto(x, x[0])
 np.copyto(x, x[0], where=x > 0)
 np.copyto(x[0], x[1])
+np.copyto(x[0], x[1:2])
+np.copyto(x, x[None, ::-1] * 2, where=x > 0)
+np.copyto(x, x[None, ::-1] * 2, where=(x > 0)[None])
 np.put(x, [0, 5], x[2, :2])
 x.put([0, 5], [1.0, 2.0])
 np.putmask(x, x > 0, x * 3)

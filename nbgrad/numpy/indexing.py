@@ -462,16 +462,22 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         _store(a, _write(node, constant(where), _repeated(cast(value, node.dtype), where.size)))
 
 
+def _fitting(node: Node, ndim: int) -> Node:
+    """A node without axes of length one before the last `ndim`, which NumPy leaves out when it assigns."""
+    extra = node.ndim - ndim
+    return reshape(node, node.shape[extra:]) if extra > 0 and set(node.shape[:extra]) == {1} else node
+
+
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write `src` to `dst`, where a mask is true."""
     from .ufuncs import write
 
-    result = as_node(src)
+    result = _fitting(as_node(src), np.ndim(dst))
     if where is not True:
         target = as_node(dst)
         mask = cast(as_node(where), BOOL)
         only("casting", casting, "same_kind", "unsafe")
-        result = broadcast(elementwise("select", mask, cast(result, target.dtype), target), target.shape)
+        result = elementwise("select", mask, cast(result, target.dtype), target)
     if isinstance(dst, Tensor):
         write(dst, result, "copyto", casting)
     else:

@@ -216,10 +216,11 @@ def at(ufunc: np.ufunc, target: Tensor, key: Any, value: Any) -> None:
     name, node = ufunc.__name__, target._node
     operand = None if value is None else as_node(value)
     dtype = loop_dtypes(ufunc, [node] if operand is None else [node, operand])[-1]
-    if not np.can_cast(dtype, node.dtype, "same_kind"):
+    if dtype.kind == "c" and node.dtype.kind != "c":
         message = f"{name}.at gives {dtype}, which cannot be stored in a Tensor of {node.dtype}."
         raise DtypeError(message)
-    if operand is not None and name in ("add", "subtract"):
+    # As NumPy does it, a result of another kind is converted at each position that is named, not once for all.
+    if operand is not None and name in ("add", "subtract") and np.can_cast(dtype, node.dtype, "same_kind"):
         operand = convert(operand, node.dtype)
         target._replace(add_at(node, key, operand if name == "add" else -operand))
         return
