@@ -11,9 +11,11 @@ import pytest
 import nbgrad as nb
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
+from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.ir import Node, elementwise, placeholder
 from nbgrad.graph.primitives import reduce, reduce_kept, transpose
 from nbgrad.graph.simplify import simplify
+from nbgrad.runtime import stages
 from nbgrad.runtime.plan import combining_loops, plan
 from nbgrad.runtime.stages import BLOCK_BYTES, make_stages
 
@@ -98,9 +100,8 @@ def normed(rows: int, columns: int) -> Node:
 
 def test_rows_go_through_all_kernels_together() -> None:
     fused = fuse(simplify([normed(1000, 300)]))
-    stages = make_stages(fused.steps)
-    assert len(stages) == 1
-    assert stages[0].block * 300 * 8 <= BLOCK_BYTES
+    (stage,) = make_stages(fused.steps)
+    assert stage.block * 300 * 8 <= BLOCK_BYTES
 
 
 def test_a_stage_needs_memory_for_a_block_only() -> None:
@@ -111,16 +112,15 @@ def test_a_stage_needs_memory_for_a_block_only() -> None:
 
 
 def test_small_programs_are_left_alone() -> None:
-    stages = make_stages(fuse(simplify([normed(10, 30)])).steps)
-    assert all(stage.rows == 0 for stage in stages)
+    found = make_stages(fuse(simplify([normed(10, 30)])).steps)
+    assert all(stage.rows == 0 for stage in found)
 
 
 def test_a_sum_over_rows_ends_a_stage_for_those_that_read_it() -> None:
     x = placeholder((2000, 300), np.dtype(float), np.ones((2000, 300)))
     total = reduce_kept("sum", elementwise("sin", x), (0,))
     (output,) = simplify([reduce("sum", x * total, (1,))])
-    stages = make_stages(fuse([output]).steps)
-    assert len(stages) == 2
+    assert len(make_stages(fuse([output]).steps)) == 2
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (20,), (3, 40), (1, 70)])
@@ -175,3 +175,25 @@ def test_what_is_read_again_is_not_overwritten() -> None:
 
     x = RNG.normal(size=(40, 40))
     np.testing.assert_allclose(nb.jit(function)(x), function(x), rtol=1e-12)
+
+
+def test_each_access_of_a_long_chain_is_looked_at_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage grows by dozens of kernels, and only the new one is compared with it."""
+    looked: list[Any] = []
+    span = stages.row_span
+    monkeypatch.setattr(stages, "row_span", lambda *given: looked.append(given) or span(*given))
+
+    x = placeholder((1000,), np.dtype(float))
+    y = x
+    for _ in range(400):
+        y = elementwise("sin", y) * x + y / 1.5
+    (slope,) = vjp([y], [y], [x])
+    assert slope is not None
+    graph = [y, slope]
+    kernels = [step for step in fuse(simplify(graph)).steps if isinstance(step, Loop)]
+    accesses = sum(len(kernel.accesses) for kernel in kernels)
+    assert len(kernels) > 8
+    found = make_stages(kernels)
+    assert [kernel for stage in found for kernel in stage.kernels] == kernels
+    assert len(found) < len(kernels)
+    assert len(looked) <= 2 * accesses

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from ..graph.ir import Node, Shape, broadcast, elementwise, literal, make, topological, zeros
 from ..graph.primitives import concatenate, reduce, reshape, slice_axes
 from .builder import SAME
+from .views import MEMO
 
 T = TypeVar("T")
 
@@ -34,6 +36,7 @@ REPEATS = 8
 COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
+@lru_cache(MEMO)
 def short_axis(shape: Shape) -> int | None:
     """The last axis longer than 1, if it is short and there are many points."""
     for axis in range(len(shape) - 1, -1, -1):
@@ -56,6 +59,8 @@ class _Regions:
         self.axis = {node: axis for node in order if (axis := short_axis(node.shape)) is not None}
         self.parent: dict[Node, Node] = {}
         self.mixed: set[Node] = set()
+        if not self.axis:
+            order = ()
         for node in order:
             self._visit(node)
         working: set[Node] = set()

@@ -126,9 +126,8 @@ def fuse(outputs: Sequence[Node]) -> Fused:
     return _Fuser(outputs).run()
 
 
-def is_computed(node: Node) -> bool:
-    """Whether a node has a kernel, rather than being a leaf or a view. Concatenations are assembled by copies."""
-    return node.primitive.kind not in ("source", "movement") or node.primitive is CONCATENATE
+UNCOMPUTED = frozenset(p for p in PRIMITIVES.values() if p.kind in ("source", "movement")) - {CONCATENATE}
+"""Primitives that have no kernel: leaves and views. Concatenations are assembled by copies."""
 
 
 def domain_of(node: Node) -> Shape:
@@ -176,17 +175,17 @@ class _Fuser:
         new: dict[Node, Node] = {}
         for node in order:
             new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]))
-        result: list[Node] = []
+        result: dict[Node, None] = {}
         for node in outputs:
             lowered = new[node]
             source, view = self.views[lowered]
             if source.primitive.kind != "source" and view.is_contiguous and source.size == lowered.size:
                 # The same elements in another shape: what is computed is the output.
                 lowered = source
-            if not is_computed(lowered) or lowered in result:
+            if lowered.primitive in UNCOMPUTED or lowered in result:
                 lowered = self._visit(make("alias", (lowered,)))
-            result.append(lowered)
-        return result
+            result[lowered] = None
+        return list(result)
 
     def _visit(self, node: Node) -> Node:
         """Note the view of a new node."""
@@ -403,7 +402,7 @@ class _Fuser:
         share one pass over memory.
         """
         views = self.views
-        computed = [node for node in self.order if is_computed(node)]
+        computed = [node for node in self.order if node.primitive not in UNCOMPUTED]
         reads = self.reads
         waiting: dict[Node, int] = {}
         entries: dict[Node, tuple[int, int, Node]] = {}

@@ -23,7 +23,7 @@ from ..device.arrays import Device
 from ..device.launches import Fill, Launch, Recipe, Routine
 from ..graph.ir import Node
 from .plan import LITERAL, Arena, nbytes, reads_and_writes
-from .stages import keep_rows_apart
+from .stages import rows_apart
 
 FEWEST_ROW_ELEMENTS = 32
 """Shorter rows are no work for a warp."""
@@ -219,7 +219,7 @@ class _Rows:
         if split is None or not _reduces_rows(split):
             return False
         written = self.written | set(split.targets)
-        if not keep_rows_apart([*self.loops, split], self.rows, written):
+        if rows_apart([*self.loops, split], self.rows, written, {}) is None:
             return False
         self.loops.append(split)
         self.originals.append(kernel)

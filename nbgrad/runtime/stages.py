@@ -11,7 +11,7 @@ reads such a sum starts a new stage.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..compiler.fuse import Special
@@ -87,6 +87,8 @@ class _Open:
         self.touched: set[Node] = set(kernel.buffers)
         self.written: set[Node] = set(kernel.targets)
         self.sums: set[Node] = _sums_over_rows(kernel)
+        self.steps: dict[Node, int] = {}
+        """How far apart the rows of what is written lie; empty before that was looked at."""
 
     def independent(self, kernel: Loop | Special) -> bool:
         """Whether a kernel may run before the stage."""
@@ -105,8 +107,15 @@ class _Open:
             return False
         written = self.written | set(kernel.targets)
         sums = self.sums | _sums_over_rows(kernel)
-        if not keep_rows_apart([*self.kernels, kernel], rows, written - sums):
+        known = self.steps if rows == self.rows else {}
+        # No kernel reads what a later one writes: for as many rows, the others need not be looked at again.
+        steps = rows_apart([kernel] if known else [*self.kernels, kernel], rows, written - sums, known)
+        if steps is None:
             return False
+        if known:
+            known.update(steps)
+        else:
+            self.steps = steps
         self.kernels.append(kernel)
         self.rows, self.written, self.sums = rows, written, sums
         self.touched.update(kernel.buffers)
@@ -117,16 +126,15 @@ class _Open:
         apart = [Stage([kernel]) for kernel in self.kernels]
         if len(self.kernels) < 2:
             return apart
-        row_bytes = 0
-        for node in self.touched:
-            # A table that is gathered from has no rows.
-            steps = [
-                abs(row_span(k, a, k.shape[0] // self.rows)[0])
-                for k in self.kernels
-                for position, a in enumerate(k.accesses)
-                if a.buffer >= 0 and k.buffers[a.buffer] is node and position not in k.gathered
-            ]
-            row_bytes += max(steps, default=0) * node.dtype.itemsize
+        steps: dict[Node, int] = {}
+        for kernel in self.kernels:
+            factor = kernel.shape[0] // self.rows
+            for position, access in enumerate(kernel.accesses):
+                # A table that is gathered from has no rows.
+                if access.buffer >= 0 and position not in kernel.gathered:
+                    node = kernel.buffers[access.buffer]
+                    steps[node] = max(steps.get(node, 0), abs(access.view.strides[0] * factor))
+        row_bytes = sum(step * node.dtype.itemsize for node, step in steps.items())
         if row_bytes * self.rows < SMALLEST_STAGE or row_bytes > LARGEST_ROW:
             return apart
         partial = sum(node.size * node.dtype.itemsize for node in self.sums)
@@ -141,8 +149,13 @@ def _sums_over_rows(kernel: Loop) -> set[Node]:
     return {kernel.buffers[kernel.accesses[r.access].buffer] for r in kernel.reductions if r.axes[0]}
 
 
-def keep_rows_apart(kernels: Sequence[Loop], rows: int, written: set[Node]) -> bool:
-    """Whether a row of each array that is written is made and read by the same row of every kernel."""
+def rows_apart(
+    kernels: Sequence[Loop], rows: int, written: set[Node], known: Mapping[Node, int]
+) -> dict[Node, int] | None:
+    """How many elements the rows of each array that is written lie apart, beside those of `known`.
+
+    None unless a row of each is made and read by the same row of every kernel.
+    """
     steps: dict[Node, int] = {}
     for kernel in kernels:
         factor = kernel.shape[0] // rows
@@ -151,8 +164,8 @@ def keep_rows_apart(kernels: Sequence[Loop], rows: int, written: set[Node]) -> b
             if node is None or node not in written:
                 continue
             if position in kernel.gathered or access.view.valid[0] is not None:
-                return False
+                return None
             step, low, high = row_span(kernel, access, factor)
-            if low < 0 or high >= step or steps.setdefault(node, step) != step:
-                return False
-    return True
+            if low < 0 or high >= step or known.get(node, step) != step or steps.setdefault(node, step) != step:
+                return None
+    return steps
