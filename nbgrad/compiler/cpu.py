@@ -105,9 +105,13 @@ def _load_object(data: bytes, symbol: str) -> int:
 def compile_ir(text: str, finished: bool = False) -> bytes:
     """Optimise IR text and give its object code. If `finished`, the IR was optimised before and is only inlined."""
     check_cpu_name(os.environ.get("NBGRAD_CPU_NAME"))
-    machine = _target_machine()
+    return object_code(text, _target_machine(), cache.cpu_features(), finished)
+
+
+def object_code(text: str, machine: llvm.TargetMachine, features: str, finished: bool = False) -> bytes:
+    """The same for any machine; `features` are those that it was made with."""
     text = without_library_calls(text, machine)
-    text, hinted = with_hints(text, cache.cpu_features())
+    text, hinted = with_hints(text, features)
     module = llvm.parse_assembly(text + CONVERSIONS if " half " in text else text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
