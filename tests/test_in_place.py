@@ -284,6 +284,8 @@ def test_as_in_numpy(program: str) -> None:
         numpy_raises = error
         if "has no attribute" in str(error) or "unexpected keyword" in str(error):
             pytest.skip("this NumPy has it not")
+        if "It is possible that this is a false positive" in str(error):
+            pytest.skip("from Python 3.14 on, NumPy does not see that nothing else refers to the array")
     for np in (numpy, nb.numpy):
 
         def recorded(x: Any, np: Any = np) -> Any:
