@@ -10,6 +10,7 @@ import argparse
 import importlib.util
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -59,11 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         match options.command:
             case "fit":
-                return run_fit(options.data, options.plot, options.json)
+                code = run_fit(options.data, options.plot, options.json)
             case "info":
-                return run_info()
+                code = run_info()
             case _:
-                return run_explain(options.function, options.arrays, options.grad)
+                code = run_explain(options.function, options.arrays, options.grad)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader, `head` say, has seen enough: what is left goes nowhere, also at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except CommandError as error:
         print(f"nbgrad: {error}", file=sys.stderr)
         return 2

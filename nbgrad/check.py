@@ -20,7 +20,7 @@ from .tensor import Tensor
 
 def check_grads(
     fn: Callable[..., Any],
-    args: Sequence[Any],
+    args: Any,
     order: int = 2,
     modes: Sequence[str] = ("fwd", "rev"),
     rtol: float | None = None,
@@ -33,8 +33,8 @@ def check_grads(
     ----------
     fn : callable
         Takes arrays, floats or containers of them; all are differentiated.
-    args : sequence
-        The point, one entry per argument.
+    args : sequence, or array or number
+        The point, one entry per argument; of a function of one array or number, that alone will do.
     order : int
         Check derivatives up to this order, each from the one below.
     modes : sequence of {"fwd", "rev"}
@@ -61,13 +61,17 @@ def check_grads(
     >>> nb.check_grads(lambda x: np.sin(x) * x, (np.array([0.3, 2.0]),), order=3)
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        message = f"order must be an integer of at least 1, but got {order!r}."
+        message = (
+            f"order must be an integer of at least 1, but got {order!r:.60}. Several arguments go into one tuple: "
+            "check_grads(fn, (x, y))."
+        )
         raise ArgumentError(message)
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
     if unknown or not modes:
         message = f"modes must name 'fwd', 'rev' or both, but got {modes!r}."
         raise ArgumentError(message)
-    args = tuple([_concrete(arg) for arg in args])
+    alone = isinstance(args, np.ndarray) or kind_of(args) != "other"
+    args = tuple([_concrete(arg) for arg in ((args,) if alone else args)])
     _check(fn, args, order, tuple(modes), rtol, atol, np.random.default_rng(seed), name_of(fn))
 
 

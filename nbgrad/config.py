@@ -2,7 +2,8 @@
 
 NBGRAD_DISABLE_JIT=1 runs every graph with the NumPy interpreter instead of compiled code. NBGRAD_CACHE_DIR, read by
 compiler/cache.py, names the cache folder. NBGRAD_NUM_THREADS, read by runtime/threads.py, limits the threads.
-NBGRAD_CPU_NAME compiles for another CPU than this one.
+NBGRAD_CPU_NAME compiles for another CPU than this one. NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the
+tracebacks of errors.
 """
 
 from __future__ import annotations
@@ -13,3 +14,8 @@ import os
 def interpret() -> bool:
     """Whether graphs run in the interpreter."""
     return os.environ.get("NBGRAD_DISABLE_JIT", "") not in ("", "0")
+
+
+def full_tracebacks() -> bool:
+    """Whether tracebacks have nbgrad's own lines."""
+    return os.environ.get("NBGRAD_FULL_TRACEBACKS", "") not in ("", "0")

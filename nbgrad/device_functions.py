@@ -232,6 +232,13 @@ def device_function(
     if not callable(function):
         message = f"device_function takes a function of numbers, but got a {full_name(function)}."
         raise DtypeError(message)
+    if _gives_arrays(function):
+        message = (
+            "device_function takes a function of numbers, or grad, value_and_grad or jit of one, but not what jacrev, "
+            "jacfwd, hessian, vmap or the sparse ones give, which are arrays. nb.grad(f, (0, 1)) has the derivatives "
+            "by two arguments, nb.grad(nb.grad(f)) the second one."
+        )
+        raise DtypeError(message)
     if value:
         function = _with_value(function)
     names = _argument_names(function, dtype)
@@ -252,6 +259,15 @@ def device_function(
     outputs = simplify([node_of(leaf) for leaf in leaves])
     text = f"{about}({', '.join(names)}), written by nbgrad."
     return DeviceFunction(printed(name, list(zip(names, nodes, strict=True)), outputs, text), dtypes)
+
+
+def _gives_arrays(function: Any) -> bool:
+    """Whether a transform made it that gives arrays."""
+    while isinstance(function, Jitted) or hasattr(function, "of_another"):
+        function = function.fn if isinstance(function, Jitted) else function.__wrapped__
+    code = getattr(function, "__code__", None)
+    made_here = code is not None and code.co_name in ("jacobian", "mapped") and hasattr(function, "__wrapped__")
+    return made_here or type(function).__name__ == "SparseMatrixOf"
 
 
 def _with_value(function: Any) -> Any:

@@ -8,17 +8,50 @@ from __future__ import annotations
 
 import os
 import sys
+from types import FrameType, TracebackType
+from typing import Any
 
-_ARRAYS = frozenset(["numpy", "optree", "pandas", "xarray", "torch", "jax"])
-"""Libraries of arrays, which call nbgrad on behalf of the user."""
+from . import config
+
+_ARRAYS = frozenset(["numpy", "optree", "pandas", "xarray", "torch", "jax", "numba", "functools"])
+"""Libraries of arrays, and what they call in between; they call nbgrad on behalf of the user."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = tuple([f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages")])
 
 
-def _is_installed(filename: str) -> bool:
+def is_installed(filename: str) -> bool:
     """Whether a file belongs to Python or to an installed package."""
     return filename.startswith(_STANDARD) or any(folder in filename for folder in _INSTALLED)
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Whether a frame is nbgrad's, or that of a library of arrays, which calls nbgrad on behalf of the user."""
+    inside = frame.f_code.co_filename.startswith(_PACKAGE)
+    return inside or frame.f_globals.get("__name__", "").partition(".")[0] in _ARRAYS
+
+
+def shorten(error: BaseException) -> None:
+    """Let the traceback of an error that leaves nbgrad end in the user's frame.
+
+    Frames of nbgrad disappear, and behind the last one of the user's those of NumPy; of errors that nbgrad did not
+    mean to raise, and with NBGRAD_FULL_TRACEBACKS=1, all stay.
+    """
+    entries: list[TracebackType] = []
+    entry = error.__traceback__
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    users = [not is_internal(entry.tb_frame) for entry in entries]
+    if config.full_tracebacks() or not any(users) or not (users[-1] or isinstance(error, NbgradError)):
+        return
+    last = len(users) - users[::-1].index(True)
+    kept = None
+    for entry in reversed(entries[:last]):
+        if not entry.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            entry.tb_next = kept
+            kept = entry
+    error.__traceback__ = kept
 
 
 def user_location() -> str:
@@ -30,10 +63,8 @@ def user_location() -> str:
     inner = ""
     while frame is not None:
         filename = frame.f_code.co_filename
-        module = frame.f_globals.get("__name__", "")
-        library = module.partition(".")[0] in _ARRAYS
-        inside = filename.startswith(_PACKAGE) or library or filename[:1] == "<"
-        if not inside and _is_installed(filename):
+        inside = is_internal(frame) or filename[:1] == "<"
+        if not inside and is_installed(filename):
             inner = inner or f"{filename}:{frame.f_lineno}"
         elif not inside:
             through = f", through {inner}" if inner else ""
@@ -47,6 +78,14 @@ class NbgradError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(message + user_location())
+
+    def __reduce__(self) -> Any:
+        """The error as it is: a copy, or one from another process, keeps its place."""
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[NbgradError], args: tuple[Any, ...]) -> NbgradError:
+    return kind.__new__(kind, *args)
 
 
 class ShapeError(NbgradError, ValueError):
@@ -67,6 +106,10 @@ class ArgumentError(NbgradError, ValueError):
 
 class RangeError(NbgradError, IndexError):
     """An index is out of range."""
+
+
+class OutOfMemoryError(NbgradError, MemoryError):
+    """There is not enough memory for the arrays of a computation."""
 
 
 class TracedValueError(NbgradError, TypeError):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .boundary import refuse_numba
 from .errors import ArgumentError, DeviceError, TracedValueError
 from .interop import VERSIONED, called_by_pandas
 from .runtime.evaluate import computed, concrete
@@ -58,17 +59,12 @@ class Exports:
     if TYPE_CHECKING:
         _node: Node
 
-        def _leaving(self, how: str, instead: str) -> None: ...
+        def _leaving(self, how: str, instead: str = "", of_number: bool = False) -> None: ...
 
     def _constant_value(self) -> np.ndarray:
         """The value, which nobody may write to; an error while it is being differentiated or compiled."""
         try:
-            self._leaving(
-                "become, or be stored into, a plain ndarray",
-                "NumPy asks no Tensor when it makes an array or writes into one: use `import nbgrad.numpy as np`, or "
-                "run the function by nb.differentiable_source(f), where both keep the gradient; or build the array "
-                "with np.stack, np.concatenate or np.where; or use nb.stop_gradient(x) first.",
-            )
+            self._leaving("become, or be stored into, a plain ndarray")
         except TracedValueError:
             if not called_by_pandas():
                 raise
@@ -122,6 +118,12 @@ class Exports:
         # Made by hand, because NumPy makes its own slowly, and reads this one for each np.asarray.
         shape, dtype = value.shape, value.dtype.str
         return {"version": 3, "shape": shape, "typestr": dtype, "data": _buffer_of(value), "strides": None}
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba asks for when one of its functions gets a Tensor, which none can take."""
+        refuse_numba(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        raise AttributeError
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the value."""

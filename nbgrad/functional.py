@@ -16,7 +16,7 @@ import numpy as np
 import optree
 
 from .errors import ArgumentError, DtypeError, ShapeError
-from .grad import check_flag, check_positions, grad, mirror, split_aux, weight_nodes
+from .grad import check_flag, check_positions, grad, mirror, split_aux, weight_nodes, with_positions
 from .graph.batch import batch
 from .graph.complex_numbers import conjugate, is_complex, pair
 from .graph.differentiate import jvp as node_jvp
@@ -358,6 +358,7 @@ def _forward_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     return blocks
 
 
+@with_positions
 def jacrev(
     fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
@@ -395,6 +396,7 @@ def jacrev(
     return _jacobian(fn, grad_position, has_aux, forward=False, holomorphic=holomorphic)
 
 
+@with_positions
 def jacfwd(
     fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
@@ -425,6 +427,7 @@ def jacfwd(
     return _jacobian(fn, grad_position, has_aux, forward=True, holomorphic=holomorphic)
 
 
+@with_positions
 def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any]:
     """A function that computes the matrix of second derivatives: forward over reverse.
 

@@ -11,7 +11,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import optree
@@ -40,6 +40,7 @@ from .runtime.evaluate import finish_pending
 from .tensor import Tensor
 
 Positions = int | tuple[int, ...] | None
+Transform = TypeVar("Transform", bound=Callable[..., Any])
 
 
 # ----- What is asked for -----
@@ -65,7 +66,7 @@ def check_positions(grad_position: Any, weights: Any = ()) -> tuple[int, ...]:
         return ()
     positions = grad_position if isinstance(grad_position, tuple) else (grad_position,)
     for position in positions:
-        if not isinstance(position, int):
+        if not isinstance(position, int | np.integer):
             message = (
                 f"grad_position must be an int, a tuple of ints or None, but got {grad_position!r} of type "
                 f"{type(grad_position).__name__}."
@@ -78,6 +79,20 @@ def check_positions(grad_position: Any, weights: Any = ()) -> tuple[int, ...]:
         message = f"grad_position names an argument twice (a duplicate): {grad_position!r}."
         raise ArgumentError(message)
     return tuple([int(position) for position in positions])
+
+
+def with_positions(transform: Transform) -> Transform:
+    """A transform that knows other libraries' name of `grad_position`, and says so."""
+
+    @functools.wraps(transform)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and ("argnums" in kwargs or "argnum" in kwargs):
+            name = transform.__name__
+            message = f"{name}() has no argument argnums, which is grad_position here: {name}(f, grad_position=(0, 1))."
+            raise DtypeError(message)
+        return transform(*args, **kwargs)
+
+    return checked  # type: ignore[return-value]
 
 
 def check_flag(value: Any, name: str) -> bool:
@@ -148,6 +163,7 @@ class Request:
 # ----- The functions that users call -----
 
 
+@with_positions
 def grad(
     fn: Callable[..., Any],
     grad_position: Positions = 0,
@@ -211,6 +227,7 @@ def grad(
     return _gradient(fn, request)
 
 
+@with_positions
 def value_and_grad(
     fn: Callable[..., Any],
     grad_position: Positions = 0,
@@ -413,7 +430,7 @@ def _run(
     if not callable(fn):
         message = f"Expected a callable, a function or a Cell, to differentiate, but got {type(fn).__name__}."
         raise DtypeError(message)
-    if request.grad_position == ():
+    if isinstance(request.grad_position, tuple) and not request.grad_position:
         message = "grad_position is an empty tuple, so there is nothing to differentiate with respect to."
         raise ArgumentError(message)
     sens = None

@@ -185,6 +185,17 @@ def values_of(value: Any) -> np.ndarray:
     return array.copy() if array.flags.writeable or array.base is not None else array
 
 
+def conversion_of(dtype: np.dtype[Any]) -> str:
+    """How to make numbers of an array whose dtype no Tensor can have, for a message."""
+    if dtype.names:
+        return f"Pass its fields instead, each as an array: x[{dtype.names[0]!r}] and so on."
+    if dtype.kind in "Mm":
+        return 'Convert it to numbers first: (x - x[0]) / np.timedelta64(1, "s") for times in seconds.'
+    if dtype.kind == "V":
+        return "Read its bytes as numbers first, by x.view(dtype)."
+    return f"Convert it first, with x.astype({'complex' if dtype.kind == 'c' else 'float'}) for example."
+
+
 def _elements(array: np.ndarray) -> str:
     kinds = {"O": "Python objects", "M": "dates", "m": "times", "V": "records", "U": "text", "S": "bytes"}
     return f"{kinds.get(array.dtype.kind, 'elements')} (dtype {array.dtype})"

@@ -51,13 +51,21 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function; `out` takes arrays for the results, unless the function has its own `out`."""
-        if kwargs:
-            if "out" in kwargs and not self._own_out:
-                out = kwargs.pop("out")
-                if out is not None:
-                    return self._general_into(out, args, kwargs)
-            return self._general(*args, **kwargs)
-        return self._fast(*args)
+        try:
+            if kwargs:
+                if "out" in kwargs and not self._own_out:
+                    out = kwargs.pop("out")
+                    if out is not None:
+                        return self._general_into(out, args, kwargs)
+                return self._general(*args, **kwargs)
+            return self._fast(*args)
+        except MemoryError as error:
+            programs = [program for program in self.paths() if isinstance(program, Program)]
+            if error.args or not programs:
+                raise
+            largest = max(programs, key=lambda program: program.needed_bytes)
+            lacking = largest.out_of_memory(f"{name_of(self.fn)}()")
+            raise lacking from None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind methods, so that `jit` decorates them too."""
@@ -483,6 +491,8 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
     unknown = set(options) - _MINDSPORE_OPTIONS
     if unknown:
         message = f"jit has no option {', '.join(sorted(unknown))}."
+        if any(name.startswith("static_") for name in unknown):
+            message += " Arguments that are no arrays are static by themselves: leave it out."
         raise DtypeError(message)
     positions = check_donate(donate)
     if fn is None:

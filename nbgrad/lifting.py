@@ -19,7 +19,7 @@ import optree
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, beside, constant, make, on_host, users_constant, zeros
 from .graph.trace import current_trace, depends_on_recording
-from .interop import advice, computes_itself, described_output, device_node, full_name, on_cuda
+from .interop import advice, computes_itself, conversion_of, described_output, device_node, full_name, on_cuda
 from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute, compute_derived
 from .tensor import Tensor
@@ -168,7 +168,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
             what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
                 f"{what} is {_described(item)}: there are gradients with respect to float and complex "
-                f"values of up to 64 bits a part, not {dtype}. Convert it first, for example with .astype(float)."
+                f"values of up to 64 bits a part, not {dtype}. {conversion_of(dtype)}"
             )
             raise DtypeError(message)
         node = node_of(item)

@@ -18,7 +18,7 @@ import numpy as np
 import optree
 
 from .errors import DtypeError
-from .interop import advice, full_name, refuse_subclass
+from .interop import advice, conversion_of, full_name, refuse_subclass
 from .lifting import Lent
 from .numpy.lifting import supported
 from .parameter import Parameter
@@ -51,7 +51,7 @@ def dynamic_kind(leaf: Any) -> str | None:
         if not supported(leaf.dtype):
             message = (
                 "jit takes arrays of booleans, integers and floats of at most 64 bits, and complex ones, but got an "
-                f"array of dtype {leaf.dtype}."
+                f"array of dtype {leaf.dtype}. {conversion_of(leaf.dtype)}"
             )
             raise DtypeError(message)
         return "array"

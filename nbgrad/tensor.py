@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from . import python_numbers
+from .boundary import way_out
 from .devices import Movable, moved
 from .dtype import dtype_of
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .exports import Exports, aliasing_module
 from .graph.ir import HOST, PRIMITIVES, Node, constant, make, placed
-from .graph.trace import CELLS, current_trace, is_being_recorded
+from .graph.trace import CELLS, current_trace, is_being_recorded, note_refusal
 from .in_place import InPlace
 from .interop import computes_itself
 from .runtime.evaluate import concrete
@@ -205,15 +206,17 @@ class Tensor(Exports, InPlace, Movable):
 
     # ----- Its value -----
 
-    def _leaving(self, how: str, instead: str) -> None:
+    def _leaving(self, how: str, instead: str = "", of_number: Any = False) -> None:
         """Raise if a value that is being differentiated would become a plain one, which cuts the gradient."""
         node = self._node
         if node.traced and node.dtype.kind in "fc" and is_being_recorded(node):
             message = (
                 f"A Tensor of shape {node.shape} that is being differentiated or compiled cannot {how}: it would be "
-                f"cut off without notice. {instead}"
+                f"cut off without notice. {instead or way_out(of_number)}"
             )
-            raise TracedValueError(message)
+            error = TracedValueError(message)
+            note_refusal(error)
+            raise error
 
     def asnumpy(self) -> np.ndarray:
         """The value as an ndarray that shares the Tensor's data and does not carry gradients.
@@ -246,12 +249,7 @@ class Tensor(Exports, InPlace, Movable):
         return concrete(self._node, reason).item()
 
     def _number(self, how: str) -> Any:
-        instead = (
-            "Keep it a Tensor: np.sin(x) instead of math.sin(x), and `import nbgrad.numpy as np` for arrays that it is "
-            "written to; or run the function by nb.differentiable_source(f), where float, math and arrays keep "
-            "gradients. Or say that it is a constant, by x.asnumpy() or nb.stop_gradient(x)."
-        )
-        self._leaving(how, instead)
+        self._leaving(how, of_number=True)
         return self._one("int" if self.dtype.kind in "iub" else "float")
 
     def item(self, *position: Any) -> Any:
@@ -484,9 +482,9 @@ class Tensor(Exports, InPlace, Movable):
         """The elements in another dtype; gradients flow between float dtypes."""
         return _numpy("numpy_table").find(np.astype)(self, dtype, copy=copy)
 
-    def copy(self) -> Tensor:
+    def copy(self, order: str = "C") -> Tensor:
         """Another Tensor with the same value; writing to one does not change the other."""
-        return Tensor._of(self._node)
+        return Tensor._of(self._node) if order == "C" else _numpy("numpy_table").find(np.copy)(self, order)
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
         """The slices along an axis (the elements, for None) where a 1-d condition is true."""
@@ -516,9 +514,9 @@ class Tensor(Exports, InPlace, Movable):
         """Which elements are not zero."""
         return self.astype(np.bool_)
 
-    def view(self, *shape: Any) -> Tensor:
-        """As `reshape`; without arguments, this Tensor's memory in another Tensor."""
-        return self.reshape(*shape) if shape else self[...]
+    def view(self, *shape: Any, **of: Any) -> Tensor:
+        """As `reshape`; without arguments, or with its own dtype, this Tensor's memory in another Tensor."""
+        return self.reshape(*shape) if _numpy("shaping").is_shape(self, shape, of) else self[...]
 
     def contiguous(self) -> Tensor:
         """The Tensor itself: Tensors are in C order."""

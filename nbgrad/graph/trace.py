@@ -6,14 +6,15 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only coun
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
-from ..errors import NbgradError
+from ..errors import NbgradError, is_internal, shorten
 from .collection import RareCollection
 from .ir import Node, next_serial
 from .known_values import KnownValues
@@ -32,6 +33,8 @@ class Trace:
     all its values, of which there are `size`, and `batched` has those of every node that they were needed of. `known`,
     `owned` and `varying` remember what was computed, or found out, of nodes (the latter two by serial number, so that
     they keep no node alive).
+    `refused` is the last error for a value that would have left the recording, with the frame that had called what
+    asked for it.
     """
 
     __slots__ = (
@@ -48,6 +51,7 @@ class Trace:
         "outside",
         "owned",
         "parent",
+        "refused",
         "size",
         "start",
         "varying",
@@ -71,6 +75,7 @@ class Trace:
         self.numbers: dict[Any, Node] = {}
         self.batched: dict[Node, Node | None] = {} if mapping is None else dict(mapping)
         self.owned: dict[int, bool] = {}
+        self.refused: tuple[NbgradError, FrameType | None, int] | None = None
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             self.frozen, self.numbers = parent.frozen, parent.numbers
@@ -203,6 +208,38 @@ class recording:  # noqa: N801 - used like a function
     ) -> None:
         self.collection.__exit__(kind, error, traceback)
         _current.reset(self.token)
-        # NumPy hides why an element could not be stored behind "setting an array element with a sequence".
-        if isinstance(error, ValueError) and isinstance(error.__cause__, NbgradError):
-            raise error.__cause__ from None
+        if error is not None:
+            hidden = _hidden_behind(error, self.trace)
+            self.trace.refused = None
+            shorten(error)
+            if hidden is not None:
+                raise hidden.with_traceback(error.__traceback__) from None
+
+
+def note_refusal(error: NbgradError) -> None:
+    """A recorded value would have left: remember the error, which compiled code may lose."""
+    trace = current_trace()
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and is_internal(frame):
+        frame = frame.f_back
+    if trace is not None and frame is not None:
+        trace.refused = error, frame, frame.f_lasti
+
+
+def _hidden_behind(error: BaseException, trace: Trace) -> NbgradError | None:
+    """The error that another one hides.
+
+    NumPy hides why an element could not be stored behind "setting an array element with a sequence". Other compiled
+    code forgets errors, or goes on without looking, and then something else fails within the same call.
+    """
+    if isinstance(error, ValueError) and isinstance(error.__cause__, NbgradError):
+        return error.__cause__
+    if trace.refused is not None and not isinstance(error, NbgradError):
+        refused, frame, position = trace.refused
+        entry = error.__traceback__
+        while entry is not None:
+            if entry.tb_frame is frame and entry.tb_lasti == position:
+                entry.tb_next = None
+                return refused
+            entry = entry.tb_next
+    return None

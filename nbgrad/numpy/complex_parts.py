@@ -120,6 +120,8 @@ def real_if_close(a: Any, tol: float = 100) -> Tensor:
     if not is_complex(node):
         return real(a)
     re, im = parts(node)
+    if not node.size:
+        return wrap(re)
     bound = tol * float(np.finfo(re.dtype).eps) if tol > 1 else tol
     near = reduce("min", elementwise("less", elementwise("absolute", im), bound), range(node.ndim))
     return wrap(re if bool(concrete(near, "bool")) else node)

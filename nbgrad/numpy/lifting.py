@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DtypeError
 from ..graph.complex_numbers import pair
 from ..graph.ir import BOOL, INT64, Node, constant, literal
-from ..interop import device_node, on_cuda, values_of
+from ..interop import conversion_of, device_node, on_cuda, values_of
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from ..tensor import Tensor
 
@@ -73,7 +73,7 @@ def as_node(value: Any) -> Node:
     if not supported(array.dtype):
         message = (
             "Expected an array of booleans, or of integers or floats of at most 64 bits, or complex ones, but got "
-            f"{type(value).__name__} with dtype {array.dtype}."
+            f"{type(value).__name__} with dtype {array.dtype}. {conversion_of(array.dtype)}"
         )
         raise DtypeError(message)
     if array.dtype.isnative and type(value) is np.ndarray and (array.flags.writeable or array.base is not None):

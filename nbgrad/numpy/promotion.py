@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..boundary import numba_message
 from ..errors import ArgumentError, DtypeError
 from ..graph.ir import (
     BOOL,
@@ -137,6 +138,8 @@ def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -
         options["signature"] = (None,) * ufunc.nin + (plain_dtype(np.dtype(dtype)),) * ufunc.nout
     try:
         dtypes = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **options)
+    except AttributeError:
+        raise DtypeError(numba_message(ufunc.__name__)) from None
     except TypeError as error:
         names = ", ".join("Python " + k.__name__ if isinstance(k, type) else str(k) for k in kinds)
         message = f"{ufunc.__name__} does not work on {names}: {str(error).rstrip('.')}."

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, Shape, broadcast
 from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
@@ -361,7 +361,29 @@ def size(a: Any, axis: Any = None) -> int:
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     """The same value; Tensors never share memory that can be written."""
+    only("order", order, "K", "A", "C", "F")
     return wrap(as_node(a))
+
+
+def is_shape(x: Tensor, given: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether the arguments of `x.view` are a shape; if not, they are its own dtype, or nothing.
+
+    Raises
+    ------
+    DtypeError
+        For another dtype, in which the same bytes are other numbers.
+    """
+    kinds = [*options.values(), *[one for one in given if isinstance(one, type | str | np.dtype)]]
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, np.ndarray | Tensor):
+            continue
+        if kind != x.dtype or not set(options) <= {"dtype", "type"}:
+            message = (
+                f"A Tensor of {x.dtype} has no view as {kind!r}. Use x.astype(dtype) for the same numbers in another "
+                "dtype, or x.asnumpy().view(dtype) for the same bytes, which have no derivative."
+            )
+            raise DtypeError(message)
+    return bool(given) and not kinds
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:

@@ -331,7 +331,7 @@ def product(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tensor:
 
         function = getattr(linear_algebra, ufunc.__name__, None) if ufunc.__name__ in _PRODUCTS else None
         if function is None:
-            message = f"The generalised ufunc {ufunc.__name__} does not work on Tensors."
+            message = f"The ufunc {ufunc.__name__} does not work on Tensors. Give it a derivative by nb.primitive."
             raise DtypeError(message)
         _PRODUCT_FUNCTIONS[ufunc] = function
     return function(*operands)

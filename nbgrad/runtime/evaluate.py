@@ -240,7 +240,13 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
             while len(_programs) >= MOST_PROGRAMS:
                 _programs.pop(next(iter(_programs)))
             _programs[key] = program
-    found = list(program.call(*[ready(leaf, device) for leaf in leaves]))
+    try:
+        found = list(program.call(*[ready(leaf, device) for leaf in leaves]))
+    except MemoryError as error:
+        if error.args or device is not None:
+            raise
+        lacking = program.out_of_memory("The computation")
+        raise lacking from None
     return found if device is None else at_home(found, [output.node for output in program.outputs])
 
 

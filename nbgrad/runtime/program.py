@@ -20,6 +20,7 @@ from ..compiler.emit import emit
 from ..compiler.fuse import Special, fuse
 from ..compiler.loops import Loop
 from ..compiler.special import special_address, special_sizes
+from ..errors import OutOfMemoryError
 from ..graph.collection import RareCollection
 from ..graph.interleaved import interleaved
 from ..graph.ir import Node, literal_value, on_host, plain_dtype
@@ -186,6 +187,26 @@ class Program:
         self.state = state
         self.call = self._callable(state, False)
 
+    @property
+    def needed_bytes(self) -> int:
+        """The memory that a call asks for: intermediates and results."""
+        return int(self.state[native.ARENA_BYTES]) + sum(nbytes(output.node) for output in self.outputs)
+
+    def out_of_memory(self, what: str) -> OutOfMemoryError:
+        """The error for a call that did not get the memory that it needs; `what` was called."""
+        results = {output.node for output in self.outputs}
+        arrays = [node for node in (*self.plan.places, *results) if node.name not in ("constant", "input", "literal")]
+        message = (
+            f"{what} needs {_size(self.needed_bytes)} of memory for its intermediates and results, more than there is."
+        )
+        if arrays:
+            largest = max(arrays, key=nbytes)
+            message += (
+                f" The largest array is of {largest.name}, of shape {largest.shape} and dtype {largest.dtype}: "
+                f"{_size(nbytes(largest))}."
+            )
+        return OutOfMemoryError(message)
+
     def _work(self) -> int:
         """A rough count of the elements that the program works on."""
         special = [step.kernel.node for step in self.plan.steps if isinstance(step.kernel, Special)]
@@ -235,6 +256,15 @@ def native_callable(address: int, state: np.ndarray, kept: Any) -> Callable[...,
     holder = _State(state.shape, state.dtype, state)
     holder.kept = (definition, kept)
     return make(ctypes.addressof(definition), holder, None)
+
+
+def _size(count: int) -> str:
+    """A number of bytes as text."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024  # type: ignore[assignment]
+    return f"{count:.3g} GiB" if count < 1024 else f"{count / 1024:.3g} TiB"
 
 
 class _State(np.ndarray):

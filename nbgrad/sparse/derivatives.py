@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from ..grad import check_flag, check_positions, split_aux
+from ..grad import check_flag, check_positions, split_aux, with_positions
 from ..graph.batch import batch
 from ..graph.differentiate import jvp, vjp
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
@@ -209,6 +209,7 @@ def _entries(
     return gather(concatenate(parts, 0), constant(found.place.astype(INT64)))
 
 
+@with_positions
 def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> SparseMatrixOf:
     """A function that computes the Jacobian of `fn` as a sparse matrix, by few products.
 
@@ -261,6 +262,7 @@ def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: boo
     return SparseMatrixOf(fn, grad_position, has_aux, symmetric=False)
 
 
+@with_positions
 def sparse_hessian(fn: Callable[..., Any], grad_position: Any = 0) -> SparseMatrixOf:
     """A function that computes the matrix of second derivatives of `fn` as a sparse matrix, by few products.
 
