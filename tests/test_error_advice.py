@@ -61,7 +61,7 @@ def joined(a: Any) -> Any:
 
 
 def iterated(a: Any) -> Any:
-    return sum([v for v in np.nditer(a * X)], 0.0)  # type: ignore[arg-type]
+    return sum(list(np.nditer(a * X)), 0.0)  # type: ignore[arg-type]
 
 
 @numba.njit
