@@ -16,7 +16,7 @@ import numpy as np
 import optree
 
 from .errors import ArgumentError, DtypeError, ShapeError
-from .grad import check_flag, check_positions, grad, mirror, split_aux, weight_nodes, with_positions
+from .grad import grad, mirror, split_aux, weight_nodes
 from .graph.batch import batch
 from .graph.complex_numbers import conjugate, is_complex, pair
 from .graph.differentiate import jvp as node_jvp
@@ -39,6 +39,7 @@ from .lifting import (
     prepare,
     with_zeros,
 )
+from .positions import check_flag, check_positions, with_positions
 from .tensor import Tensor
 
 

@@ -11,7 +11,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import optree
@@ -36,77 +36,11 @@ from .lifting import (
     with_zeros,
 )
 from .parameter import Parameter
+from .positions import Positions, check_flag, check_positions, with_positions
 from .runtime.evaluate import finish_pending
 from .tensor import Tensor
 
-Positions = int | tuple[int, ...] | None
-Transform = TypeVar("Transform", bound=Callable[..., Any])
-
-
 # ----- What is asked for -----
-
-
-def check_positions(grad_position: Any, weights: Any = ()) -> tuple[int, ...]:
-    """The positions as a tuple.
-
-    Raises
-    ------
-    ArgumentError
-        If there is nothing to differentiate, or a position is negative or repeated.
-    DtypeError
-        If it is neither an int nor a tuple of ints.
-    """
-    if grad_position is None:
-        if weights is None:
-            message = (
-                "grad_position and weights are both None, so there is nothing to differentiate with respect to. "
-                "Give a position, a tuple of positions, or weights."
-            )
-            raise ArgumentError(message)
-        return ()
-    positions = grad_position if isinstance(grad_position, tuple) else (grad_position,)
-    for position in positions:
-        if not isinstance(position, int | np.integer):
-            message = (
-                f"grad_position must be an int, a tuple of ints or None, but got {grad_position!r} of type "
-                f"{type(grad_position).__name__}."
-            )
-            raise DtypeError(message)
-        if position < 0:
-            message = f"grad_position must not be negative, but got {grad_position!r}. Positions count from 0."
-            raise ArgumentError(message)
-    if len(set(positions)) != len(positions):
-        message = f"grad_position names an argument twice (a duplicate): {grad_position!r}."
-        raise ArgumentError(message)
-    return tuple([int(position) for position in positions])
-
-
-def with_positions(transform: Transform) -> Transform:
-    """A transform that knows other libraries' name of `grad_position`, and says so."""
-
-    @functools.wraps(transform)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        if kwargs and ("argnums" in kwargs or "argnum" in kwargs):
-            name = transform.__name__
-            message = f"{name}() has no argument argnums, which is grad_position here: {name}(f, grad_position=(0, 1))."
-            raise DtypeError(message)
-        return transform(*args, **kwargs)
-
-    return checked  # type: ignore[return-value]
-
-
-def check_flag(value: Any, name: str) -> bool:
-    """A flag that must be a bool.
-
-    Raises
-    ------
-    DtypeError
-        If it is not.
-    """
-    if not isinstance(value, bool):
-        message = f"{name} must be a bool, True or False, but got {value!r} of type {type(value).__name__}."
-        raise DtypeError(message)
-    return value
 
 
 def weight_nodes(weights: Any) -> list[Node]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from ..grad import check_flag, check_positions, split_aux, with_positions
+from ..grad import split_aux
 from ..graph.batch import batch
 from ..graph.differentiate import jvp, vjp
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
@@ -25,6 +25,7 @@ from ..graph.simplify import simplify
 from ..graph.trace import current_trace, recording
 from ..jit import Jitted
 from ..lifting import name_of, output_nodes, prepare, with_zeros
+from ..positions import check_flag, check_positions, with_positions
 from ..tensor import Tensor
 from .colors import Plan, plan, symmetric_plan
 from .pattern import dependencies
