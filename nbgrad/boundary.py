@@ -57,10 +57,13 @@ def way_out(of_number: bool) -> str:
             "which keeps the gradient."
         )
     if of_number and not written:
-        return "Use np.sin(x) instead of math.sin(x), or run the function by nb.differentiable_source(f)."
+        return (
+            "Use np.sin(x) instead of math.sin(x), or run the function by nb.differentiable_source(f); a constant is "
+            "nb.stop_gradient(x)."
+        )
     return (
         "NumPy asks no Tensor when it makes an array or writes into one: use `import nbgrad.numpy as np`, or run the "
-        "function by nb.differentiable_source(f)."
+        "function by nb.differentiable_source(f); a constant is nb.stop_gradient(x)."
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..common.initializer import HeUniform, Initializer, Uniform, initializer
 from ..errors import ArgumentError, DtypeError
-from ..grad import check_flag
 from ..parameter import Parameter
+from ..positions import check_flag
 
 flag = check_flag
 """A bool, or a DtypeError."""

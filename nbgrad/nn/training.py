@@ -11,11 +11,12 @@ from typing import Any
 import optree
 
 from ..errors import DtypeError
-from ..grad import Request, _run, check_flag, value_and_grad
+from ..grad import Request, _run, value_and_grad
 from ..graph.trace import current_trace
 from ..jit import jit
 from ..lifting import Results
 from ..parameter import ParameterTuple
+from ..positions import check_flag
 from ..tensor import Tensor
 from .cell import Cell
 from .optimizer import Optimizer, real_number
