@@ -43,9 +43,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 PLANTED = Program(
     arguments={"a": "rng.normal(size=(2, 3))", "b": "float(rng.normal())", "c": "rng.normal(size=3)"},
     body=[
-        "v1 = a.T",
+        "v0 = a * 2.0",
+        "v1 = v0.T",
         "v2 = np.sin(c)",
-        "for i in range(2):\n    v2 = v2 * b\n    a[i] = v2",
+        "for i in range(2):\n    v2 = v2 * b\n    v0[i] = v2",
         "v3 = v1 * 1.0",
         "v4 = v3 + 1",
     ],
