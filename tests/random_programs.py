@@ -172,9 +172,8 @@ class Writer:
         if kind == "lists":
             return self.fill("rows = []\nfor i in range(2):\n    rows.append({f} * (i + 1.5))\n{to} = np.stack(rows)")
         if kind == "while":
-            return self.fill(
-                "{to} = {f}\nwhile np.sum({to_again} ** 2) > 0.5:\n    {to_again} = {to_again} * 0.6 + 0.01 * {s}"
-            )
+            loop = "while np.sum({to_again} ** 2) > 0.5:\n    {to_again} = {to_again} * 0.6 + 0.01"
+            return self.fill("{to} = np.clip({f}, -9.0, 9.0)\n" + loop)
         arrays = [name for name, value in self.leaves() if isinstance(value, np.ndarray)]
         if not arrays:
             return None
