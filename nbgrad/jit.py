@@ -31,6 +31,7 @@ from .runtime.program import MISSED, Output, Program, missed
 from .signatures import dynamic_kind, flatten_in_order, signature
 from .targets import check_donate, check_donated, check_targets, copy_constants, copy_to, direct_targets, donated_leaves
 from .tensor import Tensor
+from .zero_dimensional import is_array
 
 MOST_PATHS = 256
 
@@ -265,7 +266,8 @@ class Jitted:
         for leaf in out_leaves:
             if isinstance(leaf, Tensor):
                 nodes.append(leaf._node)
-                kinds.append("tensor" if tensors else kind_of_results)
+                zero_dimensional = kind_of_results == "value" and is_array(leaf)
+                kinds.append("tensor" if tensors else "array" if zero_dimensional else kind_of_results)
                 kept.append(RESULT)
             else:
                 _refuse_hidden(self.fn, leaf, trace)
@@ -303,7 +305,7 @@ class Jitted:
                 kept_up = donated_leaves(self.donate, treespec, name_of(self.fn))
                 donated = [numbers.index(k) for k in kept_up if isinstance(leaves[k], np.ndarray)]
             program = Program(
-                [Output(node, k < len(nodes) and not tensors) for k, node in enumerate(outputs)],
+                [Output(node, k < len(nodes) and kinds[k] in ("value", "lent")) for k, node in enumerate(outputs)],
                 arguments,
                 frozenset(floats),
                 structure if simple else None,

@@ -23,6 +23,7 @@ from .interop import advice, computes_itself, conversion_of, described_output, d
 from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute, compute_derived
 from .tensor import Tensor
+from .zero_dimensional import is_array
 
 Leaves = list[Any]
 
@@ -333,7 +334,7 @@ class Results:
         def leaf(item: Any) -> Any:
             if not isinstance(item, Tensor):
                 return item
-            return self.add(item._node, kind)
+            return self.add(item._node, "array" if kind == "value" and is_array(item) else kind)
 
         if isinstance(value, Tensor):
             return leaf(value)

@@ -484,7 +484,11 @@ class Tensor(Exports, InPlace, Movable):
 
     def copy(self, order: str = "C") -> Tensor:
         """Another Tensor with the same value; writing to one does not change the other."""
-        return Tensor._of(self._node) if order == "C" else _numpy("numpy_table").find(np.copy)(self, order)
+        if order != "C":
+            return _numpy("numpy_table").find(np.copy)(self, order)
+        from .zero_dimensional import as_array
+
+        return as_array(Tensor._of(self._node))
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
         """The slices along an axis (the elements, for None) where a 1-d condition is true."""

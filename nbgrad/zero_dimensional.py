@@ -2,7 +2,8 @@
 
 In: nothing. Out: the class of what `np.array(1.0)`, `np.zeros(())` and `x[0, ...]` are. `x += y` writes into them, and
 `isinstance` says that they are arrays; `x[0]` and sums are Tensors like others, of which both say that they are
-scalars. Used by aliasing.py, by operators in place (numpy/ufuncs.py), and by numpy/construction.py.
+scalars. What a transform returns of the former is an ndarray. Used by aliasing.py, by operators in place
+(numpy/ufuncs.py), by functions that make arrays (numpy/creation.py, ...), and by lifting.py and jit.py.
 """
 
 from __future__ import annotations
@@ -17,3 +18,16 @@ class ZeroDimensional(Tensor):
 
 
 ZeroDimensional.__name__ = ZeroDimensional.__qualname__ = "Tensor"
+
+
+def is_array(tensor: Tensor) -> bool:
+    """Whether a Tensor is an array without axes, which NumPy would not give as a scalar."""
+    return tensor.__class__ is ZeroDimensional
+
+
+def as_array(tensor: Tensor) -> Tensor:
+    """What a function gives that NumPy has return an array, also without axes."""
+    if tensor.__class__ is Tensor and not tensor._node.shape and not tensor._node.tensor:
+        tensor = Tensor._of(tensor._node)
+        tensor.__class__ = ZeroDimensional
+    return tensor

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ir import INT64, Node, Shape, broadcast, elementwise, extent, literal, literal_value, make, zeros
+from .ir import INT64, Node, Shape, broadcast, elementwise, extent, filled, literal, literal_value, make, zeros
 from .primitives import (
     COMPARISON,
     accumulate,
@@ -243,8 +243,10 @@ def cumulative_product(x: Node, reverse: bool = False) -> Node:
     first = n - 1 if reverse else 0
     lead = [(0, m, 1) for m in x.shape[:-1]]
     start = slice_axes(x, [*lead, (first, 1, 1)])
-    widths = [(0, 0)] * (x.ndim - 1) + [(n - 1, 0) if reverse else (0, n - 1)]
-    return recurrence(x, pad(start, widths), reverse)
+    # What is added to each product is minus zero, which changes none, not even minus zero.
+    rest = filled(-0.0, x.dtype, (*x.shape[:-1], n - 1))
+    added = make("concatenate", (rest, start) if reverse else (start, rest), (x.ndim - 1,)) if n > 1 else start
+    return recurrence(x, added, reverse)
 
 
 def _extremum_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:

@@ -35,9 +35,9 @@ from .products import BASIS, contracted_product, contracted_sum
 
 Rule = Callable[[Node], Node | None]
 COMMUTATIVE = frozenset(
-    PRIMITIVES[name]
-    for name in "add multiply maximum minimum logical_and logical_or equal not_equal bitwise_and".split()
+    PRIMITIVES[name] for name in "add multiply logical_and logical_or equal not_equal bitwise_and".split()
 )
+"""Of a positive and a negative zero, the second is the maximum and the minimum."""
 INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER, NEGATIVE, SQRT, SELECT, LOGICAL_NOT = (
     PRIMITIVES[name]
     for name in "input constant literal iota alias custom gather negative sqrt select logical_not".split()
@@ -479,6 +479,9 @@ def _reduction(node: Node) -> Node | None:
     if trivial:
         kept = tuple([n for axis, n in enumerate(source.shape) if axis not in trivial])
         moved = [axis - sum(t < axis for t in trivial) for axis in axes if axis not in trivial]
+        if node.name == "sum" and not moved and node.dtype.kind == "f":
+            # A sum begins with zero, so that it is never minus zero.
+            return reshape(source, kept) + 0.0
         return reduce(node.name, reshape(source, kept), moved)
     if source.primitive is BROADCAST:
         inner = source.inputs[0]

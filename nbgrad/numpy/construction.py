@@ -21,6 +21,7 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, Shape, constant
 from ..graph.primitives import cast, concatenate, reshape
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from . import creation
 from .lifting import supported
 from .operands import array_node, at_least, promote, python_numbers
@@ -282,7 +283,8 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """A new array with the same elements."""
-    return array(a, subok=subok)
+    made = array(a, subok=subok)
+    return as_array(made) if isinstance(made, Tensor) else made
 
 
 # ----- Filled arrays -----

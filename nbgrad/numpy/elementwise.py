@@ -17,6 +17,7 @@ from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, filled, joint_
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .lifting import FLOAT64, as_node, wrap
 from .operands import deliver, inexact, integer
 from .promotion import common_dtype, convert
@@ -82,7 +83,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     _together("where", test, yes, no)
     result = elementwise("select", test, yes, no)
     result.weak = yes.weak and no.weak and test.ndim == 0
-    return wrap(result)
+    return as_array(wrap(result))
 
 
 def _may_be_nan(bound: Node) -> bool:
@@ -123,6 +124,10 @@ def clip(a: Any, min: Any = None, max: Any = None, out: Any = None, *, a_min: An
     if high is not None:
         bound = next(bounds)
         result = elementwise("select", _beyond("greater", result, bound), bound, result)
+    only = nodes[1] if len(nodes) == 2 and nodes[0].dtype.kind == "f" else None
+    if only is not None and only.name == "literal" and literal_value(only) == 0 and not np.signbit(literal_value(only)):
+        # A single bound wins over what equals it: minus zero becomes zero, the bound.
+        result = result + 0.0
     result.weak = nodes[0].weak
     return deliver(result, out)
 

@@ -17,6 +17,7 @@ from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
 from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, reduced_axes, shape_of, take_runs
 from .viewing import is_in_order, viewing, viewing_each
@@ -256,7 +257,7 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> Tensor:
 @viewing
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tensor:
     """The array read as a larger shape; takes no memory."""
-    return wrap(broadcast_node(as_node(array), shape))
+    return as_array(wrap(broadcast_node(as_node(array), shape)))
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
@@ -391,7 +392,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     only("device", device, None, "cpu")
     if not copy and isinstance(x, Tensor) and x.dtype == np.dtype(dtype):
         return x
-    return wrap(cast(as_node(x), real_dtype(dtype)))
+    return as_array(wrap(cast(as_node(x), real_dtype(dtype))))
 
 
 def asarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:

@@ -228,8 +228,8 @@ def amin(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any =
 
 @spelled
 def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The least and the greatest elements along an axis; of all elements, if it is None."""
-    return amin(input, axis, keepdims), amax(input, axis, keepdims)
+    """The least and the greatest elements along an axis (of all elements, if it is None) that are not NaN."""
+    return numpy_reductions.nanmin(input, axis, None, keepdims), numpy_reductions.nanmax(input, axis, None, keepdims)
 
 
 def _take_kept(node: Node, at: int, place: Node, keepdims: bool) -> Node:
