@@ -363,7 +363,7 @@ def size(a: Any, axis: Any = None) -> int:
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     """The same value; Tensors never share memory that can be written."""
     only("order", order, "K", "A", "C", "F")
-    return wrap(as_node(a))
+    return as_array(wrap(as_node(a)))
 
 
 def is_shape(x: Tensor, given: tuple[Any, ...], options: dict[str, Any]) -> bool:
