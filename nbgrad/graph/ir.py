@@ -273,7 +273,7 @@ def shared(node: Node) -> Node:
     It comes before all other nodes, also in the graph that it was made for: so the same computation has the same
     structure each time, whether it was the first to need the number or not.
     """
-    for one in (*node.inputs, node):
+    for one in by_serial([node]):  # a complex number repeated everywhere is made of two that are
         if one.serial >= 0:
             one.serial = next(_early_serials)
     return node
