@@ -3,7 +3,7 @@
 NBGRAD_DISABLE_JIT=1 runs every graph with the NumPy interpreter instead of compiled code. NBGRAD_CACHE_DIR, read by
 compiler/cache.py, names the cache folder. NBGRAD_NUM_THREADS, read by runtime/threads.py, limits the threads.
 NBGRAD_CPU_NAME compiles for another CPU than this one. NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the
-tracebacks of errors.
+tracebacks of errors. NBGRAD_KEPT_PROGRAMS bounds the memory of compiled code.
 """
 
 from __future__ import annotations
@@ -19,3 +19,17 @@ def interpret() -> bool:
 def full_tracebacks() -> bool:
     """Whether tracebacks have nbgrad's own lines."""
     return os.environ.get("NBGRAD_FULL_TRACEBACKS", "") not in ("", "0")
+
+
+def kept_programs() -> int:
+    """How many programs of un-jitted computations are kept, and signatures of each jitted function: those used last."""
+    text = os.environ.get("NBGRAD_KEPT_PROGRAMS", "").strip()
+    return max(1, int(text)) if text.isdigit() else KEPT_PROGRAMS
+
+
+def kept_kernels() -> int:
+    """How many kernels stay loaded although no program holds them: programs that are made again need not load them."""
+    return kept_programs() // 2
+
+
+KEPT_PROGRAMS = 512

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .compiler.once import computed_once
 from .errors import ArgumentError, DtypeError
 from .graph.ir import placeholder
 from .graph.simplify import simplify
@@ -67,7 +68,7 @@ class DeviceFunction:
                 raise DtypeError(message)
         return self._python(*args)
 
-    @functools.cached_property
+    @computed_once
     def _python(self) -> Callable[..., Any]:
         return quiet(self._made(_numpy_math(), lambda function: function))
 

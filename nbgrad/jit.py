@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .graph.ir import Node, placeholder, plain, topological
 from .graph.trace import CELLS, Trace, current_trace, recording
 from .interop import computes_itself, described_output, full_name
 from .lifting import Lent, flatten, kind_of, lent, name_of, node_of, results_as
-from .paths import RESULT, Path, one_callers, shortcut
+from .paths import RESULT, Path, Paths, one_callers, shortcut
 from .runtime.evaluate import computed, finish_pending, make_program, ready, refuse
 from .runtime.program import MISSED, Output, Program, missed
 from .signatures import dynamic_kind, flatten_in_order, signature
@@ -34,6 +35,7 @@ from .tensor import Tensor
 from .zero_dimensional import is_array
 
 MOST_PATHS = 256
+_uses = count()
 
 
 class Jitted:
@@ -46,7 +48,7 @@ class Jitted:
         self._own_out = _has_out(fn)
         self._native: Path | None = None
         self._replay: Callable[[Sequence[Any], Any], bool] | None = None
-        self._paths: dict[Any, list[Path]] = {}
+        self._paths: dict[Any, Paths] = {}
         self._lock = ForkSafeLock()
         self._fast: Callable[..., Any] = self._general
 
@@ -133,15 +135,24 @@ class Jitted:
         if self.donate:
             check_donated(leaves, donated_leaves(self.donate, treespec, name_of(self.fn)), name_of(self.fn))
         key, dynamic = signature(leaves, treespec)
-        paths = self._paths.get(key)
-        if paths is None:
-            with self._lock.held():
-                paths = self._paths.setdefault(key, [])
+        paths = self._paths_of(key)
         giver = results_as(dynamic)
         if giver and giver is not True:
             with giver.working():
                 return self._found(paths, leaves, treespec, dynamic, args, kwargs, out)
         return self._found(paths, leaves, treespec, dynamic, args, kwargs, out)
+
+    def _paths_of(self, key: Any) -> list[Path]:
+        """The paths of a signature, which becomes the one used last."""
+        paths = self._paths.get(key)
+        if paths is None:
+            with self._lock.held():
+                paths = self._paths.setdefault(key, Paths())
+                paths.used = next(_uses)
+                while len(self._paths) > config.kept_programs():
+                    del self._paths[min(self._paths, key=lambda known: self._paths[known].used)]
+        paths.used = next(_uses)
+        return paths
 
     def _found(
         self, paths: list[Path], leaves: Any, treespec: Any, dynamic: Any, args: Any, kwargs: Any, out: Any
@@ -251,6 +262,8 @@ class Jitted:
             arguments.append(node)
             lifted.append(Tensor._of(node))
         args, kwargs = optree.tree_unflatten(treespec, lifted)
+        # What another thread changes from now on, the next call finds out.
+        version = CELLS.token
         with recording(arguments, jit=True) as trace:
             try:
                 output = self.fn(*args, **kwargs)
@@ -330,7 +343,7 @@ class Jitted:
             parameters,
             [parameter for parameter, _ in written],
             dict(trace.cells),
-            -1 if any(cell._changes_silently() for cell in trace.cells) else CELLS.number,
+            None if any(cell._changes_silently() for cell in trace.cells) else version,
             device,
         )
 

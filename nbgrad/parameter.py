@@ -147,16 +147,17 @@ class Parameter(Tensor):
         trace = current_trace()
         if node.device is not self._leaf.device and not self._goes_anywhere and self._leaf.size > 1:
             node = placed(node, self._leaf.place)
-        if node.shape != self._leaf.shape:
-            CELLS.number += 1
+        other_shape = node.shape != self._leaf.shape
         if trace is None and node.value is not None:
             self._hold(node.value)
-            return
-        if trace is not None and trace.collects:
-            trace.written.setdefault(self, self._leaf)
         else:
-            evaluate.pending.add(self)
-        self._held = node, node
+            if trace is not None and trace.collects:
+                trace.written.setdefault(self, self._leaf)
+            else:
+                evaluate.pending.add(self)
+            self._held = node, node
+        if other_shape:
+            CELLS.token = object()
 
     def _move(self, device: Any) -> None:
         """Go to a device, or to the processor.
@@ -171,7 +172,7 @@ class Parameter(Tensor):
         node = moved(self._leaf, device)
         if node is not self._leaf:
             self._hold(node.value)
-            CELLS.number += 1
+            CELLS.token = object()
 
     def _noted(self) -> None:
         """Let a recording know that what it records depends on more of this Parameter than its value."""
@@ -220,9 +221,10 @@ class Parameter(Tensor):
         if not isinstance(value, bool):
             message = f"requires_grad must be True or False, but got {value!r} of type {type(value).__name__}."
             raise DtypeError(message)
-        if value is not getattr(self, "_requires_grad", value):
-            CELLS.number += 1  # compiled training steps must look whether they left this Parameter out
+        before = getattr(self, "_requires_grad", value)
         self._requires_grad = value
+        if value is not before:
+            CELLS.token = object()  # compiled training steps must look whether they left this Parameter out
 
     @property
     def data(self) -> Tensor:

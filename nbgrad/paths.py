@@ -53,8 +53,8 @@ class Path:
     cells: dict[Any, Any]
     """The state, such as `training`, that the Cells taking part (and Parameters that were differentiated with respect
     to) had when the path was recorded."""
-    version: int
-    """The version of all Cells for which `cells` is known to hold; -1 if Cells have lists or dicts, which change
+    version: object | None
+    """The token of all Cells for which `cells` is known to hold; None if Cells have lists or dicts, which change
     without notice."""
     device: Any = None
     """The device that the program runs on; None for the processor."""
@@ -76,11 +76,11 @@ class Path:
 
     def current(self) -> bool:
         """Whether the Cells and Parameters that took part are still as they were; only values may differ."""
-        if self.version is not CELLS.number:
-            now = CELLS.number
+        if self.version is not CELLS.token:
+            now = CELLS.token
             if any(cell._state() != known for cell, known in self.cells.items()):
                 return False
-            if self.version >= 0:
+            if self.version is not None:
                 self.version = now
                 if self.entry is not None and self.cells:
                     self.entry.expect(now)
@@ -124,6 +124,12 @@ class Path:
         return self.filled([as_kind(array, kind) for array, kind in zip(found, kinds, strict=False)])
 
 
+class Paths(list[Path]):
+    """The paths of one signature, the one taken last first; `used` is greater the later it was used."""
+
+    used = 0
+
+
 RESULT = object()
 """Stands for results among the leaves of what the function returns."""
 
@@ -139,7 +145,7 @@ def shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any]) -> C
     """A callable for calls like this one of a path, native if possible; None if there is none (yet)."""
     if path.device is not None:
         return device_shortcut(path, args, fallback)
-    native = path.structure is not None and path.version >= 0
+    native = path.structure is not None and path.version is not None
     if path.entry is None and path.program is not None:
         if not path.repeated:
             path.repeated = True
@@ -154,7 +160,7 @@ def shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any]) -> C
 
 def _watched(path: Path, call: Callable[..., Any], fallback: Callable[..., Any], *args: Any) -> Any:
     """A call of which Python does what native code cannot: compare Cells that change silently, and make containers."""
-    found: Any = call(*args) if path.version >= 0 or path.current() else MISSED
+    found: Any = call(*args) if path.version is not None or path.current() else MISSED
     if found is MISSED:
         return fallback(*args)
     return path.filled(found) if path.structure is None else found
@@ -218,7 +224,7 @@ def _entry(
             [leaf for leaf, _ in held],
             [snapshot for _, snapshot in held],
             structure,
-            path.version if path.cells and path.version >= 0 else None,
+            path.version if path.cells else None,
             fallback,
             (Tensor, Parameter),
         )

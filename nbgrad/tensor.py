@@ -359,9 +359,9 @@ class Tensor(Exports, InPlace, Movable):
         trace = current_trace()
         if trace is not None:
             trace.note_write(self, self._node)
-        else:
-            CELLS.number += 1  # a Cell may hold this Tensor
         self._node = node
+        if trace is None:
+            CELLS.token = object()  # a Cell may hold this Tensor
 
     __hash__ = object.__hash__
 

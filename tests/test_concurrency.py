@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -17,6 +18,8 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiler.locks import ForkSafeLock
+from nbgrad.graph.collection import RareCollection
+from nbgrad.graph.trace import CELLS
 
 LARGE = 300_000
 SHAPES = [(3,), (1000,), (0,), (7, 11), (LARGE,), (400, 300), (2, 50_000), ()]
@@ -232,3 +235,117 @@ def test_locks_are_open_in_a_forked_child() -> None:
     done.set()
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
+
+
+# ----- State of the process -----
+
+
+def test_the_collectors_limit_is_restored_by_the_last_of_many_threads() -> None:
+    """Blocks of several threads overlap in every order; a limit that a user sets meanwhile stays."""
+    usual = gc.get_threshold()
+    barrier = threading.Barrier(4)
+
+    def work(number: int) -> None:
+        rng = np.random.default_rng(number)
+        barrier.wait()
+        for _ in range(300):
+            with RareCollection(), RareCollection():
+                for _ in range(rng.integers(200)):
+                    pass
+
+    running = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        assert gc.get_threshold() == usual
+        with RareCollection():
+            gc.set_threshold(123, *usual[1:])
+        assert gc.get_threshold()[0] == 123
+    finally:
+        sys.setswitchinterval(before)
+        gc.set_threshold(*usual)
+
+
+def test_the_collectors_limit_when_blocks_end_in_the_order_of_their_begin() -> None:
+    usual = gc.get_threshold()
+    first, second = RareCollection(), RareCollection()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[0] > usual[0]
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == usual
+
+
+def test_no_change_of_a_cell_is_lost_when_threads_change_cells() -> None:
+    """A compiled call sees each change that its own thread has made, whatever other threads change at the same time."""
+
+    class Switch(nb.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = 1
+
+        def construct(self, x: Any) -> Any:
+            return x * self.factor
+
+    failures: list[Any] = []
+
+    def work() -> None:
+        net = Switch()
+        call = nb.jit(net)
+        for k in range(60):
+            net.factor = k % 3
+            got = [call(np.ones(2))[0].item() for _ in range(3)]
+            if got != [k % 3] * 3:
+                failures.append((k, got))
+
+    running = [threading.Thread(target=work) for _ in range(4)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not failures
+
+
+def test_each_change_gives_the_cells_a_token_of_its_own() -> None:
+    """Numbers that two threads count up at once could be the same for two changes."""
+    net = nb.nn.Dense(2, 2)
+    tokens = [CELLS.token]
+    changes = [lambda: net.set_train(True), lambda: setattr(net, "other", 1), lambda: delattr(net, "other")]
+    for change in [*changes, lambda: setattr(net.weight, "requires_grad", False)]:
+        change()
+        assert all(CELLS.token is not token for token in tokens)
+        tokens.append(CELLS.token)
+
+
+def test_first_products_of_many_threads() -> None:
+    """SciPy's pointers to BLAS can be loaded only once."""
+    script = """
+import threading
+import numpy as np
+import nbgrad as nb
+failures = []
+def work(size):
+    try:
+        a = np.full((size, size), 0.5)
+        np.testing.assert_allclose(nb.grad(lambda a: np.sum(a @ a))(a), size)
+    except BaseException as error:
+        failures.append(error)
+threads = [threading.Thread(target=work, args=(100 + k,)) for k in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not failures, failures
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]

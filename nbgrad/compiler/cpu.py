@@ -1,8 +1,9 @@
 """The CPU target: IR text to machine code in memory, through the disk cache.
 
-In: IR text (or a function that makes it) and the name of its entry function. Out: the entry's address. Called by
-emit.py for fused kernels and by the runtime for its own native code. The object code is relocatable, so a second
-process maps it in without compiling. Loaded code lives as long as the process.
+In: IR text (or a function that makes it) and the name of its entry function. Out: a `Code`, which knows the entry's
+address. Called by the runtime for fused kernels, and for its own native code, which lives as long as the process. The
+object code is relocatable, so a second process maps it in without compiling. Code that nothing holds any more is
+unloaded, except what was asked for last (`kept_kernels` of config.py).
 """
 
 from __future__ import annotations
@@ -11,22 +12,58 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from itertools import count
+from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 
+from .. import config
 from ..errors import ArgumentError
 from . import cache
 from .half import CONVERSIONS
 from .hints import with_hints
-from .locks import ForkSafeLock
+from .locks import building
 from .multiply_add import without_library_calls
+from .passes import run_passes
 from .scalars import RARE
 
-_lock = ForkSafeLock()
 _machine: llvm.TargetMachine | None = None
 _linker: llvm.LLJIT | None = None
-_kept: list[llvm.ResourceTracker] = []
-_loaded: dict[str, int] = {}
+_numbers = count()
+_loaded: WeakValueDictionary[str, Code] = WeakValueDictionary()
+_recent: dict[str, Code] = {}
+"""What was asked for last, the latest at the end: it stays loaded although nothing else may hold it."""
+_permanent: dict[str, Code] = {}
+_dropped: list[llvm.ResourceTracker] = []
+"""What is to be unloaded as soon as no thread builds."""
+
+
+class Code:
+    """A native function. Whoever may still call it holds this object; after that the machine code is unloaded."""
+
+    __slots__ = ("__weakref__", "_tracker", "address")
+
+    def __init__(self, tracker: llvm.ResourceTracker, address: int) -> None:
+        self._tracker = tracker
+        self.address = address
+
+    def __del__(self) -> None:
+        if sys.is_finalizing():
+            return
+        # Python may find time for this anywhere, also in a thread that another one, which builds, waits for.
+        _dropped.append(self._tracker)
+        taken = building.acquire(0)
+        if taken is not None:
+            try:
+                _unload_dropped()
+            finally:
+                taken.release()
+
+
+def _unload_dropped() -> None:
+    """Unload code that nothing holds; called with the lock."""
+    while _dropped:
+        _dropped.pop().close()
 
 
 def _target_machine() -> llvm.TargetMachine:
@@ -85,8 +122,8 @@ machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
 """
 
 
-def _load_object(data: bytes, symbol: str) -> int:
-    """Link object code into the process; the address of `symbol`, which no other object has.
+def _load_object(data: bytes, symbol: str) -> Code:
+    """Link object code into the process; `symbol` is that of its entry, which no other object has.
 
     JITLink lays the parts of an object side by side. LLVM's older linker puts constants wherever there is room, which
     code cannot reach once the process has mapped many gigabytes of arrays in between.
@@ -96,10 +133,9 @@ def _load_object(data: bytes, symbol: str) -> int:
         _target_machine()
         _linker = llvm.create_lljit_compiler(_new_machine(), use_jit_link=True)
     object_code = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
-    # The library's name is nobody's business, but must be new: tests load the same code again.
-    loaded = object_code.link(_linker, f"{symbol} {len(_kept)}")
-    _kept.append(loaded)
-    return loaded[symbol]
+    # The library's name matters to no one, but must be new: the same code may be loaded again.
+    loaded = object_code.link(_linker, f"{symbol} {next(_numbers)}")
+    return Code(loaded, loaded[symbol])
 
 
 def compile_ir(text: str, finished: bool = False) -> bytes:
@@ -120,9 +156,9 @@ def object_code(text: str, machine: llvm.TargetMachine, features: str, finished:
     options.loop_vectorization = True
     options.loop_interleaving = True
     options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
     if not finished:
-        builder.getModulePassManager().run(module, builder)
+        builder = llvm.create_pass_builder(machine, options)
+        run_passes(builder.getModulePassManager(), module, builder)
     rare = [function for function in module.functions if RARE in function.name and not function.is_declaration]
     if rare or finished:
         # Inline the vector variants of rare calls (scalars.py) that LLVM chose, and drop the others.
@@ -131,12 +167,12 @@ def object_code(text: str, machine: llvm.TargetMachine, features: str, finished:
         late = llvm.create_new_module_pass_manager()
         late.add_always_inliner_pass()
         late.add_global_dead_code_eliminate_pass()
-        late.run(module, builder)
+        run_passes(late, module, llvm.create_pass_builder(machine, options))
     return machine.emit_object(module)
 
 
-def function_address(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> int:
-    """The address of a native function: from this process, from the disk, or compiled now.
+def function_code(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> Code:
+    """A native function: from this process, from the disk, or compiled now.
 
     Parameters
     ----------
@@ -148,22 +184,39 @@ def function_address(key: str, symbol: str, make_ir: Callable[[], str], finished
         Makes the IR text, if it is needed.
     finished : bool
         Whether the IR was optimised before and has no loops to vectorise.
+
+    Returns
+    -------
+    Code
+        To be held as long as its address is used.
     """
-    address = _loaded.get(key)
-    if address is not None:
-        return address
-    with _lock.held():
-        if key in _loaded:
-            return _loaded[key]
-        name = cache.digest(key)
-        unique = f"{symbol}.{name}"
-        data = cache.load("object", name)
-        if data is None:
-            data = compile_ir(make_ir().replace(f"@{symbol}(", f"@{unique}("), finished)
-            cache.counters["compiled"] += 1
-            cache.store("object", name, data)
-        else:
-            cache.counters["loaded"] += 1
-        address = _load_object(data, unique)
-        _loaded[key] = address
-    return address
+    with building.held():
+        found = _loaded.get(key)
+        if found is None:
+            _unload_dropped()
+            name = cache.digest(key)
+            unique = f"{symbol}.{name}"
+            data = cache.load("object", name)
+            if data is None:
+                data = compile_ir(make_ir().replace(f"@{symbol}(", f"@{unique}("), finished)
+                cache.counters["compiled"] += 1
+                cache.store("object", name, data)
+            else:
+                cache.counters["loaded"] += 1
+            found = _load_object(data, unique)
+            _loaded[key] = found
+        _recent.pop(key, None)
+        _recent[key] = found
+        while len(_recent) > config.kept_kernels():
+            _recent.pop(next(iter(_recent)))
+    return found
+
+
+def function_address(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> int:
+    """The address of a native function that stays loaded; parameters as for `function_code`."""
+    found = _permanent.get(key)
+    if found is None:
+        with building.held():
+            found = _permanent[key] = function_code(key, symbol, make_ir, finished)
+            _recent.pop(key, None)
+    return found.address

@@ -10,6 +10,7 @@ No exception can pass through a program. What a library function raises is kept,
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -72,3 +73,16 @@ def raise_failure() -> None:
     FAILURES[0] = len(_raised)
     if error is not None:
         raise error
+
+
+def _after_fork_in_child() -> None:
+    """The errors of other threads are never raised here."""
+    error = _raised.pop(threading.get_ident(), None)
+    _raised.clear()
+    if error is not None:
+        _raised[threading.get_ident()] = error
+    FAILURES[0] = len(_raised)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

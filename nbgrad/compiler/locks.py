@@ -1,16 +1,24 @@
-"""Locks that survive a fork.
+"""Locks that survive a fork, and forks that wait until the compiler is at rest.
 
-In: nothing. Out: `ForkSafeLock`. Used wherever threads share a table of compiled things. A child process gets a copy of
-every lock as it is, and the threads that held some of them are gone: an ordinary lock could stay closed for ever.
+In: nothing. Out: `ForkSafeLock`, used wherever threads share a table, and `building`, held while LLVM and Numba work.
+A child process gets a copy of every lock as it is, and the threads that held some of them are gone: an ordinary lock
+could stay closed for ever. Our own locks are open in a child. What LLVM, Numba or an import had begun cannot be
+repaired there, so a fork waits until they have finished: some milliseconds, and never longer than `LONGEST_WAIT`.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+LONGEST_WAIT = 30.0
+"""Seconds. The thread that builds may itself wait for the one that forks."""
 
 
 class ForkSafeLock:
@@ -28,6 +36,11 @@ class ForkSafeLock:
         with lock:
             yield
 
+    def acquire(self, timeout: float = -1) -> Any:
+        """Take the lock: what to release, or None if that took longer than `timeout` seconds (0: do not wait)."""
+        lock = self._lock
+        return lock if lock.acquire(timeout != 0, timeout or -1) else None
+
     def renew(self) -> None:
         """Forget who holds the lock."""
         self._lock = threading.RLock()
@@ -35,11 +48,53 @@ class ForkSafeLock:
 
 _locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
 
+building = ForkSafeLock()
+"""Held while code is compiled, loaded or unloaded, by LLVM or Numba. A fork waits for it."""
 
-def _renew_all() -> None:
+
+# ----- Forks -----
+
+_OURS = frozenset(["nbgrad", "numpy", "scipy", "numba", "llvmlite", "optree", "opt_einsum"])
+_held_over_fork: list[Any] = []
+
+
+def _before_fork() -> None:
+    """Wait until no other thread builds, or imports what we need."""
+    end = time.monotonic() + LONGEST_WAIT
+    taken = building.acquire(LONGEST_WAIT)
+    # A library's own lock, which Numba holds too when users compile.
+    llvmlite = sys.modules.get("llvmlite.binding.ffi")
+    theirs = getattr(getattr(getattr(llvmlite, "lib", None), "_lock", None), "_lock", None)
+    if theirs is not None and not theirs.acquire(timeout=max(0.0, end - time.monotonic())):
+        theirs = None
+    _held_over_fork.extend(lock for lock in (taken, theirs) if lock is not None)
+    # Sleeping first gives this thread a whole slice of time, in which it looks and forks.
+    time.sleep(1e-6)
+    while _imports_of_others() and time.monotonic() < end:
+        time.sleep(1e-3)
+
+
+def _imports_of_others() -> bool:
+    """Whether another thread is importing a module that we need."""
+    locks: dict[str, Any] = getattr(sys.modules.get("importlib._bootstrap"), "_module_locks", {})
+    me = threading.get_ident()
+    for name, reference in list(locks.items()):
+        owner = getattr(reference(), "owner", None)
+        if owner is not None and owner != me and name.partition(".")[0] in _OURS:
+            return True
+    return False
+
+
+def _release() -> None:
+    while _held_over_fork:
+        _held_over_fork.pop().release()
+
+
+def _after_fork_in_child() -> None:
+    _release()
     for lock in list(_locks):
         lock.renew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_all)
+    os.register_at_fork(before=_before_fork, after_in_parent=_release, after_in_child=_after_fork_in_child)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph.ir import Node, Shape
+from .once import computed_once
 from .views import Range, View
 
 GRAIN = 1 << 14
@@ -95,23 +96,23 @@ class Loop:
         step = -(-extent // wanted)
         return -(-extent // step), step
 
-    @cached_property
+    @computed_once
     def is_single(self) -> bool:
         """Whether it is no loop at all: one point, of scalars."""
         return self.shape == (1,) and not self.reductions and all(a.view.strides == (0,) for a in self.accesses)
 
-    @cached_property
+    @computed_once
     def reads(self) -> tuple[Node, ...]:
         """The buffers that are not written."""
         written = set(self.targets)
         return tuple([node for node in self.buffers if node not in written])
 
-    @cached_property
+    @computed_once
     def gathered(self) -> frozenset[int]:
         """The accesses that are read at computed positions."""
         return frozenset([value.access for value in self.values if value.operation == "gather"])
 
-    @cached_property
+    @computed_once
     def interior(self) -> tuple[Range | None, ...] | None:
         """Per axis the range around the middle in which no mask begins or ends, None without masks; None altogether if
         there are no masks, or if what lies outside is not short."""
@@ -141,7 +142,7 @@ class Loop:
         assert middle is not None
         return span[0] <= middle[0] and middle[1] <= span[1]
 
-    @cached_property
+    @computed_once
     def identity(self) -> str:
         """All that the machine code depends on."""
         values = [_text(value) for value in self.values]

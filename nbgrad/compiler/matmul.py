@@ -24,6 +24,7 @@ import numpy as np
 
 from ..graph.ir import Node
 from .fuse import Special
+from .locks import building
 from .views import matrix_layout
 
 PRODUCTS_PER_MICROSECOND = 30_000
@@ -312,9 +313,15 @@ def library_address(routine: str, dtype: str) -> int:
     return int(get(capsule, name(capsule)))
 
 
-@cache
 def _exported(module_name: str) -> ModuleType:
-    """A table of pointers of SciPy's. Loaded from its file, because importing scipy.linalg takes a quarter second."""
+    """A table of pointers of SciPy's, which can be loaded only once."""
+    with building.held():
+        return _loaded(module_name)
+
+
+@cache
+def _loaded(module_name: str) -> ModuleType:
+    """The table from its file, because importing scipy.linalg takes a quarter second."""
     import importlib
 
     scipy = PathFinder.find_spec("scipy")

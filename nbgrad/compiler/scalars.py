@@ -15,13 +15,12 @@ import numpy as np
 
 from . import cache, huge_angles, shipped
 from .conversions import LLVM_TYPES, convert
-from .locks import ForkSafeLock
+from .locks import building
 from .lowering import kernel_module, lower, scalar_text
 
 __all__ = ["LLVM_TYPES", "convert", "kernel_module", "lower", "merge", "scalar_ir"]
 
 _known: dict[tuple[str | int, ...], tuple[str, str]] = {}
-_lock = ForkSafeLock()
 
 
 def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
@@ -41,7 +40,7 @@ def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any])
     """
     short = (name, *[dtype.num for dtype in dtypes], result.num)
     if short not in _known:
-        with _lock.held():
+        with building.held():
             key = (name, *[dtype.name for dtype in dtypes], result.name)
             symbol = shipped.scalar_name(name, dtypes, result)
             text = shipped.find(symbol)

@@ -22,9 +22,9 @@
 ; digest nbgrad.kernels.trigonometric 8cc91eae126a91be404a14c25114dbc9
 ; digest nbgrad.kernels.widened b21880bb51fd052b4d6bd92d15ab6bfd
 ; digest nbgrad.kernels.windows 3e38601ca4410a1b420ce2e9b5f163c1
-; digest nbgrad.runtime.blocks 562e559040eb8040cce873301efd9a32
-; digest nbgrad.runtime.native 86408f6e94a320ff9c17731fedf3b4fd
-; digest nbgrad.runtime.tensors 18790aee4c750248067fbd629bec530e
+; digest nbgrad.runtime.blocks ed0692081175939be572aafa6aa04966
+; digest nbgrad.runtime.native 197f889c3088b061a9af0a937865a76d
+; digest nbgrad.runtime.tensors 3e7b85fd27b00fd05c3c95fbec76c740
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.locks import ForkSafeLock
 from ..errors import DeviceError
 from . import cuda_errors, ptx
 from .driver import Properties
@@ -107,7 +108,7 @@ class CudaDriver:
         self._launch_address = 0
         self._process = os.getpid()
         self._thread = _Thread()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._contexts: dict[int, _Context] = {}
         self._by_number: dict[int, int] = {}
         self._names: dict[int, str] = {}
@@ -215,7 +216,7 @@ class CudaDriver:
             self._done(self._cuda.cuCtxSetCurrent(context.handle), f"use cuda:{device}")
 
     def _start(self, device: int) -> _Context:
-        with self._lock:
+        with self._lock.held():
             if device not in self._contexts:
                 cuda, handle = self._cuda, self._device(device)
                 primary = self._done(cuda.cuDevicePrimaryCtxRetain(handle), f"start cuda:{device}")

@@ -17,13 +17,13 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
-import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
 from ..compiler.cpu import function_address
+from ..compiler.locks import ForkSafeLock
 from ..errors import DeviceError
 from .checked_accesses import ATOMIC, MANY
 from .host_dialect import (
@@ -83,7 +83,7 @@ class HostKernel(NamedTuple):
     numbers: int
 
 
-_lock = threading.RLock()
+_lock = ForkSafeLock()
 _stacks: list[Stacks] = []
 _compiled: dict[str, HostKernel] = {}
 _entry = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
@@ -145,7 +145,7 @@ def run(
     DeviceError
         If threads wait for each other in vain, one accesses memory that is not its own, or two race.
     """
-    with _lock:
+    with _lock.held():
         if not _stacks:
             _stacks.append(Stacks())
         stacks = _stacks[0]

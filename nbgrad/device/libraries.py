@@ -11,7 +11,6 @@ The libraries count columns first: a matrix in C order is to them the transposed
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.locks import ForkSafeLock
 from ..errors import DeviceError, LibraryError
 from .cuda_errors import EXTRAS
 
@@ -143,7 +143,7 @@ class Library:
         self.name = name
         self._find = functions
         self._functions: dict[str, Callable[..., int]] = {}
-        self.lock = threading.RLock()
+        self.lock = ForkSafeLock()
         self._handle = 0
         self._params = 0
         self._stream = -1
@@ -205,7 +205,7 @@ class Library:
 
     def start(self) -> None:
         """Make the handle, which takes memory of the device and must not happen while a graph is collected."""
-        with self.lock:
+        with self.lock.held():
             if not self._handle:
                 slot = np.zeros(1, np.uint64)
                 self.call(CREATE[self.name], slot.ctypes.data)
@@ -219,7 +219,7 @@ class Library:
     @contextmanager
     def on(self, stream: int, workspace: int = 0, nbytes: int = 0) -> Iterator[int]:
         """The handle, for work on a stream. cuBLAS works in the given memory, so that it allocates none itself."""
-        with self.lock:
+        with self.lock.held():
             yield self.ready(stream, workspace, nbytes)
 
     def ready(self, stream: int, workspace: int = 0, nbytes: int = 0) -> int:

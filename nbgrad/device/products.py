@@ -116,6 +116,6 @@ class _Product:
     def __call__(self, context: Any, addresses: Sequence[int]) -> None:
         a, b, c, workspace = addresses
         library = self.library
-        with library.lock:
+        with library.lock.held():
             handle = library.ready(context.stream, -(-workspace // ALIGNMENT) * ALIGNMENT, self.nbytes)
             self.call(handle, b, a, c)

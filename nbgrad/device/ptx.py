@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from ..compiler import cache as disk
-from ..compiler.locks import ForkSafeLock
+from ..compiler.locks import building
+from ..compiler.passes import run_passes
 from ..errors import DeviceError
 from .dialect import complete, for_nvptx
 from .launches import DeviceKernel
@@ -25,7 +26,6 @@ SYMBOL = "kernel"
 """The name of every kernel in its PTX and cubin."""
 PTX_VERSIONS = {(7, 5): 70, (8, 0): 70, (8, 6): 71, (8, 9): 78, (9, 0): 80, (10, 0): 86, (10, 3): 88, (12, 0): 87}
 """The lowest version of PTX that is written for a capability: drivers read theirs and older ones."""
-_lock = ForkSafeLock()
 
 
 @cache
@@ -83,7 +83,7 @@ def compile_ptx(text: str, capability: tuple[int, int]) -> str:
     # Threads are the vectors here.
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    run_passes(builder.getModulePassManager(), module, builder)
     return machine.emit_assembly(module)
 
 
@@ -93,7 +93,7 @@ def ptx(kernel: DeviceKernel, capability: tuple[int, int]) -> str:
     name = disk.digest("ptx", _sources(), kernel.key, *map(str, target))
     found = disk.load_text("ptx", name)
     if found is None:
-        with _lock.held():
+        with building.held():
             found = compile_ptx(kernel.make(), capability)
         disk.counters["compiled"] += 1
         disk.store_text("ptx", name, found)

@@ -14,11 +14,11 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import threading
 import weakref
 from bisect import bisect_right, insort
 from collections import deque
 
+from ..compiler.locks import ForkSafeLock
 from ..errors import DeviceError
 
 ALIGNMENT = 256
@@ -117,7 +117,7 @@ class Memories:
         self._blocks: dict[int, _Block] = {}
         self._freed: deque[_Block] = deque()
         self._kept = 0
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
 
     def _mark(self, pointer: int, nbytes: int, accessible: bool) -> None:
         """Let a block be accessed from now on, or not."""
@@ -156,7 +156,7 @@ class Memories:
         DeviceError
             If the device has no room for it.
         """
-        with self._lock:
+        with self._lock.held():
             if self.used[device] + nbytes > self.total:
                 free = self.total - self.used[device]
                 message = (
@@ -191,7 +191,7 @@ class Memories:
         DeviceError
             If there is no such block, or not any more.
         """
-        with self._lock:
+        with self._lock.held():
             block = self._blocks.get(pointer)
             if block is None or block.freed or block.device != device:
                 was = "has been freed before" if block is not None and block.freed else "is no block of this device"
@@ -208,7 +208,7 @@ class Memories:
 
     def _find(self, pointer: int) -> _Block | None:
         """The block in which an address lies, or at whose end."""
-        with self._lock:
+        with self._lock.held():
             number = bisect_right(self._starts, pointer) - 1
             if number < 0:
                 return None
@@ -248,7 +248,7 @@ class Memories:
 
     def place(self, address: int) -> str:
         """Where an address is, in words."""
-        with self._lock:
+        with self._lock.held():
             offset = address - self.range
             if offset < self.shared_end:
                 return f"byte {offset - ALIGNMENT} of the block's {self._shared} bytes of shared memory"
@@ -267,7 +267,7 @@ class Memories:
 
     def damaged(self) -> list[int]:
         """The blocks whose guards have been written since the last call."""
-        with self._lock:
+        with self._lock.held():
             blocks = list(self._blocks.values())
         found = [block for block in blocks if not block.freed and not block.is_whole()]
         for block in found:

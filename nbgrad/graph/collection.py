@@ -4,14 +4,24 @@ In: a `with` block that records, builds or rewrites a graph. Out: nothing. Calle
 graphs. Nodes refer to earlier nodes only, so a graph has no cycles to be found; but every few hundred new objects make
 the collector look, and now and then it walks through all objects of the process, which costs more than the pass itself.
 In such a block it looks at every hundred thousandth, so that cyclic garbage of a user's function is still found.
+
+The limit belongs to the process. The first block of any thread raises it and the last one lowers it, unless someone
+else has set another one meanwhile.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from types import TracebackType
 
 SELDOM = 100_000
+
+_open: dict[int, int] = {}
+"""The open blocks, each with its thread. Adding to a dict, taking from it and asking whether it is empty are one step
+each, so that no lock is needed: two threads at the same time do the same."""
+_usual = gc.get_threshold()
 
 
 class RareCollection:
@@ -28,16 +38,39 @@ class RareCollection:
     True
     """
 
-    __slots__ = ("usual",)
+    __slots__ = ()
 
     def __enter__(self) -> None:
-        self.usual = gc.get_threshold()
-        # 0 stands for never. A block that finds the limit raised leaves it to the other block, or thread, to lower it.
-        if 0 < self.usual[0] < SELDOM:
-            gc.set_threshold(SELDOM, *self.usual[1:])
+        global _usual
+        _open[id(self)] = threading.get_ident()
+        now = gc.get_threshold()
+        # 0 stands for never.
+        if 0 < now[0] < SELDOM:
+            _usual = now
+            gc.set_threshold(SELDOM, *now[1:])
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if 0 < self.usual[0] < SELDOM:
-            gc.set_threshold(*self.usual)
+        _open.pop(id(self), None)
+        if not _open:
+            _restore()
+
+
+def _restore() -> None:
+    if gc.get_threshold() == (SELDOM, *_usual[1:]):
+        gc.set_threshold(*_usual)
+
+
+def _after_fork_in_child() -> None:
+    """The blocks of other threads never end here."""
+    own = threading.get_ident()
+    for block, thread in list(_open.items()):
+        if thread != own:
+            del _open[block]
+    if not _open:
+        _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

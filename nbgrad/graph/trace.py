@@ -1,7 +1,7 @@
 """Recording: which transform is recording now, and what it has learnt.
 
 In: transforms open a `Trace`. Out: `current_trace()` for whoever needs to know. A ContextVar is the only mutable state
-of the recorder; threads and async tasks each have their own. (`CELLS` only counts.)
+of the recorder; threads and async tasks each have their own. (`CELLS` only says that something has changed.)
 """
 
 from __future__ import annotations
@@ -137,12 +137,15 @@ def _reaches(node: Node, known: dict[int, bool], wanted: Callable[[Node], bool])
 
 
 class Version:
-    """How often any Cell was changed: while it stays, no compiled program has to look at its Cells."""
+    """The state of all Cells: while `token` stays the same object, no compiled program has to look at its Cells.
 
-    __slots__ = ("number",)
+    Whoever changes a Cell gives it a new token afterwards. Threads may do so at once: no token is like another.
+    """
+
+    __slots__ = ("token",)
 
     def __init__(self) -> None:
-        self.number = 0
+        self.token = object()
 
 
 CELLS = Version()

@@ -199,7 +199,12 @@ class Cell:
                 raise CellError(message) from None
             object.__setattr__(self, name, value)
             return
-        CELLS.number += 1
+        try:
+            self._assign(params, cells, name, value)
+        finally:
+            CELLS.token = object()
+
+    def _assign(self, params: Any, cells: Any, name: str, value: Any) -> None:
         if isinstance(value, ParameterTuple):
             known = {id(parameter) for parameter in params.values()}
             for parameter in value:
@@ -251,8 +256,10 @@ class Cell:
     def __delattr__(self, name: str) -> None:
         self._params.pop(name, None)
         self._cells.pop(name, None)
-        CELLS.number += 1
-        object.__delattr__(self, name)
+        try:
+            object.__delattr__(self, name)
+        finally:
+            CELLS.token = object()
 
     def __getattr__(self, name: str) -> Any:
         message = f"{type(self).__name__} has no attribute {name!r}."

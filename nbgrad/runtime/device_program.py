@@ -11,7 +11,6 @@ one small copy. A program that is called again with the same arrays to write to 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.fuse import Special, fuse
+from ..compiler.locks import ForkSafeLock
 from ..device import parameters
 from ..device.arrays import Device, DeviceArray, Memory
 from ..device.launcher import Launches
@@ -90,7 +90,7 @@ class DeviceProgram:
             else:
                 self._result_places.append((self._small_bytes, size))
                 self._small_bytes += -(-size // RESULT_ALIGNMENT) * RESULT_ALIGNMENT
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._note = getattr(device.driver, "note", None)
         self._graphs: dict[tuple[int, ...], tuple[int, Memory]] = {}
         self._prepare()
@@ -124,7 +124,7 @@ class DeviceProgram:
         """Make the device current, and the program what the settings ask for; gives the current stream."""
         self.device.driver.use(self.device.index)
         if self._settings != SETTINGS.state:
-            with self._lock:
+            with self._lock.held():
                 self._prepare()
         return self.device.stream
 
@@ -199,7 +199,7 @@ class DeviceProgram:
         """
         stream = self._use()
         results = self._new_results(stream)
-        with self._lock:
+        with self._lock.held():
             self._enqueue(values, results, stream)
         return results
 
@@ -227,7 +227,7 @@ class DeviceProgram:
         if not self._fits(inputs, targets):
             return MISSED
         key = tuple([value.pointer if isinstance(value, DeviceArray) else -1 for value in values])
-        with self._lock:
+        with self._lock.held():
             known = self._graphs.get(key)
             if known is not None:
                 self._launch_graph(known, values, stream)
@@ -248,7 +248,7 @@ class DeviceProgram:
         if any(value.__class__ is not DeviceArray for value in values):
             return False
         stream = self._use()
-        with self._lock:
+        with self._lock.held():
             known = self._graphs.get(tuple([value.pointer for value in values]))
             if known is None:
                 return False

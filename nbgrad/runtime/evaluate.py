@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
 from .program import Output, Program
 
-_programs: dict[Any, Any] = {}
+_programs: dict[Any, list[Any]] = {}
+"""Programs of un-jitted computations by their structure, each with the time of its last use."""
+_uses = count()
 _lock = ForkSafeLock()
 
 
@@ -58,7 +61,6 @@ class _Pending(threading.local):
 
 pending = _Pending()
 
-MOST_PROGRAMS = 4096
 INTERPRETED_SIZE = 20_000
 """Single values of at most so many elements, asked for in passing, are computed by the interpreter."""
 LONGEST_CHAIN = 500
@@ -232,14 +234,21 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
         # A user's rule may do something else each time.
         return _run([*nodes, *derive()], [], list)
     key = (len(nodes), device, key) if sources else (device, key)
-    program = _programs.get(key)
-    if program is None:
+    entry = _programs.get(key)
+    if entry is None:
         outputs, arguments = _without_values([*nodes, *derive()], leaves)
         program = make_program([Output(node) for node in outputs], arguments, device)
+        entry = [next(_uses), program]
         with _lock.held():
-            while len(_programs) >= MOST_PROGRAMS:
-                _programs.pop(next(iter(_programs)))
-            _programs[key] = program
+            _programs[key] = entry
+            if len(_programs) > config.kept_programs():
+                # An eighth at once, so that not every new program looks at all others.
+                longest_ago = sorted(_programs, key=lambda key: _programs[key][0])
+                for old in longest_ago[: max(len(_programs) - config.kept_programs(), len(_programs) // 8)]:
+                    del _programs[old]
+    else:
+        entry[0] = next(_uses)
+        program = entry[1]
     try:
         found = list(program.call(*[ready(leaf, device) for leaf in leaves]))
     except MemoryError as error:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler import cpu, host_calls
-from ..compiler.locks import ForkSafeLock
+from ..compiler.locks import building
 from ..compiler.scalars import kernel_module, lower
 from . import object_layout, threads
 from .object_layout import (
@@ -506,12 +506,9 @@ def entry_address(into: bool = False) -> int:
     return native_address(function, FUNCTIONS[function])
 
 
-_lock = ForkSafeLock()
-
-
 def context() -> np.ndarray:
     """The table of the process's addresses; the number of threads in it may change."""
-    with _lock.held():
+    with building.held():
         return _context()
 
 

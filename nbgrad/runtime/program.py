@@ -47,14 +47,9 @@ C_ALIGNED, WRITEABLE = 0x101, 0x400
 """NumPy's flags: in C order and aligned; writeable."""
 
 
-def loop_address(loop: Loop) -> int:
-    """The address of a fused loop's code."""
-    return cpu.function_address(f"loop {loop.identity}", "kernel", lambda: emit(loop))
-
-
-def kernel_address(kernel: Loop | Special) -> int:
-    """The address of any kernel's code."""
-    return loop_address(kernel) if isinstance(kernel, Loop) else special_address(kernel)
+def loop_code(loop: Loop) -> cpu.Code:
+    """A fused loop's code."""
+    return cpu.function_code(f"loop {loop.identity}", "kernel", lambda: emit(loop))
 
 
 @dataclass
@@ -221,11 +216,15 @@ class Program:
             for step in group.steps:
                 if isinstance(step.kernel, Loop):
                     # Compile now what a longer array will need: a new length compiles nothing.
-                    for combining in combining_loops(step.kernel):
-                        loop_address(combining)
+                    self._keep += [loop_code(combining) for combining in combining_loops(step.kernel)]
+                    code = loop_code(step.kernel)
+                    self._keep.append(code)
+                    address = code.address
+                else:
+                    address = special_address(step.kernel)
+                    self._keep.append(getattr(step.kernel, "call", None))
                 sizes = self._array(step_sizes(step))
-                words += [kernel_address(step.kernel), len(step.places), sizes.ctypes.data]
-                self._keep.append(getattr(step.kernel, "call", None))
+                words += [address, len(step.places), sizes.ctypes.data]
                 for place in step.places:
                     words += [place.base, place.offset, place.shift, place.apart]
             table += [len(group.steps), group.chunks, int(group.parallel), len(words), *words]

@@ -8,8 +8,9 @@ run programs while one is being enqueued; these get blocks of their own.
 
 from __future__ import annotations
 
-import threading
+from typing import Any
 
+from ..compiler.locks import ForkSafeLock
 from ..device.arrays import Device, Memory
 
 SMALLEST = 1 << 16
@@ -21,17 +22,19 @@ class StreamScratch:
     Between `enter` and `leave`, the lock is held.
     """
 
-    __slots__ = ("blocks", "depth", "device", "lock", "stream")
+    __slots__ = ("_taken", "blocks", "depth", "device", "lock", "stream")
 
     def __init__(self, device: Device, stream: int) -> None:
         self.device, self.stream = device, stream
-        self.lock = threading.RLock()
+        self.lock = ForkSafeLock()
+        self._taken: list[Any] = []
         self.blocks: list[Memory | None] = []
         self.depth = 0
 
     def enter(self, nbytes: int) -> int:
         """The address of at least so many bytes; 0 for none."""
-        self.lock.acquire()
+        taken = self.lock.acquire()
+        self._taken.append(taken)
         depth = self.depth
         self.depth += 1
         if not nbytes:
@@ -51,7 +54,7 @@ class StreamScratch:
     def leave(self) -> None:
         """The work is enqueued."""
         self.depth -= 1
-        self.lock.release()
+        self._taken.pop().release()
 
 
 _streams: dict[tuple[Device, int], StreamScratch] = {}

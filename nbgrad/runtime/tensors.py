@@ -279,7 +279,7 @@ def _layout(tensor: type, parameter: type) -> tuple[np.ndarray, int] | None:
     try:
         node = slots(Node, names)
         held, tensor_node = slots(parameter, ["_held"])["_held"], slots(tensor, ["_node"])["_node"]
-        number = slots(trace.Version, ["number"])["number"]
+        number = slots(trace.Version, ["token"])["token"]
     except (LookupError, AttributeError, KeyError):
         return None
     if type(environment) is not dict or encode is None:
@@ -344,7 +344,7 @@ class Entry:
         holds. Their `value` is not used.
     structure : sequence of int
         How results are packed; as for `Program`.
-    version : int or None
+    version : object or None
         The version of all Cells for which the program is right; None if it uses none.
     fallback : callable
         Gets the arguments of calls that do not fit.
@@ -363,7 +363,7 @@ class Entry:
         leaves: Sequence[Node],
         snapshots: Sequence[Node],
         structure: Sequence[int],
-        version: int | None,
+        version: object | None,
         fallback: Callable[..., Any],
         kinds: tuple[type, type],
     ) -> None:
@@ -372,7 +372,7 @@ class Entry:
             raise LookupError
         layout, number = found
         self._keep: list[Any] = [*positions, *parameters, *written, *expected, *results, *leaves, *snapshots, fallback]
-        self._version: int | None = None
+        self._version: object | None = None
         self._wrapping = np.zeros(WRAPPING_LENGTH, np.int64)
         specs = [word for kind, *known in positions for word in (kind, *map(id, known))]
         changes = [id(part) for row in zip(written, leaves, snapshots, strict=True) for part in row]
@@ -407,9 +407,9 @@ class Entry:
         address = native_address(entry_tensors, FUNCTIONS[entry_tensors])
         self.call: Callable[..., Any] = native_callable(address, program.state, (self, self._keep))
 
-    def expect(self, version: int) -> None:
-        """Fit the Cells as they are now; compared by identity, since each change makes another integer."""
-        # Never let the table have the address of an integer that is gone, which another one may get.
+    def expect(self, version: object) -> None:
+        """Fit the Cells as they are now; compared by identity, since each change makes another token."""
+        # Never let the table have the address of a token that is gone, which another one may get.
         self._wrapping[VERSION] = 0
         self._version = version
         self._wrapping[VERSION] = id(version)
