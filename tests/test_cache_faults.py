@@ -175,6 +175,20 @@ class Faults(RuleBasedStateMachine):
         if self.run((number + 1) % 4) == "compiled":
             assert self.own_bytes() <= SIZE_LIMIT
 
+    @precondition(lambda self: self.usable)
+    @rule(number=st.sampled_from(FUNCTIONS))
+    def exchange(self, number: int) -> None:
+        """Two intact entries get each other's name: neither may be used."""
+        paths = [self.entry(number), self.entry((number + 1) % 4)]
+        if not any(path.is_dir() for path in paths):
+            self.run(number)
+            self.run((number + 1) % 4)
+            contents = [path.read_bytes() for path in paths if path.exists()]
+            for path, content in zip(paths, reversed(contents), strict=False):
+                path.write_bytes(content)
+            done = [self.run((number + k) % 4) for k in range(2)]
+            assert len(contents) < 2 or done == ["compiled", "compiled"]
+
     @rule(count=st.integers(1, 30))
     def others_write(self, count: int) -> None:
         for _ in range(count):
