@@ -111,7 +111,7 @@ class Writer:
         count = self.random.choice([1, 2, 2, 2, 3, 3])
         for name in "abc"[:count]:
             others = [n for n, v in self.values.items() if isinstance(v, np.ndarray) and v.ndim]
-            if others and "writes to arguments" not in self.known and self.random.random() < 0.15:
+            if others and "writes to arguments" not in self.known and self.random.random() < 0.1:
                 self.drawn = self.random.choice(others)
                 text = self.random.choice(SHARING.strip().splitlines()).replace("{x}", self.drawn)
             else:
