@@ -334,7 +334,7 @@ KNOWN_DIFFERENCES = {
         r"reshape|ravel|flatten|flags|strides|order=|\.flat\b|require|contiguous|asfort|may_share|copy\(.F"
     ),
     "writes to arguments": None,
-    "0-d results": None,
+    "0-d arguments": None,
     "views of plain arrays": None,
     "float() of a recorded value": re.compile(r"float\("),
     "einsum views": re.compile(r'einsum\("(ij->ji|ii->i)|sliding_window'),

@@ -118,7 +118,7 @@ class Writer:
                 text = self.fill(self.random.choice(ARGUMENTS.strip().splitlines()))
             before = self.program
             self.program = replace(before, arguments={**before.arguments, name: text})
-            if not self.run() or ("0-d results" in self.known and self.has_zero_dimensional(name)):
+            if not self.run() or ("0-d arguments" in self.known and self.has_zero_dimensional(name)):
                 self.program = replace(before, arguments={**before.arguments, name: "rng.normal(size=(2, 3))"})
                 self.run()
         if not any(np.asarray(v).dtype.kind in "fc" for _, v in self.leaves()):

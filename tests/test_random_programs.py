@@ -26,7 +26,7 @@ KNOWN = frozenset(
         "memory order",
         "writes to arguments",
         "einsum views",
-        "0-d results",
+        "0-d arguments",
         "views of plain arrays",
         "float() of a recorded value",
     ]
