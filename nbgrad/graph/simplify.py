@@ -98,8 +98,15 @@ class _Simplifier:
                 for part in topological_until(better, new):
                     new[part] = intern(part, tuple([new[source] for source in part.inputs]))
                 new[node] = new[better]
+                continue
+            inputs = node.inputs
+            if len(inputs) == 2:
+                one, two = inputs
+                new[node] = intern(node, (new[one], new[two]))
+            elif len(inputs) == 1:
+                new[node] = intern(node, (new[inputs[0]],))
             else:
-                new[node] = intern(node, tuple([new[source] for source in node.inputs]))
+                new[node] = intern(node, tuple([new[source] for source in inputs]))
         return [new[node] for node in outputs]
 
     def intern(self, node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -176,6 +183,11 @@ def _repeated(node: Node) -> Node | None:
     """An elementwise node whose operands are all repeated along an axis: computed once, then repeated."""
     if node.primitive is GATHER or node.primitive is CUSTOM:
         return None
+    if not node.shape:
+        # Only literals can be folded, and nothing is repeated.
+        for source in node.inputs:
+            if source.primitive is not LITERAL:
+                return None
     sources = [uniform_source(source) for source in node.inputs]
     scalars = tuple([source for source in sources if source is not None])
     if len(scalars) == len(sources):
