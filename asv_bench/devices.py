@@ -16,11 +16,13 @@ table for each part, with --readme also between the markers `devices` of a file.
 
 Each library runs each task in a process of its own (device_worker.py); the processes of a task are timed in turns. A
 library that is missing is skipped with a line; without a GPU, one line says so and the parts that need none are run. A
-library whose result differs from nbgrad's by more than the task allows makes the run fail. --simulate runs everything
+library that fails, or whose result differs from nbgrad's by more than the task allows, is left out of the task with a
+line, and the command ends with 1. --simulate runs everything
 on small arrays in the simulator, to try the command; its numbers mean nothing.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -62,26 +64,43 @@ def measure(task: str, options, folder: str) -> dict[str, dict]:
     """For each library that has the task and is there: seconds of a call, and of the first one."""
     found: dict[str, dict] = {}
     workers: dict[str, Worker] = {}
+
+    def drop(library: str, why: object) -> None:
+        """Go on without a library; not without nbgrad."""
+        with contextlib.suppress(BrokenPipeError):
+            workers.pop(library).close()
+        found.pop(library, None)
+        if library == "nbgrad":
+            raise SystemExit(f"nbgrad, {task}: {why}")
+        print(f"{TITLES[library]}, {task}: {why}", file=sys.stderr)
+        options.failed = True
+
     for library in options.libraries:
         if (library, task) in OMITTED or (library == "copy" and not TASKS[task].streams):
             continue
-        worker = DeviceWorker(library, task, options, folder)
+        worker = workers[library] = DeviceWorker(library, task, options, folder)
         answer = worker.answer()
         if answer is None:
-            raise SystemExit(f"{library}, {task}: {worker.failure()}")
-        if "missing" in answer:
+            drop(library, worker.failure())
+        elif "missing" in answer:
             print(f"{TITLES[library]} is skipped: {answer['missing']}", file=sys.stderr)
             options.libraries = [name for name in options.libraries if name != library]
-            worker.close()
-            continue
-        found[library], workers[library] = answer, worker
-    # Compilers reorder sums; the limits say by how much.
-    compare(task, {name: entry for name, entry in found.items() if name != "copy"}, folder, TASKS[task].tolerance)
+            workers.pop(library).close()
+        else:
+            found[library] = answer
+    for library in [name for name in found if name not in ("nbgrad", "copy")]:
+        try:  # compilers reorder sums; the limits say by how much
+            compare(task, {name: found[name] for name in ("nbgrad", library)}, folder, TASKS[task].tolerance)
+        except SystemExit as error:
+            drop(library, error)
     samples = {library: [] for library in workers}
-    names = list(workers)
     for turn in range(options.rounds):
+        names = list(workers)
         for library in names[turn % len(names) :] + names[: turn % len(names)]:
-            samples[library].append(workers[library].round(options.budget))
+            try:
+                samples[library].append(workers[library].round(options.budget))
+            except (SystemExit, BrokenPipeError) as error:
+                drop(library, error)
     for library, worker in workers.items():
         worker.close()
         found[library] |= {"seconds": statistics.median(samples[library]), "rounds": samples[library]}
@@ -252,6 +271,7 @@ def main() -> None:
         os.environ["NBGRAD_CUDA_SIMULATOR"] = "1"
         options.elements = min(options.elements, 4000)
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # else JAX's process takes most of the device's memory
+    options.failed = False
     options.gpu = nb.cuda.is_available()
     parts = [part for part in options.parts if options.gpu or part in WITHOUT_A_GPU]
     if not options.gpu:
@@ -275,6 +295,8 @@ def main() -> None:
     if options.readme:
         path = Path(options.readme)
         path.write_text(between_markers(path.read_text(), MARKERS, "\n\n".join(tables)))
+    if options.failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
