@@ -72,18 +72,29 @@ def missing(folder: Path | None, wanted: list[str]) -> tuple[list[str], str]:
     return [f"{package['name']}=={package['version']}" for package in packages], ""
 
 
-def install(site: Path, folder: Path | None, root: Path = ROOT) -> dict[str, Any]:
+def install(site: Path, folder: Path | None, root: Path = ROOT, wanted: dict[str, str] | None = None) -> dict[str, Any]:
     """Put what is missing into `site`, from a folder of wheels, and nbgrad as an installation does.
+
+    Parameters
+    ----------
+    site : Path
+        Will be on PYTHONPATH.
+    folder : Path or None
+        The wheels; without, only what is not there is found out.
+    root : Path
+        The repository.
+    wanted : dict, optional
+        Requirements by name; those of pyproject.toml by default.
 
     Returns `packages`, what was installed, and `unmet`, a sentence for each requirement that cannot be met: the tests
     run all the same, and show what it is needed for.
     """
     site.mkdir(parents=True, exist_ok=True)
-    wanted = list(requirements(root).values())
-    packages, problem = missing(folder, wanted)
+    listed = list((wanted or requirements(root)).values())
+    packages, problem = missing(folder, listed)
     unmet: list[str] = []
     if problem:
-        for requirement in wanted:
+        for requirement in listed:
             found, problem = missing(folder, [requirement])
             packages += [package for package in found if package not in packages]
             unmet += [f"{requirement}: {problem}"] if problem else []

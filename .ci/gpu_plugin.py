@@ -70,9 +70,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         return
     lost = _State.outcome == "failed" and device_is_lost()
     text = _State.text if _State.outcome == "failed" else ""
-    tell(
-        ended=report.nodeid, outcome=_State.outcome, why=_State.why, text=text, seconds=round(_State.seconds, 3)
-    )
+    tell(ended=report.nodeid, outcome=_State.outcome, why=_State.why, text=text, seconds=round(_State.seconds, 3))
     if lost:  # nothing works in this process any more; the next tests get another one
         _State.session.shouldstop = "the device is lost"
 

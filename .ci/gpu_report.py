@@ -33,9 +33,11 @@ class Report:
         self.folder, self._lock, self._saved = folder, threading.RLock(), 0.0
         self.content: dict[str, Any] = {"state": "starting", "facts": {}, "tests": {}, "benchmarks": {}}
 
-    def earlier(self, path: Path) -> None:
+    def earlier(self, path: Path, simulator: bool) -> None:
         """Take over what passed in an earlier report, so that it need not run again."""
         before = json.loads(path.read_text(encoding="utf-8"))
+        if bool(before["facts"].get("simulator")) != simulator:
+            raise SystemExit(f"{path} is the report of a {'GPU' if simulator else 'simulator'}.")
         for section in ("tests", "benchmarks"):
             good = {name: entry for name, entry in before[section].items() if entry["outcome"] in GOOD}
             self.content[section] = {name: {**entry, "earlier": True} for name, entry in good.items()}
@@ -94,9 +96,9 @@ class Report:
         """The report as Markdown."""
         facts = self.content["facts"]
         where = "the simulator (times mean nothing)" if facts.get("simulator") else facts.get("device", "no device")
-        lines = [f"# nbgrad on {where}", "", self.summary(), "", "## Environment", ""]
-        lines += [f"- {name}: {_text(value)}" for name, value in facts.items()]
+        lines = [f"# nbgrad on {where}", "", self.summary()]
         lines += self._failures() + self._benchmarks() + self._rest()
+        lines += ["", "## Environment", "", *[f"- {name}: {_text(value)}" for name, value in facts.items()]]
         return "\n".join(lines) + "\n"
 
     def _failures(self) -> list[str]:

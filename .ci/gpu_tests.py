@@ -41,7 +41,7 @@ BATCH = 24
 START_LIMIT = 300.0
 """Seconds until a process begins with its first test."""
 USUAL = (0, 1, 2, 5)
-"""The codes with which pytest ends: all passed, some failed, some file could not be read or the device was lost, no test."""
+"""The codes with which pytest ends: all passed, some failed, the device was lost or a file not read, no test."""
 
 
 def candidates(folder: Path) -> list[Path]:
@@ -76,7 +76,8 @@ class _Pytest(Process):
         (folder / "plan.json").write_text(json.dumps(plan))
         arguments = ["-m", "pytest", "-q", "-c", str(setup.root / "pyproject.toml"), "--rootdir", str(setup.root)]
         arguments += ["-m", "", "-p", "gpu_plugin", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
-        arguments += ["-o", f"faulthandler_timeout={0.8 * limit:.0f}"]  # says where a test hangs, before it is killed
+        arguments += ["--capture=no"]  # the last words of a process that dies are kept
+        arguments += ["-o", f"faulthandler_timeout={0.8 * limit:.1f}"]  # says where a test hangs, before it is killed
         arguments += [str(setup.root / file) for file in files]
         arguments += [] if tests is not None else ["--collect-only"]
         super().__init__(setup, folder, arguments, GPU_TESTS_PLAN=str(folder / "plan.json"))
@@ -180,7 +181,7 @@ def _watch(setup: Setup, process: _Pytest, until: float, limit: float, told: Tol
                 ended.add(running)
                 why = f"the process {process.ending()}"
                 told({"id": running, "outcome": "died", "why": why, "text": process.told(), "seconds": seconds})
-            elif process.process.returncode not in USUAL:
+            elif ended and process.process.returncode not in USUAL:
                 name = f"the end of the process after {last}"
                 told({"id": name, "outcome": "died", "why": f"it {process.ending()}", "text": process.told()})
             return ended

@@ -17,8 +17,8 @@ table for each part, with --readme also between the markers `devices` of a file.
 Each library runs each task in a process of its own (device_worker.py); the processes of a task are timed in turns. A
 library that is missing is skipped with a line; without a GPU, one line says so and the parts that need none are run. A
 library that fails, or whose result differs from nbgrad's by more than the task allows, is left out of the task with a
-line, and the command ends with 1. --simulate runs everything
-on small arrays in the simulator, to try the command; its numbers mean nothing.
+line, and the command ends with 1. --simulate runs everything on small arrays in the simulator, to try the command; its
+numbers mean nothing.
 """
 
 import argparse

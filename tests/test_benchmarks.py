@@ -221,6 +221,17 @@ def test_the_command_for_gpus_in_the_simulator(tmp_path: Path) -> None:
     assert "CuPy is skipped" in done.stderr or "CuPy" in lines[8]
 
 
+def test_a_library_that_fails_is_left_out(tmp_path: Path) -> None:
+    """Here its interpreter ends at once; nbgrad's times are there all the same."""
+    measured = tmp_path / "measured.json"
+    command = [sys.executable, str(FOLDER / "devices.py"), "--simulate", "--rounds", "1", "--budget", "0.01"]
+    command += ["--parts", "elementwise", "--tasks", "light", "--libraries", "nbgrad", "torch"]
+    command += ["--python", "torch=false", "--json", str(measured)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 1 and done.stderr.startswith("PyTorch, light: "), done.stderr[-3000:]
+    assert list(json.loads(measured.read_text())["light"]) == ["nbgrad"]
+
+
 @pytest.mark.skipif(bool(cuda_devices()), reason="there is a CUDA device")
 def test_the_command_for_gpus_without_one() -> None:
     command = [sys.executable, str(FOLDER / "devices.py"), "--parts", "launch", "elementwise", "agreement"]

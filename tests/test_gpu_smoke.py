@@ -1,4 +1,4 @@
-"""The first things to try on a GPU, one part of the CUDA target after the other: whichever fails first says where to look.
+"""The first things to try on a GPU, one part of the CUDA target after the other: the first failure says where to look.
 
 `.ci/gpu` runs these tests before all others; each also runs in the simulator. What they expect is worked out on paper.
 """
@@ -33,7 +33,8 @@ def test_a_map(place: Place) -> None:
 
 def test_a_map_with_functions(place: Place) -> None:
     x = np.linspace(-3.0, 3.0, place.size(1_000_000, 1000))
-    close(nb.jit(lambda x: np.sin(x) ** 2 + np.cos(x) ** 2 + np.exp(x) * np.exp(-x))(on(x)), np.full(len(x), 2.0), 1e-14)
+    f = nb.jit(lambda x: np.sin(x) ** 2 + np.cos(x) ** 2 + np.exp(x) * np.exp(-x))
+    close(f(on(x)), np.full(len(x), 2.0), 1e-14)
 
 
 def test_a_sum(place: Place) -> None:
