@@ -16,11 +16,12 @@ import numpy as np
 
 from .compiler.views import View
 from .dtype import dtype_of
-from .graph.ir import HOST, Node, constant
+from .graph.ir import HOST, Node, Shape, constant
 from .graph.trace import current_trace
-from .moves import Moves, layout, moves_between, part_of, read, replace
+from .moves import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
 from .runtime.evaluate import concrete
+from .runtime.memory_order import contiguous, is_contiguous, laid_out, order_of_copy, strides_of
 from .tensor import Tensor
 from .zero_dimensional import ZeroDimensional
 
@@ -65,58 +66,152 @@ def _gives_arrays(key: Any) -> bool:
     return key is Ellipsis or isinstance(key, Moves)
 
 
-def moved(base: Tensor, result: Tensor) -> Tensor:
-    """What a function that only moves elements gives of a Tensor: a view, where NumPy gives one."""
+def moved(base: Tensor, result: Tensor, in_order: bool = False) -> Tensor:
+    """The result of a function that only moves elements of a Tensor: a view, where NumPy gives one.
+
+    With `in_order`, NumPy gives a view only where its elements are side by side (`ravel`).
+    """
     if result is base:
         return result
     key = moves_between(base._node, result._node)
-    if key is None or not _is_in_place(base, key):
+    if key is None:
         return result
     if result._node is base._node:
         result = Tensor._of(base._node)
     if not result._node.shape:
         result.__class__ = ZeroDimensional
-    result._base = (base, key)
+    result._base = (base, _link(key, in_order))
     return _noted(base, result)
 
 
-def view_by_moves(base: Tensor, key: Moves | None, result: Tensor) -> Tensor:
+def view_by_moves(base: Tensor, key: Moves | None, result: Tensor, in_order: bool = False) -> Tensor:
     """The same for a Tensor whose data are shared, or complex, when the operations are known."""
-    return view(base, key) if key is not None and _is_in_place(base, key) else result
-
-
-def _is_in_place(base: Tensor, key: Moves) -> bool:
-    """Whether strides can say where the elements of a moved view lie, so that NumPy would not copy them."""
-    names = [name for name, _ in key]
-    if "reshape" not in names or (len(names) == 1 and base.__class__ is Tensor and not hasattr(base, "_base")):
-        return True
+    if key is None:
+        return result
     array = _shared_data(base)
-    if array is not None:
-        return bool(np.may_share_memory(array, part_of(array, key)))
-    keys = [key]
-    while (source := getattr(base, "_base", None)) is not None:
-        base = source[0]
-        keys.append(source[1])
-    where: View | None = View.contiguous(base.shape)
-    for key in reversed(keys):
-        where = None if where is None else layout(where, key)
-    return where is not None
+    if array is None:
+        return view(base, _link(key, in_order))
+    part = part_of(array, key)
+    is_part = np.may_share_memory(array, part) and (part.flags.c_contiguous or not in_order)
+    return view(base, key) if is_part else result
 
 
-def is_in_order(tensor: Tensor) -> bool:
-    """Whether NumPy's array in place of a Tensor would have its elements side by side, in C order."""
+def _link(key: Moves, in_order: bool) -> Moves:
+    """The key of a view; one that NumPy may have had to copy is only looked at when it matters."""
+    if in_order:
+        return InOrder(key)
+    return Unsettled(key) if any(name == "reshape" for name, _ in key) else key
+
+
+# ----- Places in memory -----
+
+
+def place_of(tensor: Tensor) -> View:
+    """Where NumPy's array in place of a Tensor would have its elements: strides and offset, in bytes.
+
+    A function that `jit` records is then compiled for arguments that lie in memory as these do.
+    """
+    trace = current_trace()
+    if trace is not None:
+        trace.note_order()
     array = _shared_data(tensor)
     if array is not None:
-        return array.flags.c_contiguous
-    keys: list[Any] = []
-    base = tensor
-    while (source := getattr(base, "_base", None)) is not None:
-        base = source[0]
-        keys.append(source[1])
-    where: View | None = View.contiguous(base.shape)
-    for key in reversed(keys):
-        where = None if where is None else layout(where, key)
-    return where is None or where._replace(offset=0).is_contiguous
+        return _whole(array.shape, array.strides)
+    chain = [tensor]
+    while (source := getattr(chain[-1], "_base", None)) is not None:
+        chain.append(source[0])
+    where = _owned_place(chain[-1])
+    for view in reversed(chain[:-1]):
+        key = view._base[1]
+        through = layout(where, key)
+        if through is not None and isinstance(key, InOrder):
+            through = through if is_contiguous(through.shape, through.strides, _itemsize(view)) else None
+        if through is None:
+            _detach(view)
+            through = _owned_place(view)
+        elif isinstance(key, Unsettled):
+            view._base = (view._base[0], Moves(key))
+        where = through
+    return where
+
+
+def strides_in_memory(value: Any) -> tuple[int, ...] | None:
+    """The strides of an argument, a Tensor or ndarray, in bytes; None if it is in C order, or no array."""
+    if isinstance(value, Tensor):
+        plain = value._node.layout is None and not hasattr(value, "_base")
+        return None if plain or is_in_order(value) else place_of(value).strides
+    return value.strides if isinstance(value, np.ndarray) and not value.flags.c_contiguous else None
+
+
+def _owned_place(tensor: Tensor) -> View:
+    """Where the elements of a Tensor lie that is no view."""
+    array = _shared_data(tensor)
+    if array is not None:
+        return _whole(array.shape, array.strides)
+    node = tensor._node
+    if node.layout is None:
+        return _whole(node.shape, contiguous(node.shape, node.dtype.itemsize))
+    strides = strides_of(node)
+    if node.primitive.kind == "movement":  # and NumPy's function, which gave no view, has made a copy
+        order = order_of_copy(node.shape, strides, node.dtype.itemsize)
+        strides = contiguous(node.shape, node.dtype.itemsize, order)
+    return _whole(node.shape, strides)
+
+
+def _whole(shape: Shape, strides: tuple[int, ...]) -> View:
+    return View(shape, strides, 0, (None,) * len(shape))
+
+
+def _itemsize(tensor: Tensor) -> int:
+    return _raw(tensor).dtype.itemsize
+
+
+def _detach(view: Tensor) -> None:
+    """Let a Tensor be no view: NumPy would have copied it."""
+    base, _ = view._base
+    del view._base
+    base._views.pop(id(view), None)
+
+
+def is_view(tensor: Tensor) -> bool:
+    """Whether a Tensor really shares the memory of another one, now that it is asked."""
+    source = getattr(tensor, "_base", None)
+    if source is not None and isinstance(source[1], Unsettled):
+        place_of(tensor)
+    return hasattr(tensor, "_base")
+
+
+def is_in_order(tensor: Tensor, order: str = "C") -> bool:
+    """Whether NumPy's array in place of a Tensor would have its elements side by side, in "C" or "F" order."""
+    where = place_of(tensor)
+    return is_contiguous(where.shape, where.strides, _itemsize(tensor), order)
+
+
+def share_memory(a: Any, b: Any, bounds: bool = False) -> bool:
+    """Whether two arrays or Tensors have an element in common, or with `bounds`, the memory that they lie in."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        (root, first), (other, second) = _elements(a), _elements(b)
+        if root is other and first.size and second.size:
+            if bounds:
+                return bool(first.min() <= second.max() and second.min() <= first.max())
+            return bool(np.isin(first, second).any())
+    a, b = (_shared_data(v) if isinstance(v, Tensor) else v for v in (a, b))
+    arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+    return arrays and np.may_share_memory(a, b) and (bounds or bool(np.shares_memory(a, b)))
+
+
+def _elements(tensor: Tensor) -> tuple[Tensor, np.ndarray]:
+    """The Tensor that owns a Tensor's memory, and the flat positions of the elements in it."""
+    place_of(tensor)  # settles what is a view
+    chain = [tensor]
+    while (source := getattr(chain[-1], "_base", None)) is not None:
+        chain.append(source[0])
+    positions = np.arange(chain[-1].size).reshape(chain[-1].shape)
+    for view in reversed(chain[:-1]):
+        key = view._base[1]
+        if key not in PART_MOVES:
+            positions = part_of(positions, key)
+    return chain[-1], positions
 
 
 def _noted(base: Tensor, result: Tensor) -> Tensor:
@@ -142,8 +237,8 @@ def written(tensor: Tensor) -> None:
         return  # all of them use the same data
     _write_down(tensor, None)
     child = tensor
-    while (source := getattr(child, "_base", None)) is not None:
-        base, key = source
+    while is_view(child):
+        base, key = child._base
         base._take(replace(base._node, key, child._node))
         _write_down(base, child)
         child = base
@@ -156,7 +251,7 @@ def _write_down(base: Tensor, known: Tensor | None) -> None:
         source = stack.pop()
         for reference in list(getattr(source, "_views", {}).values()):
             child = reference()
-            if child is not None and child is not known:
+            if child is not None and child is not known and is_view(child):
                 child._take(wrap(read(source._node, child._base[1]))._node)
                 stack.append(child)
 
@@ -254,16 +349,18 @@ def share(tensor: Tensor) -> np.ndarray:
     """
     if tensor._node.device is not None:
         return concrete(tensor._node, "array")
-    is_view = hasattr(tensor, "_base")
-    array = None if is_view else _shared_data(tensor)
+    owns = not is_view(tensor)
+    array = _shared_data(tensor) if owns else None
     if array is not None:
         return array
-    can_share = type(tensor) is Tensor and current_trace() is None and not is_view
+    can_share = type(tensor) is Tensor and current_trace() is None and owns
     array = concrete(tensor._node, "array")
-    if can_share and _is_only_holder(tensor, array):
+    if tensor._node.layout is not None:
+        array = np.array(laid_out(array, tensor._node))
+    elif can_share and _is_only_holder(tensor, array):
         array.flags.writeable = True
     else:
-        array = np.array(array)
+        array = np.array(array, order="C")
     if can_share:
         tensor._node = _constant(array, tensor._node)
         _become_shared(tensor)
@@ -311,7 +408,7 @@ def _become_shared(tensor: Tensor) -> None:
         one = stack.pop()
         one.__class__ = _Shared
         views = [reference() for reference in list(getattr(one, "_views", {}).values())]
-        stack.extend(child for child in views if child is not None)
+        stack.extend(child for child in views if child is not None and is_view(child))
 
 
 def from_numpy(array: np.ndarray, tensor_rules: bool = True) -> Tensor:

@@ -232,9 +232,9 @@ def device_shortcut(path: Path, args: Sequence[Any], fallback: Callable[..., Any
             return tuple([Tensor._holding(value) for value in call(*values)])
         if giver:
             with giver.working():
-                result = path.finished(path.at_home(call(*values)), giver)
+                result = path.finished(path.at_home(call(*values)), (), giver)
         else:
-            result = path.finished(path.at_home(call(*values)))
+            result = path.finished(path.at_home(call(*values)), ())
         return fallback(*given) if result is MISSED else result
 
     return short

@@ -123,13 +123,15 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     kept = [np.array(v) if isinstance(v, np.ndarray) else lent(v, copy=True) for v in leaves]
     held: Any = optree.tree_unflatten(treespec, kept)
     call = prepare(fn, held, {}, range(len(inputs)))
+    call.callers.stand_for(dict(zip(map(id, kept), leaves, strict=True)))
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt):
+    with recording(wrt, callers=call.callers):
         output, aux = _split(fn, fn(*call.args), has_aux)
         outputs = numeric_nodes(fn, output)
     tensors = call.tensors or weights is not None
     results = Results()
+    results.store(call.callers)
     filled = results.fill(results.value(output, tensors), results.value(aux, tensors))
 
     def vjp_fn(*cotangents: Any) -> Any:
@@ -191,7 +193,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         message = f"jvp needs one tangent per input, but got {len(points)} inputs and {len(vectors)} tangents."
         raise ArgumentError(message)
     call = prepare(fn, points, {}, range(len(points)))
-    with recording(call.nodes):
+    with recording(call.nodes, callers=call.callers):
         try:
             returned = fn(*call.args)
         except TypeError:
@@ -209,6 +211,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         found = iter(with_zeros(node_jvp(numeric, call.nodes, tangents), numeric))
     tensors = call.tensors or any(isinstance(leaf, Tensor) for leaf in flatten(vectors)[0])
     results = Results()
+    results.store(call.callers)
     slots: list[Any] = []
     for leaf, node in zip(leaves, nodes, strict=True):
         slots.append(leaf if node is None else results.add(next(found), kind_as(tensors)))
@@ -293,7 +296,7 @@ def _jacobian(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = prepare(fn, args, kwargs, positions)
         wrt = call.nodes
-        with recording(wrt):
+        with recording(wrt, callers=call.callers):
             output, aux = _split(fn, fn(*call.args, **call.kwargs), has_aux)
             output_nodes(fn, output)
             leaves, treespec = flatten(output)
@@ -302,6 +305,7 @@ def _jacobian(
                 _refuse_complex(fn, nodes, wrt)
             blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)
         results = Results()
+        results.store(call.callers)
         rows: list[Any] = []
         for row in blocks:
             parts = iter(row)

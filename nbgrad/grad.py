@@ -377,7 +377,7 @@ def _run(
     if request.by_list and weights is None:
         finish_pending()  # a Parameter that waits for its value cannot be told from what it will be
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt):
+    with recording(wrt, callers=call.callers):
         output = fn(*call.args, **call.kwargs)
         differentiated, aux = split_aux(fn, output) if request.has_aux else (output, ())
         outputs = output_nodes(fn, differentiated)
@@ -392,6 +392,7 @@ def _run(
             return with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
 
     results.sources, results.derive = [*outputs, *(seeds or ()), *wrt], derive
+    results.store(call.callers)
     parts: Iterator[None] = itertools.repeat(None)
     tensors = call.tensors or request.by_list
     by_position = _inputs(request, args, positions, [mirror(results, wanted, parts) for wanted in call.wanted], results)

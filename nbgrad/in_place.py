@@ -94,15 +94,16 @@ class InPlace:
 
 
 class Flags:
-    """What `x.flags` says of a Tensor: it is in C order, and can be written to."""
+    """What `x.flags` says of a Tensor: how NumPy's array would lie in memory, and that it can be written to."""
 
     __slots__ = ("_values",)
 
     def __init__(self, base: Tensor) -> None:
-        in_order = _numpy("viewing").is_in_order(base)
-        long_axes = sum(n > 1 for n in base.shape)
-        plain = {"c_contiguous": in_order, "f_contiguous": in_order and long_axes < 2, "owndata": in_order}
-        object.__setattr__(self, "_values", {**plain, "writeable": True, "aligned": True})
+        aliasing = import_module(".aliasing", __package__)
+        c, f = (aliasing.is_in_order(base, order) for order in "CF")
+        names = {"c_contiguous": c, "f_contiguous": f, "owndata": not aliasing.is_view(base)}
+        names |= {"contiguous": c, "fortran": f, "fnc": f and not c, "forc": f or c}
+        object.__setattr__(self, "_values", {**names, "writeable": True, "aligned": True})
 
     def __getattr__(self, name: str) -> bool:
         try:
@@ -116,7 +117,11 @@ class Flags:
         raise ArgumentError(message)
 
     def __getitem__(self, name: str) -> bool:
-        return getattr(self, name.lower())
+        return getattr(self, _LETTERS.get(name, name.lower()))
+
+
+_LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned"}
+"""NumPy's short names of flags."""
 
 
 class Flat:

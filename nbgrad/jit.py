@@ -18,6 +18,8 @@ import numpy as np
 import optree
 
 from . import config
+from .aliasing import strides_in_memory
+from .callers import Callers, check_store
 from .compiler.locks import ForkSafeLock
 from .device_paths import device_of_graph, device_replay, device_targets
 from .errors import DtypeError, NbgradError, TracedValueError
@@ -159,7 +161,7 @@ class Jitted:
     ) -> Any:
         """The path's result, or that of a new path."""
         for path in list(paths):
-            if not path.current():
+            if not path.current() or (path.orders is not None and path.orders != orders_of(dynamic)):
                 continue
             result = self._run(path, dynamic, out)
             if result is not MISSED:
@@ -175,7 +177,9 @@ class Jitted:
 
     def _shorten(self, path: Path, args: Sequence[Any], kwargs: Any) -> None:
         """Let the next call try this path first, with little or no Python."""
-        if path.program is None or kwargs:
+        if path.program is None or kwargs or path.stores:
+            return
+        if path.orders is not None and not _tells_orders(path, args):
             return
         kinds = tuple([type(value) for value in args])
         if path.native and all(kind is np.ndarray or kind is float for kind in kinds):
@@ -198,6 +202,8 @@ class Jitted:
     # ----- Running -----
 
     def _run(self, path: Path, dynamic: Sequence[Any], out: Any) -> Any:
+        for position in path.stores:
+            check_store(dynamic[position], [*dynamic[:position], *dynamic[position + 1 :]])
         targets = None if out is None or path.device is not None else self._targets(path, out)
         arrays = [_ready(value, node) for value, node in zip(dynamic, path.arguments, strict=False)]
         for parameter, _ in path.parameters:
@@ -206,7 +212,10 @@ class Jitted:
         if path.device is not None:
             return self._run_on_device(path, dynamic, arrays, out)
         if path.program is None or config.interpret():
-            found = [np.array(v) for v in interpret(path.outputs, dict(zip(path.arguments, arrays, strict=True)))]
+            found = [
+                np.array(v)
+                for v in interpret(path.outputs, dict(zip(path.arguments, map(np.asarray, arrays), strict=True)))
+            ]
         elif not path.native:
             found = path.program.call(*arrays)
         elif targets is None:
@@ -214,7 +223,7 @@ class Jitted:
         else:
             found = direct_targets(targets, arrays)
             path.program.call_into(*arrays, *found)
-        result = path.finished(found) if targets is None or not path.native else out
+        result = path.finished(found, dynamic) if targets is None or not path.native else out
         if targets is not None and result is not MISSED:
             copy_to(targets, found[: len(targets)])
             copy_constants(out, [None if leaf is RESULT else leaf for leaf in path.leaves])
@@ -229,7 +238,7 @@ class Jitted:
             nodes = path.outputs[: path.result_count]
             targets = device_targets(out, path.treespec, leaves, nodes, path.device, name_of(self.fn))
         found = path.computed(arrays, targets)
-        result = path.finished(found, results_as(dynamic))
+        result = path.finished(found, dynamic, results_as(dynamic))
         if targets is None or result is MISSED:
             return result
         for target, value in zip(targets, found, strict=False):
@@ -242,6 +251,8 @@ class Jitted:
         """Record and compile."""
         finish_pending()
         arguments: list[Node] = []
+        inputs: list[Any] = []
+        callers = Callers()
         floats: set[int] = set()
         lifted: list[Any] = []
         tensors = False
@@ -255,16 +266,18 @@ class Jitted:
             source = node_of(leaf)
             node = placeholder(source.shape, source.dtype, computed(source), source.weak)
             node.tensor, node.place = source.tensor, source.place
+            node.layout = strides_in_memory(leaf)
+            inputs.append(leaf)
             if type(leaf) is float:
                 floats.add(len(arguments))
             plain = plain and (type(leaf) is float or type(leaf) is np.ndarray)
             tensors = tensors or kind == "tensor"
             arguments.append(node)
-            lifted.append(Tensor._of(node))
+            lifted.append(callers.lend(node, leaf) if kind in ("array", "tensor") else Tensor._of(node))
         args, kwargs = optree.tree_unflatten(treespec, lifted)
         # What another thread changes from now on, the next call finds out.
         version = CELLS.token
-        with recording(arguments, jit=True) as trace:
+        with recording(arguments, jit=True, callers=callers) as trace:
             try:
                 output = self.fn(*args, **kwargs)
             finally:
@@ -295,7 +308,9 @@ class Jitted:
             raise DtypeError(message)
         guards = [node for node, _ in trace.guards]
         checks = [node for node, _, _ in trace.checks]
-        outputs = [*nodes, *guards, *checks, *[node for _, node in written]]
+        places = {node: k for k, node in enumerate(arguments)}
+        stored = [(places[node], callers[node][0]._node) for node in callers.changed()]
+        outputs = [*nodes, *guards, *checks, *[node for _, node in written], *[node for _, node in stored]]
         parameters = _parameters(outputs, arguments)
         if (
             not tensors
@@ -304,7 +319,8 @@ class Jitted:
         ):
             tensors, kinds = True, ["tensor"] * len(kinds)
         device = device_of_graph(outputs, arguments)
-        simple = plain and device is None and not (guards or checks or tensors or written or parameters or trace.cells)
+        more = guards or checks or tensors or written or stored or parameters or trace.cells
+        simple = plain and device is None and not more
         structure = _postfix(out_spec) if all(leaf is RESULT for leaf in kept) else None
         simple = simple and structure is not None
         arguments += [node for _, node in parameters]
@@ -345,6 +361,8 @@ class Jitted:
             dict(trace.cells),
             None if any(cell._changes_silently() for cell in trace.cells) else version,
             device,
+            tuple([k for k, _ in stored]),
+            orders_of(inputs) if trace.orders else None,
         )
 
 
@@ -388,6 +406,17 @@ def _has_out(fn: Callable[..., Any]) -> bool:
         return "out" in inspect.signature(fn).parameters
     except (TypeError, ValueError):
         return False
+
+
+def orders_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """How arguments lie in memory, where that may make a difference."""
+    return tuple([strides_in_memory(leaf) for leaf in leaves])
+
+
+def _tells_orders(path: Path, args: Sequence[Any]) -> bool:
+    """Whether native code knows arguments that lie otherwise: it takes ndarrays in C order only, but any Tensor."""
+    assert path.orders is not None
+    return not any(path.orders) and not any(isinstance(leaf, Tensor) for leaf in flatten(args)[0])
 
 
 def _ready(value: Any, node: Node) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from .callers import Callers, store
 from .errors import ArgumentError, DtypeError
 from .graph.ir import Node, beside, constant, make, on_host, users_constant, zeros
 from .graph.trace import current_trace, depends_on_recording
@@ -47,6 +48,8 @@ class Call:
     wanted: list[Wanted]
     tensors: Any
     """Whether what the function returns is given as Tensors; or a `Giver`, for arrays of another library."""
+    callers: Callers
+    """The arrays that the function's Tensors stand for."""
 
     @property
     def nodes(self) -> list[Node]:
@@ -134,22 +137,25 @@ def node_of(value: Any) -> Node:
     return device_node(value, copy=False) if on_cuda(value) else as_node(value)
 
 
-def lift(value: Any) -> Any:
+def lift(value: Any, callers: Callers | None = None) -> Any:
     """An argument that is not differentiated: its real arrays become Tensors, all else stays what it is."""
+    callers = Callers() if callers is None else callers
 
     def leaf(item: Any) -> Any:
         if type(item) is np.ndarray and supported(item.dtype):
-            return Tensor._of(node_of(item))
+            return callers.lend(node_of(item), item)
+        if item.__class__ is Tensor:
+            callers[item._node] = item, item
         return Tensor._of(item.node) if isinstance(item, Lent) else item
 
     return leaf(value) if isinstance(value, np.ndarray | Tensor) else optree.tree_map(leaf, value, none_is_leaf=True)
 
 
-def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[Any, Wanted]:
+def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: Callers) -> tuple[Any, Wanted]:
     """An argument that is differentiated, `which` of those of `fn`: each leaf becomes a Tensor of a fresh alias."""
     if type(value) is np.ndarray and value.dtype.kind in "fc" and supported(value.dtype):
         fresh = _fresh(constant(value))
-        return Tensor._of(fresh), Wanted(_LEAF, [fresh], ["array"])
+        return callers.lend(fresh, value), Wanted(_LEAF, [fresh], ["array"])
     leaves, treespec = flatten(value)
     wanted = Wanted(treespec)
     lifted: list[Any] = []
@@ -176,7 +182,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str) -> tuple[A
         fresh = _fresh(node)
         wanted.nodes.append(fresh)
         wanted.kinds.append(item.giver if kind == "lent" else kind)
-        lifted.append(Tensor._of(fresh))
+        lifted.append(callers.lend(fresh, item) if kind in ("array", "tensor") else Tensor._of(fresh))
     return optree.tree_unflatten(treespec, lifted), wanted
 
 
@@ -211,13 +217,14 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     lifted_args = list(args)
     lifted_kwargs = dict(kwargs)
     wanted: dict[int, Wanted] = {}
+    callers = Callers()
     keys = _parameter_order(fn, len(args), kwargs)
     for position in positions:
         if position < len(args):
-            lifted_args[position], wanted[position] = lift_wanted(args[position], fn, position)
+            lifted_args[position], wanted[position] = lift_wanted(args[position], fn, position, callers)
         elif position - len(args) < len(keys):
             key = keys[position - len(args)]
-            lifted_kwargs[key], wanted[position] = lift_wanted(kwargs[key], fn, key)
+            lifted_kwargs[key], wanted[position] = lift_wanted(kwargs[key], fn, key, callers)
         else:
             count = len(args) + len(kwargs)
             message = (
@@ -228,12 +235,12 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
             raise ArgumentError(message)
     for position, value in enumerate(args):
         if position not in wanted:
-            lifted_args[position] = lift(value)
+            lifted_args[position] = lift(value, callers)
     taken = {keys[p - len(args)] for p in wanted if p >= len(args)}
     for key, value in kwargs.items():
         if key not in taken:
-            lifted_kwargs[key] = lift(value)
-    return Call(lifted_args, lifted_kwargs, [wanted[position] for position in positions], tensors)
+            lifted_kwargs[key] = lift(value, callers)
+    return Call(lifted_args, lifted_kwargs, [wanted[position] for position in positions], tensors, callers)
 
 
 _PLAIN = frozenset([np.ndarray, float, int, bool, complex, str, type(None)])
@@ -320,12 +327,19 @@ class Results:
         """What the nodes that are None are derived from."""
         self.derive: Callable[[], list[Node]] = list
         """Makes them, in order."""
+        self.stores: list[tuple[_Slot, Any]] = []
+        """What the function has written to its caller's arrays."""
 
     def add(self, node: Node | None, kind: Any) -> _Slot:
         """Ask for a node, or for the next that `derive` will make, as "array", "tensor", "float", or by a `Giver`."""
         self.nodes.append(node)
         self.kinds.append(kind)
         return _Slot(len(self.nodes) - 1)
+
+    def store(self, callers: Callers) -> None:
+        """Ask for what the function has written to its caller's arrays, which get it with the results."""
+        for node, value in callers.written():
+            self.stores.append((self.add(node, "array"), value))
 
     def value(self, value: Any, tensors: Any) -> Any:
         """Ask for whatever the function returned, Tensors of it as Tensors, as NumPy values, or by a `Giver`."""
@@ -370,6 +384,8 @@ class Results:
     def fill(self, *trees: Any) -> list[Any]:
         """Trees with their slots replaced by results."""
         values = self.compute()
+        for slot, value in self.stores:
+            store(value, values[slot.position])
 
         def leaf(item: Any) -> Any:
             return values[item.position] if isinstance(item, _Slot) else item

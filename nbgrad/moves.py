@@ -7,6 +7,7 @@ aliasing.py. Which results of NumPy are views and which are copies follows from 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,33 @@ from .compiler.views import View, view_through
 from .errors import ArgumentError
 from .graph.complex_numbers import pair, parts
 from .graph.interpret import slices_of
-from .graph.ir import Node, make, placeholder
+from .graph.ir import Node, Shape, make, placeholder
 from .graph.primitives import reshape, transpose
 from .numpy.indexing import getitem, setitem
+from .numpy.joining import windows_node
 
 MOVING = frozenset(["reshape", "transpose", "slice", "broadcast"])
 PARTS = ("real", "imag")
+WINDOWS = "windows"
+"""The move of `sliding_window_view`, which is no primitive."""
 MOST_MOVES = 8
 """More operations in a row are not looked through: no function of NumPy that gives a view is so many."""
 
 
 class Moves(tuple[tuple[str, tuple[Any, ...]], ...]):
     """Operations in order: the name of a primitive, and its parameters."""
+
+    __slots__ = ()
+
+
+class Unsettled(Moves):
+    """Moves of which nothing has asked yet whether NumPy would make a view: it depends on how the elements lie."""
+
+    __slots__ = ()
+
+
+class InOrder(Unsettled):
+    """Moves that give a view only where its elements are side by side in C order."""
 
     __slots__ = ()
 
@@ -51,7 +67,7 @@ def read(node: Node, key: Any) -> Node:
     if not isinstance(key, Moves):
         return getitem(node, key)
     for name, params in key:
-        node = make(name, (node,), params)
+        node = windows_node(node, *params) if name == WINDOWS else make(name, (node,), params)
     return node
 
 
@@ -65,6 +81,12 @@ def replace(node: Node, key: Any, part: Node) -> Node:
     """
     if not isinstance(key, Moves):
         return setitem(node, key, part)
+    if any(name == WINDOWS for name, _ in key):
+        message = (
+            "The windows of an array are read-only, because they share their elements: write to a copy (x.copy()), or "
+            "to the array that they were made of."
+        )
+        raise ArgumentError(message)
     stages = [node]
     for name, params in key[:-1]:
         stages.append(make(name, (stages[-1],), params))
@@ -97,34 +119,82 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
         # With an Ellipsis, integers on all axes give an array too.
         whole = key if key.__class__ is tuple else (key,)
         return array[whole if any(part is Ellipsis for part in whole) else (*whole, ...)]
-    for name, params in key:
+    steps = list(key)
+    while steps:
+        name, params = steps.pop(0)
         if name == "reshape":
-            array = array.reshape(params[0])
+            through = layout(View(array.shape, array.strides, 0, (None,) * array.ndim), [(name, params)])
+            if through is None and steps and (part := _diagonal_of(array, params[0], *steps[0])) is not None:
+                array = part
+                steps.pop(0)
+            else:
+                array = array.reshape(params[0])
         elif name == "transpose":
             array = array.transpose(params[0])
         elif name == "slice":
             array = array[slices_of(params[0])]
         elif name == "broadcast":
             array = np.broadcast_to(array, params[0])
+        elif name == WINDOWS:
+            array = np.lib.stride_tricks.sliding_window_view(array, *params)
         else:
             array = np.real(array) if name == "real" else np.imag(array)
     return array
 
 
+def _diagonal_of(array: np.ndarray, flat: Shape, name: str, params: tuple[Any, ...]) -> np.ndarray | None:
+    """The diagonal of the last two axes as a view that can be written to; None for other slices of both made flat."""
+    where = _diagonal(View(array.shape, array.strides, 0, (None,) * array.ndim), flat, name, params)
+    if where is None or 0 in where.shape:
+        return None
+    row, column = divmod(params[0][-1][0], array.shape[-1])
+    return np.lib.stride_tricks.as_strided(array[..., row:, column:], where.shape, where.strides)
+
+
 def layout(view: View, key: Any) -> View | None:
     """Where the elements of a view lie; None if NumPy would have to copy them."""
-    if not isinstance(key, Moves):
+    if not isinstance(key, list | Moves):
         example = placeholder(view.shape, np.dtype(np.float64))
         found = moves_between(example, getitem(example, key))
         assert found is not None, key
         key = found
-    shape = view.shape
-    for name, params in key:
+    shape, steps = view.shape, list(key)
+    while steps:
+        name, params = steps.pop(0)
         if name in PARTS:
+            continue
+        if name == WINDOWS:
+            view = _windows(view, *params)
+            shape = view.shape
             continue
         moved = make(name, (placeholder(shape, np.dtype(np.float64)),), params)
         through = view_through(moved, view)
+        if through is None and name == "reshape" and steps:
+            through = _diagonal(view, params[0], *steps.pop(0))
+            moved = moved if through is None else placeholder(through.shape, np.dtype(np.float64))
         if through is None:
             return None
         view, shape = through, moved.shape
     return view
+
+
+def _windows(view: View, extents: Sequence[int], axes: Sequence[int]) -> View:
+    shape = list(view.shape)
+    for at, width in zip(axes, extents, strict=True):
+        shape[at] -= width - 1
+    strides = (*view.strides, *[view.strides[at] for at in axes])
+    return View((*shape, *extents), strides, view.offset, (None,) * len(strides))
+
+
+def _diagonal(view: View, flat: Shape, name: str, params: tuple[Any, ...]) -> View | None:
+    """The diagonal of the last two axes, which is read as a slice of both made flat; None for other slices."""
+    if name != "slice" or len(flat) + 1 != len(view.shape) or flat[:-1] != view.shape[:-2] or any(view.valid):
+        return None
+    columns = view.shape[-1]
+    *lead, (start, length, step) = params[0]
+    if (step != columns + 1 and length > 1) or lead != [(0, n, 1) for n in flat[:-1]]:
+        return None
+    row, column = view.strides[-2:]
+    offset = view.offset + (start // max(columns, 1)) * row + (start % max(columns, 1)) * column
+    shape = (*flat[:-1], length)
+    return View(shape, (*view.strides[:-2], row + column), offset, (None,) * len(shape))

@@ -16,6 +16,7 @@ import numpy as np
 import optree
 
 from . import config
+from .callers import store
 from .device_paths import Target, device_shortcut
 from .errors import NbgradError
 from .graph.interpret import interpret
@@ -58,6 +59,10 @@ class Path:
     without notice."""
     device: Any = None
     """The device that the program runs on; None for the processor."""
+    stores: tuple[int, ...] = ()
+    """Which of the arguments the function writes to: their new values are the last outputs."""
+    orders: tuple[Any, ...] | None = None
+    """How the arguments lay in memory, if what was recorded depends on it."""
     entry: Entry | None = None
     """The native callable that takes Tensors and Parameters, once it was made."""
     repeated: bool = False
@@ -66,7 +71,8 @@ class Path:
     @property
     def result_count(self) -> int:
         """Outputs that the user gets; guards, checks and written Parameters follow them."""
-        return len(self.outputs) - len(self.guards) - len(self.checks) - len(self.written)
+        after = len(self.guards) + len(self.checks) + len(self.written) + len(self.stores)
+        return len(self.outputs) - after
 
     def filled(self, values: Sequence[Any]) -> Any:
         """The results in the containers that the function returns, with what else is in there."""
@@ -96,7 +102,7 @@ class Path:
             values = [v.to_host() if hasattr(v, "to_host") else np.asarray(v) for v in arrays]
             known = dict(zip(self.arguments, values, strict=True))
             found: Sequence[Any] = [uploaded(np.array(v), self.device) for v in interpret(self.outputs, known)]
-        elif targets is None or self.guards or self.checks or self.written:
+        elif targets is None or self.guards or self.checks or self.written or self.stores:
             found = self.program.call(*arrays)
         else:
             found = [target.array(arrays, targets) for target in targets]
@@ -108,8 +114,9 @@ class Path:
         """Outputs that a device has computed, those that belong to the processor there."""
         return at_home(found, self.outputs)
 
-    def finished(self, found: Sequence[Any], giver: Any = False) -> Any:
-        """What the caller gets, after guards, checks and Parameters got theirs; `MISSED` if it was the wrong path."""
+    def finished(self, found: Sequence[Any], inputs: Sequence[Any], giver: Any = False) -> Any:
+        """What the caller gets, after guards, checks, Parameters and the caller's arrays, `inputs`, got theirs;
+        `MISSED` if it was the wrong path."""
         count = self.result_count
         for value, expected in zip(found[count:], self.guards, strict=False):
             if not np.array_equal(on_host(value), expected, equal_nan=True):
@@ -119,7 +126,10 @@ class Path:
             if not bool(on_host(value)):
                 raise error(message)
         if self.written:
-            type(self.written[0])._hold_all(self.written, found[at + len(self.checks) :])
+            first = at + len(self.checks)
+            type(self.written[0])._hold_all(self.written, found[first : first + len(self.written)])
+        for position, value in zip(self.stores, found[len(found) - len(self.stores) :], strict=True):
+            store(inputs[position], value)
         kinds = [giver if kind == "lent" else kind for kind in self.kinds]
         return self.filled([as_kind(array, kind) for array, kind in zip(found, kinds, strict=False)])
 

@@ -30,6 +30,7 @@ from .graph.trace import CELLS, current_trace, is_being_recorded, note_refusal
 from .in_place import InPlace
 from .interop import computes_itself
 from .runtime.evaluate import concrete
+from .runtime.memory_order import copied, kept
 from .tensor_methods import add_methods
 from .tensor_operators import NOT_GIVEN, Late, binary, reflected, unary, updating
 
@@ -166,12 +167,8 @@ class Tensor(Exports, InPlace, Movable):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes from one element to the next along each axis; Tensors are in C order."""
-        strides, step = [], self.itemsize
-        for extent in reversed(self.shape):
-            strides.append(step)
-            step *= max(extent, 1)
-        return tuple(reversed(strides))
+        """The bytes from one element to the next along each axis, as NumPy's array would have them."""
+        return aliasing_module().place_of(self).strides
 
     @property
     def T(self) -> Tensor:  # noqa: N802
@@ -353,9 +350,12 @@ class Tensor(Exports, InPlace, Movable):
 
     def _take(self, node: Node) -> None:
         """Become another node, and tell nobody but the recording."""
-        place = _slot(self).place
+        before = _slot(self)
+        place = before.place
         if place is not None and node.place is not place and (node.place is not None or place is not HOST):
             node = placed(node, place)  # what is written goes where the Tensor is
+        if node.layout is not None or before.layout is not None:
+            node = kept(node, before)
         trace = current_trace()
         if trace is not None:
             trace.note_write(self, self._node)
@@ -476,19 +476,15 @@ class Tensor(Exports, InPlace, Movable):
 
     def flatten(self, order: str = "C") -> Tensor:
         """All elements along one axis, as a copy."""
-        return self.reshape(-1, order=order).copy()
+        return self.ravel(order).copy()
 
-    def astype(self, dtype: Any, copy: bool = True) -> Tensor:
+    def astype(self, dtype: Any, copy: bool = True, *, order: str = "K") -> Tensor:
         """The elements in another dtype; gradients flow between float dtypes."""
-        return _numpy("numpy_table").find(np.astype)(self, dtype, copy=copy)
+        return _numpy("shaping").astype(self, dtype, copy=copy, order=order)
 
     def copy(self, order: str = "C") -> Tensor:
-        """Another Tensor with the same value; writing to one does not change the other."""
-        if order != "C":
-            return _numpy("numpy_table").find(np.copy)(self, order)
-        from .zero_dimensional import as_array
-
-        return as_array(Tensor._of(self._node))
+        """Another Tensor with the same value, in an order of memory; writing to one does not change the other."""
+        return _numpy("shaping").copy(self, order)
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
         """The slices along an axis (the elements, for None) where a 1-d condition is true."""

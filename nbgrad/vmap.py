@@ -7,11 +7,13 @@ The function is recorded once, for a single value, and its graph is batched (gra
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import optree
 
+from .aliasing import strides_in_memory
+from .callers import Callers
 from .errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from .graph.batch import batch
 from .graph.ir import Node, make, placeholder, topological
@@ -19,6 +21,7 @@ from .graph.primitives import transpose
 from .graph.trace import recording
 from .interop import advice, described
 from .lifting import Results, flatten, kind_as, kind_of, lent, name_of, node_of, results_as
+from .runtime.memory_order import is_contiguous
 from .tensor import Tensor
 
 
@@ -75,8 +78,9 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
         leaves = [lent(leaf) for leaf in leaves]
         axes = [*_spread(_sequence(in_axes), args, "in_axes", fn), *[0] * len(flatten(kwargs)[0])]
         mapping: dict[Node, Node] = {}
+        callers = Callers()
         pairs = enumerate(zip(leaves, axes, strict=True))
-        lifted = [_lift(leaf, axis, position, mapping, fn) for position, (leaf, axis) in pairs]
+        lifted = [_lift(leaf, axis, position, mapping, fn, callers) for position, (leaf, axis) in pairs]
         sizes = {node.shape[0] for node in mapping.values()}
         if len(sizes) != 1:
             shown = "no argument is mapped" if not sizes else f"the mapped axes have lengths {sorted(sizes)}"
@@ -84,7 +88,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             raise ArgumentError(message) if not sizes else ShapeError(message)
         size = sizes.pop()
         lifted_args, lifted_kwargs = optree.tree_unflatten(treespec, lifted)
-        with recording(mapping, mapping=mapping, size=size) as trace:
+        with recording(mapping, mapping=mapping, size=size, callers=callers) as trace:
             try:
                 output = fn(*lifted_args, **lifted_kwargs)
             finally:
@@ -96,7 +100,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             )
             raise TracedValueError(message)
         _write(written, mapping, fn)
-        return _collect(fn, output, out_axes, mapping, size, results_as(leaves))
+        stored = _stored(callers, leaves, axes, mapping, size, fn)
+        return _collect(fn, output, out_axes, mapping, size, results_as(leaves), stored)
 
     return mapped
 
@@ -118,7 +123,9 @@ def _spread(axes: Any, tree: Any, name: str, fn: Callable[..., Any]) -> list[Any
     return spread
 
 
-def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node], fn: Callable[..., Any]) -> Any:
+def _lift(
+    leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node], fn: Callable[..., Any], callers: Callers
+) -> Any:
     """A leaf as the function gets it; a mapped array becomes a placeholder for one of its values."""
     kind = kind_of(leaf)
     if kind == "other":
@@ -129,8 +136,7 @@ def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node],
     if axis is None and kind == "lent":
         return Tensor._of(make("alias", (node_of(leaf),)))
     if axis is None:
-        # An alias, which the function may write to: the ndarray stays.
-        return Tensor._of(make("alias", (node_of(leaf),))) if kind == "array" else leaf
+        return callers.lend(make("alias", (node_of(leaf),)), leaf) if kind == "array" else leaf
     node = node_of(leaf)
     if not -node.ndim <= axis < node.ndim:
         message = (
@@ -142,8 +148,12 @@ def _lift(leaf: Any, axis: int | None, position: int, mapping: dict[Node, Node],
     front = transpose(node, (axis, *[a for a in range(node.ndim) if a != axis]))
     stand_in = placeholder(front.shape[1:], node.dtype)
     stand_in.tensor, stand_in.place = node.tensor, node.place
+    strides = None if kind == "lent" else strides_in_memory(leaf)
+    if strides is not None:
+        one = (*strides[:axis], *strides[axis + 1 :])
+        stand_in.layout = None if is_contiguous(stand_in.shape, one, stand_in.dtype.itemsize) else one
     mapping[stand_in] = front
-    return Tensor._of(stand_in)
+    return callers.lend(stand_in, leaf) if kind in ("array", "tensor") else Tensor._of(stand_in)
 
 
 def _write(written: list[tuple[Any, Node]], mapping: dict[Node, Node], fn: Callable[..., Any]) -> None:
@@ -159,13 +169,53 @@ def _write(written: list[tuple[Any, Node]], mapping: dict[Node, Node], fn: Calla
         parameter._write(node)
 
 
+def _stored(
+    callers: Callers,
+    leaves: Sequence[Any],
+    axes: Sequence[int | None],
+    mapping: dict[Node, Node],
+    size: int,
+    fn: Callable[..., Any],
+) -> list[tuple[Node, Any]]:
+    """What the function has written to its caller's arrays, for all values at once."""
+    axis_of = {id(leaf): axis for leaf, axis in zip(leaves, axes, strict=True)}
+    stored: list[tuple[Node, Any]] = []
+    for node, value in callers.written():
+        axis = axis_of[id(value)]
+        if axis is not None:
+            stored.append((_axis_moved(batch([node], mapping, size)[0], axis), value))
+        elif any(source in mapping for source in topological([node])):
+            message = (
+                f"{name_of(fn)}() writes to an array inside vmap, where the value differs from one mapped value to the "
+                "next. Return it instead, or map the array too (in_axes)."
+            )
+            raise ArgumentError(message)
+        else:
+            stored.append((node, value))
+    return stored
+
+
+def _axis_moved(whole: Node, axis: int) -> Node:
+    """The node whose first axis, which counts the values, is put where it is wanted."""
+    order = list(range(1, whole.ndim))
+    order.insert(axis % whole.ndim, 0)
+    return transpose(whole, tuple(order))
+
+
 def _collect(
-    fn: Callable[..., Any], output: Any, out_axes: Any, mapping: dict[Node, Node], size: int, tensors: Any
+    fn: Callable[..., Any],
+    output: Any,
+    out_axes: Any,
+    mapping: dict[Node, Node],
+    size: int,
+    tensors: Any,
+    stored: list[tuple[Node, Any]],
 ) -> Any:
     """The outputs of all values, with their axis where it is wanted."""
     leaves, treespec = flatten(output)
     axes = _spread(_sequence(out_axes) if isinstance(output, tuple) else out_axes, output, "out_axes", fn)
     results = Results()
+    results.stores = [(results.add(node, "array"), value) for node, value in stored]
     filled: list[Any] = []
     for leaf, axis in zip(leaves, axes, strict=True):
         if kind_of(leaf) == "other":
@@ -185,9 +235,7 @@ def _collect(
             if not -whole.ndim <= axis < whole.ndim:
                 message = f"out_axes has {axis}, but an output of {name_of(fn)}() has {whole.ndim} axes when mapped."
                 raise ShapeError(message)
-            order = list(range(1, whole.ndim))
-            order.insert(axis % whole.ndim, 0)
-            whole = transpose(whole, tuple(order))
+            whole = _axis_moved(whole, axis)
         plain = "value" if whole.ndim == 0 else "array"
         filled.append(results.add(whole, kind_as(tensors, plain)))
     return results.fill(optree.tree_unflatten(treespec, filled))[0]

@@ -253,7 +253,6 @@ x.shape = (5, 5)
 """.strip().splitlines()
 
 REFUSED = {
-    'y = x.T.ravel("K"); y[0] = 9': "depends on the layout",
     "y = np.broadcast_to(x[0], (2, 4)); y[0, 0] = 2": "read-only",
 }
 """Programs that are errors with Tensors, and what the error says."""
@@ -326,21 +325,6 @@ def test_tensors_of_users_bind_anew_as_in_mindspore() -> None:
     y = x
     y += 1
     assert x.tolist() == [1.0, 2.0] and y.tolist() == [2.0, 3.0]
-
-
-def test_what_was_not_meant_to_be_written_to_stays() -> None:
-    a = X.copy()
-
-    def changes(x: Any) -> Any:
-        x[0] = 0.0
-        x += 1
-        x.sort()
-        return weighted(x)
-
-    nb.grad(changes)(a)
-    nb.jit(changes)(a)
-    nb.vmap(changes)(a[None])
-    numpy.testing.assert_array_equal(a, X)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 1)])

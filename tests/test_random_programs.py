@@ -21,16 +21,7 @@ EACH = 25
 """Programs of a test."""
 COMPILED = 12
 """One in so many is compiled; the others run in the interpreter."""
-KNOWN = frozenset(
-    [
-        "memory order",
-        "writes to arguments",
-        "einsum views",
-        "0-d arguments",
-        "views of plain arrays",
-        "float() of a recorded value",
-    ]
-)
+KNOWN = frozenset(["0-d arguments", "float() of a recorded value"])
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -72,6 +72,18 @@ class _Host:
 HOST = _Host()
 
 
+class _Derived:
+    """The `layout` of nodes whose strides follow from those of their inputs; there is one object of it, `DERIVED`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "derived"
+
+
+DERIVED = _Derived()
+
+
 class Node:
     """One array value of a graph.
 
@@ -86,6 +98,8 @@ class Node:
     the value anew at each call.
     `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the processor's memory, and
     what is made of them; None for what goes wherever it is used, such as numbers, ndarrays, and Tensors of one element.
+    `layout` says how NumPy's array would lie in memory (the value itself is in C order): None if nothing that it was
+    made of was ever out of C order; its strides in bytes; or `DERIVED` until layout.py has found them.
     """
 
     __slots__ = (
@@ -93,6 +107,7 @@ class Node:
         "depth",
         "dtype",
         "inputs",
+        "layout",
         "owner",
         "params",
         "place",
@@ -135,9 +150,11 @@ class Node:
             self.place: Any = place
             above, below = one.depth, two.depth
             self.depth = (above if above > below else below) + 1
+            self.layout: Any = None if one.layout is two.layout is None else DERIVED
         elif len(inputs) == 1:
             one = inputs[0]
             self.traced, self.tensor, self.place, self.depth = one.traced, one.tensor, one.place, one.depth + 1
+            self.layout = one.layout and DERIVED
         else:
             self._join(inputs)
 
@@ -146,14 +163,16 @@ class Node:
         traced = tensor = False
         depth = 0
         place: Any = None
+        layout: Any = None
         for source in inputs:
             traced = traced or source.traced
             tensor = tensor or source.tensor
+            layout = layout or (source.layout and DERIVED)
             depth = max(depth, source.depth + 1)
             other = source.place
             if other is not place and other is not None:
                 place = other if place is None else _refuse_places(inputs)
-        self.traced, self.tensor, self.depth, self.place = traced, tensor, depth, place
+        self.traced, self.tensor, self.depth, self.place, self.layout = traced, tensor, depth, place, layout
 
     @property
     def device(self) -> Any:
@@ -264,7 +283,10 @@ def make(name: str, inputs: tuple[Node, ...], params: Params = ()) -> Node:
     shape, dtype = primitive.shape_rule(inputs, params)
     if (dtype.kind == "c" or (inputs and inputs[0].dtype.kind == "c")) and name not in _complex.kept:
         return _complex.expand(name, inputs, params)
-    return Node(primitive, inputs, params, shape, dtype)
+    node = Node(primitive, inputs, params, shape, dtype)
+    if name == "transpose":
+        node.layout = DERIVED
+    return node
 
 
 def shared(node: Node) -> Node:
@@ -335,7 +357,10 @@ def constant(value: Any, weak: bool = False) -> Node:
     """An array whose value is known when the program runs, not when it is compiled: an ndarray or a `DeviceArray`."""
     if isinstance(value, np.ndarray):
         value = plain(value)
-        return Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
+        node = Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
+        if not value.flags.c_contiguous:
+            node.layout = value.strides
+        return node
     node = Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
     node.place = value.device
     return node

@@ -30,9 +30,10 @@ class Trace:
     only `jit` and `vmap`, which undo such writes, collect them. `numbers` has the nodes of Python numbers that the
     function has used so far: what `jit` records has each of them once (`frozen`); otherwise equal numbers stay apart,
     because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each argument to
-    all its values, of which there are `size`, and `batched` has those of every node that they were needed of. `known`,
-    `owned` and `varying` remember what was computed, or found out, of nodes (the latter two by serial number, so that
-    they keep no node alive).
+    all its values, of which there are `size`, and `batched` has those of every node that they were needed of. `callers`
+    knows the arrays that the arguments stand for; `orders` is not empty once something depended on how they lie in
+    memory. `known`, `owned` and `varying` remember what was computed, or found out, of nodes (the latter two by serial
+    number, so that they keep no node alive).
     `refused` is the last error for a value that would have left the recording, with the frame that had called what
     asked for it.
     """
@@ -40,6 +41,7 @@ class Trace:
     __slots__ = (
         "arguments",
         "batched",
+        "callers",
         "cells",
         "checks",
         "collects",
@@ -48,6 +50,7 @@ class Trace:
         "known",
         "mapping",
         "numbers",
+        "orders",
         "outside",
         "owned",
         "parent",
@@ -59,7 +62,13 @@ class Trace:
     )
 
     def __init__(
-        self, parent: Trace | None, arguments: Iterable[Node], jit: bool, mapping: Mapping[Node, Node] | None, size: int
+        self,
+        parent: Trace | None,
+        arguments: Iterable[Node],
+        jit: bool,
+        mapping: Mapping[Node, Node] | None,
+        size: int,
+        callers: Any = None,
     ) -> None:
         self.parent = parent
         self.arguments = frozenset(arguments)
@@ -76,8 +85,11 @@ class Trace:
         self.batched: dict[Node, Node | None] = {} if mapping is None else dict(mapping)
         self.owned: dict[int, bool] = {}
         self.refused: tuple[NbgradError, FrameType | None, int] | None = None
+        self.orders: list[bool] = []
+        self.callers = callers
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
+            self.orders = parent.orders
             self.frozen, self.numbers = parent.frozen, parent.numbers
             self.known, self.varying = parent.known, parent.varying
             if not self.collects:
@@ -89,14 +101,24 @@ class Trace:
 
     def note_write(self, tensor: Any, node: Node) -> None:
         """A Tensor that had this node is written to: note it if it was there before the recording."""
+        trace: Trace | None = self
+        while trace is not None:
+            if trace.callers and node in trace.callers:
+                trace.callers.check_write(node)
+            trace = trace.parent
         if not self.collects or node.value is None or node.serial >= self.start:
             return
-        trace: Trace | None = self
+        trace = self
         while trace is not None:
             if node in trace.arguments:
                 return
             trace = trace.parent
         self.outside.setdefault(id(tensor), (tensor, node))
+
+    def note_order(self) -> None:
+        """What is recorded depends on how arguments lie in memory."""
+        if not self.orders:
+            self.orders.append(True)
 
     def undo_writes(self) -> list[tuple[Any, Node]]:
         """Give Parameters and outside Tensors back what they were; the Parameters, and what was written to each."""
@@ -197,8 +219,9 @@ class recording:  # noqa: N801 - used like a function
         jit: bool = False,
         mapping: Mapping[Node, Node] | None = None,
         size: int = 0,
+        callers: Any = None,
     ) -> None:
-        self.trace = Trace(_current.get(), arguments, jit, mapping, size)
+        self.trace = Trace(_current.get(), arguments, jit, mapping, size, callers)
         self.collection = RareCollection()
 
     def __enter__(self) -> Trace:

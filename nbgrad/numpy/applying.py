@@ -22,11 +22,13 @@ from ..graph.ir import Node, Shape, broadcast, elementwise, make, placeholder, t
 from ..graph.primitives import cast, reshape
 from ..graph.trace import recording
 from ..runtime.evaluate import concrete
+from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from .indexing import getitem, setitem
 from .joining import stack_nodes
 from .lifting import as_node, wrap
 from .operands import axis_of, cut, filled, integers, nodes_of, real_dtype, to_last, truth
+from .ordering import like_argument
 from .shaping import common_shape, moveaxis_node
 
 Function = Callable[..., Any]
@@ -156,7 +158,8 @@ def apply_along_axis(func1d: Function, axis: Any, arr: Any, *args: Any, **kwargs
     result = reshape(result, (*lead, *result.shape[1:]))
     extra = result.ndim - len(lead)
     sources = range(len(lead), result.ndim)
-    return wrap(moveaxis_node(result, tuple(sources), tuple(range(at, at + extra))))
+    # NumPy makes an array of all results, one after the other, and moves their axes to where the axis was.
+    return wrap(moveaxis_node(copied(result, "C"), tuple(sources), tuple(range(at, at + extra))))
 
 
 def _single(result: Any) -> Any:
@@ -333,6 +336,7 @@ def _over_elements(function: Function, nodes: list[Node], cores: Cores | None, o
 # ----- By pieces -----
 
 
+@like_argument()
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
     """A function given by pieces: where a condition holds, the value of its function (or its number).
 

@@ -19,6 +19,7 @@ from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from .lifting import as_node, wrap
+from .ordering import like_argument
 from .promotion import float_of
 
 
@@ -39,9 +40,14 @@ def imag(val: Any) -> Tensor:
     return _part(val, 1) if isinstance(val, Tensor) else wrap(parts(as_node(val))[1])
 
 
+@like_argument()
+def _no_part(tensor: Tensor) -> Tensor:
+    return wrap(beside(zeros(tensor.shape, tensor._node.dtype), tensor._node))
+
+
 def _part(tensor: Tensor, side: int) -> Tensor:
     if tensor.dtype.kind != "c":
-        return wrap(beside(zeros(tensor.shape, tensor._node.dtype), tensor._node)) if side else tensor
+        return _no_part(tensor) if side else tensor
     from ..aliasing import view
     from ..moves import PART_MOVES
 
@@ -100,6 +106,7 @@ def iscomplex(x: Any) -> Tensor:
     return wrap(_has_imaginary_part(as_node(x)))
 
 
+@like_argument()
 def isreal(x: Any) -> Tensor:
     """Whether each element has an imaginary part of zero."""
     return wrap(elementwise("logical_not", _has_imaginary_part(as_node(x))))

@@ -18,14 +18,17 @@ import numpy as np
 from ..aliasing import from_numpy
 from ..devices import device_of
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..exports import aliasing_module
 from ..graph.ir import Node, Shape, constant
 from ..graph.primitives import cast, concatenate, reshape
+from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from . import creation
 from .lifting import supported
 from .operands import array_node, at_least, promote, python_numbers
 from .promotion import common_dtype
+from .shaping import in_memory_order, memory_order
 
 SEQUENCES = (list, tuple, deque, UserList)
 """What NumPy takes apart."""
@@ -123,8 +126,10 @@ def array(
         By default NumPy's: that of the array, or the one that holds all elements, Python floats being float64.
     copy : bool or None
         False raises an error where an array cannot be used as it is.
-    order, subok, like
-        Have no effect on Tensors, which are in C order.
+    order : {"K", "A", "C", "F"}
+        How NumPy's array would lie in memory: in C or Fortran's order, or as the object does.
+    subok, like
+        Have no effect.
     ndmin : int
         Axes of extent 1 are put in front until there are so many.
     ndmax : int
@@ -150,6 +155,7 @@ def array(
     """
     copy = _COPY_MODES.get(getattr(copy, "name", ""), copy)
     if not copy and (shared := _without_copy(object, dtype)) is not None:
+        shared = in_memory_order(shared, order)
         return shared if shared.ndim >= ndmin else shared.reshape((1,) * (ndmin - shared.ndim) + shared.shape)
     if isinstance(object, Tensor):
         node = array_node(object)
@@ -160,7 +166,7 @@ def array(
     else:
         options: Any = {"subok": subok} if subok else {}
         try:
-            value = np.array(object, dtype=_numpys(dtype), copy=copy, **options)
+            value = np.array(object, dtype=_numpys(dtype), copy=copy, order=order, **options)
         except ValueError as error:
             if "copy" in str(error):
                 _needs_copy()
@@ -176,7 +182,7 @@ def array(
         if node.dtype != wanted and copy is False:
             _needs_copy()
         node = cast(node, wanted)
-    return creation.array_of(at_least(node, ndmin))
+    return creation.array_of(at_least(copied(node, memory_order(object, order, "K", "C", "F", "A")), ndmin))
 
 
 _COPY_MODES = {"ALWAYS": True, "IF_NEEDED": None, "NEVER": False}
@@ -220,8 +226,8 @@ def asarray(
     ----------
     a : array-like
     dtype : dtype, optional
-    order : str, optional
-        Has no effect: Tensors are in C order.
+    order : {"K", "A", "C", "F"}, optional
+        Another order of memory than the array has makes a copy.
     device : str or Device, optional
     copy : bool, optional
         True makes a copy in any case, False never.
@@ -240,9 +246,9 @@ def asarray(
     Tensor(shape=[2], dtype=Float64, value= [ 1.00000000e+00,  2.50000000e+00])
     """
     if device is None:
-        return array(a, dtype, copy=copy)
+        return array(a, dtype, copy=copy, order=order)
     target = device_of(device)
-    made = array(a, dtype, copy=copy)
+    made = array(a, dtype, copy=copy, order=order)
     if copy is False and made.device != ("cpu" if target is None else target):
         message = f"An array reaches {device!r} only by a copy, but copy=False was given."
         raise ArgumentError(message)
@@ -257,14 +263,15 @@ def asanyarray(a: Any, dtype: Any = None, order: str | None = None, **options: A
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """As `asarray`, with at least one axis: Tensors are contiguous."""
-    result = asarray(a, dtype)
+    """As `asarray`, in C order and with at least one axis."""
+    result = asarray(a, dtype, "C")
     return result if result.ndim else result.reshape(1)
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """As `asarray`: Tensors have no other order than C's."""
-    return ascontiguousarray(a, dtype)
+    """As `asarray`, in Fortran's order and with at least one axis."""
+    result = asarray(a, dtype, "F")
+    return result if result.ndim else result.reshape(1)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
@@ -277,13 +284,20 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> An
 
 
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """As `asarray`; Tensors meet every requirement that NumPy knows but Fortran's order, which they do not have."""
-    return asarray(a, dtype)
+    """As `asarray`, in the order that is required; Tensors meet every other requirement that NumPy knows."""
+    wanted = [requirements] if isinstance(requirements, str) else list(requirements or ())
+    names = {str(name).upper() for name in wanted}
+    fortran, c = names & {"F", "FORTRAN", "F_CONTIGUOUS"}, names & {"C", "CONTIGUOUS", "C_CONTIGUOUS"}
+    if fortran and c:
+        message = "An array cannot be required in both C and Fortran's order."
+        raise ArgumentError(message)
+    result = asarray(a, dtype, "F" if fortran else "C" if c else None)
+    return result.copy("K") if names & {"O", "OWNDATA"} and result is a and aliasing_module().is_view(a) else result
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """A new array with the same elements."""
-    made = array(a, subok=subok)
+    made = array(a, order=order, subok=subok)
     return as_array(made) if isinstance(made, Tensor) else made
 
 

@@ -18,6 +18,15 @@ from ..graph.derivatives import unslice
 from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make
 from ..graph.primitives import cast, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete
+from ..runtime.memory_order import (
+    contiguous,
+    copied,
+    like_copy,
+    may_differ,
+    order_of_loop,
+    strides_of,
+    with_strides,
+)
 from ..tensor import Tensor
 from ..zero_dimensional import ZeroDimensional
 from .joining import stack_nodes
@@ -35,7 +44,7 @@ from .operands import (
     shape_of,
 )
 from .promotion import common_dtype, convert
-from .shaping import broadcast_node, common_shape
+from .shaping import broadcast_node, common_shape, memory_order
 from .viewing import viewing
 
 # ----- On nodes -----
@@ -102,7 +111,7 @@ def full(
     value = as_node(fill_value)
     if dtype is not None:
         value = convert(value, real_dtype(dtype))
-    return array_of(made_on(broadcast_node(value, shape_of(shape)), device))
+    return array_of(copied(made_on(broadcast_node(value, shape_of(shape)), device), order))
 
 
 def array_of(node: Node) -> Tensor:
@@ -116,10 +125,11 @@ def array_of(node: Node) -> Tensor:
 
 
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any) -> Tensor:
-    only("order", order, "K", "C", "F", "A")
-    node = as_node(a)
+    node, order = as_node(a), memory_order(a, order, "K", "C", "F", "A")
     device = node.device if device is None else device
     made = full(node.shape if shape is None else shape, value, node.dtype if dtype is None else dtype, device=device)
+    if order == "F" or (order == "K" and may_differ(node) and made.ndim == node.ndim):
+        made = wrap(copied(made._node, "F") if order == "F" else like_copy(made._node, node))
     # Like a user's Tensor also in how it promotes.
     return Tensor(made) if node.tensor else made
 
@@ -176,7 +186,7 @@ def eye(
     only("order", order, "C", "F")
     shape = shape_of((N, N if M is None else M))
     offset = positions(shape, 1) - positions(shape, 0)
-    return wrap(made_on(cast(elementwise("equal", offset, integer(k, "k")), real_dtype(dtype)), device))
+    return wrap(copied(made_on(cast(elementwise("equal", offset, integer(k, "k")), real_dtype(dtype)), device), order))
 
 
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Tensor:
@@ -287,6 +297,10 @@ def _spaced(start: Node, stop: Node, num: int, endpoint: bool, axis: int) -> tup
     if endpoint and num > 1:
         final = elementwise("equal", place, broadcast(extent(num - 1, INT64), whole))
         points = elementwise("select", final, broadcast(reshape(stop, one), whole), points)
+    if start.layout is not None or stop.layout is not None:
+        # The new axis is the slowest, wherever it is.
+        inner = [axis + (axis >= at) for axis in order_of_loop(shape, [strides_of(start), strides_of(stop)])]
+        points = with_strides(points, contiguous(whole, points.dtype.itemsize, [at, *inner]))
     return points, step
 
 

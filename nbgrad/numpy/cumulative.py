@@ -30,6 +30,7 @@ from .operands import (
     to_last,
     truth,
 )
+from .ordering import like_argument
 from .reductions import widened, without_nan
 
 # ----- On nodes -----
@@ -93,6 +94,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tens
     return deliver(_running("add", as_node(a), axis, dtype), out)
 
 
+@like_argument()
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """Running products along an axis (of the flat array, if None); the derivative is exact where elements are zero."""
     return deliver(_running("multiply", as_node(a), axis, dtype), out)
@@ -103,6 +105,7 @@ def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> T
     return deliver(_running("add", without_nan(as_node(a), 0.0), axis, dtype), out)
 
 
+@like_argument()
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """Running products that count NaN as one."""
     return deliver(_running("multiply", without_nan(as_node(a), 1.0), axis, dtype), out)
@@ -124,6 +127,7 @@ def _array_api(name: str, x: Any, axis: Any, dtype: Any, out: Any, include_initi
     return deliver(result, out)
 
 
+@like_argument()
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -131,6 +135,7 @@ def cumulative_sum(
     return _array_api("add", x, axis, dtype, out, include_initial)
 
 
+@like_argument()
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Tensor:

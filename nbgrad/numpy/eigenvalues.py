@@ -58,6 +58,7 @@ from .matrices import (
     unbatched,
     with_rule,
 )
+from .ordering import in_c_order
 
 
 class EighResult(NamedTuple):
@@ -213,6 +214,7 @@ def _triangle(name: str, UPLO: Any) -> str:
     return letter
 
 
+@in_c_order
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 

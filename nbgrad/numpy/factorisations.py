@@ -43,6 +43,7 @@ from .matrices import (
     with_rule,
 )
 from .operands import array_node, cut, inexact, only, promote, truth
+from .ordering import in_c_order
 from .shaping import common_shape
 
 __all__ = ["MatrixError"]
@@ -325,6 +326,7 @@ def _cholesky_formula(g: Node, factor: Node, a: Node) -> list[Node | None]:
     return [only_read(whole, "L")]
 
 
+@in_c_order
 def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
     """Cholesky factors: the lower triangular L with `L @ L.T = a`.
 

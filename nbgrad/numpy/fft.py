@@ -23,6 +23,7 @@ from ..tensor import Tensor
 from .fourier import DUAL, Axes, from_half_spectrum, half_spectrum, transform
 from .lifting import as_node, wrap
 from .operands import FLOAT16, FLOAT32, array_node, axis_of, deliver, inexact, integer, integers, only, real_dtype
+from .ordering import like_argument
 from .shaping import roll
 
 __all__ = [
@@ -163,6 +164,7 @@ def _single(n: Any) -> Any:
 # ----- NumPy's names -----
 
 
+@like_argument()
 def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform along an axis.
 
@@ -196,36 +198,43 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
     return _complex("fft", a, _single(n), (axis,), norm, True, out)
 
 
+@like_argument()
 def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
     """Inverse of `fft`."""
     return _complex("ifft", a, _single(n), (axis,), norm, False, out)
 
 
+@like_argument()
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform along several axes; `s` has the number of points of each (-1 for the whole axis)."""
     return _complex("fftn", a, s, axes, norm, True, out)
 
 
+@like_argument()
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
     """Inverse of `fftn`."""
     return _complex("ifftn", a, s, axes, norm, False, out)
 
 
+@like_argument()
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform along two axes."""
     return _complex("fft2", a, s, axes, norm, True, out)
 
 
+@like_argument()
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
     """Inverse of `fft2`."""
     return _complex("ifft2", a, s, axes, norm, False, out)
 
 
+@like_argument()
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform of real numbers: the first n // 2 + 1 frequencies; the others are their conjugates."""
     return deliver(_to_half("rfft", a, _single(n), (axis,), norm), out)
 
 
+@like_argument()
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
     """Inverse of `rfft`: real numbers, by default 2 (m - 1) of them for m frequencies.
 
@@ -234,31 +243,37 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
     return deliver(_from_half("irfft", a, _single(n), (axis,), norm), out)
 
 
+@like_argument()
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform of real numbers along several axes, halved along the last of them."""
     return deliver(_to_half("rfftn", a, s, axes, norm), out)
 
 
+@like_argument()
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
     """Inverse of `rfftn`."""
     return deliver(_from_half("irfftn", a, s, axes, norm), out)
 
 
+@like_argument()
 def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform of real numbers along two axes, halved along the second."""
     return deliver(_to_half("rfft2", a, s, axes, norm), out)
 
 
+@like_argument()
 def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
     """Inverse of `rfft2`."""
     return deliver(_from_half("irfft2", a, s, axes, norm), out)
 
 
+@like_argument()
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform, which is real, of numbers of which half are given, the others being conjugates."""
     return deliver(_from_half("hfft", a, _single(n), (axis,), DUAL[_norm(norm)], conjugated=True), out)
 
 
+@like_argument()
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
     """Inverse of `hfft`."""
     return deliver(conjugate(_to_half("ihfft", a, _single(n), (axis,), DUAL[_norm(norm)])), out)

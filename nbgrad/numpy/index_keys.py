@@ -8,7 +8,6 @@ Errors are raised at once; positions that are only known when a compiled program
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -271,8 +270,3 @@ def merged(shape: Shape, entries: Sequence[Entry]) -> tuple[Shape, list[Entry]]:
             result.append(entry)
         joinable = whole
     return tuple(extents), result
-
-
-def strides_of(shape: Shape) -> list[int]:
-    """Elements from one position to the next along each axis."""
-    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.views import contiguous_strides
 from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
 from ..graph.derivatives import unslice
 from ..graph.ir import (
@@ -34,6 +35,7 @@ from ..graph.primitives import (
     scatter_last,
     slice_axes,
 )
+from ..runtime.memory_order import contiguous, strides_of, with_strides
 from ..tensor import Tensor
 from .index_keys import (
     Entry,
@@ -46,7 +48,6 @@ from .index_keys import (
     is_advanced,
     mask_value,
     merged,
-    strides_of,
 )
 from .lifting import as_node
 from .operands import axis_of, deliver, only
@@ -66,9 +67,35 @@ def getitem(node: Node, key: Any) -> Node:
     entries = entries_of(node.shape, key)
     if any(map(is_advanced, entries)):
         flat, shape = flat_positions(node.shape, entries)
-        return reshape(_pick(node, flat), shape)
+        return _laid_out(reshape(_pick(node, flat), shape), node, entries)
     ranges, shape = _basic(entries)
     return reshape(slice_axes(node, ranges), shape)
+
+
+def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:
+    """What a key with arrays picks, as NumPy lays it out: the axes of the arrays are the slowest, wherever they stand;
+    those of slices follow as they lie in the array."""
+    before, together = _place_of_arrays(entries)
+    if picked.ndim < 2 or (before == 0 and node.layout is None):
+        return picked
+    strides = iter(strides_of(node))
+    kept: list[int] = []
+    for entry in entries:
+        step = 0 if entry is None or entry is Ellipsis or isinstance(entry, Truth) else next(strides)
+        if entry is None or isinstance(entry, range):
+            kept.append(step)
+    rest = [*range(before), *range(before + together, picked.ndim)]
+    slowest_first = sorted(range(len(kept)), key=lambda k: -abs(kept[k]))
+    order = [*range(before, before + together), *[rest[k] for k in slowest_first]]
+    return with_strides(picked, contiguous(picked.shape, picked.dtype.itemsize, order))
+
+
+def _place_of_arrays(entries: Sequence[Entry]) -> tuple[int, int]:
+    """Where the axes of a key's arrays stand in the result, and how many they are."""
+    places = [place for place, entry in enumerate(entries) if is_advanced(entry) or isinstance(entry, int)]
+    neighbours = places == list(range(places[0], places[-1] + 1))
+    before = sum(1 for e in entries[: places[0]] if e is not Ellipsis) if neighbours else 0
+    return before, len(broadcast_positions(entries)[1])
 
 
 def _slices(shape: Shape, key: Any) -> tuple[list[tuple[int, int, int]], Shape] | None:
@@ -136,7 +163,7 @@ def flat_positions(shape: Shape, entries: Sequence[Entry]) -> tuple[Node, Shape]
         target = array.shape + (1,) * (len(out) - axis - 1)
         return reshape(array, target) if isinstance(array, Node) else array.reshape(target)
 
-    strides = iter(strides_of(extents))
+    strides = iter(contiguous_strides(tuple(extents)))
     known: np.ndarray = np.zeros((), np.int64)
     terms: list[Node] = []
     waiting = iter(arrays)
@@ -169,10 +196,8 @@ def flat_positions(shape: Shape, entries: Sequence[Entry]) -> tuple[Node, Shape]
 
 def _result_shape(entries: Sequence[Entry]) -> Shape:
     _, together = broadcast_positions(entries)
-    places = [place for place, entry in enumerate(entries) if is_advanced(entry) or isinstance(entry, int)]
-    neighbours = places == list(range(places[0], places[-1] + 1))
     kept = [1 if e is None else len(e) for e in entries if e is None or isinstance(e, range)]
-    before = sum(1 for e in entries[: places[0]] if e is not Ellipsis) if neighbours else 0
+    before, _ = _place_of_arrays(entries)
     return (*kept[:before], *together, *kept[before:])
 
 
@@ -455,7 +480,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if node.ndim < 2 or (node.ndim > 2 and len(set(node.shape)) > 1):
         message = f"fill_diagonal needs two axes, or more of equal extent, but the shape is {node.shape}."
         raise ShapeError(message)
-    step = sum(strides_of(node.shape))
+    step = sum(contiguous_strides(node.shape))
     end = node.size if node.ndim > 2 or wrap else min(node.size, node.shape[1] ** 2)
     where = np.arange(0, end, step)
     if where.size and value.size:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..exports import aliasing_module
 from ..tensor import Tensor
 
 
@@ -44,8 +45,13 @@ def min_scalar_type(a: Any, /) -> np.dtype[Any]:
 
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
-    """False: Tensors never share memory."""
-    return False
+    """Whether two arrays have an element in common."""
+    return aliasing_module().share_memory(a, b)
+
+
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether the memory between the first and the last element of two arrays overlaps."""
+    return aliasing_module().share_memory(a, b, bounds=True)
 
 
 def _value(a: Any) -> Any:
@@ -98,7 +104,7 @@ NUMPY = {
     np.can_cast: can_cast,
     np.min_scalar_type: min_scalar_type,
     np.shares_memory: shares_memory,
-    np.may_share_memory: shares_memory,
+    np.may_share_memory: may_share_memory,
     np.array2string: array2string,
     np.array_str: array_str,
     np.array_repr: array_repr,

@@ -14,6 +14,7 @@ import numpy as np
 from ..graph.host import HOST, HostFunction, host
 from ..graph.ir import Node, broadcast, elementwise, joint_shape
 from ..graph.primitives import cast
+from .ordering import as_loop
 
 INT32 = np.dtype(np.int32)
 UINT8 = np.dtype(np.uint8)
@@ -35,7 +36,7 @@ def _pair(name: str) -> Callable[[Node, Node], Node]:
         shape = joint_shape(x.shape, y.shape)
         return host(name, (broadcast(x, shape), broadcast(y, shape)))
 
-    return rule
+    return as_loop(rule)
 
 
 def _frexp(x: Node) -> tuple[Node, Node]:
@@ -51,7 +52,7 @@ def _frexp(x: Node) -> tuple[Node, Node]:
 INTEGER_UFUNC_RULES: dict[str, Callable[..., Any]] = {
     "gcd": _pair("gcd"),
     "lcm": _pair("lcm"),
-    "bitwise_count": lambda x: host("bitwise_count", (x,)),
-    "frexp": _frexp,
+    "bitwise_count": as_loop(lambda x: host("bitwise_count", (x,))),
+    "frexp": as_loop(_frexp),
 }
 """By the ufunc's `__name__`."""

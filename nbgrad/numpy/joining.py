@@ -330,12 +330,22 @@ def sliding_window_view(
     window_shape : int or tuple of int
     axis : int or tuple of int, optional
         The axis of each extent of the window; all axes, if None.
-    subok, writeable : bool
-        Accepted as in NumPy; the result is no view, so it may be written to.
+    subok : bool
+        Accepted as in NumPy.
+    writeable : bool
+        Elements of windows share memory, so that windows are only read; True is an error.
 
     Returns
     -------
     Tensor
+        A view: what is written to the array shows in its windows.
+
+    Raises
+    ------
+    ShapeError
+        If a window does not fit.
+    ArgumentError
+        For `writeable`, and if windows are written to.
 
     Examples
     --------
@@ -348,11 +358,27 @@ def sliding_window_view(
     if len(axes) != len(extents) or any(width < 0 for width in extents):
         message = f"sliding_window_view needs an extent for each of the axes {axes}, but got {extents}."
         raise ShapeError(message)
+    if writeable:
+        message = "Windows share their elements, so they cannot be written to: write to a copy, or to the array itself."
+        raise ArgumentError(message)
+    left = list(node.shape)
     for at, width in zip(axes, extents, strict=True):
-        count = node.shape[at] - width + 1
-        if count < 0:
+        left[at] -= width - 1
+        if left[at] < 0:
             message = f"A window of extent {width} does not fit into axis {at} of shape {node.shape}."
             raise ShapeError(message)
+    if not isinstance(x, Tensor):
+        return wrap(windows_node(node, extents, axes))
+    from ..aliasing import view
+    from ..moves import Moves
+
+    return view(x, Moves([("windows", (extents, axes))]))
+
+
+def windows_node(node: Node, extents: Sequence[int], axes: Sequence[int]) -> Node:
+    """All windows along axes, as new axes at the end."""
+    for at, width in zip(axes, extents, strict=True):
+        count = node.shape[at] - width + 1
         if 0 < width <= _FEW:
             node = stack_nodes([cut(node, at, k, count) for k in range(width)], node.ndim)
         else:
@@ -361,7 +387,7 @@ def sliding_window_view(
             picked = reshape(picked, (*node.shape[:at], count, width, *node.shape[at + 1 :]))
             order = [k for k in range(picked.ndim) if k != at + 1]
             node = transpose(picked, (*order, at + 1))
-    return wrap(node)
+    return node
 
 
 NUMPY = {

@@ -21,6 +21,7 @@ from ..tensor import Tensor
 from .borders import STATISTICS, with_function, with_odd_reflection, with_ramps, with_statistics
 from .lifting import as_node, wrap
 from .operands import Runs, at_least, axis_of, integer, take_positions, take_runs
+from .ordering import like_argument
 
 # ----- Pad -----
 
@@ -61,6 +62,7 @@ def _pairs(value: Any, name: str, ndim: int) -> list[tuple[Any, Any]]:
     raise ShapeError(message)
 
 
+@like_argument(order="A")
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tensor:
     """The array with borders.
 

@@ -15,6 +15,7 @@ from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..tensor import Tensor
 from .lifting import as_node, wrap
 from .operands import integer
+from .ordering import like_argument
 
 
 def _tensor(value: Any) -> Any:
@@ -152,6 +153,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 # ----- Values -----
 
 
+@like_argument(1)
 def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients `p`, the highest power first, at `x`, by Horner's rule.
 

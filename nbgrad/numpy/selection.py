@@ -35,6 +35,7 @@ from .operands import (
     to_last,
     truth,
 )
+from .ordering import in_c_order, like_argument
 from .reductions import extremum_position
 from .shaping import common_shape
 from .sorting import searchsorted_node
@@ -54,6 +55,7 @@ def _condition(value: Any, name: str) -> Node:
     return node
 
 
+@in_c_order
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     """For each element the first choice whose condition holds.
 
@@ -235,6 +237,7 @@ def _reversed(node: Node) -> Node:
 # ----- Differences of samples -----
 
 
+@like_argument()
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Central differences along axes, one-sided at the ends.
 
@@ -315,6 +318,7 @@ def _gradient(node: Node, spacing: Node, axis: int, edge_order: int) -> Node:
     return from_last(cast(concatenate(parts, last), node.dtype), axis)
 
 
+@like_argument()
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * math.pi) -> Tensor:
     """Jumps of more than half a period taken out of phases along an axis; the derivative is that of the phases."""
     node = inexact(as_node(p))

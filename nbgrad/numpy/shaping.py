@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.views import View
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..exports import aliasing_module
 from ..graph.ir import Node, Shape, broadcast
 from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
+from ..runtime.memory_order import copied, is_contiguous, order_of_copy
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
 from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, reduced_axes, shape_of, take_runs
-from .viewing import is_in_order, viewing, viewing_each
+from .viewing import viewing, viewing_each
 
 # ----- On nodes -----
 
@@ -28,7 +31,7 @@ from .viewing import is_in_order, viewing, viewing_each
 def reshape_node(node: Node, shape: Any, order: str = "C") -> Node:
     """The elements in another shape, in C or Fortran order; one extent may be -1."""
     extents = list(integers(shape, "shape"))
-    only("order", order, "C", "F", "A")
+    only("order", order, "C", "F")
     if extents.count(-1) > 1:
         message = f"Only one extent of a shape can be -1, but got {tuple(extents)}."
         raise ShapeError(message)
@@ -122,7 +125,8 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     shape : int or tuple of int
         One extent may be -1: it is what is left.
     order : {"C", "F", "A"}
-        Which index changes fastest: the last ("C", "A") or the first ("F").
+        Which index changes fastest: the last ("C") or the first ("F"); "A" is "F" for what lies in memory in that
+        order.
     copy : bool, optional
         True gives a copy in any case, False an error where NumPy needs one.
 
@@ -131,11 +135,10 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     ShapeError
         If the array does not have as many elements.
     ArgumentError
-        If copy is False and a copy is needed, or order is "A" and the array is a view that is not in C order.
+        If copy is False and a copy is needed.
     """
-    _demand_order(a, order, "A")
-    result = _reshaped(a, shape, order)
-    if copy is False and isinstance(a, Tensor) and not hasattr(result, "_base"):
+    result = _reshaped(a, shape, memory_order(a, order, "C", "F", "A"))
+    if copy is False and isinstance(a, Tensor) and not aliasing_module().is_view(result):
         message = f"An array of shape {a.shape} cannot be reshaped to {result.shape} without a copy, but copy is False."
         raise ArgumentError(message)
     return result.copy() if copy else result
@@ -146,18 +149,47 @@ def _reshaped(a: Any, shape: Any, order: str) -> Tensor:
     return wrap(reshape_node(as_node(a), shape, order))
 
 
-def _demand_order(a: Any, order: str, *by_memory: str) -> None:
-    """Raise for an order that depends on how NumPy's array would lie in memory, where that is not in C order."""
-    if order in by_memory and not is_in_order(a):
-        message = f"order={order!r} depends on the layout of a view, which Tensors do not have. Use 'C' or 'F'."
-        raise ArgumentError(message)
+def memory_order(a: Any, order: str | None, *allowed: str) -> str:
+    """The order that is meant by "A": "F" for an array, or a tuple of them, in Fortran's order and not in C's."""
+    order = "K" if order is None and "K" in allowed else order or "C"
+    only("order", order, *allowed)
+    if order != "A":
+        return order
+    places = [(place_in_memory(v), as_node(v).dtype.itemsize) for v in (a if isinstance(a, tuple) else (a,))]
+    f, c = (all(is_contiguous(p.shape, p.strides, itemsize, one) for p, itemsize in places) for one in "FC")
+    return "F" if f and not c else "C"
+
+
+def place_in_memory(a: Any) -> View:
+    """Where NumPy's array would have its elements."""
+    tensor = a if isinstance(a, Tensor) else Tensor._of(as_node(a))
+    return aliasing_module().place_of(tensor)
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
-    """The elements in one axis; a copy, unless they are side by side in that order."""
-    _demand_order(a, order, "A", "K")
-    result = _reshaped(a, (-1,), "C" if order == "K" else order)
-    return result if is_in_order(result) else result.copy()
+    """The elements in one axis; a copy, unless they are side by side in that order.
+
+    Parameters
+    ----------
+    a : array-like
+    order : {"C", "F", "A", "K"}
+        Which index changes fastest: the last ("C") or the first ("F"); "A" is "F" for what lies in memory in that
+        order; "K" takes the elements as they lie in memory.
+    """
+    order = memory_order(a, order, "C", "F", "A", "K")
+    axes = None
+    if order == "K":
+        place = place_in_memory(a)
+        axes = tuple(order_of_copy(place.shape, place.strides, as_node(a).dtype.itemsize))
+    return _raveled(a, axes if order == "K" else None, "C" if order == "K" else order)
+
+
+def _flat(a: Any, axes: tuple[int, ...] | None, order: str) -> Tensor:
+    node = as_node(a)
+    return wrap(reshape_node(node if axes is None else permute(node, axes), (-1,), order))
+
+
+_raveled = viewing(_flat, in_order=True)
 
 
 @viewing
@@ -262,9 +294,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tensor:
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
     """Arrays read in their common shape."""
-    nodes = [as_node(a) for a in args]
-    shape = common_shape([node.shape for node in nodes])
-    return tuple([wrap(broadcast(node, shape)) for node in nodes])
+    shape = common_shape([as_node(a).shape for a in args])
+    return tuple([broadcast_to(a, shape) for a in args])
 
 
 # ----- Order along axes -----
@@ -361,9 +392,8 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
-    """The same value; Tensors never share memory that can be written."""
-    only("order", order, "K", "A", "C", "F")
-    return as_array(wrap(as_node(a)))
+    """The same value in memory of its own, in C or Fortran order, or as the array lies ("K", "A")."""
+    return as_array(wrap(copied(as_node(a), memory_order(a, order, "K", "C", "F", "A"))))
 
 
 def is_shape(x: Tensor, given: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -387,27 +417,57 @@ def is_shape(x: Tensor, given: tuple[Any, ...], options: dict[str, Any]) -> bool
     return bool(given) and not kinds
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None, order: str = "K") -> Tensor:
     """The array in another dtype; with copy=False the array itself, if it has that dtype."""
     only("device", device, None, "cpu")
     if not copy and isinstance(x, Tensor) and x.dtype == np.dtype(dtype):
         return x
-    return as_array(wrap(cast(as_node(x), real_dtype(dtype))))
+    return as_array(wrap(copied(cast(as_node(x), real_dtype(dtype)), memory_order(x, order, "K", "C", "F", "A"))))
 
 
-def asarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """A Tensor of an array-like, in another dtype if one is given."""
+def asarray(a: Any, dtype: Any = None, order: str | None = None, **options: Any) -> Tensor:
+    """A Tensor of an array-like, in another dtype or order if one is given."""
     for name in options:
-        if name not in ("order", "copy", "device", "like"):
+        if name not in ("copy", "device", "like"):
             message = f"asarray has no option {name!r}."
             raise ArgumentError(message)
     node = as_node(a)
-    return wrap(node if dtype is None else cast(node, real_dtype(dtype)))
+    if isinstance(a, Tensor) and (dtype is None or node.dtype == np.dtype(dtype)):
+        made = a.copy("K") if options.get("copy") else a
+    else:
+        made = wrap(node if dtype is None else cast(node, real_dtype(dtype)))
+    return in_memory_order(made, order)
+
+
+def array(a: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """As `asarray`, in memory of its own."""
+    return asarray(a, dtype, **{"copy": True, "order": "K", **options})
+
+
+def in_memory_order(a: Tensor, order: str | None) -> Tensor:
+    """A Tensor itself if it lies in memory in an order ("C", "F", or "K", "A" and None for any), else a copy that
+    does."""
+    if order in (None, "K", "A") or a.ndim < 2:
+        return a
+    order = memory_order(a, order, "C", "F")
+    place = place_in_memory(a)
+    in_order = is_contiguous(place.shape, place.strides, a.dtype.itemsize, order)
+    return a if in_order else wrap(copied(a._node, order))
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """As `asarray`, with at least one axis."""
-    return wrap(at_least(asarray(a, dtype, **options)._node, 1))
+    """As `asarray`, in C order and with at least one axis."""
+    return asarray(at_least_one_axis(a), dtype, "C", **options)
+
+
+def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """As `asarray`, in Fortran's order and with at least one axis."""
+    return asarray(at_least_one_axis(a), dtype, "F", **options)
+
+
+def at_least_one_axis(a: Any) -> Any:
+    """A 0-d array as an array of one element; others as they are."""
+    return a if as_node(a).ndim else atleast_1d(a)
 
 
 NUMPY = {
@@ -440,6 +500,6 @@ NUMPY = {
     np.asarray: asarray,
     np.asanyarray: asarray,
     np.ascontiguousarray: ascontiguousarray,
-    np.asfortranarray: ascontiguousarray,
-    np.array: asarray,
+    np.asfortranarray: asfortranarray,
+    np.array: array,
 }

@@ -32,6 +32,7 @@ from .operands import (
     to_last,
     truth,
 )
+from .ordering import in_c_order, like_argument
 
 _KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
 
@@ -87,6 +88,7 @@ def _stable_only(kind: Any, order: Any, stable: Any) -> None:
     only("stable", stable, None, True, False)
 
 
+@like_argument()
 def sort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
 ) -> Tensor:
@@ -112,6 +114,7 @@ def sort(
     return wrap(_reversed(node, axis) if descending else node)
 
 
+@in_c_order
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
 ) -> Tensor:
@@ -145,6 +148,7 @@ def _kth(kth: Any, node: Node, axis: Any) -> None:
             raise ShapeError(message)
 
 
+@like_argument()
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Tensor:
     """Elements with the k-th smallest in its place, smaller ones before it; here they are sorted altogether."""
     only("kind", kind, "introselect")
@@ -154,6 +158,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     return wrap(sort_node(node, axis))
 
 
+@in_c_order
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Tensor:
     """Positions that partition along an axis; here they sort it."""
     only("kind", kind, "introselect")
@@ -163,6 +168,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
     return wrap(argsort_node(node, axis))
 
 
+@like_argument()
 def sort_complex(a: Any) -> Tensor:
     """Elements sorted along the last axis by their real parts, then by their imaginary parts; complex numbers."""
     node = as_node(a)

@@ -18,6 +18,7 @@ from ..graph.primitives import cast, reduce, reshape
 from ..tensor import Tensor
 from .lifting import FLOAT64, as_node, wrap
 from .operands import axes_of, integer, keep
+from .ordering import like_argument
 from .promotion import convert, float_of, loop_dtypes
 from .scipy_functions import apply as bessel
 from .ufuncs import RULES
@@ -102,6 +103,7 @@ def relu(x: Any) -> Tensor:
     return wrap(result)
 
 
+@like_argument()
 def i0(x: Any) -> Tensor:
     """The modified Bessel function of the first kind of order 0, elementwise; its derivative is that of order 1."""
     node = as_node(x)

@@ -8,7 +8,7 @@ is a letter, or -1, -2, ... for the axes of an ellipsis, counted from its end.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,13 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..graph.ir import BOOL, Node, broadcast
 from ..graph.primitives import reduce, reshape, transpose
+from ..runtime.memory_order import contiguous, copied, order_of_loop, strides_of, with_strides
 from ..tensor import Tensor
 from .creation import diagonal_node
+from .lifting import as_node, wrap
 from .linear_algebra import batched, multiply
 from .operands import array_node, deliver, integer, promote, real_dtype
+from .viewing import viewing
 
 Label = str | int
 Labels = tuple[Label, ...]
@@ -296,7 +299,43 @@ def einsum(
         raise ArgumentError(message)
     nodes = promote([array_node(v) for v in values], None if dtype is None else real_dtype(dtype))
     inputs, output = parse(subscripts, nodes)
-    return deliver(einsum_node(nodes, inputs, output, optimize), out)
+    moves = len(nodes) == 1 and (dtype is None or nodes[0].dtype == as_node(values[0]).dtype)
+    if moves and out is None and order in ("K", "A") and set(output) == set(inputs[0]):
+        return _moved(values[0], lambda a: einsum_node([a], inputs, output, optimize))
+    result = einsum_node(nodes, inputs, output, optimize)
+    if out is None:
+        result = _laid_out(result, nodes, inputs, output, order, bool(optimize))
+    return deliver(result, out)
+
+
+@viewing
+def _moved(a: Any, moving: Callable[[Node], Node]) -> Tensor:
+    """An Einstein sum that adds nothing, which NumPy gives as a view: axes permuted, diagonals."""
+    return wrap(moving(array_node(a)))
+
+
+def _laid_out(
+    result: Node, nodes: Sequence[Node], inputs: Sequence[Labels], output: Labels, order: str, by_pairs: bool
+) -> Node:
+    """The result as NumPy lays it out: as the loop over all names runs, those of the result outside."""
+    if order in ("C", "F") or by_pairs:
+        return copied(result, order if order == "F" else "C")
+    places = {label: position for position, label in enumerate(output)}
+    in_order = all(
+        node.layout is None and (kept := [places[v] for v in labels if v in places]) == sorted(kept)
+        for node, labels in zip(nodes, inputs, strict=True)
+    )
+    if in_order:
+        return copied(result, "C")
+    names = [*output, *dict.fromkeys([v for labels in inputs for v in labels if v not in places])]
+    extents = _extents(nodes, inputs)
+    steps: list[tuple[int, ...]] = []
+    for node, labels in zip(nodes, inputs, strict=True):
+        strides = list(zip(labels, strides_of(node), strict=True))
+        steps.append(tuple([sum(step for v, step in strides if v == name) for name in names]))
+    loop = order_of_loop(tuple([extents[name] for name in names]), steps)
+    outside = [axis for axis in loop if axis < len(output)]
+    return with_strides(result, contiguous(result.shape, result.dtype.itemsize, outside))
 
 
 def einsum_path(*operands: Any, optimize: Any = "greedy", **options: Any) -> Any:

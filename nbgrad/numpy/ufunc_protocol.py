@@ -13,11 +13,13 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import BOOL, Node, elementwise
 from ..graph.primitives import accumulate, cast, reshape
+from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from . import ufunc_methods
 from .lifting import as_node, wrap
 from .operands import axis_of, deliver, from_last, only, to_last
 from .promotion import convert
+from .shaping import memory_order
 from .ufuncs import apply_ufunc, product, write
 
 _RUNNING = frozenset(["maximum", "minimum"])
@@ -52,7 +54,7 @@ def _no_more(ufunc: np.ufunc, options: dict[str, Any]) -> None:
 
 def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     mask, dtype = options.pop("where", True), options.pop("dtype", None)
-    casting = options.pop("casting", "same_kind")
+    casting, order = options.pop("casting", "same_kind"), options.pop("order", "K")
     _no_more(ufunc, options)
     if ufunc.ntypes == 1 and ufunc.types[0].startswith("O") and mask is True and dtype is None:
         from .applying import python_ufunc
@@ -70,6 +72,9 @@ def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], optio
     nodes = results if isinstance(results, tuple) else (results,)
     if len(outs) != len(nodes):
         outs = (None,) * len(nodes)
+    if order != "K":
+        order = memory_order(inputs, order, "C", "F", "A")
+        nodes = tuple([copied(node, order) for node in nodes])
     delivered = tuple([_deliver(ufunc, node, out, mask, casting) for node, out in zip(nodes, outs, strict=True)])
     return delivered if several else delivered[0]
 

@@ -15,23 +15,27 @@ import numpy as np
 from ..exports import aliasing_module
 from ..graph.ir import placeholder
 from ..tensor import Tensor
+from .lifting import supported
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FLOAT64 = np.dtype(np.float64)
 
 
-def viewing(function: Function) -> Function:
-    """The function, whose results are views of its first argument."""
+def viewing(function: Function, in_order: bool = False) -> Function:
+    """The function, whose results are views of its first argument; with `in_order`, if their elements are side by
+    side."""
 
     @functools.wraps(function)
     def with_views(*args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) is np.ndarray and supported(args[0].dtype):
+            args = aliasing_module().from_numpy(args[0], tensor_rules=False), *args[1:]
         if args and isinstance(args[0], Tensor):
-            return _views(function, args[0], args[1:], kwargs)
+            return _views(function, args[0], args[1:], kwargs, in_order)
         if not args and kwargs:
             name, *others = kwargs
             if isinstance(kwargs[name], Tensor):
                 rest = {other: kwargs[other] for other in others}
-                return _views(lambda base, **rest: function(**{name: base}, **rest), kwargs[name], (), rest)
+                return _views(lambda base, **rest: function(**{name: base}, **rest), kwargs[name], (), rest, in_order)
         return function(*args, **kwargs)
 
     return with_views  # type: ignore[return-value]
@@ -49,27 +53,20 @@ def viewing_each(function: Function) -> Function:
     return with_views  # type: ignore[return-value]
 
 
-def is_in_order(array: Any) -> bool:
-    """Whether NumPy's array would have its elements side by side, in C order; Tensors that are no views have."""
-    return (
-        not isinstance(array, Tensor)
-        or (not hasattr(array, "_base") and array.__class__ is Tensor)
-        or aliasing_module().is_in_order(array)
-    )
-
-
-def _views(function: Callable[..., Any], base: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _views(
+    function: Callable[..., Any], base: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any], in_order: bool
+) -> Any:
     aliasing = aliasing_module()
     result = function(base, *args, **kwargs)
     if base.__class__ is Tensor and base._node.dtype.kind != "c":
         if isinstance(result, Tensor):
-            return aliasing.moved(base, result)
-        return _each(lambda part: aliasing.moved(base, part), result)
+            return aliasing.moved(base, result, in_order)
+        return _each(lambda part: aliasing.moved(base, part, in_order), result)
     # How elements are moved shows on an array of the same shape.
     example = placeholder(base.shape, FLOAT64)
     moved = function(Tensor._of(example), *args, **kwargs)
     keys = iter([aliasing.moves_between(example, part._node) for part in _parts(moved)])
-    return _each(lambda part: aliasing.view_by_moves(base, next(keys), part), result)
+    return _each(lambda part: aliasing.view_by_moves(base, next(keys), part, in_order), result)
 
 
 def _parts(result: Any) -> list[Tensor]:

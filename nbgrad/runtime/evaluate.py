@@ -25,6 +25,7 @@ from ..graph.known_values import KnownValues, Piece
 from ..graph.primitives import reduce
 from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
+from .memory_order import strides_of
 from .program import Output, Program
 
 _programs: dict[Any, list[Any]] = {}
@@ -145,10 +146,12 @@ def _take_value(node: Node, value: Any, forget: bool) -> None:
     Sources stay what they are, since literals are shared.
     """
     if isinstance(value, np.ndarray) and node.size <= INTERPRETED_SIZE:
-        value = np.array(value)
+        value = np.array(value, order="C")
         value.flags.writeable = False
     node.value = value
     if forget and node.inputs:
+        if node.layout is not None:
+            strides_of(node)
         node.primitive, node.inputs, node.params = PRIMITIVES["constant"], (), ()
         node.depth, node.traced = 0, False
 
@@ -226,7 +229,7 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
             return _run([*nodes, *derive()], [], list)
     if config.interpret():
         nodes = [*nodes, *derive()]
-        values = [np.array(value) for value in interpret(nodes)]
+        values = [np.array(value, order="C") for value in interpret(nodes)]
         return values if device is None else at_home([uploaded(value, device) for value in values], nodes)
     custom: list[Node] = []
     key, leaves = structure([*nodes, *sources], custom)

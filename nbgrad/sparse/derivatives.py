@@ -112,7 +112,7 @@ class SparseMatrixOf:
                 "Pass its real and imaginary part as two arguments, and differentiate by both."
             )
             raise DtypeError(message)
-        with recording(call.nodes):
+        with recording(call.nodes, callers=call.callers):
             output, aux = fn(*call.args, **call.kwargs), None
             if self._has_aux:
                 output, rest = split_aux(fn, output)

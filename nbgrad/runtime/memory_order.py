@@ -1,0 +1,194 @@
+"""Memory order: how NumPy's array in place of a node would lie in memory.
+
+In: a node. Out: its strides in bytes, by NumPy's rules; the value itself is always in C order. Called where the order
+can be seen: by aliasing.py for views that are written to, by functions with `order=`, for `strides` and `flags`, and by
+evaluate.py before a node forgets how it was made. Recording finds out nothing: a node's `layout` only says whether
+anything that it was made of was ever out of C order.
+
+NumPy's rules are those of its iterator ("K": results lie as their operands do), of `NPY_KEEPORDER` for copies, and of
+strides for what only moves elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..compiler.views import View, view_through
+from ..graph.ir import PRIMITIVES, Node, Shape, make
+
+Strides = tuple[int, ...]
+_ALIAS, _CONCATENATE, _CUSTOM, _GATHER, _PAD = (
+    PRIMITIVES[name] for name in ("alias", "concatenate", "custom", "gather", "pad")
+)
+_LIKE_THEIR_INPUT = frozenset([PRIMITIVES[name] for name in ("recurrence", "accumulate")])
+
+
+# ----- Strides and orders of axes -----
+
+
+def contiguous(shape: Shape, itemsize: int, order: Sequence[int] | None = None) -> Strides:
+    """The strides of an array without gaps whose axes lie in an order, the slowest first: by default in C order."""
+    strides = [0] * len(shape)
+    step = itemsize
+    for axis in reversed(order if order is not None else range(len(shape))):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: Shape, strides: Strides, itemsize: int, order: str = "C") -> bool:
+    """Whether strides are those of an array without gaps in "C" or "F" order."""
+    if 0 in shape:
+        return True
+    step = itemsize
+    axes = zip(shape, strides, strict=True)
+    for extent, stride in reversed(list(axes)) if order == "C" else axes:
+        if extent != 1:
+            if stride != step:
+                return False
+            step *= extent
+    return True
+
+
+def order_of_copy(shape: Shape, strides: Strides, itemsize: int) -> list[int]:
+    """The order of axes that a copy with `order="K"` has."""
+    if is_contiguous(shape, strides, itemsize):
+        return list(range(len(shape)))
+    if is_contiguous(shape, strides, itemsize, "F"):
+        return list(range(len(shape)))[::-1]
+    return sorted(range(len(shape)), key=lambda axis: -abs(strides[axis]))
+
+
+def order_of_loop(shape: Shape, operands: Sequence[Strides]) -> list[int]:
+    """The order of axes, the slowest first, in which NumPy's iterator runs over operands and lays out results.
+
+    An axis goes outside of another where all operands that say anything step farther along it; repeated and single
+    elements say nothing, and where operands disagree, or none says anything, C order stays.
+    """
+    order: list[int] = []
+    known = [[0 if n == 1 else abs(s) for n, s in zip(shape, strides, strict=True)] for strides in operands]
+    for axis in reversed(range(len(shape))):  # `order` is kept with the fastest axis first
+        place = len(order)
+        for position in range(len(order) - 1, -1, -1):
+            other = order[position]
+            votes = [strides[axis] >= strides[other] for strides in known if strides[axis] and strides[other]]
+            if votes:
+                if any(votes):
+                    break
+                place = position
+        order.insert(place, axis)
+    return order[::-1]
+
+
+# ----- Nodes -----
+
+
+def strides_of(node: Node) -> Strides:
+    """The strides that NumPy's array would have; what was found out stays known."""
+    known: dict[Node, Strides] = {}
+    stack = [node]
+    while stack:
+        current = stack[-1]
+        layout = current.layout
+        if current in known:
+            stack.pop()
+        elif layout.__class__ is tuple:
+            known[current] = layout
+        elif layout is None and current.primitive.kind != "movement":
+            known[current] = contiguous(current.shape, current.dtype.itemsize)
+        elif waiting := [source for source in current.inputs if source not in known]:
+            stack += waiting
+        else:
+            strides = known[current] = _derived(current, [known[source] for source in current.inputs])
+            if layout is not None:
+                current.layout = None if is_contiguous(current.shape, strides, current.dtype.itemsize) else strides
+    return known[node]
+
+
+def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
+    """The strides of a node, given those of its inputs."""
+    shape, itemsize = node.shape, node.dtype.itemsize
+    if 0 in shape or not shape or not operands:
+        return contiguous(shape, itemsize)
+    primitive, first = node.primitive, node.inputs[0]
+    if primitive is _ALIAS:
+        return _arranged(node, operands[0])
+    if primitive is _CUSTOM:
+        return operands[0]
+    if primitive is _CONCATENATE:
+        return contiguous(shape, itemsize, order_of_loop((2,) * len(shape), operands))
+    if primitive.kind == "movement":
+        where = View(first.shape, operands[0], 0, (None,) * first.ndim)
+        moved = None if primitive is _PAD else view_through(node, where)
+        return contiguous(shape, itemsize) if moved is None else moved.strides
+    if primitive.kind == "reduction":
+        kept = [axis for axis in range(first.ndim) if axis not in node.params[0]]
+        inner = [kept.index(axis) for axis in order_of_loop(first.shape, operands) if axis in kept]
+        return contiguous(shape, itemsize, inner)
+    if (primitive.kind == "elementwise" and primitive is not _GATHER) or primitive in _LIKE_THEIR_INPUT:
+        alike = [strides for source, strides in zip(node.inputs, operands, strict=True) if source.shape == shape]
+        return contiguous(shape, itemsize, order_of_loop(shape, alike))
+    return contiguous(shape, itemsize)
+
+
+def _arranged(node: Node, strides: Strides) -> Strides:
+    """The strides of an alias: those of its input, or of a copy of it in the order that is asked for."""
+    shape, itemsize = node.shape, node.dtype.itemsize
+    if node.layout == "C":
+        return contiguous(shape, itemsize)
+    if node.layout == "F":
+        return contiguous(shape, itemsize, range(node.ndim)[::-1])
+    return contiguous(shape, itemsize, order_of_copy(shape, strides, itemsize)) if node.layout == "K" else strides
+
+
+def copied(node: Node, order: str = "K") -> Node:
+    """A copy of a node that NumPy would lay out in an order: "C", "F", or "K", as the node itself lies."""
+    if node.layout is None and (order == "C" or (order == "K" and not may_differ(node))):
+        return node
+    if node.ndim < 2:
+        return node
+    made = make("alias", (node,))
+    made.layout = order
+    return made
+
+
+def kept(node: Node, before: Node) -> Node:
+    """What is written to an array, which stays where it is: the new value with the strides of the old one."""
+    if node.layout is None and before.layout is None:
+        return node
+    strides = strides_of(before)
+    return node if strides == strides_of(node) else with_strides(node, strides)
+
+
+def laid_out(value: np.ndarray, node: Node) -> np.ndarray:
+    """A value as NumPy would have it in memory: itself if it is in C order, else a copy."""
+    if node.layout is None:
+        return value
+    strides, itemsize = strides_of(node), node.dtype.itemsize
+    if is_contiguous(node.shape, strides, itemsize):
+        return value
+    order = order_of_copy(node.shape, strides, itemsize)
+    return np.ascontiguousarray(value.transpose(order)).transpose(np.argsort(order))
+
+
+def with_strides(node: Node, strides: Strides) -> Node:
+    """A node that NumPy would lay out with these strides."""
+    layout = None if is_contiguous(node.shape, strides, node.dtype.itemsize) else strides
+    if layout is None and node.layout is None:
+        return node
+    made = make("alias", (node,))
+    made.layout = layout
+    return made
+
+
+def may_differ(node: Node) -> bool:
+    """Whether a copy of a node may be anything but in C order."""
+    return node.ndim > 1 and (node.layout is not None or node.primitive.kind == "movement")
+
+
+def like_copy(node: Node, source: Node) -> Node:
+    """A node with as many axes as another one, laid out as a copy of that in order "K"."""
+    order = order_of_copy(source.shape, strides_of(source), source.dtype.itemsize)
+    return with_strides(node, contiguous(node.shape, node.dtype.itemsize, order))

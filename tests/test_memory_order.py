@@ -1,0 +1,190 @@
+"""Memory order: results lie in memory as NumPy's do, wherever that can be seen.
+
+The table of NumPy's functions (surface_rows.py) is called with arrays in C order, in Fortran's, and with slices; the
+strides of what comes back are those of NumPy's own result. Programs that write through views of results, or ask for an
+order, are run by NumPy and by nbgrad.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+import nbgrad.numpy as nnp
+from nbgrad.errors import NbgradError
+
+from .numpy_surface import NAMESPACES, SAMPLES, TABLES, function_of, named, variables
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "sliced": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+    "turned": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0),
+    "flipped": lambda a: a[::-1][::-1][..., ::-1][..., ::-1],
+}
+CALLS = [
+    (namespace, name, call)
+    for namespace, table in TABLES.items()
+    for name, row in table.items()
+    if row.kind in ("derivative", "zero", "integers")
+    for call in row.calls
+]
+
+
+def strides(result: Any) -> Any:
+    """The strides of every array in a result, without those of axes that have one element or none."""
+    if isinstance(result, dict):
+        return [strides(part) for part in result.values()]
+    if isinstance(result, tuple | list):
+        return [strides(part) for part in result]
+    if not isinstance(result, nb.Tensor | np.ndarray) or 0 in result.shape or not result.shape:
+        return None
+    return [s for s, n in zip(result.strides, result.shape, strict=True) if n > 1]
+
+
+OTHER = {
+    "ix_": "positions, which nothing writes to: NumPy gives strided views of an array of pairs",
+    "unravel_index": "the same",
+    "nanpercentile": "NumPy calls a function of slices where there are NaN, and moves an axis of all results",
+}
+"""Functions whose results lie otherwise here, and why."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_results_of_functions_lie_as_numpys(layout: str) -> None:
+    wrong = []
+    for namespace, name, call in CALLS:
+        module, _ = NAMESPACES[namespace]
+        f = named(module, name)
+        arrays = [LAYOUTS[layout](SAMPLES[variable]) for variable in variables(call)]
+        if name in OTHER or not any(a.ndim > 1 for a in arrays):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = function_of(call, f)(*arrays)
+            except Exception:
+                continue  # NumPy refuses the call, or has it not
+            try:
+                found = function_of(call, f)(*[nnp.asarray(a) for a in arrays])
+            except NbgradError:
+                continue  # without `differentiable_source`, say
+        if strides(found) != strides(expected):
+            wrong.append(f"{namespace}.{name} as {call}: {strides(found)}, NumPy {strides(expected)}")
+    assert not wrong, "\n".join(wrong)
+
+
+PROGRAMS = """
+w = b.T * 1.0; w.reshape(-1)[1] = 9.0; r = w
+w = np.copy(b.T); w.reshape(-1)[1] = 9.0; r = w
+w = b.T.copy(); w.reshape(-1)[1] = 9.0; r = w
+w = b.copy(order="F"); w.reshape(-1)[1] = 9.0; r = w
+w = np.sin(b.T); w.reshape(-1)[1] = 9.0; r = w
+w = np.where(b.T > 1, b.T, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.sort(b.T, 0); w.ravel()[1] = 9.0; r = w
+w = b.T.astype(float); w.ravel()[1] = 9.0; r = w
+w = b.T.astype(float, order="C"); w.ravel()[1] = 9.0; r = w
+w = np.cumsum(b.T, 0); w.ravel()[1] = 9.0; r = w
+w = b[:, [0, 1]]; w.ravel()[1] = 9.0; r = w
+w = np.einsum("ij->ji", b) + 0; w.ravel()[1] = 9.0; r = w
+w = np.einsum("ij,ij->ji", b, b); w.ravel()[1] = 9.0; r = w
+w = np.zeros_like(b.T); w.ravel()[1] = 9.0; r = w
+w = np.zeros_like(b, order="F"); w.ravel()[1] = 9.0; r = w
+w = b * 1.0; w.reshape(-1)[1] = 9.0; r = w
+w = b * 1.0; v = w.ravel("F"); v[0] = 7.0; r = w
+w = b.T * 1.0; v = w.reshape(-1); v[1] = 9.0; r = v
+w = b.T * 1.0; v = w.T.reshape(-1); v[1] = 9.0; r = w
+w = b.T + b.T; w[0] = 7; w.T.ravel()[2] = 1; r = w
+w = np.concatenate([b.T, b.T]); w.reshape(-1)[1] = 5.0; r = w
+w = np.stack([b.T, b.T], -1); w.reshape(-1)[1] = 5.0; r = w
+w = np.roll(b.T, 1, 0); w.reshape(-1)[1] = 5.0; r = w
+w = np.pad(b.T, 1); w.reshape(-1)[1] = 5.0; r = w
+w = b.T @ b; w.reshape(-1)[1] = 5.0; r = w
+w = np.add(b.T, 1, order="C"); w.reshape(-1)[1] = 5.0; r = w * 1
+w = np.add(b, 1, order="F"); w.reshape(-1)[1] = 5.0; r = w * 1
+w = np.outer(b, b); np.einsum("ii->i", w)[:] = 0; r = w
+w = b * 1.0; np.einsum("ij->ji", w)[:] = 3.0; r = w
+w = b * 1.0; d = np.diagonal(w); w[0, 0] = 9; r = d * 1
+w = b * 1.0; d = np.diagonal(w, 1); w[0, 1] = 9; r = d * 1
+y = b.ravel() * 1; v = np.lib.stride_tricks.sliding_window_view(y, 2); y[1] = 50.0; r = v * 1
+y = b * 1; v = np.lib.stride_tricks.sliding_window_view(y, 2, axis=1)[1]; y[1, 1] = 50.0; r = v * 1
+r = np.ravel(b.T * 1.0, "K")
+r = np.ravel(b[::-1], "K")
+r = (b.T * 1.0).flatten("A")
+r = (b.T * 1.0).reshape(-1, order="A")
+r = b.copy(order="F").ravel("K")
+r = b.reshape((3, 2), order="A")
+""".strip().splitlines()
+BASE = np.arange(6.0).reshape(2, 3) + 0.5
+
+
+def weighted(result: Any) -> Any:
+    """A number that tells the elements of a result apart."""
+    return np.sum(result * np.arange(1.0, 1 + np.size(result)).reshape(np.shape(result)))
+
+
+def run(program: str, library: Any, b: Any) -> Any:
+    names = {"np": library, "b": b}
+    exec(program, names)
+    return names["r"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_that_show_the_order_of_memory(program: str) -> None:
+    compiled = nb.jit(lambda b: weighted(run(program, np, b)))  # one function for all layouts
+    layouts = [*LAYOUTS.values(), lambda b: b.T.copy().T]
+    for layout in [*layouts, *layouts]:
+        expected = run(program, np, layout(BASE))
+        np.testing.assert_array_equal(np.asarray(run(program, nnp, nnp.asarray(layout(BASE)))), expected)
+        for library in (np, nnp):
+            value, gradient = nb.value_and_grad(lambda b, np=library: weighted(run(program, np, b)))(layout(BASE))
+            np.testing.assert_allclose(value, weighted(expected), rtol=1e-14)
+            step = 1e-6 * np.cos(BASE)
+            ahead, behind = (weighted(run(program, np, layout(BASE + s))) for s in (step, -step))
+            np.testing.assert_allclose(np.sum(gradient * step), (ahead - behind) / 2, rtol=2e-3, atol=1e-8)
+        np.testing.assert_allclose(compiled(layout(BASE)), weighted(expected), rtol=1e-14)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_made_of_tensors_lie_as_numpys(layout: str) -> None:
+    b = LAYOUTS[layout](BASE)
+    x = nnp.asarray(b) * 1
+    assert x.strides == (b * 1).strides == x.asnumpy().strides
+    assert x.tobytes("A") == (b * 1).tobytes("A")
+    shared = x.asnumpy()
+    shared.T.reshape(-1)[0] = 70.0
+    expected = b * 1
+    expected.T.reshape(-1)[0] = 70.0
+    np.testing.assert_array_equal(np.asarray(x), expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_orders_that_are_asked_for(layout: str, order: Any) -> None:
+    for make in (
+        lambda np, b: np.array(b, order=order),
+        lambda np, b: np.copy(b, order=order),
+        lambda np, b: b.copy(order),
+        lambda np, b: np.zeros_like(b, order=order),
+        lambda np, b: np.multiply(b, 2, order=order),
+        lambda np, b: b.astype(np.float32, order=order),
+        lambda np, b: np.asarray(b, order=order),
+        lambda np, b: np.asfortranarray(b),
+        lambda np, b: np.ascontiguousarray(b),
+        lambda np, b: np.require(b, requirements="F"),
+        lambda np, b: np.full((2, 3), 1.0, order=order if order in "CF" else "C"),
+    ):
+        ours, theirs = make(nnp, nnp.asarray(LAYOUTS[layout](BASE))), make(np, LAYOUTS[layout](BASE))
+        assert strides(ours) == strides(theirs)
+        for flag in ("c_contiguous", "f_contiguous", "fnc", "forc"):
+            assert getattr(ours.flags, flag) == getattr(theirs.flags, flag)
+
+
+def test_windows_are_only_read() -> None:
+    y = nnp.arange(4.0)
+    with pytest.raises(NbgradError, match="read-only"):
+        nnp.lib.stride_tricks.sliding_window_view(y, 2)[0, 0] = 1.0
