@@ -30,7 +30,7 @@ from .graph.trace import CELLS, current_trace, is_being_recorded, note_refusal
 from .in_place import InPlace
 from .interop import computes_itself
 from .runtime.evaluate import concrete
-from .runtime.memory_order import copied, kept
+from .runtime.memory_order import kept
 from .tensor_methods import add_methods
 from .tensor_operators import NOT_GIVEN, Late, binary, reflected, unary, updating
 
