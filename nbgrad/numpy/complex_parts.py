@@ -40,7 +40,7 @@ def imag(val: Any) -> Tensor:
     return _part(val, 1) if isinstance(val, Tensor) else wrap(parts(as_node(val))[1])
 
 
-@like_argument()
+@like_argument(order="A")
 def _no_part(tensor: Tensor) -> Tensor:
     return wrap(beside(zeros(tensor.shape, tensor._node.dtype), tensor._node))
 
@@ -106,7 +106,7 @@ def iscomplex(x: Any) -> Tensor:
     return wrap(_has_imaginary_part(as_node(x)))
 
 
-@like_argument()
+@like_argument(order="A")
 def isreal(x: Any) -> Tensor:
     """Whether each element has an imaginary part of zero."""
     return wrap(elementwise("logical_not", _has_imaginary_part(as_node(x))))
