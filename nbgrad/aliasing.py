@@ -21,7 +21,7 @@ from .graph.trace import current_trace
 from .moves import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
 from .runtime.evaluate import concrete
-from .runtime.memory_order import contiguous, is_contiguous, laid_out, order_of_copy, strides_of
+from .runtime.memory_order import contiguous, copied, is_contiguous, laid_out, order_of_copy, strides_of
 from .tensor import Tensor
 from .zero_dimensional import ZeroDimensional
 
@@ -171,6 +171,7 @@ def _detach(view: Tensor) -> None:
     base, _ = view._base
     del view._base
     base._views.pop(id(view), None)
+    view._node = copied(view._node, "C")
 
 
 def is_view(tensor: Tensor) -> bool:

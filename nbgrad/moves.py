@@ -20,6 +20,7 @@ from .graph.ir import Node, Shape, make, placeholder
 from .graph.primitives import reshape, transpose
 from .numpy.indexing import getitem, setitem
 from .numpy.joining import windows_node
+from .runtime.memory_order import strides_of, with_strides
 
 MOVING = frozenset(["reshape", "transpose", "slice", "broadcast"])
 PARTS = ("real", "imag")
@@ -67,8 +68,13 @@ def read(node: Node, key: Any) -> Node:
     if not isinstance(key, Moves):
         return getitem(node, key)
     for name, params in key:
-        node = windows_node(node, *params) if name == WINDOWS else make(name, (node,), params)
+        node = _windows_of(node, *params) if name == WINDOWS else make(name, (node,), params)
     return node
+
+
+def _windows_of(node: Node, extents: Sequence[int], axes: Sequence[int]) -> Node:
+    where = View(node.shape, strides_of(node), 0, (None,) * node.ndim)
+    return with_strides(windows_node(node, extents, axes), _windows(where, extents, axes).strides)
 
 
 def replace(node: Node, key: Any, part: Node) -> Node:

@@ -28,6 +28,7 @@ from . import creation
 from .lifting import supported
 from .operands import array_node, at_least, promote, python_numbers
 from .promotion import common_dtype
+from .shaping import copy as shaping_copy
 from .shaping import in_memory_order, memory_order
 
 SEQUENCES = (list, tuple, deque, UserList)
@@ -182,7 +183,11 @@ def array(
         if node.dtype != wanted and copy is False:
             _needs_copy()
         node = cast(node, wanted)
-    return creation.array_of(at_least(copied(node, memory_order(object, order, "K", "C", "F", "A")), ndmin))
+    if isinstance(object, Tensor) and node is object._node:
+        node = shaping_copy(object, order or "K")._node
+    else:
+        node = copied(node, memory_order(object, order, "K", "C", "F", "A"))
+    return creation.array_of(at_least(node, ndmin))
 
 
 _COPY_MODES = {"ALWAYS": True, "IF_NEEDED": None, "NEVER": False}

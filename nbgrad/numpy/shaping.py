@@ -18,7 +18,7 @@ from ..graph.ir import Node, Shape, broadcast
 from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
-from ..runtime.memory_order import copied, is_contiguous, order_of_copy
+from ..runtime.memory_order import contiguous, copied, is_contiguous, order_of_copy, with_strides
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
@@ -393,7 +393,13 @@ def size(a: Any, axis: Any = None) -> int:
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     """The same value in memory of its own, in C or Fortran order, or as the array lies ("K", "A")."""
-    return as_array(wrap(copied(as_node(a), memory_order(a, order, "K", "C", "F", "A"))))
+    node, order = as_node(a), memory_order(a, order, "K", "C", "F", "A")
+    if order == "K" and isinstance(a, Tensor) and hasattr(a, "_base") and node.primitive.kind != "movement":
+        # A view of which only the value is known by now.
+        place, itemsize = place_in_memory(a), node.dtype.itemsize
+        axes = order_of_copy(place.shape, place.strides, itemsize)
+        return as_array(wrap(with_strides(node, contiguous(place.shape, itemsize, axes))))
+    return as_array(wrap(copied(node, order)))
 
 
 def is_shape(x: Tensor, given: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -447,7 +453,7 @@ def array(a: Any, dtype: Any = None, **options: Any) -> Tensor:
 def in_memory_order(a: Tensor, order: str | None) -> Tensor:
     """A Tensor itself if it lies in memory in an order ("C", "F", or "K", "A" and None for any), else a copy that
     does."""
-    if order in (None, "K", "A") or a.ndim < 2:
+    if order in (None, "K", "A"):
         return a
     order = memory_order(a, order, "C", "F")
     place = place_in_memory(a)

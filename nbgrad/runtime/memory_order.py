@@ -145,9 +145,9 @@ def _arranged(node: Node, strides: Strides) -> Strides:
 
 def copied(node: Node, order: str = "K") -> Node:
     """A copy of a node that NumPy would lay out in an order: "C", "F", or "K", as the node itself lies."""
-    if node.layout is None and (order == "C" or (order == "K" and not may_differ(node))):
-        return node
     if node.ndim < 2:
+        order = "C"
+    if node.layout is None and (order == "C" or (order == "K" and not may_differ(node))):
         return node
     made = make("alias", (node,))
     made.layout = order
