@@ -60,8 +60,8 @@ def _run(setup: Setup, step: str, until: float, limit: float) -> dict[str, Any]:
     part, _, task = step.partition(" ")
     folder = setup.work / f"benchmark-{step.replace(' ', '-')}"
     measured = folder / "measured.json"
-    arguments = [str(setup.root / "asv_bench" / "devices.py"), "--parts", part, "--json", str(measured)]
-    arguments += ["--tasks", task] if task else []
+    arguments = [str(setup.root / "asv_bench" / "devices.py"), "--needs-gpu", "--parts", part]
+    arguments += ["--json", str(measured), *(["--tasks", task] if task else [])]
     arguments += ["--simulate", "--rounds", "1", "--budget", "0.02"] if setup.simulator else []
     begin = time.monotonic()
     process = Process(setup, folder, arguments)
@@ -85,6 +85,8 @@ def _run(setup: Setup, step: str, until: float, limit: float) -> dict[str, Any]:
         found["why"] = f"took longer than {found['seconds']:.0f} s"
     elif how == "ended" and process.process.returncode:
         found |= {"outcome": "failed", "why": (errors.splitlines() or [process.ending()])[-1]}
+    elif how == "ended" and not found["table"]:
+        found |= {"outcome": "failed", "why": "nothing was measured"}
     if found["outcome"] != "ran":
         found["text"] = process.told()
     return found

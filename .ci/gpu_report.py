@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 GOOD = ("passed", "skipped", "ran")
-SHOWN_LINES, SHOWN_TESTS, SLOWEST = 12, 8, 10
+SHOWN_LINES, SHOWN_TESTS, SLOWEST = 20, 8, 10
+PLACE = re.compile(r" \(at [^()]*:\d+\)")
+"""What nbgrad's messages say of the user's line; failures that differ in nothing else are one."""
 SECONDS_BETWEEN = 1.0
 """The files are written at most this often, but for the end."""
 
@@ -84,6 +87,11 @@ class Report:
         finished = self.content["state"] == "finished"
         return finished and bool(entries) and all(entry["outcome"] in GOOD for entry in entries)
 
+    def works(self, start: str) -> bool:
+        """Whether any of the tests whose ids begin so has passed, now or earlier."""
+        entries = [entry for name, entry in self.content["tests"].items() if name.startswith(start)]
+        return any(entry["outcome"] == "passed" for entry in entries)
+
     def summary(self) -> str:
         """One line."""
         parts = [f"{section}: {_listed(self.counts(section))}" for section in ("tests", "benchmarks")]
@@ -95,7 +103,11 @@ class Report:
     def page(self) -> str:
         """The report as Markdown."""
         facts = self.content["facts"]
-        where = "the simulator (times mean nothing)" if facts.get("simulator") else facts.get("device", "no device")
+        where = (
+            "the simulator (times mean nothing)"
+            if facts.get("simulator")
+            else facts.get("device") or "a machine whose GPU it cannot use"
+        )
         lines = [f"# nbgrad on {where}", "", self.summary()]
         lines += self._failures() + self._benchmarks() + self._rest()
         lines += ["", "## Environment", "", *[f"- {name}: {_text(value)}" for name, value in facts.items()]]
@@ -106,7 +118,7 @@ class Report:
         groups: dict[tuple[str, str], list[str]] = {}
         for name, entry in self.content["tests"].items():
             if entry["outcome"] not in (*GOOD, "not run"):
-                first = (entry.get("why") or "no reason is known").strip().splitlines()[0]
+                first = PLACE.sub("", (entry.get("why") or "no reason is known").strip().splitlines()[0])
                 groups.setdefault((entry["outcome"], first), []).append(name)
         lines = ["", "## Tests that failed", ""] if groups else []
         for (outcome, first), names in sorted(groups.items(), key=lambda group: -len(group[1])):
@@ -114,8 +126,7 @@ class Report:
             lines += [f"- {outcome}: {first}", f"  {len(names)}: {', '.join(names[:SHOWN_TESTS])}{more}", ""]
             entry = self.content["tests"][names[0]]
             told = entry.get("text", "").strip().splitlines()
-            shown = entry["why"].splitlines()[:SHOWN_LINES] if outcome == "failed" else told[-SHOWN_LINES:]
-            lines += ["  ```", *[f"  {line}" for line in shown], "  ```", ""] if shown else []
+            lines += ["  ```", *[f"  {line}" for line in told[-SHOWN_LINES:]], "  ```", ""] if told else []
         return lines
 
     def _benchmarks(self) -> list[str]:

@@ -22,8 +22,8 @@ from gpu_process import Process, Setup
 
 Told = Callable[[dict[str, Any]], None]
 
+FIRST = "tests/test_gpu_smoke.py"
 ORDER = [
-    "test_gpu_smoke.py",
     *[f"test_gpu.py::test_{name}" for name in ("loops", "sums", "training", "products", "operations", "graphs")],
     *[f"test_gpu.py::test_{name}" for name in ("linear_algebra", "scatter_add", "streams", "threads", "random")],
     "test_device_driver.py",
@@ -34,12 +34,13 @@ ORDER = [
     "test_own_kernels.py",
     "test_gpu.py",  # the primitives
 ]
-"""Beginnings of ids in the order in which they are run; the other ones come last."""
+"""Beginnings of ids, after the first ones, in the order in which they are run; the other ones come last."""
 ALONE = ("_full_device_", "_memory_is_used_again", "_32_bits_", "_after_a_fault_")
 """Tests that need the whole device: one at a time, after all others."""
 BATCH = 24
 START_LIMIT = 300.0
 """Seconds until a process begins with its first test."""
+NOTHING = "none of the first tests has passed: nothing works here"
 USUAL = (0, 1, 2, 5)
 """The codes with which pytest ends: all passed, some failed, the device was lost or a file not read, no test."""
 
@@ -55,14 +56,14 @@ def rank(name: str) -> int:
     return max(fits)[1] if fits else len(ORDER)
 
 
-def batches(names: list[str]) -> tuple[list[list[str]], list[list[str]]]:
-    """Tests in their order: batches that may run at the same time, the first one before all others, and single ones."""
+def batches(names: list[str]) -> tuple[list[str], list[list[str]], list[list[str]]]:
+    """Tests in their order: the first ones, batches that may run at the same time, and such as run alone."""
     single = [name for name in names if any(part in name for part in ALONE)]
     ordered = sorted([name for name in names if name not in single], key=rank)
-    first = [name for name in ordered if rank(name) == 0]
-    rest = ordered[len(first) :]
+    first = [name for name in ordered if name.startswith(FIRST)]
+    rest = [name for name in ordered if name not in first]
     cut = [rest[k : k + BATCH] for k in range(0, len(rest), BATCH)]
-    return ([first] if first else []) + cut, [[name] for name in sorted(single, key=rank)]
+    return first, cut, [[name] for name in sorted(single, key=rank)]
 
 
 class _Pytest(Process):
@@ -111,7 +112,9 @@ def collect(setup: Setup, told: Told, expression: str = "") -> list[str]:
     return [name for name in names if re.search(expression, name)]
 
 
-def run_tests(setup: Setup, names: list[str], until: float, limit: float, workers: int, told: Told) -> None:
+def run_tests(
+    setup: Setup, names: list[str], until: float, limit: float, workers: int, told: Told, works: Callable[[], bool]
+) -> None:
     """Run tests until all have a result, or the time is up.
 
     Parameters
@@ -126,13 +129,18 @@ def run_tests(setup: Setup, names: list[str], until: float, limit: float, worker
         How many processes run at the same time.
     told : callable
         Gets each result, possibly from several threads: a dict with `id`, `outcome`, `seconds`, `why` and `text`.
+    works : callable
+        Asked after the first tests (`FIRST`): whether it makes sense to run the others.
     """
-    together, single = batches(names)
-    for batch in together[:1]:
-        _run_batch(setup, batch, until, limit, told)
+    first, together, single = batches(names)
+    _run_batch(setup, first, until, limit, told)
+    if first and not works():
+        for name in [name for batch in together + single for name in batch]:
+            told({"id": name, "outcome": "not run", "why": NOTHING})
+        return
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for done in [pool.submit(_run_batch, setup, batch, until, limit, told) for batch in together[1:]]:
+            for done in [pool.submit(_run_batch, setup, batch, until, limit, told) for batch in together]:
                 done.result()
         except BaseException:
             setup.stop.set()

@@ -1,7 +1,8 @@
 """nbgrad on a GPU beside other libraries: times in turns, bandwidths, results compared, and what was to be reached.
 
     python devices.py [--parts NAME ...] [--python LIBRARY=PYTHON ...] [--libraries NAME ...] [--tasks NAME ...]
-                      [--elements N] [--rounds N] [--budget SECONDS] [--json FILE] [--readme FILE] [--simulate]
+                      [--elements N] [--rounds N] [--budget SECONDS] [--json FILE] [--readme FILE] [--needs-gpu]
+                      [--simulate]
 
 In: an interpreter for each library that is not installed beside nbgrad, `--python jax=... torch=... cupy=...`. Out: a
 table for each part, with --readme also between the markers `devices` of a file. The parts:
@@ -15,10 +16,10 @@ table for each part, with --readme also between the markers `devices` of a file.
     agreement    the largest difference from the processor's results in ULP, for every primitive; sums
 
 Each library runs each task in a process of its own (device_worker.py); the processes of a task are timed in turns. A
-library that is missing is skipped with a line; without a GPU, one line says so and the parts that need none are run. A
-library that fails, or whose result differs from nbgrad's by more than the task allows, is left out of the task with a
-line, and the command ends with 1. --simulate runs everything on small arrays in the simulator, to try the command; its
-numbers mean nothing.
+library that is missing is skipped with a line; without a GPU, one line says so and the parts that need none are run
+(with --needs-gpu it fails and says why). A library that fails, or whose result differs from nbgrad's by more than the
+task allows, is left out of the task with a line, and the command ends with 1. --simulate runs everything on small
+arrays in the simulator, to try the command; its numbers mean nothing.
 """
 
 import argparse
@@ -263,6 +264,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=0.5, help="seconds of a library in a round")
     parser.add_argument("--json", help="a file for everything that was measured")
     parser.add_argument("--readme", help=f"a file with the markers <!-- {MARKERS} --> and <!-- /{MARKERS} -->")
+    parser.add_argument("--needs-gpu", action="store_true", help="fail where there is none")
     parser.add_argument("--simulate", action="store_true", help="run everything in the simulator, to try the command")
     options = parser.parse_args()
     options.libraries = ["nbgrad", *[name for name in options.libraries if name != "nbgrad"]]
@@ -272,6 +274,8 @@ def main() -> None:
         options.elements = min(options.elements, 4000)
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # else JAX's process takes most of the device's memory
     options.failed = False
+    if options.needs_gpu:
+        nb.cuda.get_device_properties()  # raises a DeviceError with the reason
     options.gpu = nb.cuda.is_available()
     parts = [part for part in options.parts if options.gpu or part in WITHOUT_A_GPU]
     if not options.gpu:

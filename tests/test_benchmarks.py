@@ -240,6 +240,8 @@ def test_the_command_for_gpus_without_one() -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stderr.splitlines() == ["No CUDA device: only the parts that need none are run (compile, launch)."]
     assert "10 kernels on 100 float32" in done.stdout and "tanh" not in done.stdout
+    done = subprocess.run([*command, "--needs-gpu"], capture_output=True, text=True, timeout=240, env=environment)
+    assert done.returncode == 1 and "nbgrad.errors.DeviceError: " in done.stderr and not done.stdout
     with pytest.raises(NotImplementedError, match="no CUDA device"):
         device_benchmarks.OnADevice().setup("light")
     with pytest.raises(NotImplementedError, match="no CUDA device"):

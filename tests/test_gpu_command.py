@@ -54,7 +54,7 @@ def results(setup: Setup, limit: float = 60.0, seconds: float = LATER) -> tuple[
         report.add("tests", entry)
 
     names = report.expect("tests", gpu_tests.collect(setup, told))
-    gpu_tests.run_tests(setup, names, time.monotonic() + seconds, limit, 2, told)
+    gpu_tests.run_tests(setup, names, time.monotonic() + seconds, limit, 2, told, lambda: report.works(gpu_tests.FIRST))
     report.state("finished")
     return report, {name.rpartition("::")[2]: entry for name, entry in report.content["tests"].items()}
 
@@ -175,7 +175,7 @@ def test_pytest_that_does_not_begin(tmp_path: Path) -> None:
     names = gpu_tests.collect(setup, lambda entry: None)
     (setup.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = ['--no-such-option']\n")
     told: list[dict[str, Any]] = []
-    gpu_tests.run_tests(setup, names, time.monotonic() + LATER, 60.0, 1, told.append)
+    gpu_tests.run_tests(setup, names, time.monotonic() + LATER, 60.0, 1, told.append, lambda: True)
     assert [entry["outcome"] for entry in told] == ["not run"] * 3
     assert told[0]["why"] == "pytest ended with code 4 before its first test" and "--no-such-option" in told[0]["text"]
     told.clear()
@@ -223,13 +223,27 @@ def test_what_passed_before_is_not_run_again(tmp_path: Path) -> None:
     assert second.passed() and second.counts("tests") == {"passed": 4}
 
 
+def test_where_nothing_works_no_time_is_spent(tmp_path: Path) -> None:
+    marked = "import pytest\npytestmark = pytest.mark.gpu\n"
+    first = marked + "def test_a(): raise ValueError('no driver (at x.py:3)')\n"
+    first += "def test_b(): raise ValueError('no driver (at x.py:4)')\n"
+    setup = arranged(tmp_path, test_gpu_smoke=first, test_fine=FINE)
+    report, entries = results(setup)
+    assert [*outcomes(entries).values()] == ["not run"] * 3 + ["failed"] * 2
+    assert entries["test_each[0]"]["why"] == gpu_tests.NOTHING
+    assert report.page().count("failed: ValueError: no driver\n  2: ") == 1  # the same failure, at two places
+    (setup.root / "tests" / "test_gpu_smoke.py").write_text(first + "def test_c(): pass\n")
+    _, entries = results(setup)
+    assert [*outcomes(entries).values()].count("passed") == 4
+
+
 # ----- The order -----
 
 
 def test_the_order_names_tests_that_exist() -> None:
     files = {path.name for path in gpu_tests.candidates(ROOT / "tests")}
     assert {"test_gpu.py", "test_gpu_smoke.py", "test_own_kernels.py"} <= files
-    for start in gpu_tests.ORDER:
+    for start in [gpu_tests.FIRST.removeprefix("tests/"), *gpu_tests.ORDER]:
         file, _, function = start.partition("::")
         assert file in files and f"def {function}" in (ROOT / "tests" / file).read_text()
     for part in gpu_tests.ALONE:
@@ -240,21 +254,23 @@ def test_smoke_first_and_what_fills_the_device_last() -> None:
     names = ["test_new.py::test_x", "test_gpu.py::test_a_full_device_is_an_error_and_work_goes_on[gpu]"]
     names += ["test_gpu.py::test_primitives[gpu-add]", "test_gpu.py::test_loops[gpu]", "test_gpu_smoke.py::test_a_map"]
     names = [f"tests/{name}" for name in names]
-    together, single = gpu_tests.batches(names)
-    assert together == [[names[4]], [names[3], names[2], names[0]]] and single == [[names[1]]]
+    assert gpu_tests.batches(names) == ([names[4]], [[names[3], names[2], names[0]]], [[names[1]]])
     many = [f"tests/test_gpu.py::test_primitives[{k}]" for k in range(100)]
-    assert [name for batch in gpu_tests.batches(many)[0] for name in batch] == many
+    assert [name for batch in gpu_tests.batches(many)[1] for name in batch] == many
 
 
 # ----- Benchmarks -----
 
 DEVICES = """
 import json, sys, time
+assert sys.argv.pop(1) == "--needs-gpu"
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 part, task = given["--parts"], given.get("--tasks", "")
 print("CuPy is skipped: No module named 'cupy'", file=sys.stderr)
 if task == "rows":
     sys.exit("nbgrad, rows: out of memory")
+if task == "cumsum":
+    sys.exit()
 print("| task | nbgrad |\\n| --- | --- |\\n| it | 1 ms |")
 print("reached  the least: 1 (at most 2)" if part == "launch" else "MISSED   the most: 3 (at most 2)", flush=True)
 if task == "mlp":
@@ -269,15 +285,18 @@ def test_benchmarks(tmp_path: Path) -> None:
     (setup.root / "asv_bench").mkdir()
     (setup.root / "asv_bench" / "devices.py").write_text(DEVICES)
     report = Report(tmp_path / "out")
-    steps = report.expect("benchmarks", ["launch", "elementwise light", "networks rows", "networks mlp"])
+    steps = report.expect(
+        "benchmarks", ["launch", "elementwise light", "networks rows", "networks mlp", "routines cumsum"]
+    )
     until = time.monotonic() + LATER
     gpu_benchmarks.run_benchmarks(setup, steps, until, 4.0, lambda entry: report.add("benchmarks", entry))
     gpu_benchmarks.run_benchmarks(setup, ["compile"], 0.0, 4.0, lambda entry: report.add("benchmarks", entry))
     report.state("finished")
     entries = report.content["benchmarks"]
-    assert list(outcomes(entries).values()) == ["ran", "ran", "failed", "timed out", "not run"]
+    assert list(outcomes(entries).values()) == ["ran", "ran", "failed", "timed out", "failed", "not run"]
     assert entries["launch"]["measured"] == {"launch": {"nbgrad": {"seconds": 1e-3}}}
     assert entries["networks rows"]["why"] == "nbgrad, rows: out of memory"
+    assert entries["routines cumsum"]["why"] == "nothing was measured"
     assert entries["networks mlp"]["table"][-1] == "| it | 1 ms |"  # measured before it hung
     assert "goals: 1 of 3 reached" in report.summary() and not report.passed()
     page = report.page()
