@@ -110,7 +110,7 @@ STATEMENTS = """
 {to} = np.{like}({x}, order={order})
 {to} = np.{like}({x}, dtype={dtype})
 {to} = np.full_like({f}, {s})
-{to} = np.empty_like({x}); {to_again}[...] = {e}
+{to} = np.empty_like({x}); {to_again}[...] = {s}
 {to} = np.zeros({x}.shape); {to_again}[...] = {e}
 {to} = np.zeros({f}.shape, order={forc}); {to_again} += {same}
 {to} = np.zeros(3); {to_again}[1] = {s}
@@ -170,7 +170,7 @@ STATEMENTS = """
 {to} = {f} * (2.0 if {x}.flags.c_contiguous else 3.0)
 {to} = {f} * (2.0 if {x}.flags.f_contiguous else 3.0)
 {to} = {f} * (2.0 if {x}.flags["C"] else 3.0)
-{to} = {f} + sum({x}.strides) / 64
+{to} = {f} + sum(step for step, extent in zip({x}.strides, {same}.shape) if extent > 1) / 64
 {to} = {f} * (1.5 if np.may_share_memory({x}, {x}) else 2.5)
 {to} = {f} * (1.5 if {x}.dtype == {dtype} else 2.5)
 {to} = {x}
