@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import nbgrad as nb
-from nbgrad.errors import NbgradError, TracedValueError
+from nbgrad.errors import NbgradError, ShapeError, TracedValueError
 
 X = numpy.array([[0.7, -0.3, 0.2, 1.1], [-0.6, 0.9, 0.4, -0.8], [0.5, 1.3, -1.2, 0.35]])
 
@@ -341,6 +341,12 @@ def test_small_and_empty_arrays(shape: tuple[int, ...]) -> None:
         exec(program, {"x": ours})
         exec(program, {"x": theirs})
         numpy.testing.assert_array_equal(numpy.asarray(ours), theirs, err_msg=program)
+
+
+def test_masks_of_copyto_must_fit() -> None:
+    x = nb.numpy.array(X)
+    with pytest.raises(ShapeError, match="broadcast"):
+        nb.numpy.copyto(x, x * 2, where=numpy.ones(3, bool))
 
 
 def test_flags_say_how_numpys_array_would_lie_in_memory() -> None:

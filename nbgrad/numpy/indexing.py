@@ -495,6 +495,7 @@ def _fitting(node: Node, ndim: int) -> Node:
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write `src` to `dst`, where a mask is true."""
+    from .shaping import common_shape
     from .ufuncs import write
 
     result = _fitting(as_node(src), np.ndim(dst))
@@ -502,6 +503,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         target = as_node(dst)
         mask = cast(as_node(where), BOOL)
         only("casting", casting, "same_kind", "unsafe")
+        common_shape([mask.shape, result.shape, target.shape])
         result = elementwise("select", mask, cast(result, target.dtype), target)
     if isinstance(dst, Tensor):
         write(dst, result, "copyto", casting)
