@@ -359,3 +359,8 @@ def test_mindspores_ways_to_write_it():
     assert nb.ms_function(double) is double
     with pytest.raises(TypeError, match="jit has no option nothing"):
         nb.jit(nothing=1)
+
+
+def test_python_floats_are_arrays_for_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbgrad.config.interpret", lambda: True)
+    np.testing.assert_array_equal(nb.jit(lambda one: nb.numpy.arange(4.0) * one)(1.5), np.arange(4.0) * 1.5)

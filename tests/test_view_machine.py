@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 import nbgrad as nb
@@ -288,9 +288,8 @@ def weighted(states: list[dict[str, Any]]) -> Any:
     return total
 
 
-Views.TestCase.settings = settings(max_examples=60, stateful_step_count=20)
-
-
 def test_views(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbgrad.config.interpret", lambda: True)  # compiling each step takes longer than all the rest
-    run_state_machine_as_test(Views)
+    # What fails says its lines, so that they need not be made fewer, which takes minutes.
+    few = settings(max_examples=60, stateful_step_count=20, phases=[Phase.generate])
+    run_state_machine_as_test(Views, settings=few)
