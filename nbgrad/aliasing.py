@@ -196,9 +196,27 @@ def share_memory(a: Any, b: Any, bounds: bool = False) -> bool:
             if bounds:
                 return bool(first.min() <= second.max() and second.min() <= first.max())
             return bool(np.isin(first, second).any())
-    a, b = (_shared_data(v) if isinstance(v, Tensor) else v for v in (a, b))
+    a, b = (_memory(v) if isinstance(v, Tensor) else v for v in (a, b))
     arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
     return arrays and np.may_share_memory(a, b) and (bounds or bool(np.shares_memory(a, b)))
+
+
+def _memory(tensor: Tensor) -> np.ndarray | None:
+    """The ndarray that shows the memory of a Tensor: its own, or that of the argument that it stands for."""
+    array = _shared_data(tensor)
+    if array is not None:
+        return array
+    chain = [tensor]
+    while (source := getattr(chain[-1], "_base", None)) is not None:
+        chain.append(source[0])
+    trace = current_trace()
+    while trace is not None and array is None:
+        array = trace.callers.array_behind(chain[-1]) if trace.callers else None
+        trace = trace.parent
+    if array is not None:
+        for view in reversed(chain[:-1]):
+            array = part_of(array, view._base[1])
+    return array
 
 
 def _elements(tensor: Tensor) -> tuple[Tensor, np.ndarray]:

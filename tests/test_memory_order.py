@@ -24,7 +24,7 @@ LAYOUTS = {
     "F": np.asfortranarray,
     "sliced": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
     "turned": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0),
-    "flipped": lambda a: a[::-1][::-1][..., ::-1][..., ::-1],
+    "flipped": lambda a: np.flip(np.flip(a).copy()),
 }
 CALLS = [
     (namespace, name, call)
@@ -112,6 +112,10 @@ w = b * 1.0; d = np.diagonal(w); w[0, 0] = 9; r = d * 1
 w = b * 1.0; d = np.diagonal(w, 1); w[0, 1] = 9; r = d * 1
 y = b.ravel() * 1; v = np.lib.stride_tricks.sliding_window_view(y, 2); y[1] = 50.0; r = v * 1
 y = b * 1; v = np.lib.stride_tricks.sliding_window_view(y, 2, axis=1)[1]; y[1, 1] = 50.0; r = v * 1
+b.T[0] = 1; b.ravel()[0] = 7; r = b * 1
+b.reshape(-1)[1] = 0.1; b.ravel()[-1] = 0.5; r = b * 1
+r = np.broadcast_to(b[0], (2, 3)).flatten(order="K")
+r = np.array([np.may_share_memory(b, b[:, 0]), np.shares_memory(b[0], b[1])]) * b[0, 0]
 r = np.ravel(b.T * 1.0, "K")
 r = np.ravel(b[::-1], "K")
 r = (b.T * 1.0).flatten("A")

@@ -18,7 +18,7 @@ from ..graph.ir import Node, Shape, broadcast
 from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
-from ..runtime.memory_order import contiguous, copied, is_contiguous, order_of_copy, with_strides
+from ..runtime.memory_order import contiguous, copied, is_contiguous, order_of_copy, order_of_loop, with_strides
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
@@ -180,7 +180,7 @@ def ravel(a: Any, order: str = "C") -> Tensor:
     axes = None
     if order == "K":
         place = place_in_memory(a)
-        axes = tuple(order_of_copy(place.shape, place.strides, as_node(a).dtype.itemsize))
+        axes = tuple(order_of_loop(place.shape, [place.strides]))
     return _raveled(a, axes if order == "K" else None, "C" if order == "K" else order)
 
 

@@ -159,7 +159,8 @@ def kept(node: Node, before: Node) -> Node:
     if node.layout is None and before.layout is None:
         return node
     strides = strides_of(before)
-    return node if strides == strides_of(node) else with_strides(node, strides)
+    same = node.primitive.kind != "movement" and strides == strides_of(node)
+    return node if same else with_strides(node, strides)
 
 
 def laid_out(value: np.ndarray, node: Node) -> np.ndarray:
