@@ -334,6 +334,7 @@ KNOWN_DIFFERENCES = {
         r"reshape|ravel|flatten|flags|strides|order=|\.flat\b|require|contiguous|asfort|may_share|copy\(.F"
     ),
     "writes to arguments": None,
+    "orders of diagonals": re.compile(r"np\.diag"),
     "0-d arguments": None,
     "views of plain arrays": None,
     "float() of a recorded value": re.compile(r"float\("),
