@@ -144,7 +144,7 @@ def lift(value: Any, callers: Callers | None = None) -> Any:
     def leaf(item: Any) -> Any:
         if type(item) is np.ndarray and supported(item.dtype):
             return callers.lend(node_of(item), item)
-        if item.__class__ is Tensor:
+        if type(item) is Tensor:
             callers[item._node] = item, item
         return Tensor._of(item.node) if isinstance(item, Lent) else item
 

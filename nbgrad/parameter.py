@@ -319,9 +319,9 @@ class Parameter(Tensor):
     def __copy__(self) -> Parameter:
         return self.clone()
 
-    def copy(self) -> Tensor:
-        """The value as another Tensor."""
-        return self.value()
+    def copy(self, order: str = "C") -> Tensor:
+        """The value as another Tensor, in an order of memory."""
+        return self.value().copy(order)
 
     def __reduce__(self) -> Any:
         device = None if self._leaf.device is None else repr(self._leaf.device)

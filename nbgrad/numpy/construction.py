@@ -165,9 +165,9 @@ def array(
         if copy is False:
             _needs_copy()
     else:
-        options: Any = {"subok": subok} if subok else {}
+        options: Any = {"order": order, **({"subok": subok} if subok else {})}
         try:
-            value = np.array(object, dtype=_numpys(dtype), copy=copy, order=order, **options)
+            value = np.array(object, dtype=_numpys(dtype), copy=copy, **options)
         except ValueError as error:
             if "copy" in str(error):
                 _needs_copy()
