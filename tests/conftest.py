@@ -31,6 +31,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How many random programs of tests/test_random_programs.py, and from which one on."""
     parser.addoption("--count", type=int, default=150, help="random programs to try")
     parser.addoption("--seed", type=int, default=0, help="the first random program")
+    parser.addoption("--native-python", action="store_true", help="run native code as Python, for coverage and pdb")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def native_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With --native-python, programs run the Python of native code (native_python.py)."""
+    if not request.config.getoption("--native-python"):
+        yield
+        return
+    from .native_python import in_place_of_compiled_code
+
+    with in_place_of_compiled_code():
+        yield
 
 
 @pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "simulator"])

@@ -23,13 +23,15 @@ from nbgrad import nn
 from nbgrad.graph.ir import constant
 from nbgrad.runtime import tensors
 
+from .native_python import PythonCall
+
 X = np.array([0.5, -1.0, 2.0])
 W = np.array([3.0, 0.25, -2.0])
 
 
 def native(f: Any) -> bool:
     """Whether the next call goes to native code, and to which: with arrays only it is another function."""
-    return isinstance(f._fast, types.BuiltinFunctionType)
+    return isinstance(f._fast, types.BuiltinFunctionType | PythonCall)
 
 
 def plain(tree: Any) -> Any:
