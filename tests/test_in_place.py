@@ -7,6 +7,7 @@ Each program is run with NumPy's arrays and with Tensors: eagerly, and recorded,
 from __future__ import annotations
 
 import copy
+import sys
 import warnings
 from typing import Any
 
@@ -285,6 +286,8 @@ def test_as_in_numpy(program: str) -> None:
             pytest.skip("this NumPy has it not")
         if "It is possible that this is a false positive" in str(error):
             pytest.skip("from Python 3.14 on, NumPy does not see that nothing else refers to the array")
+        if "refcheck" in str(error) and sys.gettrace() is not None:
+            pytest.skip("NumPy counts the references of a tracer, too")
     for np in (numpy, nb.numpy):
 
         def recorded(x: Any, np: Any = np) -> Any:
