@@ -17,6 +17,7 @@ from .aliasing import share_memory
 from .errors import ArgumentError, TracedValueError
 from .graph.ir import Node, constant, on_host
 from .tensor import Tensor
+from .zero_dimensional import ZeroDimensional
 
 
 class Callers(dict[Node, tuple[Tensor, Any]]):
@@ -27,6 +28,8 @@ class Callers(dict[Node, tuple[Tensor, Any]]):
     def lend(self, node: Node, value: Any) -> Tensor:
         """The Tensor of a node, which stands for a caller's array."""
         tensor = Tensor._of(node)
+        if not node.shape and type(value) in (np.ndarray, ZeroDimensional):
+            tensor.__class__ = ZeroDimensional
         self[node] = tensor, value
         return tensor
 

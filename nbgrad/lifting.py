@@ -24,7 +24,7 @@ from .interop import advice, computes_itself, conversion_of, described_output, d
 from .numpy.lifting import as_node, supported
 from .runtime.evaluate import compute, compute_derived
 from .tensor import Tensor
-from .zero_dimensional import is_array
+from .zero_dimensional import as_array, is_array
 
 Leaves = list[Any]
 
@@ -327,6 +327,8 @@ class Results:
         """What the nodes that are None are derived from."""
         self.derive: Callable[[], list[Node]] = list
         """Makes them, in order."""
+        self.arrays: set[int] = set()
+        """Positions of results that are arrays without axes, which Tensors do not show by their kind."""
         self.stores: list[tuple[_Slot, Any]] = []
         """What the function has written to its caller's arrays."""
 
@@ -348,7 +350,10 @@ class Results:
         def leaf(item: Any) -> Any:
             if not isinstance(item, Tensor):
                 return item
-            return self.add(item._node, "array" if kind == "value" and is_array(item) else kind)
+            slot = self.add(item._node, "array" if kind == "value" and is_array(item) else kind)
+            if is_array(item):
+                self.arrays.add(slot.position)
+            return slot
 
         if isinstance(value, Tensor):
             return leaf(value)
@@ -369,9 +374,14 @@ class Results:
         lazy = [kind == "tensor" or depends_on_recording(n) for n, kind in zip(nodes, self.kinds, strict=True)]
         values = iter(compute([node for node, later in zip(nodes, lazy, strict=True) if not later]))
         return [
-            Tensor._of(node) if later else as_kind(next(values), kind)
-            for node, kind, later in zip(nodes, self.kinds, lazy, strict=True)
+            self._recorded(position, node) if later else as_kind(next(values), kind)
+            for position, (node, kind, later) in enumerate(zip(nodes, self.kinds, lazy, strict=True))
         ]
+
+    def _recorded(self, position: int, node: Node) -> Tensor:
+        """A result for another function that is being recorded."""
+        is_one = position in self.arrays or self.kinds[position] == "array"
+        return as_array(Tensor._of(node)) if is_one else Tensor._of(node)
 
     def _computed(self) -> list[Any]:
         """All results, where nothing is being recorded."""

@@ -24,6 +24,7 @@ from ..graph.trace import recording
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .indexing import getitem, setitem
 from .joining import stack_nodes
 from .lifting import as_node, wrap
@@ -393,7 +394,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Te
         piece = wrap(getitem(node, where))
         if piece.size:
             result = setitem(result, where, as_node(function(piece, *args, **kw)))
-    return wrap(result)
+    return as_array(wrap(result))
 
 
 def _whole(function: Function, node: Node, args: Any, kw: Any) -> Node:
