@@ -6,11 +6,8 @@ tests whose rows are too many for tests of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
-
-Choice = TypeVar("Choice")
 
 
 class Rows:
@@ -48,14 +45,3 @@ class Rows:
             yield
         except Exception as error:
             self.failures.append((name, error))
-
-
-def rotated(choices: Sequence[Choice], number: int, count: int) -> list[Choice]:
-    """So many of the choices for the row with this number: all get their turn, neighbours differ.
-
-    Examples
-    --------
-    >>> [rotated("abcde", number, 2) for number in range(5)]
-    [['a', 'b'], ['c', 'd'], ['e', 'a'], ['b', 'c'], ['d', 'e']]
-    """
-    return [choices[(number * count + k) % len(choices)] for k in range(count)]
