@@ -45,6 +45,13 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[floa
     "minimum of log": (lambda x: np.minimum(np.log(x), -1e4) + x, [2.0, 4.0], [1, 1], [0, 0]),
     "fmax of sqrt": (lambda x: np.fmax(np.sqrt(x), 1.0), [0.0, 4.0], [0, 0.25], [0, -1 / 32]),
     "fmin of sqrt": (lambda x: np.fmin(-np.sqrt(x), -1.0), [0.0, 4.0], [0, -0.25], [0, 1 / 32]),
+    "maximum of sqrt, a slice": (
+        lambda x: np.maximum(np.sqrt(x), 1.0)[1:],
+        [0.0, 0.0, 4.0],
+        [0, 0, 0.25],
+        [0, 0, -1 / 32],
+    ),
+    "minimum of sqrt, a slice": (lambda x: np.minimum(np.sqrt(x), 1.0)[1:], [0.0, 0.25, 4.0], [0, 1, 0], [0, -2, 0]),
     "max of sqrt": (lambda x: np.max(np.sqrt(x)), ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
     "min of -sqrt": (lambda x: np.min(-np.sqrt(x)), ROOTS, [0, -0.25, 0], [0, 1 / 32, 0]),
     "max along an axis": (
