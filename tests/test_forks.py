@@ -88,7 +88,7 @@ def test_a_child_works_whatever_other_threads_did_at_the_fork(work: str, cached:
     if not cached and work != "compile":
         pytest.skip("only compilation asks the cache")
     environment = {} if cached else {"NBGRAD_CACHE_DIR": str(tmp_path)}
-    finish(WORKING.replace("WORK", WORKS[work]).replace("FORKS", "6"), environment)
+    finish(WORKING.replace("WORK", WORKS[work]).replace("FORKS", "4"), environment)
 
 
 @pytest.mark.fork

@@ -74,10 +74,16 @@ def _mp(function: Function) -> Function:
 
 
 def _sinc_derivative(n: Any, x: Any) -> Any:
-    """The n-th derivative of sin(pi x) / (pi x), from its integral representation."""
+    """The n-th derivative of sin(pi x) / (pi x), from its Taylor series, which converges everywhere."""
     order = int(n)
-    inside = lambda t: (mpmath.pi * t) ** order * mpmath.cos(mpmath.pi * x * t + order * mpmath.pi / 2)  # noqa: E731
-    return mpmath.quad(inside, [0, 0.5, 1])
+    with mpmath.workdps(80):
+        z, total, power, k = mpmath.pi * x, mpmath.mpf(0), mpmath.mpf(1), 0
+        while k < abs(z) or abs(power) > 1e-60:
+            # The cosine of (order + k) pi / 2.
+            total += (1, 0, -1, 0)[(order + k) % 4] * power / (order + k + 1)
+            k += 1
+            power *= z / k
+        return mpmath.pi**order * total
 
 
 def philox(key: int, counter: int) -> int:
