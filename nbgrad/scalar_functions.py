@@ -78,7 +78,8 @@ def _spread(result: Any, shape: tuple[int, ...], name: str) -> Any:
         message = f"{name}() returned a {full_name(result)}, but an elementwise function must return numbers."
         raise DtypeError(message)
     found = result if isinstance(result, Tensor) else Tensor._of(as_node(result))
-    return found if found.shape == shape else broadcast_to(found, shape)
+    found = found if found.shape == shape else broadcast_to(found, shape)
+    return found if shape else Tensor._of(found._node)  # a scalar, as of a ufunc, also where `np.where` made an array
 
 
 @overload
