@@ -40,7 +40,7 @@ from .mutations import Mutation, mutations
 ROOT = Path(__file__).parent.parent
 SURVIVORS = Path(__file__).with_name("mutants_survivors.txt")
 TESTS: dict[str, str] = {
-    "graph/derivatives": "quotients conventions reductions primitives structural_primitives masks linear_algebra",
+    "graph/derivatives": "conventions reductions primitives structural_primitives complex linear_algebra masks",
     "graph/masks": "masks conventions",
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives",
     "graph/simplify": "simplify fuse products quotients masks structural_primitives",
@@ -63,7 +63,8 @@ PATIENCE = 20.0
 @dataclass(frozen=True)
 class Outcome:
     """The end of one run of tests: pytest's exit status, or a text if there is none; the test that failed, the seconds
-    of all and of each test, and without a mutation the functions of the file, by first lines, that each test reached.
+    of all and of each test, and without a mutation the functions of the file, by first lines, that each test reached;
+    under "" those that imports reached.
     """
 
     status: int | str
@@ -103,7 +104,7 @@ class _Finder(MetaPathFinder):
         return spec_from_file_location(fullname, self.loader.path, loader=self.loader)
 
 
-class _Plugin:
+class Plugin:
     """Selects tests, and notes how long each took, which failed, and which reached which functions of a file."""
 
     def __init__(self, path: Path, selected: Mapping[str, float] | None) -> None:
@@ -128,24 +129,27 @@ class _Plugin:
         if report.failed and not self.failed:
             self.failed = report.nodeid
 
-    def pytest_runtest_setup(self, item: Any) -> None:
-        lines: set[int] = set()
+    def watch(self, test: str) -> None:
+        """From now on, note the functions that are called for a test, or for the imports if it is empty."""
+        lines = self.reached.setdefault(test, set())
         path = self.path
 
         def called(frame: FrameType, event: str, _: Any) -> None:
             if event == "call" and frame.f_code.co_filename == path:
                 lines.add(frame.f_code.co_firstlineno)
 
+        sys.settrace(called)
+
+    def pytest_runtest_setup(self, item: Any) -> None:
         if self.selected is None:
-            self.reached[item.nodeid] = lines
-            sys.settrace(called)
+            self.watch(item.nodeid)
         else:
             # Nothing handles the signal, so that it ends the process.
             signal.setitimer(signal.ITIMER_REAL, SLOWER * self.selected[item.nodeid] + PATIENCE)
 
     def pytest_runtest_teardown(self, item: Any) -> None:
         if self.selected is None:
-            sys.settrace(None)
+            self.watch("")
         else:
             signal.setitimer(signal.ITIMER_REAL, PATIENCE)
 
@@ -155,10 +159,12 @@ def _run(path: Path, text: str, files: Sequence[Path], selected: Mapping[str, fl
     import pytest
 
     name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    if selected is not None:
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     sys.meta_path.insert(0, _Finder(_Loader(name, path, text)))
-    plugin = _Plugin(path, selected)
+    plugin = Plugin(path, selected)
+    if selected is None:
+        plugin.watch("")
+    else:
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     status: int | str = 5
     for file in files:
         chosen = [] if selected is None else [n for n in selected if n.startswith(f"{file.relative_to(ROOT)}::")]
@@ -226,9 +232,11 @@ class Runner:
     def outcome(self, mutation: Mutation) -> Outcome:
         """The tests that reach a mutation, the fast ones of each file first."""
         compile(mutation.text, str(self.path), "exec")  # A mutant that is no Python is an error of this script.
-        line = mutation.runs_with
         reached, durations = self.plain.reached, self.plain.durations
-        selected = {test: durations[test] for test, lines in reached.items() if not line or line in lines}
+        line = mutation.runs_with
+        if line in reached[""]:
+            line = 0  # The function runs at import.
+        selected = {test: durations[test] for test, lines in reached.items() if test and (not line or line in lines)}
         return forked(lambda: _run(self.path, mutation.text, self.tests, selected), self.folder)
 
 

@@ -69,7 +69,7 @@ def mutations(text: str) -> list[Mutation]:
     """All mutations of a text, in its order."""
     found: dict[str, Mutation] = {}
     names: Counter[str] = Counter()
-    for mutation in _Mutator(text).statements(ast.parse(text).body, _Scope()):
+    for mutation in Mutator(text).statements(ast.parse(text).body, _Scope()):
         if mutation.text not in found:
             names[name := f"{mutation.function}: {mutation.change}"] += 1
             # Equal lines of a function are numbered.
@@ -89,7 +89,9 @@ def _inverted(test: ast.expr) -> bool:
     return single or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))
 
 
-class _Mutator:
+class Mutator:
+    """One walk over a text."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.raw = text.encode()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .mutants import ROOT, TESTS, listed
-from .mutations import mutations
+from .mutants import ROOT, TESTS, Plugin, listed
+from .mutations import Mutator, mutations
 
 CHANGES: dict[str, list[str]] = {
     "a = b - 2": ["a = b {- => +} 2", "a = {b - 2 => 2 - b}", "a = b - {2 => 3}", "a = b - {2 => 1}"],
@@ -72,6 +72,20 @@ def test_every_test_that_the_script_runs_exists() -> None:
     for tests in TESTS.values():
         for test in tests.split():
             assert (ROOT / "tests" / f"test_{test}.py").exists()
+
+
+def test_the_functions_that_a_test_or_an_import_reaches_are_noted() -> None:
+    plugin, before = Plugin(Path(mutations.__code__.co_filename), None), sys.gettrace()
+    try:
+        plugin.watch("")
+        Mutator("import a")
+        plugin.watch("test")
+        mutations("import b")
+    finally:
+        sys.settrace(before)
+    first, second = (function.__code__.co_firstlineno for function in (Mutator.__init__, mutations))
+    assert plugin.reached == {"": {first}, "test": plugin.reached["test"]}
+    assert {first, second} < plugin.reached["test"]
 
 
 @pytest.mark.fork
