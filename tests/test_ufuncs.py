@@ -256,7 +256,7 @@ def test_options_that_cannot_be_honoured_are_errors():
     with pytest.raises(DtypeError):
         np.add(x, 1.0, dtype=np.int32)
     with pytest.raises(ArgumentError, match="order"):
-        np.add(x, 1.0, order="F")
+        np.add(x, 1.0, order="Q")
 
 
 def test_where_with_out_keeps_gradients():
@@ -292,15 +292,17 @@ def test_reduce_accumulate_outer_at():
     assert_same(target, plain)
     np.add.at(plain, Tensor([1]), Tensor([2.0]))
     assert plain.tolist() == [2.5, 3.0, 5.0]
-    with pytest.raises(DtypeError, match="cannot be stored"):
-        np.add.at(Tensor([1, 2]), [0], 0.5)
+    integers, expected = Tensor([1, 2]), np.array([1, 2])
+    np.add.at(integers, [0], 2.5)
+    np.add.at(expected, [0], 2.5)
+    assert integers.tolist() == expected.tolist()
 
 
 def test_writing_a_traced_result_to_an_ndarray_is_an_error():
     x = Tensor._of(placeholder((2,), np.dtype(float), np.ones(2)))
     target = np.zeros(2)
     with recording():
-        with pytest.raises(TracedValueError, match=r"np\.stack"):
+        with pytest.raises(TracedValueError, match=r"nbgrad\.numpy"):
             target += x
         with pytest.raises(TracedValueError):
             np.add.at(target, [0], x[0])
@@ -494,7 +496,8 @@ def test_questions_give_python_bools():
     assert np.array_equiv(x, Tensor([[1.0, 2.0], [1.0, 2.0]])) is True
     assert np.array_equiv(x, np.ones(3)) is False
     assert np.result_type(x, 1.5) == np.float32 and np.result_type(x, np.float64) == np.float64
-    assert np.can_cast(x, np.float64) and not np.iscomplexobj(x) and not np.shares_memory(x, x)
+    assert np.can_cast(x, np.float64) and not np.iscomplexobj(x)
+    assert np.shares_memory(x, x) is True and np.shares_memory(x, x * 1) is False
 
 
 def test_machine_learning_functions():
