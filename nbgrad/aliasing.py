@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .compiler.views import View
 from .dtype import dtype_of
-from .graph.ir import HOST, Node, Shape, constant
+from .graph.ir import HOST, Node, constant
 from .graph.trace import current_trace
 from .moves import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
@@ -106,6 +107,14 @@ def _link(key: Moves, in_order: bool) -> Moves:
 # ----- Places in memory -----
 
 
+def _chain(tensor: Tensor) -> list[Tensor]:
+    """A Tensor, what it is a view of, what that is a view of, and so on; the last one owns the memory."""
+    chain = [tensor]
+    while (source := getattr(chain[-1], "_base", None)) is not None:
+        chain.append(source[0])
+    return chain
+
+
 def place_of(tensor: Tensor) -> View:
     """Where NumPy's array in place of a Tensor would have its elements: strides and offset, in bytes.
 
@@ -116,10 +125,8 @@ def place_of(tensor: Tensor) -> View:
         trace.note_order()
     array = _shared_data(tensor)
     if array is not None:
-        return _whole(array.shape, array.strides)
-    chain = [tensor]
-    while (source := getattr(chain[-1], "_base", None)) is not None:
-        chain.append(source[0])
+        return View.strided(array.shape, array.strides)
+    chain = _chain(tensor)
     where = _owned_place(chain[-1])
     for view in reversed(chain[:-1]):
         key = view._base[1]
@@ -138,8 +145,10 @@ def place_of(tensor: Tensor) -> View:
 def strides_in_memory(value: Any) -> tuple[int, ...] | None:
     """The strides of an argument, a Tensor or ndarray, in bytes; None if it is in C order, or no array."""
     if isinstance(value, Tensor):
-        plain = value._node.layout is None and not hasattr(value, "_base")
-        return None if plain or is_in_order(value) else place_of(value).strides
+        if value._node.layout is None and not hasattr(value, "_base"):
+            return None
+        where = place_of(value)
+        return None if is_contiguous(where.shape, where.strides, _itemsize(value)) else where.strides
     return value.strides if isinstance(value, np.ndarray) and not value.flags.c_contiguous else None
 
 
@@ -147,19 +156,15 @@ def _owned_place(tensor: Tensor) -> View:
     """Where the elements of a Tensor lie that is no view."""
     array = _shared_data(tensor)
     if array is not None:
-        return _whole(array.shape, array.strides)
+        return View.strided(array.shape, array.strides)
     node = tensor._node
     if node.layout is None:
-        return _whole(node.shape, contiguous(node.shape, node.dtype.itemsize))
+        return View.strided(node.shape, contiguous(node.shape, node.dtype.itemsize))
     strides = strides_of(node)
     if node.primitive.kind == "movement":  # and NumPy's function, which gave no view, has made a copy
         order = order_of_copy(node.shape, strides, node.dtype.itemsize)
         strides = contiguous(node.shape, node.dtype.itemsize, order)
-    return _whole(node.shape, strides)
-
-
-def _whole(shape: Shape, strides: tuple[int, ...]) -> View:
-    return View(shape, strides, 0, (None,) * len(shape))
+    return View.strided(node.shape, strides)
 
 
 def _itemsize(tensor: Tensor) -> int:
@@ -206,31 +211,29 @@ def _memory(tensor: Tensor) -> np.ndarray | None:
     array = _shared_data(tensor)
     if array is not None:
         return array
-    chain = [tensor]
-    while (source := getattr(chain[-1], "_base", None)) is not None:
-        chain.append(source[0])
+    chain = _chain(tensor)
     trace = current_trace()
     while trace is not None and array is None:
         array = trace.callers.array_behind(chain[-1]) if trace.callers else None
         trace = trace.parent
-    if array is not None:
-        for view in reversed(chain[:-1]):
-            array = part_of(array, view._base[1])
-    return array
+    return None if array is None else _part_behind(chain, array)
 
 
 def _elements(tensor: Tensor) -> tuple[Tensor, np.ndarray]:
     """The Tensor that owns a Tensor's memory, and the flat positions of the elements in it."""
     place_of(tensor)  # settles what is a view
-    chain = [tensor]
-    while (source := getattr(chain[-1], "_base", None)) is not None:
-        chain.append(source[0])
+    chain = _chain(tensor)
     positions = np.arange(chain[-1].size).reshape(chain[-1].shape)
+    return chain[-1], _part_behind(chain, positions, PART_MOVES)
+
+
+def _part_behind(chain: Sequence[Tensor], array: np.ndarray, skipped: Sequence[Moves] = ()) -> np.ndarray:
+    """The part of an ndarray, which stands for the owner at the end of a chain, that the first Tensor shows."""
     for view in reversed(chain[:-1]):
         key = view._base[1]
-        if key not in PART_MOVES:
-            positions = part_of(positions, key)
-    return chain[-1], positions
+        if key not in skipped:
+            array = part_of(array, key)
+    return array
 
 
 def _noted(base: Tensor, result: Tensor) -> Tensor:
@@ -411,10 +414,7 @@ _ALONE_IN_TENSOR, _ALONE_IN_NODE = _counts_alone()
 
 def shared_memory(tensor: Tensor) -> np.ndarray | None:
     """The memory of a Tensor, also of a slice, as an ndarray that it shares; None for what cannot be shared."""
-    root = tensor
-    while (source := getattr(root, "_base", None)) is not None:
-        root = source[0]
-    held = share(root)  # it is only shared while somebody holds it
+    held = share(_chain(tensor)[-1])  # it is only shared while somebody holds it
     array = _shared_data(tensor)
     del held
     return array

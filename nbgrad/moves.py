@@ -73,7 +73,7 @@ def read(node: Node, key: Any) -> Node:
 
 
 def _windows_of(node: Node, extents: Sequence[int], axes: Sequence[int]) -> Node:
-    where = View(node.shape, strides_of(node), 0, (None,) * node.ndim)
+    where = View.strided(node.shape, strides_of(node))
     return with_strides(windows_node(node, extents, axes), _windows(where, extents, axes).strides)
 
 
@@ -129,7 +129,7 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
     while steps:
         name, params = steps.pop(0)
         if name == "reshape":
-            through = layout(View(array.shape, array.strides, 0, (None,) * array.ndim), [(name, params)])
+            through = layout(View.strided(array.shape, array.strides), [(name, params)])
             if through is None and steps and (part := _diagonal_of(array, params[0], *steps[0])) is not None:
                 array = part
                 steps.pop(0)
@@ -150,7 +150,7 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
 
 def _diagonal_of(array: np.ndarray, flat: Shape, name: str, params: tuple[Any, ...]) -> np.ndarray | None:
     """The diagonal of the last two axes as a view that can be written to; None for other slices of both made flat."""
-    where = _diagonal(View(array.shape, array.strides, 0, (None,) * array.ndim), flat, name, params)
+    where = _diagonal(View.strided(array.shape, array.strides), flat, name, params)
     if where is None or 0 in where.shape:
         return None
     row, column = divmod(params[0][-1][0], array.shape[-1])
@@ -189,7 +189,7 @@ def _windows(view: View, extents: Sequence[int], axes: Sequence[int]) -> View:
     for at, width in zip(axes, extents, strict=True):
         shape[at] -= width - 1
     strides = (*view.strides, *[view.strides[at] for at in axes])
-    return View((*shape, *extents), strides, view.offset, (None,) * len(strides))
+    return View.strided((*shape, *extents), strides, view.offset)
 
 
 def _diagonal(view: View, flat: Shape, name: str, params: tuple[Any, ...]) -> View | None:
@@ -202,5 +202,4 @@ def _diagonal(view: View, flat: Shape, name: str, params: tuple[Any, ...]) -> Vi
         return None
     row, column = view.strides[-2:]
     offset = view.offset + (start // max(columns, 1)) * row + (start % max(columns, 1)) * column
-    shape = (*flat[:-1], length)
-    return View(shape, (*view.strides[:-2], row + column), offset, (None,) * len(shape))
+    return View.strided((*flat[:-1], length), (*view.strides[:-2], row + column), offset)

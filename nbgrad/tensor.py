@@ -519,7 +519,7 @@ class Tensor(Exports, InPlace, Movable):
         return self.reshape(*shape) if _numpy("shaping").is_shape(self, shape, of) else self[...]
 
     def contiguous(self) -> Tensor:
-        """The Tensor itself: Tensors are in C order."""
+        """The Tensor itself, whose values are in C order."""
         return self
 
     def init_data(self, *_: Any, **__: Any) -> Tensor:

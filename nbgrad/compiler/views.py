@@ -49,6 +49,11 @@ class View(NamedTuple):
         """The whole of a buffer in C order."""
         return _contiguous(shape)
 
+    @staticmethod
+    def strided(shape: Shape, strides: tuple[int, ...], offset: int = 0) -> View:
+        """Elements that lie in a buffer at some strides, without padding."""
+        return View(shape, strides, offset, (None,) * len(shape))
+
     @property
     def is_contiguous(self) -> bool:
         """Whether the view is the buffer itself."""

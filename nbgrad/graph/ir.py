@@ -53,6 +53,7 @@ _serials = itertools.count()
 
 
 _early_serials = itertools.count(-(2**62))
+"""Those of numbers that all graphs share: smaller than all others."""
 
 
 def next_serial() -> int:
@@ -99,7 +100,7 @@ class Node:
     `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the processor's memory, and
     what is made of them; None for what goes wherever it is used, such as numbers, ndarrays, and Tensors of one element.
     `layout` says how NumPy's array would lie in memory (the value itself is in C order): None if nothing that it was
-    made of was ever out of C order; its strides in bytes; or `DERIVED` until layout.py has found them.
+    made of was ever out of C order; its strides in bytes; or `DERIVED` until memory_order.py has found them.
     """
 
     __slots__ = (

@@ -18,15 +18,7 @@ from ..graph.derivatives import unslice
 from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make
 from ..graph.primitives import cast, iota, reshape, slice_axes, transpose
 from ..runtime.evaluate import concrete
-from ..runtime.memory_order import (
-    contiguous,
-    copied,
-    like_copy,
-    may_differ,
-    order_of_loop,
-    strides_of,
-    with_strides,
-)
+from ..runtime.memory_order import copied, like_copy, may_differ, order_of_loop, strides_of, with_axis_order
 from ..tensor import Tensor
 from ..zero_dimensional import ZeroDimensional
 from .joining import stack_nodes
@@ -300,7 +292,7 @@ def _spaced(start: Node, stop: Node, num: int, endpoint: bool, axis: int) -> tup
     if start.layout is not None or stop.layout is not None:
         # The new axis is the slowest, wherever it is.
         inner = [axis + (axis >= at) for axis in order_of_loop(shape, [strides_of(start), strides_of(stop)])]
-        points = with_strides(points, contiguous(whole, points.dtype.itemsize, [at, *inner]))
+        points = with_axis_order(points, [at, *inner])
     return points, step
 
 

@@ -35,7 +35,7 @@ from ..graph.primitives import (
     scatter_last,
     slice_axes,
 )
-from ..runtime.memory_order import contiguous, strides_of, with_strides
+from ..runtime.memory_order import strides_of, with_axis_order
 from ..tensor import Tensor
 from .index_keys import (
     Entry,
@@ -86,8 +86,7 @@ def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:
             kept.append(step)
     rest = [*range(before), *range(before + together, picked.ndim)]
     slowest_first = sorted(range(len(kept)), key=lambda k: -abs(kept[k]))
-    order = [*range(before, before + together), *[rest[k] for k in slowest_first]]
-    return with_strides(picked, contiguous(picked.shape, picked.dtype.itemsize, order))
+    return with_axis_order(picked, [*range(before, before + together), *[rest[k] for k in slowest_first]])
 
 
 def _place_of_arrays(entries: Sequence[Entry]) -> tuple[int, int]:

@@ -370,9 +370,9 @@ def sliding_window_view(
     if not isinstance(x, Tensor):
         return wrap(windows_node(node, extents, axes))
     from ..aliasing import view
-    from ..moves import Moves
+    from ..moves import WINDOWS, Moves
 
-    return view(x, Moves([("windows", (extents, axes))]))
+    return view(x, Moves([(WINDOWS, (extents, axes))]))
 
 
 def windows_node(node: Node, extents: Sequence[int], axes: Sequence[int]) -> Node:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..graph.ir import Node
-from ..runtime.memory_order import contiguous, copied, like_copy, may_differ, order_of_loop, strides_of, with_strides
+from ..runtime.memory_order import copied, like_copy, may_differ, order_of_loop, strides_of, with_axis_order
 from ..tensor import Tensor
 from .lifting import wrap
 from .shaping import memory_order
@@ -69,8 +69,8 @@ def as_loop(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_operands(found: Node, nodes: Sequence[Node]) -> Node:
-    order = order_of_loop(found.shape, [strides_of(node) for node in nodes if node.shape == found.shape])
-    return with_strides(found, contiguous(found.shape, found.dtype.itemsize, order))
+    alike = [strides_of(node) for node in nodes if node.shape == found.shape]
+    return with_axis_order(found, order_of_loop(found.shape, alike))
 
 
 def _each(arranged: Callable[[Node], Node], result: Any) -> Any:

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.views import View
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..exports import aliasing_module
 from ..graph.ir import Node, Shape, broadcast
 from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
-from ..runtime.memory_order import contiguous, copied, is_contiguous, order_of_copy, order_of_loop, with_strides
+from ..runtime.memory_order import copied, order_of_copy, order_of_loop, with_axis_order
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
@@ -155,15 +154,9 @@ def memory_order(a: Any, order: str | None, *allowed: str) -> str:
     only("order", order, *allowed)
     if order != "A":
         return order
-    places = [(place_in_memory(v), as_node(v).dtype.itemsize) for v in (a if isinstance(a, tuple) else (a,))]
-    f, c = (all(is_contiguous(p.shape, p.strides, itemsize, one) for p, itemsize in places) for one in "FC")
+    tensors = [v if isinstance(v, Tensor) else Tensor._of(as_node(v)) for v in (a if isinstance(a, tuple) else (a,))]
+    f, c = (all(aliasing_module().is_in_order(tensor, one) for tensor in tensors) for one in "FC")
     return "F" if f and not c else "C"
-
-
-def place_in_memory(a: Any) -> View:
-    """Where NumPy's array would have its elements."""
-    tensor = a if isinstance(a, Tensor) else Tensor._of(as_node(a))
-    return aliasing_module().place_of(tensor)
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
@@ -177,11 +170,10 @@ def ravel(a: Any, order: str = "C") -> Tensor:
         order; "K" takes the elements as they lie in memory.
     """
     order = memory_order(a, order, "C", "F", "A", "K")
-    axes = None
-    if order == "K":
-        place = place_in_memory(a)
-        axes = tuple(order_of_loop(place.shape, [place.strides]))
-    return _raveled(a, axes if order == "K" else None, "C" if order == "K" else order)
+    if order != "K":
+        return _raveled(a, None, order)
+    place = aliasing_module().place_of(a if isinstance(a, Tensor) else Tensor._of(as_node(a)))
+    return _raveled(a, tuple(order_of_loop(place.shape, [place.strides])), "C")
 
 
 def _flat(a: Any, axes: tuple[int, ...] | None, order: str) -> Tensor:
@@ -396,9 +388,8 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     node, order = as_node(a), memory_order(a, order, "K", "C", "F", "A")
     if order == "K" and isinstance(a, Tensor) and hasattr(a, "_base") and node.primitive.kind != "movement":
         # A view of which only the value is known by now.
-        place, itemsize = place_in_memory(a), node.dtype.itemsize
-        axes = order_of_copy(place.shape, place.strides, itemsize)
-        return as_array(wrap(with_strides(node, contiguous(place.shape, itemsize, axes))))
+        place = aliasing_module().place_of(a)
+        return as_array(wrap(with_axis_order(node, order_of_copy(place.shape, place.strides, node.dtype.itemsize))))
     return as_array(wrap(copied(node, order)))
 
 
@@ -456,9 +447,7 @@ def in_memory_order(a: Tensor, order: str | None) -> Tensor:
     if order in (None, "K", "A"):
         return a
     order = memory_order(a, order, "C", "F")
-    place = place_in_memory(a)
-    in_order = is_contiguous(place.shape, place.strides, a.dtype.itemsize, order)
-    return a if in_order else wrap(copied(a._node, order))
+    return a if aliasing_module().is_in_order(a, order) else wrap(copied(a._node, order))
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:

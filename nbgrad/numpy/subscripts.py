@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..graph.ir import BOOL, Node, broadcast
 from ..graph.primitives import reduce, reshape, transpose
-from ..runtime.memory_order import contiguous, copied, order_of_loop, strides_of, with_strides
+from ..runtime.memory_order import copied, order_of_loop, strides_of, with_axis_order
 from ..tensor import Tensor
 from .creation import diagonal_node
 from .lifting import as_node, wrap
@@ -334,8 +334,7 @@ def _laid_out(
         strides = list(zip(labels, strides_of(node), strict=True))
         steps.append(tuple([sum(step for v, step in strides if v == name) for name in names]))
     loop = order_of_loop(tuple([extents[name] for name in names]), steps)
-    outside = [axis for axis in loop if axis < len(output)]
-    return with_strides(result, contiguous(result.shape, result.dtype.itemsize, outside))
+    return with_axis_order(result, [axis for axis in loop if axis < len(output)])
 
 
 def einsum_path(*operands: Any, optimize: Any = "greedy", **options: Any) -> Any:

@@ -120,8 +120,7 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
     if primitive is _CONCATENATE:
         return contiguous(shape, itemsize, order_of_loop((2,) * len(shape), operands))
     if primitive.kind == "movement":
-        where = View(first.shape, operands[0], 0, (None,) * first.ndim)
-        moved = None if primitive is _PAD else view_through(node, where)
+        moved = None if primitive is _PAD else view_through(node, View.strided(first.shape, operands[0]))
         return contiguous(shape, itemsize) if moved is None else moved.strides
     if primitive.kind == "reduction":
         kept = [axis for axis in range(first.ndim) if axis not in node.params[0]]
@@ -184,6 +183,11 @@ def with_strides(node: Node, strides: Strides) -> Node:
     return made
 
 
+def with_axis_order(node: Node, order: Sequence[int]) -> Node:
+    """A node that NumPy would lay out without gaps, its axes in an order, the slowest first."""
+    return with_strides(node, contiguous(node.shape, node.dtype.itemsize, order))
+
+
 def may_differ(node: Node) -> bool:
     """Whether a copy of a node may be anything but in C order."""
     return node.ndim > 1 and (node.layout is not None or node.primitive.kind == "movement")
@@ -191,5 +195,4 @@ def may_differ(node: Node) -> bool:
 
 def like_copy(node: Node, source: Node) -> Node:
     """A node with as many axes as another one, laid out as a copy of that in order "K"."""
-    order = order_of_copy(source.shape, strides_of(source), source.dtype.itemsize)
-    return with_strides(node, contiguous(node.shape, node.dtype.itemsize, order))
+    return with_axis_order(node, order_of_copy(source.shape, strides_of(source), source.dtype.itemsize))
