@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -52,6 +55,22 @@ def test_long_bodies_get_hints_where_there_are_masks(dtype: str, width: int, mon
 def test_short_bodies_get_none(monkeypatch: pytest.MonkeyPatch) -> None:
     text = long_text(monkeypatch, "float64", 1)
     assert with_hints(text, MASKS) == (text, False)
+
+
+@pytest.mark.parametrize(("cpu_name", "vectors"), [("skylake-avx512", "zmm"), ("haswell", "ymm")])
+def test_vectors_on_the_stack_are_aligned(cpu_name: str, vectors: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Else a loop takes half again as long wherever the stack lies so that one of them is spread over two pages.
+    text = long_text(monkeypatch, "float64", 25)
+    features = MASKS if vectors == "zmm" else "+avx2,+fma"
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
+    machine = target.create_target_machine(cpu=cpu_name, features=features, opt=3, reloc="pic", codemodel="small")
+    assembly = machine.emit_assembly(cpu.optimized(text, machine, features))
+    body = assembly.partition("\nbody:")[2].partition("\nkernel.")[0]
+    kept = re.findall(rf"^\s(v\w+)\s+%{vectors}\d+, -?\d*\(%rsp\)", body, re.MULTILINE)
+    assert len(kept) > 10
+    assert not [name for name in kept if "u" in name]
 
 
 def chain(x):

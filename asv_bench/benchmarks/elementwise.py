@@ -1,5 +1,8 @@
 """Elementwise work on large arrays: how near fused loops come to the limits of arithmetic and of memory."""
 
+import statistics
+import time
+
 import numpy as np
 
 import nbgrad as nb
@@ -49,3 +52,29 @@ class Fusion:
         return self.function.paths()[0].plan.arena_bytes
 
     track_kernels.unit, track_intermediate_bytes.unit = "kernels", "bytes"
+
+
+class StackPositions:
+    """The same call from 40 depths of C calls: the time must not depend on where the stack happens to lie."""
+
+    def setup(self):
+        self.inputs = tasks.pair(2000)
+        self.function = nb.jit(nb.value_and_grad(lambda x, y: TASKS["fused"].function(np, x, y), (0, 1)))
+        self.function(*self.inputs)
+
+    def track_slowest_to_median(self):
+        times = [self.seconds(depth) for depth in range(40)]
+        return max(times) / statistics.median(times)
+
+    def seconds(self, depth):
+        """The median time of a call that many calls of C code further down."""
+        if depth:
+            return next(map(self.seconds, (depth - 1,)))
+        times = []
+        for _ in range(200):
+            start = time.perf_counter()
+            self.function(*self.inputs)
+            times.append(time.perf_counter() - start)
+        return statistics.median(times)
+
+    track_slowest_to_median.unit = "ratio"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -26,6 +27,11 @@ from .locks import building
 from .multiply_add import without_library_calls
 from .passes import run_passes
 from .scalars import RARE
+
+FUNCTION = re.compile(r"^(define (?!.* alwaysinline).*) \{$", re.MULTILINE)
+"""Functions that LLVM is told to align the stack in. Else it finds out that vectors are to be kept there when it is too
+late for that (the frame's register is taken): each is spread over two cache lines, and where the stack happens to lie
+so that one is spread over two pages, a loop takes half again as long."""
 
 _machine: llvm.TargetMachine | None = None
 _linker: llvm.LLJIT | None = None
@@ -146,7 +152,14 @@ def compile_ir(text: str, finished: bool = False) -> bytes:
 
 def object_code(text: str, machine: llvm.TargetMachine, features: str, finished: bool = False) -> bytes:
     """The same for any machine; `features` are those that it was made with."""
+    return machine.emit_object(optimized(text, machine, features, finished))
+
+
+def optimized(text: str, machine: llvm.TargetMachine, features: str, finished: bool = False) -> llvm.ModuleRef:
+    """The module that becomes the object code."""
     text = without_library_calls(text, machine)
+    if machine.triple.startswith("x86_64"):
+        text = FUNCTION.sub(r'\1 "stackrealign" {', text)
     text, hinted = with_hints(text, features)
     module = llvm.parse_assembly(text + CONVERSIONS if " half " in text else text)
     module.triple = machine.triple
@@ -168,7 +181,7 @@ def object_code(text: str, machine: llvm.TargetMachine, features: str, finished:
         late.add_always_inliner_pass()
         late.add_global_dead_code_eliminate_pass()
         run_passes(late, module, llvm.create_pass_builder(machine, options))
-    return machine.emit_object(module)
+    return module
 
 
 def function_code(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> Code:
