@@ -1,8 +1,9 @@
-"""Python numbers of Tensors: `x.item()` and `x.tolist()`.
+"""Python numbers of Tensors: `x.item()`, `x.tolist()`, `float(x)` and `math.sin(x)` in code that is converted.
 
 In: a Tensor, and the frame that asks. Out: numbers and lists of them. A value that is being differentiated would be cut
 off from its gradient, which is an error, but for code that `differentiable_source` runs: there `float(x)` is a 0-d
-Tensor, and so are these. Called by Tensor's methods.
+Tensor, and so are these. As Python's numbers, they take the dtype of what they meet. Called by Tensor's methods, and
+for `float`, `complex` and `math`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .graph.ir import make
 from .graph.trace import is_being_recorded
 from .runtime.evaluate import concrete
 
@@ -26,9 +28,13 @@ def _stays(tensor: Tensor, frame: FrameType) -> bool:
     return recorded and is_being_recorded(node)
 
 
-def _wide(tensor: Tensor) -> Tensor:
-    """The elements in the precision of Python's numbers."""
-    return tensor.astype(np.complex128 if tensor._node.dtype.kind == "c" else np.float64)
+def number(tensor: Tensor) -> Tensor:
+    """The only element, as a Tensor that stands for a Python number."""
+    element = tensor.reshape(-1)[0]
+    wide = element.astype(np.complex128 if tensor._node.dtype.kind == "c" else np.float64)
+    node = make("alias", (wide._node,))
+    node.weak = True
+    return type(element)._of(node)
 
 
 def item(tensor: Tensor, position: tuple[Any, ...], frame: FrameType) -> Any:
@@ -37,17 +43,17 @@ def item(tensor: Tensor, position: tuple[Any, ...], frame: FrameType) -> Any:
         key = position if len(position) > 1 else next(iter(position))
         tensor = tensor[key] if isinstance(key, tuple) else tensor.ravel()[key]
     if tensor.size == 1 and _stays(tensor, frame):
-        return _wide(tensor.reshape(-1))[0]
+        return number(tensor)
     return tensor._number("become a Python number by item()")
 
 
 def tolist(tensor: Tensor, frame: FrameType) -> Any:
     """The value of a Tensor as nested lists."""
     if _stays(tensor, frame):
-        return _nested(_wide(tensor))
+        return _nested(tensor)
     tensor._leaving("become a list", "Say that it is a constant by x.asnumpy().tolist() or nb.stop_gradient(x).")
     return concrete(tensor._node, "array").tolist()
 
 
 def _nested(tensor: Tensor) -> Any:
-    return [_nested(part) for part in tensor] if tensor.ndim else tensor
+    return [_nested(part) for part in tensor] if tensor.ndim else number(tensor)

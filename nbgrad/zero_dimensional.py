@@ -8,6 +8,7 @@ scalars. What a transform returns of the former is an ndarray. Used by aliasing.
 
 from __future__ import annotations
 
+from .graph.ir import strong
 from .tensor import Tensor
 
 
@@ -28,6 +29,6 @@ def is_array(tensor: Tensor) -> bool:
 def as_array(tensor: Tensor) -> Tensor:
     """What a function gives that NumPy has return an array, also without axes."""
     if tensor.__class__ is Tensor and not tensor._node.shape and not tensor._node.tensor:
-        tensor = Tensor._of(tensor._node)
+        tensor = Tensor._of(strong(tensor._node))
         tensor.__class__ = ZeroDimensional
     return tensor

@@ -337,7 +337,6 @@ KNOWN_DIFFERENCES = {
     "orders of diagonals": re.compile(r"np\.diag"),
     "0-d arguments": None,
     "views of plain arrays": None,
-    "float() of a recorded value": re.compile(r"float\("),
     "einsum views": re.compile(r'einsum\("(ij->ji|ii->i)|sliding_window'),
 }
 """What differs from NumPy until it is mended, and the rows that show it; tests give the names that still hold."""

@@ -193,16 +193,15 @@ def test_numbers_stay_what_they_are_when_they_are_computed():
 # ----- Weak numbers -----
 
 
-def test_results_of_python_numbers_stay_weak():
+def test_operators_keep_python_numbers_weak_and_functions_do_not():
     w = Tensor._of(number(2.0))
-    assert kind_of((w * 3)._node) is float and kind_of(np.exp(w)._node) is float
+    assert kind_of((w * 3)._node) is float and kind_of(np.exp(w)._node) == np.float64
     assert kind_of((Tensor._of(number(2)) * 3)._node) is int
     x = lift(np.array([1.0], np.float32))
     assert ((2.5 * w) * x).dtype == np.float32
-    assert (np.where(w > 1, w, 0) * x).dtype == np.float32
-    assert (special.softplus(w) * x).dtype == np.float32
-    assert (special.erf(w) * x).dtype == np.float32
-    assert (np.clip(w, 0, 1) * x).dtype == np.float32
+    assert (np.where(w > 1, w, 0) * x).dtype == (np.where(True, 2.0, 0) * np.ones(1, np.float32)).dtype
+    assert (np.clip(w, 0, 1) * x).dtype == (np.clip(2.0, 0, 1) * np.ones(1, np.float32)).dtype
+    assert (scipy.special.erf(w) * x).dtype == (scipy.special.erf(2.0) * np.ones(1, np.float32)).dtype
 
 
 # ----- Errors -----

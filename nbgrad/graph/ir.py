@@ -328,6 +328,13 @@ def literal_value(node: Node) -> Any:
     return np.frombuffer(node.params[0], dtype=node.dtype)[0]
 
 
+def strong(node: Node) -> Node:
+    """The same value as an array's or a scalar's: what NumPy's functions make of Python numbers keeps its dtype."""
+    if not node.weak:
+        return node
+    return literal(literal_value(node), node.dtype) if node.name == "literal" else make("alias", (node,))
+
+
 _DTYPES = {
     (dtype.kind, dtype.itemsize): dtype
     for dtype in map(

@@ -14,11 +14,11 @@ import numpy as np
 from ..errors import DtypeError
 from ..graph.complex_numbers import is_complex, pair, parts
 from ..graph.derivatives import choose
-from ..graph.ir import Node, beside, broadcast, elementwise, zeros
+from ..graph.ir import Node, beside, broadcast, elementwise, strong, zeros
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
-from .lifting import as_node, wrap
+from .lifting import as_node, number, wrap
 from .ordering import like_argument
 from .promotion import float_of
 
@@ -42,6 +42,8 @@ def imag(val: Any) -> Tensor:
 
 @like_argument(order="A")
 def _no_part(tensor: Tensor) -> Tensor:
+    if tensor._node.weak:
+        return wrap(number(0.0))
     return wrap(beside(zeros(tensor.shape, tensor._node.dtype), tensor._node))
 
 
@@ -125,7 +127,7 @@ def real_if_close(a: Any, tol: float = 100) -> Tensor:
     """
     node = as_node(a)
     if not is_complex(node):
-        return real(a)
+        return wrap(strong(node)) if node.weak else real(a)
     re, im = parts(node)
     if not node.size:
         return wrap(re)

@@ -195,11 +195,11 @@ _COPY_MODES = {"ALWAYS": True, "IF_NEEDED": None, "NEVER": False}
 
 
 def _without_copy(value: Any, dtype: Any) -> Tensor | None:
-    """A Tensor itself, or the Tensor that shares the data of an ndarray, if that has the dtype."""
+    """A Tensor itself (an array of a scalar), or the Tensor that shares an ndarray's data, if that has the dtype."""
     if not isinstance(value, Tensor | np.ndarray) or (dtype is not None and value.dtype != np.dtype(dtype)):
         return None
     if isinstance(value, Tensor):
-        return value
+        return as_array(value)
     return from_numpy(value, tensor_rules=False) if type(value) is np.ndarray and supported(value.dtype) else None
 
 
@@ -319,11 +319,7 @@ def _filled(make: Callable[..., Tensor], numpys: Callable[..., Any]) -> Callable
             dtype = args[0].dtype  # of what the array shall be like
         if dtype is not None and not supported(np.dtype(dtype)):
             return numpys(*args, **options)
-        result = make(*args, **options)
-        if not result.shape:
-            # A number from outside would stay weak: the array of it is not.
-            result = creation.array_of(array_node(result))
-        return result
+        return make(*args, **options)
 
     function.__name__ = function.__qualname__ = make.__name__
     function.__doc__ = make.__doc__

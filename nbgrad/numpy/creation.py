@@ -111,7 +111,7 @@ def array_of(node: Node) -> Tensor:
     if node.shape:
         return wrap(node)
     # A literal may be that of older arrays, but what is written to this one is not written to those.
-    tensor = wrap(make("alias", (node,)) if node.name == "literal" else node)
+    tensor = wrap(make("alias", (node,)) if node.weak or node.name == "literal" else node)
     tensor.__class__ = ZeroDimensional
     return tensor
 

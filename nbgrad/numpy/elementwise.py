@@ -31,13 +31,9 @@ def _node(result: Any) -> Node:
 
 
 def _common(nodes: list[Node]) -> list[Node]:
-    """Nodes in their common dtype; numbers among themselves stay weak."""
+    """Nodes in their common dtype."""
     dtype = common_dtype(nodes)
-    weak = all(node.weak for node in nodes)
-    converted = [convert(node, dtype) for node in nodes]
-    for node in converted if weak else ():
-        node.weak = True
-    return converted
+    return [convert(node, dtype) for node in nodes]
 
 
 def _together(name: str, *nodes: Node) -> None:
@@ -81,9 +77,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     test = convert(as_node(condition), BOOL)
     yes, no = _common([as_node(x), as_node(y)])
     _together("where", test, yes, no)
-    result = elementwise("select", test, yes, no)
-    result.weak = yes.weak and no.weak and test.ndim == 0
-    return as_array(wrap(result))
+    return as_array(wrap(elementwise("select", test, yes, no)))
 
 
 def _may_be_nan(bound: Node) -> bool:
@@ -128,7 +122,6 @@ def clip(a: Any, min: Any = None, max: Any = None, out: Any = None, *, a_min: An
     if only is not None and only.name == "literal" and literal_value(only) == 0 and not np.signbit(literal_value(only)):
         # A single bound wins over what equals it: minus zero becomes zero, the bound.
         result = result + 0.0
-    result.weak = nodes[0].weak
     return deliver(result, out)
 
 

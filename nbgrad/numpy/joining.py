@@ -17,6 +17,7 @@ from ..graph.primitives import concatenate as join_nodes
 from ..graph.primitives import reshape, transpose
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
 from .operands import (
     Dtype,
@@ -158,7 +159,7 @@ def block(arrays: Any) -> Tensor:
             return at_least(as_node(value), ndim)
         return join([build(v, level + 1) for v in value], ndim - depth + level)
 
-    return wrap(build(arrays, 0))
+    return as_array(wrap(build(arrays, 0)))
 
 
 def _depth(arrays: Any) -> int:

@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, DtypeError, ShapeError, TracedValueError
-from ..graph.ir import INT64, Node, Shape, broadcast, constant, elementwise, extent, literal, literal_value, plain_dtype
+from ..graph.ir import (
+    INT64,
+    Node,
+    Shape,
+    broadcast,
+    constant,
+    elementwise,
+    extent,
+    literal,
+    plain_dtype,
+    strong,
+)
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
 from ..graph.primitives import take_last as take_last
 from ..graph.primitives import truth as truth
@@ -131,10 +142,7 @@ def promote(nodes: Sequence[Node], dtype: Dtype | None = None) -> list[Node]:
 
 def array_node(value: Any) -> Node:
     """As `as_node`, for functions that make arrays of Python numbers before they promote: the node is not weak."""
-    node = as_node(value)
-    if not node.weak:
-        return node
-    return literal(literal_value(node), node.dtype) if node.name == "literal" else reshape(reshape(node, (1,)), ())
+    return strong(as_node(value))
 
 
 def inexact(node: Node) -> Node:
@@ -291,7 +299,7 @@ def deliver(node: Node, out: Any = None) -> Any:
     where nothing has to be recorded.
     """
     if out is None:
-        return wrap(node)
+        return wrap(strong(node))
     if isinstance(out, tuple) and len(out) == 1:
         out = out[0]
     if not isinstance(out, Tensor | np.ndarray):

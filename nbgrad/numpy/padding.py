@@ -18,6 +18,7 @@ from ..graph.primitives import concatenate as join_nodes
 from ..graph.primitives import pad as pad_node
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .borders import STATISTICS, with_function, with_odd_reflection, with_ramps, with_statistics
 from .lifting import as_node, wrap
 from .operands import Runs, at_least, axis_of, integer, take_positions, take_runs
@@ -119,6 +120,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
     if any(lo < 0 or hi < 0 for lo, hi in widths):
         message = f"pad_width must not be negative, but got {pad_width!r}."
         raise ShapeError(message)
+    if not node.ndim:
+        return as_array(wrap(node))
     if callable(mode):
         node = pad_node(node, widths)
         for axis, pair in enumerate(widths):

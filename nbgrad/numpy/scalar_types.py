@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import python_numbers
 from ..tensor import Tensor
 from ..zero_dimensional import ZeroDimensional
 from .construction import array, asarray, empty, holds_tensors
 from .lifting import supported
+from .operands import array_node
 
 
 def is_scalar(value: Any) -> bool:
@@ -94,7 +96,7 @@ class _ScalarType(_StandIn):
         if args and holds_tensors(args[0]):
             # Of an array an array, of a scalar a scalar, and both keep their gradient.
             value = asarray(args[0]).astype(np.dtype(cls._original))
-            return value if value.ndim else Tensor._of(value._node)  # pyright: ignore[reportPrivateUsage]
+            return value if value.ndim else Tensor._of(array_node(value))
         return cls._original(*args, **options)
 
 
@@ -139,8 +141,7 @@ class _NumberType(_StandIn):
     def __call__(cls, *args: Any, **options: Any) -> Any:
         if args and isinstance(args[0], Tensor) and cls._original in (float, complex):
             if args[0].size == 1:
-                converted = array(args[0], cls._original).reshape(())
-                return Tensor._of(converted._node)  # pyright: ignore[reportPrivateUsage]
+                return python_numbers.number(array(args[0], cls._original))
             return cls._original(args[0])  # says what is wrong
         return cls._original(*args, **options)
 

@@ -21,6 +21,7 @@ from ..tensor import Tensor
 from .cumulative import accumulate_ufunc, difference
 from .lifting import FLOAT64, as_node, wrap
 from .operands import (
+    array_node,
     axes_of,
     axis_of,
     cut,
@@ -202,7 +203,7 @@ def _convolve(signal: Node, kernel: Node, mode: str) -> Node:
 
 
 def _two_lines(name: str, a: Any, v: Any) -> tuple[Node, Node]:
-    first, second = promote([as_node(a), as_node(v)])
+    first, second = promote([array_node(a), array_node(v)])
     first, second = (reshape(n, (1,)) if n.ndim == 0 else n for n in (first, second))
     if first.ndim != 1 or second.ndim != 1 or not (first.size and second.size):
         message = f"{name} needs two 1-d arrays with elements, but the shapes are {first.shape} and {second.shape}."

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..graph.ir import BOOL, Node, elementwise
+from ..graph.ir import BOOL, Node, elementwise, strong
 from ..graph.primitives import accumulate, cast, reshape
 from ..runtime.memory_order import copied
 from ..tensor import Tensor
@@ -88,7 +88,7 @@ def _deliver(ufunc: np.ufunc, result: Node, out: Any, mask: Any, casting: str) -
                 "Give out=, or use np.where(mask, result, otherwise)."
             )
             raise ArgumentError(message)
-        return wrap(result)
+        return wrap(strong(result))
     if mask is not True:
         condition = convert(as_node(mask), BOOL)
         shape = out.shape

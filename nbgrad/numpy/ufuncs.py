@@ -30,6 +30,7 @@ from ..graph.ir import (
     make,
     placeholder,
     shared,
+    strong,
 )
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
 from ..interop import computes_itself, on_cuda
@@ -519,7 +520,8 @@ def _public(ufunc: np.ufunc) -> Callable[..., Any]:
         if computes_itself(*operands):
             return ufunc(*operands, **options)
         if not options:
-            return call(ufunc, *operands)
+            found = call(ufunc, *operands)
+            return wrap(strong(found._node)) if found.__class__ is Tensor and found._node.weak else found
         from .ufunc_protocol import array_ufunc
 
         return array_ufunc(ufunc, "__call__", operands, options)

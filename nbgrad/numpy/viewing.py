@@ -15,6 +15,7 @@ import numpy as np
 from ..exports import aliasing_module
 from ..graph.ir import placeholder
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .lifting import supported
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -56,6 +57,9 @@ def viewing_each(function: Function) -> Function:
 def _views(
     function: Callable[..., Any], base: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any], in_order: bool
 ) -> Any:
+    if base._node.weak:
+        # Of a Python number, NumPy makes an array first, which shares memory with nothing.
+        return _each(as_array, function(as_array(base), *args, **kwargs))
     aliasing = aliasing_module()
     result = function(base, *args, **kwargs)
     if base.__class__ is Tensor and base._node.dtype.kind != "c":

@@ -21,18 +21,18 @@ import numpy as np
 from ..errors import ArgumentError
 from ..numpy.construction import holds_tensors
 from ..numpy.ufuncs import call
+from ..python_numbers import number
 from ..tensor import Tensor
 
 
 def _scalar(value: Any, name: str) -> Any:
-    """A number as it is; a Tensor as 0-d float64, which is what `float` makes of it."""
+    """A number as it is; a Tensor as what `float` makes of it."""
     if not isinstance(value, Tensor):
         return value
     if value.size != 1:
         message = f"math.{name} takes single numbers, but got an array of shape {value.shape}. Use np.{name}."
         raise ArgumentError(message)
-    value = value if not value.ndim else value.reshape(())
-    return value if value.dtype.kind == "c" else value.astype(np.float64)
+    return number(value)
 
 
 def _dispatching(module: ModuleType, name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,7 +41,8 @@ def _dispatching(module: ModuleType, name: str, ours: Callable[..., Any]) -> Cal
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(value, Tensor) for value in (*args, *kwargs.values())):
-            return ours(*[_scalar(v, name) for v in args], **{k: _scalar(v, name) for k, v in kwargs.items()})
+            found = ours(*[_scalar(v, name) for v in args], **{k: _scalar(v, name) for k, v in kwargs.items()})
+            return number(found) if isinstance(found, Tensor) and found.dtype.kind in "fc" else found
         return original(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
