@@ -1,4 +1,5 @@
-"""What all tests share: Hypothesis without time limits (a first example compiles), and markers that skip.
+"""What all tests share: Hypothesis without time limits (a first example compiles), markers that skip, and which tests
+do without LLVM's optimisations.
 
 The examples are the same in every run; `--hypothesis-profile=explore` looks for new ones.
 """
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from nbgrad.info import cuda_devices
+from nbgrad.runtime import evaluate
 
 settings.register_profile("nbgrad", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
@@ -31,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How many random programs of tests/test_random_programs.py, and from which one on."""
     parser.addoption("--count", type=int, default=150, help="random programs to try")
     parser.addoption("--seed", type=int, default=0, help="the first random program")
+    parser.addoption("--optimize", action="store_true", help="optimise what tests compile, in all modules")
     parser.addoption("--native-python", action="store_true", help="run native code as Python, for coverage and pdb")
 
 
@@ -44,6 +47,19 @@ def native_code(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with in_place_of_compiled_code():
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Modules with `pytestmark = pytest.mark.unoptimized` compile in a tenth of the time, without --optimize."""
+    if request.node.get_closest_marker("unoptimized") is None or request.config.getoption("--optimize"):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NBGRAD_OPTIMIZE", "0")
+        yield
+    # Tests of other modules compile their own programs.
+    evaluate._programs.clear()
 
 
 @pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "simulator"])

@@ -17,6 +17,8 @@ import nbgrad as nb
 from nbgrad import Tensor
 from nbgrad.errors import ArgumentError, DtypeError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(3)
 Z = RNG.normal(size=6) + 1j * RNG.normal(size=6)
 W = RNG.normal(size=6) + 1j * RNG.normal(size=6)

@@ -15,6 +15,8 @@ import scipy.linalg
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(5)
 
 

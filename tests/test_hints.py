@@ -21,9 +21,9 @@ def long_text(monkeypatch: pytest.MonkeyPatch, dtype: str, body: int) -> str:
     texts: list[str] = []
     compile_ir = cpu.compile_ir
 
-    def keep(text: str, finished: bool = False) -> bytes:
+    def keep(text: str, *options: bool) -> bytes:
         texts.append(text)
-        return compile_ir(text, finished)
+        return compile_ir(text, *options)
 
     monkeypatch.setattr(cpu, "compile_ir", keep)
     monkeypatch.setattr(cpu, "_loaded", {k: v for k, v in cpu._loaded.items() if not k.startswith("loop")})

@@ -19,7 +19,7 @@ from nbgrad.tensor import Tensor
 from .agreement import agree, check_derivative, gradients, lift, lower, quiet, record
 from .numpy_surface import NAMESPACES, PAGE, SAMPLES, TABLES, function_of, named, page, public_names, row_of, variables
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.unoptimized, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 CASES = [
     (namespace, name, call)

@@ -32,6 +32,8 @@ from .operation import (
     interpreted,
 )
 
+pytestmark = pytest.mark.unoptimized
+
 FAMILIES = (
     operations_elementwise,
     operations_reductions,

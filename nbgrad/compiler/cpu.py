@@ -33,7 +33,6 @@ FUNCTION = re.compile(r"^(define (?!.* alwaysinline).*) \{$", re.MULTILINE)
 late for that (the frame's register is taken): each is spread over two cache lines, and where the stack happens to lie
 so that one is spread over two pages, a loop takes half again as long."""
 
-_machine: llvm.TargetMachine | None = None
 _linker: llvm.LLJIT | None = None
 _numbers = count()
 _loaded: WeakValueDictionary[str, Code] = WeakValueDictionary()
@@ -72,20 +71,18 @@ def _unload_dropped() -> None:
         _dropped.pop().close()
 
 
-def _target_machine() -> llvm.TargetMachine:
-    """The machine that code is compiled for."""
-    global _machine
-    if _machine is None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        _machine = _new_machine()
-    return _machine
+@functools.cache
+def _target_machine(quick: bool = False) -> llvm.TargetMachine:
+    """The machine that code is compiled for; if `quick`, it selects instructions one by one."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return _new_machine(0 if quick else 3)
 
 
-def _new_machine() -> llvm.TargetMachine:
+def _new_machine(level: int = 3) -> llvm.TargetMachine:
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        cpu=cache.cpu_name(), features=cache.cpu_features(), opt=3, reloc="pic", codemodel="small"
+        cpu=cache.cpu_name(), features=cache.cpu_features(), opt=level, reloc="pic", codemodel="small"
     )
 
 
@@ -144,30 +141,37 @@ def _load_object(data: bytes, symbol: str) -> Code:
     return Code(loaded, loaded[symbol])
 
 
-def compile_ir(text: str, finished: bool = False) -> bytes:
-    """Optimise IR text and give its object code. If `finished`, the IR was optimised before and is only inlined."""
+def compile_ir(text: str, finished: bool = False, quick: bool = False) -> bytes:
+    """Optimise IR text and give its object code.
+
+    If `finished`, the IR was optimised before and is only inlined. If `quick`, nothing is optimised.
+    """
     check_cpu_name(os.environ.get("NBGRAD_CPU_NAME"))
-    return object_code(text, _target_machine(), cache.cpu_features(), finished)
+    return object_code(text, _target_machine(quick), cache.cpu_features(), finished, quick)
 
 
-def object_code(text: str, machine: llvm.TargetMachine, features: str, finished: bool = False) -> bytes:
+def object_code(
+    text: str, machine: llvm.TargetMachine, features: str, finished: bool = False, quick: bool = False
+) -> bytes:
     """The same for any machine; `features` are those that it was made with."""
-    return machine.emit_object(optimized(text, machine, features, finished))
+    return machine.emit_object(optimized(text, machine, features, finished, quick))
 
 
-def optimized(text: str, machine: llvm.TargetMachine, features: str, finished: bool = False) -> llvm.ModuleRef:
+def optimized(
+    text: str, machine: llvm.TargetMachine, features: str, finished: bool = False, quick: bool = False
+) -> llvm.ModuleRef:
     """The module that becomes the object code."""
     text = without_library_calls(text, machine)
     if machine.triple.startswith("x86_64"):
         text = FUNCTION.sub(r'\1 "stackrealign" {', text)
-    text, hinted = with_hints(text, features)
+    text, hinted = (text, False) if quick else with_hints(text, features)
     module = llvm.parse_assembly(text + CONVERSIONS if " half " in text else text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     # In a loop of much arithmetic there is little left to find for the costlier passes.
-    options = llvm.create_pipeline_tuning_options(speed_level=1 if hinted else 3)
-    options.loop_vectorization = True
-    options.loop_interleaving = True
+    options = llvm.create_pipeline_tuning_options(speed_level=0 if quick else 1 if hinted else 3)
+    options.loop_vectorization = not quick
+    options.loop_interleaving = not quick
     options.slp_vectorization = False
     if not finished:
         builder = llvm.create_pass_builder(machine, options)
@@ -203,6 +207,7 @@ def function_code(key: str, symbol: str, make_ir: Callable[[], str], finished: b
     Code
         To be held as long as its address is used.
     """
+    key, quick = _kind(key, finished)
     with building.held():
         found = _loaded.get(key)
         if found is None:
@@ -211,7 +216,7 @@ def function_code(key: str, symbol: str, make_ir: Callable[[], str], finished: b
             unique = f"{symbol}.{name}"
             data = cache.load("object", name)
             if data is None:
-                data = compile_ir(make_ir().replace(f"@{symbol}(", f"@{unique}("), finished)
+                data = compile_ir(make_ir().replace(f"@{symbol}(", f"@{unique}("), finished, quick)
                 cache.counters["compiled"] += 1
                 cache.store("object", name, data)
             else:
@@ -227,9 +232,19 @@ def function_code(key: str, symbol: str, make_ir: Callable[[], str], finished: b
 
 def function_address(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> int:
     """The address of a native function that stays loaded; parameters as for `function_code`."""
-    found = _permanent.get(key)
+    kept, _ = _kind(key, finished)
+    found = _permanent.get(kept)
     if found is None:
         with building.held():
-            found = _permanent[key] = function_code(key, symbol, make_ir, finished)
-            _recent.pop(key, None)
+            found = _permanent[kept] = function_code(key, symbol, make_ir, finished)
+            _recent.pop(kept, None)
     return found.address
+
+
+def _kind(key: str, finished: bool) -> tuple[str, bool]:
+    """The key of a function as it is compiled now, and whether that is without LLVM's optimisations.
+
+    IR that has them already is always compiled well.
+    """
+    quick = not finished and not config.optimize()
+    return (f"quick {key}" if quick else key), quick
