@@ -79,17 +79,37 @@ class Fused:
     reasons: dict[Node, str] = field(default_factory=dict)
 
 
+class _Source:
+    """A node that is no movement, so that views end at it, with all that is found out about it.
+
+    `number` is its place in the graph's order. `reads` are what it is made of, and `waiting` how many of its `readers`
+    are not in a kernel yet, each in a list of its own in `uses`. It may be `stored` in an array, or `free`: computed
+    again by each loop that uses it. `anchored` sources are read by such a one, and are not free themselves.
+    """
+
+    __slots__ = ("anchored", "domain", "free", "node", "number", "readers", "reads", "stored", "uses", "waiting")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.number = -1
+        self.readers = self.waiting = 0
+        self.stored = self.free = self.anchored = False
+        self.domain: Shape = ()
+        self.reads: list[tuple[_Source, View]] = []
+        self.uses: list[_Use] = []
+
+
 @dataclass
 class _Group:
     """Nodes that will be one kernel."""
 
     domain: Shape
-    nodes: list[Node] = field(default_factory=list)
+    sources: list[_Source] = field(default_factory=list)
     weight: int = 0
 
-    def add(self, node: Node) -> None:
-        self.nodes.append(node)
-        self.weight += 1 if node.primitive.name in LIGHT else HEAVY_WEIGHT
+    def add(self, source: _Source) -> None:
+        self.sources.append(source)
+        self.weight += 1 if source.node.primitive.name in LIGHT else HEAVY_WEIGHT
 
 
 class _Use(NamedTuple):
@@ -104,12 +124,12 @@ class _Use(NamedTuple):
     in_loop: bool = False
 
 
-def _used(place: int, domain: Shape, source: Node, view: View, whole: bool, direct: bool = True) -> _Use:
+def _used(place: int, domain: Shape, source: _Source, view: View, whole: bool, direct: bool = True) -> _Use:
     """The use of a source in a loop over a domain; `whole`: it is read as it is, not through a movement."""
     direct = (
         direct
-        and source.primitive.kind == "elementwise"
-        and (source.shape == domain or without_ones(source.shape) == domain)
+        and source.domain == domain
+        and source.node.primitive.kind == "elementwise"
         and (whole or view.is_contiguous)
     )
     return _loop_use(place, direct, domain != () and (whole or not view.is_masked))
@@ -137,31 +157,25 @@ def domain_of(node: Node) -> Shape:
 
 class _Fuser:
     def __init__(self, outputs: Sequence[Node]) -> None:
-        self.views: dict[Node, tuple[Node, View]] = {}
-        self.reads: dict[Node, list[tuple[Node, View]]] = {}
+        self.views: dict[Node, tuple[_Source, View]] = {}
         outputs, order = add_whole_rows(list(outputs), topological(outputs))
         outputs, order = take_apart(outputs, order)
         self.assembled = _assembled(outputs, order)
         self.turned = _turned(outputs, order)
         self.interleaved: set[Node] = set()
         self.outputs = self._lower(outputs, order)
-        self.order = topological(self.outputs)
         self.groups: list[_Group] = []
-        self.stored: set[Node] = set(self.outputs)
-        self.free: set[Node] = set()
         self.written: dict[Node, list[tuple[Node, int]]] = {}
-        self.readers: dict[Node, int] = {}
-        self.anchored: set[Node] = set()
         self.reasons: dict[Node, str] = {}
 
     def run(self) -> Fused:
         self._group()
         steps: list[Loop | Special] = []
         for group in reversed(self.groups):
-            first = group.nodes[0]
+            first = group.sources[0].node
             if first.primitive.kind == "special":
-                reads = self.reads[first]
-                sources, views = tuple([s for s, _ in reads]), tuple([v for _, v in reads])
+                reads = group.sources[0].reads
+                sources, views = tuple([s.node for s, _ in reads]), tuple([v for _, v in reads])
                 steps.append(Special(first, sources, views, first in self.interleaved))
             elif first.primitive is CONCATENATE:
                 steps.extend(self._assemble(first))
@@ -179,9 +193,10 @@ class _Fuser:
         for node in outputs:
             lowered = new[node]
             source, view = self.views[lowered]
-            if source.primitive.kind != "source" and view.is_contiguous and source.size == lowered.size:
+            computed = source.node
+            if computed.primitive.kind != "source" and view.is_contiguous and computed.size == lowered.size:
                 # The same elements in another shape: what is computed is the output.
-                lowered = source
+                lowered = computed
             if lowered.primitive in UNCOMPUTED or lowered in result:
                 lowered = self._visit(make("alias", (lowered,)))
             result[lowered] = None
@@ -197,37 +212,37 @@ class _Fuser:
                 return self._visit(make(node.name, (copied,), node.params))
             self.views[node] = (source, through)
         else:
-            self.views[node] = (node, View.contiguous(node.shape))
+            self.views[node] = (_Source(node), View.contiguous(node.shape))
         return node
 
     def _lowered(self, node: Node, inputs: tuple[Node, ...]) -> Node:
-        original, primitive = node, node.primitive
+        primitive = node.primitive
+        if primitive is MATMUL:
+            if 1 in node.shape[1:]:
+                return self._summed_product(node.shape, *inputs)
+            if node in self.turned:
+                return self._turned_product(self.turned[node], *inputs)
+            inputs = (self._buffer(inputs[0], 2), self._buffer(inputs[1], 2))
+        elif primitive is GATHER:
+            inputs = (self._buffer(inputs[0], 1), inputs[1])
+        elif primitive.kind == "special":
+            inputs = tuple([self._buffer(source, 0) for source in inputs])
+        elif primitive is CONCATENATE and node not in self.assembled and len(inputs) <= MOST_PIECES:
+            return self._chosen(node.shape, node.params[0], inputs)
         if inputs != node.inputs:
             node = Node(primitive, inputs, node.params, node.shape, node.dtype)
-        if primitive is CONCATENATE and original not in self.assembled and len(inputs) <= MOST_PIECES:
-            return self._chosen(node)
-        if primitive is GATHER:
-            node = Node(node.primitive, (self._buffer(inputs[0], 1), inputs[1]), node.params, node.shape, node.dtype)
-        elif primitive.kind == "special":
-            loose = primitive is MATMUL
-            if loose and 1 in node.shape[1:]:
-                return self._summed_product(node, *inputs)
-            if original in self.turned:
-                return self._turned_product(self.turned[original], *inputs)
-            inputs = tuple([self._buffer(source, 2 if loose else 0) for source in inputs])
-            node = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
         return self._visit(node)
 
-    def _summed_product(self, node: Node, a: Node, b: Node) -> Node:
+    def _summed_product(self, shape: Shape, a: Node, b: Node) -> Node:
         """A product of a matrix and a vector: a sum of products, which fuses with what makes its operands."""
-        if node.shape[2] == 1:
+        if shape[2] == 1:
             full, axis = a.shape, 2
             b = self._spread(self._visit(transpose(b, (0, 2, 1))), full)
         else:
             full, axis = b.shape, 1
             a = self._spread(self._visit(transpose(a, (0, 2, 1))), full)
         product = self._visit(make("multiply", (a, b)))
-        return self._visit(reshape(self._visit(make("sum", (product,), ((axis,),))), node.shape))
+        return self._visit(reshape(self._visit(make("sum", (product,), ((axis,),))), shape))
 
     def _turned_product(self, order: tuple[int, ...], a: Node, b: Node) -> Node:
         """A product of matrices in memory that is in C order when its axes are transposed."""
@@ -240,7 +255,7 @@ class _Fuser:
         if order[0] != 0:
             strides = (columns, batch * columns, 1)
             self.interleaved.add(product)
-        self.views[product] = (product, View(product.shape, strides, 0, (None,) * 3))
+        self.views[product] = (_Source(product), View(product.shape, strides, 0, (None,) * 3))
         return self._visit(transpose(product, (0, 2, 1))) if swapped else product
 
     def _buffer(self, node: Node, freedom: int) -> Node:
@@ -249,21 +264,20 @@ class _Fuser:
         `freedom` 0 asks for C order; 1 for any strides; 2 for matrices with one contiguous axis.
         """
         source, view = self.views[node]
-        good = source.primitive not in VIRTUAL and not view.is_masked
+        good = source.node.primitive not in VIRTUAL and not view.is_masked
         if good and freedom == 0:
             good = view.is_contiguous
         elif good and freedom == 2:
             good = matrix_layout(view) is not None
         return node if good else self._visit(make("alias", (node,)))
 
-    def _chosen(self, node: Node) -> Node:
+    def _chosen(self, shape: Shape, axis: int, pieces: tuple[Node, ...]) -> Node:
         """A concatenation of few pieces: at each point, the piece in which the index lies."""
-        axis = node.params[0]
-        end = node.shape[axis]
+        end = shape[axis]
         result: Node | None = None
-        for piece in reversed(node.inputs):
+        for piece in reversed(pieces):
             start = end - piece.shape[axis]
-            widths = [(start, node.shape[axis] - end) if a == axis else (0, 0) for a in range(node.ndim)]
+            widths = [(start, shape[axis] - end) if a == axis else (0, 0) for a in range(len(shape))]
             part = self._visit(pad(piece, widths))
             if result is None:
                 result = part
@@ -281,57 +295,56 @@ class _Fuser:
     # ----- Grouping -----
 
     def _group(self) -> None:
-        uses: dict[Node, list[_Use]] = {}
         by_domain: dict[Shape, list[int]] = {}
-        for node in self._backwards():
-            own = uses.get(node, [])
-            primitive = node.primitive
-            if node not in self.stored:
-                if not node.shape and self._is_free(node, own):
-                    self.free.add(node)
+        for source in self._backwards():
+            node, own = source.node, source.uses
+            if not source.stored:
+                if not node.shape and self._is_free(source):
+                    source.free = True
                     continue
-                if self._is_repeated(node, own, uses):
-                    self._repeat(node, own, uses)
+                if self._is_repeated(source):
+                    self._repeat(source)
                     continue
-            place = self._choose(node, own, by_domain)
-            self.groups[place].add(node)
+            place = self._choose(source, by_domain)
+            self.groups[place].add(source)
             for group, direct, _, stored, _ in own:
                 if stored and (group != place or not direct):
-                    self.stored.add(node)
+                    source.stored = True
                     self.reasons[node] = self._reason(node, own)
                     break
-            loops = primitive.kind in ("elementwise", "reduction")
-            domain = self.groups[place].domain
-            for position, (source, view) in enumerate(self.reads[node]):
-                if source.primitive.kind == "source":
-                    continue
-                if loops and (position or primitive is not GATHER):
-                    use = _used(place, domain, source, view, node.inputs[position] is source)
-                elif primitive is CONCATENATE and self._is_written(source, view):
-                    self.written.setdefault(source, []).append((node, position))
-                    use = _Use(place, False, False, stored=False)
-                else:
-                    use = _Use(place, False, False)
-                known = uses.get(source)
-                if known is None:
-                    uses[source] = [use]
-                else:
-                    known.append(use)
+            self._use(source, place)
 
-    def _repeat(self, node: Node, own: Sequence[_Use], uses: dict[Node, list[_Use]]) -> None:
+    def _use(self, reader: _Source, place: int) -> None:
+        """Note what a node in a kernel reads."""
+        node = reader.node
+        primitive, domain = node.primitive, self.groups[place].domain
+        loops = primitive.kind in ("elementwise", "reduction")
+        for position, (source, view) in enumerate(reader.reads):
+            if source.number < 0:
+                continue
+            if loops and (position or primitive is not GATHER):
+                use = _used(place, domain, source, view, node.inputs[position] is source.node)
+            elif primitive is CONCATENATE and self._is_written(source, view):
+                self.written.setdefault(source.node, []).append((node, position))
+                use = _Use(place, False, False, stored=False)
+            else:
+                use = _Use(place, False, False)
+            source.uses.append(use)
+
+    def _repeat(self, repeated: _Source) -> None:
         """Let each loop that uses a node compute it again; so they use what it reads."""
-        self.free.add(node)
+        repeated.free = True
+        node, own = repeated.node, repeated.uses
         places = len({use.group for use in own})
         kernels = f"{places} kernels" if places > 1 else "a kernel, at each point it is read from"
         self.reasons[node] = f"not stored: computed again in {kernels}, from an array that they read"
-        domain = domain_of(node)
         for use in own:
             self.groups[use.group].weight += 1
-            for (source, view), operand in zip(self.reads[node], node.inputs, strict=True):
-                if source.primitive.kind != "source":
-                    self.anchored.add(source)
-                    theirs = _used(use.group, domain, source, view, operand is source, use.direct)
-                    uses.setdefault(source, []).append(theirs)
+            for (source, view), operand in zip(repeated.reads, node.inputs, strict=True):
+                if source.number >= 0:
+                    source.anchored = True
+                    whole = operand is source.node
+                    source.uses.append(_used(use.group, repeated.domain, source, view, whole, use.direct))
 
     @staticmethod
     def _reason(node: Node, uses: Sequence[_Use]) -> str:
@@ -344,12 +357,13 @@ class _Fuser:
             return "it is read at other points than it is computed at"
         return "several kernels read it, and it is too much to compute again"
 
-    def _is_repeated(self, node: Node, own: Sequence[_Use], uses: dict[Node, list[_Use]]) -> bool:
+    def _is_repeated(self, repeated: _Source) -> bool:
         """Whether a value is computed again by each loop that uses it, because that is cheaper than an array of it.
 
         It is a few instructions on at most one array that a loop would not read anyway, and those arrays exist anyway.
         """
-        if node.primitive not in SIMPLE or node in self.anchored:
+        node, own = repeated.node, repeated.uses
+        if node.primitive not in SIMPLE or repeated.anchored:
             return False
         indirect = 0
         for use in own:
@@ -360,109 +374,110 @@ class _Fuser:
             if len(own) == 1:
                 return False
             places = {use.group for use in own}
-            return len(places) > 1 and self._is_near(node, max(places), places, uses, MOST_REPEATED)
+            return len(places) > 1 and self._is_near(repeated, max(places), places, MOST_REPEATED)
         # Read through views: only a function of one array, which can be read through the same views.
-        arrays = [(source, view) for source, view in self.reads[node] if source.size > 1 or view.is_masked]
+        arrays = [(source, view) for source, view in repeated.reads if source.node.size > 1 or view.is_masked]
         if len(arrays) != 1 or indirect > MOST_SHIFTED:
             return False
         source, view = arrays[0]
+        primitive = source.node.primitive
         return (
             view.is_contiguous
-            and source.shape == node.shape
-            and source.primitive not in VIRTUAL
-            and (source.primitive in LEAVES or source in self.stored or self.readers[source] > 1)
+            and source.node.shape == node.shape
+            and primitive not in VIRTUAL
+            and (primitive in LEAVES or source.stored or source.readers > 1)
         )
 
-    def _is_near(self, node: Node, home: int, places: set[int], uses: dict[Node, list[_Use]], depth: int) -> bool:
+    def _is_near(self, near: _Source, home: int, places: set[int], depth: int) -> bool:
         fresh = 0
-        for source, view in self.reads[node]:
-            if source.primitive in VIRTUAL:
+        for source, view in near.reads:
+            primitive = source.node.primitive
+            if primitive in VIRTUAL:
                 continue
-            known = uses.get(source, [])
+            known = source.uses
             exists = (
-                source.primitive in LEAVES
-                or source.primitive.kind != "elementwise"
-                or source in self.stored
+                primitive in LEAVES
+                or primitive.kind != "elementwise"
+                or source.stored
+                or source.readers > 1
                 or any(use.stored and (use.group != home or not use.direct) for use in known)
-                or self.readers[source] > 1
             )
             if not exists:
-                if depth == 0 or source.primitive not in SIMPLE or not view.is_contiguous:
+                if depth == 0 or primitive not in SIMPLE or not view.is_contiguous:
                     return False
-                if domain_of(source) != domain_of(node) or not self._is_near(source, home, places, uses, depth - 1):
+                if source.domain != near.domain or not self._is_near(source, home, places, depth - 1):
                     return False
-            elif source.size > 1 and not places - {home} <= {use.group for use in known}:
+            elif source.node.size > 1 and not places - {home} <= {use.group for use in known}:
                 fresh += not any(view.strides[axis] == 0 and view.shape[axis] > 1 for axis in range(len(view.shape)))
         return fresh <= 1
 
-    def _backwards(self) -> Iterator[Node]:
+    def _backwards(self) -> Iterator[_Source]:
         """The computed nodes, each after all its consumers; small domains first.
 
         So the nodes of a large domain that wait for each other's small results (a loss, say) become ready together, and
         share one pass over memory.
         """
         views = self.views
-        computed = [node for node in self.order if node.primitive not in UNCOMPUTED]
-        reads = self.reads
-        waiting: dict[Node, int] = {}
-        entries: dict[Node, tuple[int, int, Node]] = {}
-        for node in computed:
-            kind = node.primitive.kind
-            shape = node.inputs[0].shape if kind == "reduction" else node.shape
-            entries[node] = (math.prod(shape) if kind != "special" else 0, -len(entries), node)
-            waiting[node] = 0
-            found = reads[node] = [views[operand] for operand in node.inputs]
-            for source, _ in found:
-                if source in waiting:
-                    waiting[source] += 1
-        self.readers = dict(waiting)
-        ready = [entries[node] for node in computed if not waiting[node]]
+        computed: list[_Source] = []
+        for node in topological(self.outputs):
+            if node.primitive not in UNCOMPUTED:
+                source = views[node][0]
+                source.number = len(computed)
+                computed.append(source)
+                source.domain = domain_of(node)
+                reads = source.reads = [views[operand] for operand in node.inputs]
+                for operand, _ in reads:
+                    operand.readers += 1
+        for node in self.outputs:
+            views[node][0].stored = True
+        # By the size of the domain, then the latest first; numbers are unique, so that nodes are never compared.
+        ready: list[tuple[int, int, _Source]] = []
+        for source in computed:
+            source.waiting = source.readers
+            if not source.readers:
+                ready.append(_entry(source))
         heapq.heapify(ready)
         while ready:
-            node = heapq.heappop(ready)[2]
-            yield node
-            for source, _ in reads[node]:
-                if source in waiting:
-                    left = waiting[source] = waiting[source] - 1
-                    if not left:
-                        heapq.heappush(ready, entries[source])
+            source = heapq.heappop(ready)[2]
+            yield source
+            for operand, _ in source.reads:
+                operand.waiting -= 1
+                if not operand.waiting and operand.number >= 0:
+                    heapq.heappush(ready, _entry(operand))
 
-    def _is_free(self, node: Node, uses: Sequence[_Use]) -> bool:
+    def _is_free(self, scalar: _Source) -> bool:
         """Whether a light scalar is computed again by each loop that uses it: a few instructions, ahead of the loop."""
+        primitive = scalar.node.primitive
         return (
-            node.ndim == 0
-            and (node.primitive in SIMPLE or node.primitive is DIVIDE)
-            and False not in [use.repeatable for use in uses]
-            and all(source.primitive.kind == "source" for source, _ in self.reads[node])
+            (primitive in SIMPLE or primitive is DIVIDE)
+            and False not in [use.repeatable for use in scalar.uses]
+            and all(source.number < 0 for source, _ in scalar.reads)
         )
 
-    def _choose(self, node: Node, uses: Sequence[_Use], by_domain: dict[Shape, list[int]]) -> int:
+    def _choose(self, source: _Source, by_domain: dict[Shape, list[int]]) -> int:
         """The kernel that a node joins. Kernels are numbered from the last to the first that runs."""
-        if node.primitive.kind == "special" or node.primitive is CONCATENATE:
+        primitive = source.node.primitive
+        if primitive.kind == "special" or primitive is CONCATENATE:
             self.groups.append(_Group(()))
             return len(self.groups) - 1
-        domain = domain_of(node)
         # The kernels of this domain that are not full, by their numbers.
-        known = by_domain.get(domain)
+        known = by_domain.get(source.domain)
         if known is None:
-            known = by_domain[domain] = []
-        first = -1
-        for use in uses:
+            known = by_domain[source.domain] = []
+        first, direct = -1, True
+        for use in source.uses:
             if use.group > first:
-                first = use.group
+                first, direct = use.group, use.direct
+            elif use.group == first:
+                direct = direct and use.direct
         at = bisect(known, first)
-        if (
-            at
-            and known[at - 1] == first
-            and self.groups[first].weight < LARGEST_KERNEL
-            and False not in [use.direct for use in uses if use.group == first]
-        ):
+        if at and known[at - 1] == first and direct and self.groups[first].weight < LARGEST_KERNEL:
             return first
         while at < len(known):
             if self.groups[known[at]].weight < LARGEST_KERNEL:
                 return known[at]
             del known[at]
-        self.groups.append(_Group(domain))
+        self.groups.append(_Group(source.domain))
         known.append(len(self.groups) - 1)
         return known[-1]
 
@@ -470,10 +485,10 @@ class _Fuser:
 
     def _loop(self, group: _Group) -> Loop:
         builder = LoopBuilder(group.domain)
-        for node in reversed(group.nodes):
-            reads = self.reads[node]
+        for source in reversed(group.sources):
+            node, reads = source.node, source.reads
             if node.primitive is GATHER:
-                slot = builder.access(*reads[0])
+                slot = builder.access(reads[0][0].node, reads[0][1])
                 index = self._operand(builder, *reads[1])
                 builder.values.append(Value("gather", node.dtype, (index,), slot))
                 builder.value_of[node] = len(builder.values) - 1
@@ -481,31 +496,34 @@ class _Fuser:
                 builder.reduce(node, self._operand(builder, *reads[0]))
                 continue
             else:
-                positions = tuple([self._operand(builder, source, view) for source, view in reads])
+                positions = tuple([self._operand(builder, operand, view) for operand, view in reads])
                 builder.value_of[node] = builder.apply(node, positions)
-            if node in self.stored:
+            if source.stored:
                 builder.store(node)
             if node in self.written:
                 for whole, position in self.written[node]:
                     builder.store_at(whole, builder.value_of[node], _piece_view(whole, position))
         return builder.finish()
 
-    def _operand(self, builder: LoopBuilder, source: Node, view: View) -> int:
-        if source in self.free:
-            if source.size > 1 and not (view.is_contiguous and domain_of(source) == builder.domain):
+    def _operand(self, builder: LoopBuilder, source: _Source, view: View) -> int:
+        node = source.node
+        if source.free:
+            if node.size > 1 and not (view.is_contiguous and source.domain == builder.domain):
                 return self._shifted(builder, source, view)
-            if source not in builder.value_of:
-                parts = tuple([self._operand(builder, *part) for part in self.reads[source]])
-                builder.value_of[source] = builder.apply(source, parts)
-        if source in builder.value_of:
-            return builder.value_of[source]
+            if node not in builder.value_of:
+                parts = tuple([self._operand(builder, *part) for part in source.reads])
+                builder.value_of[node] = builder.apply(node, parts)
+        known = builder.value_of.get(node)
+        if known is not None:
+            return known
         spread = view_in_domain(view, builder.domain)
         if spread is None:
-            return builder.literal(literal(0, source.dtype))
-        return builder.read(source, spread)
+            return builder.literal(literal(0, node.dtype))
+        return builder.read(node, spread)
 
-    def _shifted(self, builder: LoopBuilder, node: Node, view: View) -> int:
+    def _shifted(self, builder: LoopBuilder, source: _Source, view: View) -> int:
         """A function of one array computed again from what a view of that array reads; outside the view it is zero."""
+        node = source.node
         key = (node, view)
         if key in builder.known:
             return builder.known[key]
@@ -514,8 +532,8 @@ class _Fuser:
             return builder.literal(literal(0, node.dtype))
         parts = tuple(
             [
-                builder.read(source, spread) if source.size > 1 else self._operand(builder, source, whole)
-                for source, whole in [self.views[source] for source, _ in self.reads[node]]
+                builder.read(part.node, spread) if part.node.size > 1 else self._operand(builder, part, whole)
+                for part, whole in [self.views[part.node] for part, _ in source.reads]
             ]
         )
         position = builder.apply(node, parts)
@@ -531,7 +549,7 @@ class _Fuser:
         """A concatenation: one copy for each piece that no loop writes into it."""
         loops: list[Loop] = []
         for position, piece in enumerate(node.inputs):
-            if (node, position) in self.written.get(self.views[piece][0], ()):
+            if (node, position) in self.written.get(self.views[piece][0].node, ()):
                 continue
             target = _piece_view(node, position)
             builder = LoopBuilder(target.shape)
@@ -540,13 +558,19 @@ class _Fuser:
             loops.append(builder.finish())
         return loops
 
-    def _is_written(self, source: Node, view: View) -> bool:
+    def _is_written(self, source: _Source, view: View) -> bool:
         """Whether the loop that computes a piece of a concatenation can write it where it belongs."""
         return (
-            source.primitive.kind == "elementwise"
+            source.node.primitive.kind == "elementwise"
             and view.is_contiguous
-            and without_ones(view.shape) == domain_of(source)
+            and without_ones(view.shape) == source.domain
         )
+
+
+def _entry(source: _Source) -> tuple[int, int, _Source]:
+    """A source among those that are ready."""
+    whole = source.node.primitive.kind == "special"
+    return 0 if whole else math.prod(source.domain), -source.number, source
 
 
 def _assembled(outputs: Sequence[Node], order: Sequence[Node]) -> set[Node]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -237,66 +237,70 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 def normalise(loop: Loop) -> Loop:
     """Order the axes by how far they step through memory, and merge those that step as one."""
-    if len(loop.shape) > 1:
-        loop = _reordered(loop)
-    axis = len(loop.shape) - 2
-    while axis >= 0:
-        if _mergeable(loop, axis):
-            loop = _merged(loop, axis)
-        axis -= 1
-    if not loop.shape:
-        loop = _mapped(loop, (1,), lambda view: View((1,), (0,), view.offset, (None,)), lambda axes: (False,))
-    return loop
+    # Arrays that are read at computed positions have no part in this.
+    moving = [position for position in range(len(loop.accesses)) if position not in loop.gathered]
+    views = tuple([loop.accesses[position].view for position in moving])
+    shape, views, reduced = _normal_form(_Domain(loop.shape, views, tuple([r.axes for r in loop.reductions])))
+    accesses = list(loop.accesses)
+    for position, view in zip(moving, views, strict=True):
+        buffer, _, dtype = accesses[position]
+        accesses[position] = Access(buffer, view, dtype)
+    reductions = tuple([r._replace(axes=axes) for r, axes in zip(loop.reductions, reduced, strict=True)])
+    return Loop(shape, loop.values, tuple(accesses), loop.stores, reductions, loop.buffers, loop.targets)
 
 
-def _mapped(loop: Loop, shape: Shape, change: Any, axes: Any) -> Loop:
-    """A loop over another domain, with every view and every reduction's axes changed alike."""
-    accesses = tuple(
-        [
-            access if position in loop.gathered else Access(access.buffer, change(access.view), access.dtype)
-            for position, access in enumerate(loop.accesses)
-        ]
+class _Domain(NamedTuple):
+    """The shape that a loop runs over, the views through which it reads and writes, and for each reduction whether it
+    goes along an axis."""
+
+    shape: Shape
+    views: tuple[View, ...]
+    reduced: tuple[tuple[bool, ...], ...]
+
+
+@lru_cache(MEMO)
+def _normal_form(domain: _Domain) -> _Domain:
+    shape, views, _ = domain
+    if len(shape) > 1:
+        cost = [sum(abs(view.strides[axis]) for view in views) for axis in range(len(shape))]
+        domain = _reordered(domain, sorted(range(len(shape)), key=lambda axis: -cost[axis]))
+    for axis in range(len(shape) - 2, -1, -1):
+        if _is_mergeable(domain, axis):
+            domain = _merged(domain, axis)
+    if not shape:
+        views = tuple([View((1,), (0,), view.offset, (None,)) for view in views])
+        domain = _Domain((1,), views, tuple([(False,) for _ in domain.reduced]))
+    return domain
+
+
+def _reordered(domain: _Domain, order: Sequence[int]) -> _Domain:
+    shape, views, reduced = domain
+    return _Domain(
+        tuple([shape[a] for a in order]),
+        tuple([view.transpose(order) for view in views]),
+        tuple([tuple([axes[a] for a in order]) for axes in reduced]),
     )
-    reductions = tuple([r._replace(axes=axes(r.axes)) for r in loop.reductions])
-    return replace(loop, shape=shape, accesses=accesses, reductions=reductions)
 
 
-def _reordered(loop: Loop) -> Loop:
-    views = [a.view for position, a in enumerate(loop.accesses) if position not in loop.gathered]
-    cost = [sum(abs(view.strides[axis]) for view in views) for axis in range(len(loop.shape))]
-    order = sorted(range(len(loop.shape)), key=lambda axis: -cost[axis])
-    if order == list(range(len(loop.shape))):
-        return loop
-    return _mapped(
-        loop,
-        tuple([loop.shape[a] for a in order]),
-        lambda view: view.transpose(order),
-        lambda axes: tuple([axes[a] for a in order]),
-    )
-
-
-def _mergeable(loop: Loop, axis: int) -> bool:
-    for position, access in enumerate(loop.accesses):
-        view = access.view
-        if position in loop.gathered:
-            continue
+def _is_mergeable(domain: _Domain, axis: int) -> bool:
+    for view in domain.views:
         if view.valid[axis] is not None or view.valid[axis + 1] is not None:
             return False
-        if view.strides[axis] != view.strides[axis + 1] * loop.shape[axis + 1]:
+        if view.strides[axis] != view.strides[axis + 1] * domain.shape[axis + 1]:
             return False
     return True
 
 
-def _merged(loop: Loop, axis: int) -> Loop:
+def _merged(domain: _Domain, axis: int) -> _Domain:
     def drop(sequence: tuple[Any, ...], kept: Any) -> tuple[Any, ...]:
         return (*sequence[:axis], kept, *sequence[axis + 2 :])
 
-    shape = drop(loop.shape, loop.shape[axis] * loop.shape[axis + 1])
-    return _mapped(
-        loop,
+    shape, views, reduced = domain
+    shape = drop(shape, shape[axis] * shape[axis + 1])
+    return _Domain(
         shape,
-        lambda view: View(shape, drop(view.strides, view.strides[axis + 1]), view.offset, drop(view.valid, None)),
-        lambda axes: drop(axes, axes[axis + 1]),
+        tuple([View(shape, drop(v.strides, v.strides[axis + 1]), v.offset, drop(v.valid, None)) for v in views]),
+        tuple([drop(axes, axes[axis + 1]) for axes in reduced]),
     )
 
 

@@ -227,30 +227,49 @@ def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
     """
     if not isinstance(loop, Loop):
         return False
-    reads = [k for k, a in enumerate(loop.accesses) if a.buffer >= 0 and loop.buffers[a.buffer] is argument]
-    writes = [k for k, a in enumerate(loop.accesses) if a.buffer >= 0 and loop.buffers[a.buffer] is output]
-    stores = [store for store in loop.stores if store.access in writes]
-    if len(reads) != 1 or len(writes) != 1 or len(stores) != 1:
+    read, write = _only_access(loop, argument), _only_access(loop, output)
+    if read < 0 or write < 0:
         return False
-    view = loop.accesses[reads[0]].view
-    if view != loop.accesses[writes[0]].view or any(masked is not None for masked in view.valid):
+    view = loop.accesses[read].view
+    if view != loop.accesses[write].view or view.is_masked:
         return False
     if any(stride == 0 for n, stride in zip(view.shape, view.strides, strict=True) if n > 1):
         return False
-    loads = {k for k, value in enumerate(loop.values) if value.access == reads[0] and value.operation == "load"}
-    others = {k for k, value in enumerate(loop.values) if value.access == reads[0] and value.operation != "load"}
-    if len(loads) != 1 or others:
-        return False
-    made, surely = set(loads), set(loads)
-    for k, value in enumerate(loop.values):
-        if not made.isdisjoint(value.operands):
-            made.add(k)
-            if value.operation in ARITHMETIC and value.dtype.kind == "f" and not surely.isdisjoint(value.operands):
-                surely.add(k)
-    elsewhere = [store.value for store in loop.stores if store is not stores[0]]
-    elsewhere += [reduction.value for reduction in loop.reductions]
-    written = stores[0].value
-    return written in made and (written in surely or made.isdisjoint(elsewhere))
+    written = [store.value for store in loop.stores if store.access == write]
+    return len(written) == 1 and _is_written_last(loop, read, write, written[0])
+
+
+def _only_access(loop: Loop, node: Node) -> int:
+    """The position of the one access to a node's array; -1 if there are none or several."""
+    if node not in loop.buffers:
+        return -1
+    buffer = loop.buffers.index(node)
+    found = [position for position, access in enumerate(loop.accesses) if access.buffer == buffer]
+    return found[0] if len(found) == 1 else -1
+
+
+def _is_written_last(loop: Loop, read: int, write: int, written: int) -> bool:
+    """Whether a value that is written must wait until an access was read, as `overwrites` wants it."""
+    # By positions of values: whether they are made of what is read, and whether they are so by arithmetic.
+    made, surely = bytearray(len(loop.values)), bytearray(len(loop.values))
+    loads = 0
+    for position, (operation, dtype, operands, access, _) in enumerate(loop.values):
+        if access == read:
+            loads += 1
+            if operation != "load" or loads > 1:
+                return False
+            made[position] = surely[position] = True
+            continue
+        for operand in operands:
+            if made[operand]:
+                made[position] = True
+                if surely[operand] and operation in ARITHMETIC and dtype.kind == "f":
+                    surely[position] = True
+    if surely[written]:
+        return True
+    others = [store.value for store in loop.stores if store.access != write]
+    others += [reduction.value for reduction in loop.reductions]
+    return bool(made[written]) and not any(made[value] for value in others)
 
 
 class _Planner:
@@ -289,18 +308,20 @@ class _Planner:
         for position, stage in enumerate(self.stages):
             written = [node for kernel in stage.kernels for node in reads_and_writes(kernel)[1]]
             fresh = [node for node in dict.fromkeys(written) if node not in self.places]
-            within = {node for node in fresh if first[node] == last[node]}
-            block = self._blocks(stage, within) if stage.rows else None
+            ends = ending.get(position, [])
+            block = None
+            if stage.rows:
+                block = self._blocks(stage, {node for node in fresh if first[node] == last[node]})
             for node in fresh:
                 if node not in self.places:
-                    dead = self._replaced(stage, node, ending.get(position, []), held)
+                    dead = self._replaced(stage, node, ends, held)
                     held[node] = held.pop(dead) if dead is not None else self.arena.take(nbytes(node))
                     self.places[node] = Place(0, held[node][0])
             if isinstance(stage.kernels[0], Special):
                 self._special(stage.kernels[0])
             else:
                 self._loops(stage)
-            for node in ending.get(position, []):
+            for node in ends:
                 if node in held:
                     self.arena.give(*held.pop(node))
             if block is not None:

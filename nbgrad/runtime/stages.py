@@ -11,6 +11,7 @@ reads such a sum starts a new stage.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +46,8 @@ class Stage:
 
 def make_stages(kernels: Sequence[Loop | Special]) -> list[Stage]:
     """Group kernels; the order respects their dependencies."""
-    if sum(k.bytes for k in kernels if isinstance(k, Loop)) < SMALLEST_STAGE:
+    largest = heapq.nlargest(MOST_KERNELS, [k.bytes for k in kernels if isinstance(k, Loop)])
+    if sum(largest) < SMALLEST_STAGE:
         return [Stage([kernel]) for kernel in kernels]
     result: list[Stage] = []
     opened: _Open | None = None
