@@ -12,13 +12,12 @@ import builtins
 import dis
 import linecache
 import re
-import sys
 from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from .errors import DtypeError, is_installed, is_internal
+from .errors import DtypeError, is_installed, users_frame
 
 _WRITES = frozenset(["STORE_SUBSCR", "STORE_SLICE", "INPLACE_ADD", "INPLACE_SUBTRACT", "INPLACE_MULTIPLY"])
 _PLAIN_MODULES = ("math", "cmath", "builtins", "operator", "numpy")
@@ -32,7 +31,7 @@ def way_out(of_number: bool) -> str:
     of_number : bool
         Whether a Python number was asked for, and not an array.
     """
-    frame = _asking()
+    frame = users_frame()
     if frame is None:
         return "Use nb.stop_gradient(x) if it is a constant."
     converted = [f for f in _outwards(frame) if _is_converted(f)]
@@ -65,14 +64,6 @@ def way_out(of_number: bool) -> str:
         "NumPy asks no Tensor when it makes an array or writes into one: use `import nbgrad.numpy as np`, or run the "
         "function by nb.differentiable_source(f); a constant is nb.stop_gradient(x)."
     )
-
-
-def _asking() -> FrameType | None:
-    """The innermost frame that is neither nbgrad's nor a library of arrays."""
-    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and is_internal(frame):
-        frame = frame.f_back
-    return frame
 
 
 def _outwards(frame: FrameType | None) -> list[FrameType]:

@@ -25,6 +25,14 @@ def is_installed(filename: str) -> bool:
     return filename.startswith(_STANDARD) or any(folder in filename for folder in _INSTALLED)
 
 
+def users_frame() -> FrameType | None:
+    """The innermost frame that is neither nbgrad's nor a library of arrays."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and is_internal(frame):
+        frame = frame.f_back
+    return frame
+
+
 def is_internal(frame: FrameType) -> bool:
     """Whether a frame is nbgrad's, or that of a library of arrays, which calls nbgrad on behalf of the user."""
     inside = frame.f_code.co_filename.startswith(_PACKAGE)

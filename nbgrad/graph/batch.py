@@ -8,9 +8,8 @@ that leading axis. Called by the Jacobians (functional.py), which push a whole b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from .ir import INT64, Node, broadcast, elementwise, extent, make, placed, placeholder
+from .ir import INT64, Node, broadcast, elementwise, extent, make, placed, placeholder, topological
 from .primitives import gather, iota, reshape, scatter_add, scatter_last, transpose
 
 
@@ -24,7 +23,7 @@ def batch_further(outputs: Sequence[Node], known: dict[Node, Node | None], size:
 
     All nodes that are visited are entered, so that the next call only visits newer ones.
     """
-    for node in topological_above(outputs, known):
+    for node in topological(outputs, known):
         operands = [known[source] for source in node.inputs]
         if all(operand is None for operand in operands):
             known[node] = None
@@ -32,24 +31,6 @@ def batch_further(outputs: Sequence[Node], known: dict[Node, Node | None], size:
         made = _batched(node, operands, size)
         known[node] = made if made.place is not None or node.place is None else placed(made, node.place)
     return [_spread(node, known[node], size) for node in outputs]
-
-
-def topological_above(outputs: Sequence[Node], stop: Mapping[Node, Any]) -> list[Node]:
-    """Nodes in topological order, without those in `stop` and what only they are made of."""
-    order: list[Node] = []
-    done: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(outputs)]
-    while stack:
-        node, expanded = stack.pop()
-        if node in stop or node in done:
-            continue
-        if expanded or not node.inputs:
-            done.add(node)
-            order.append(node)
-        else:
-            stack.append((node, True))
-            stack.extend([(source, False) for source in reversed(node.inputs)])
-    return order
 
 
 def _spread(node: Node, batched: Node | None, size: int) -> Node:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import TracedValueError
 from .host import run_host
-from .ir import Node, Shape, on_host
+from .ir import Node, Shape, on_host, topological
 
 Array = np.ndarray
 Rule = Callable[..., Any]
@@ -349,32 +349,13 @@ def evaluate_node(node: Node, operands: Sequence[Array]) -> Array:
     return value if value.dtype == node.dtype else value.astype(node.dtype)
 
 
-def _needed(outputs: Sequence[Node], known: Mapping[Node, Array]) -> list[Node]:
-    """The nodes that outputs need, each after its inputs; known ones, and what is behind them, are left out."""
-    order: list[Node] = []
-    done: set[Node] = set()
-    stack = list(reversed(outputs))
-    while stack:
-        node = stack[-1]
-        waiting = [] if node in known else [source for source in node.inputs if source not in done]
-        if waiting and node not in done:
-            stack.extend(reversed(waiting))
-            continue
-        stack.pop()
-        if node not in done:
-            done.add(node)
-            if node not in known:
-                order.append(node)
-    return order
-
-
 def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = None) -> list[Array]:
     """Run a graph with NumPy.
 
     `arguments` gives the arrays of placeholders; those it leaves out use their example value.
     """
     known = arguments or {}
-    return interpret_order(_needed(outputs, known), known, outputs)
+    return interpret_order(topological(outputs, known), known, outputs)
 
 
 def interpret_order(order: Sequence[Node], known: Mapping[Node, Array], outputs: Sequence[Node]) -> list[Array]:

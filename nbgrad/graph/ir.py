@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -509,13 +509,23 @@ def elementwise(name: str, *operands: Node | Number) -> Node:
     return Node(primitive, tuple(nodes), (), shape, BOOL if primitive.boolean else nodes[-1].dtype)
 
 
+def copied(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same operation on other inputs, which is all else that the node is."""
+    made = Node(node.primitive, inputs, node.params, node.shape, node.dtype, weak=node.weak)
+    made.traced, made.tensor, made.place = node.traced, node.tensor, node.place
+    return made
+
+
 def zeros(shape: Shape, dtype: np.dtype[Any]) -> Node:
     """An array of zeros that takes no memory."""
     return broadcast(literal(0, dtype), shape)
 
 
-def topological(outputs: Iterable[Node]) -> list[Node]:
-    """Every node that the outputs need, each after its inputs; iterative, and in a reproducible order."""
+def topological(outputs: Iterable[Node], known: Collection[Node] = ()) -> list[Node]:
+    """Every node that the outputs need, each after its inputs; iterative, and in a reproducible order.
+
+    Those in `known`, and what only they are made of, are left out.
+    """
     order: list[Node] = []
     done: set[Node] = set()
     # None stands on top of a node whose inputs are all done once it comes up.
@@ -526,7 +536,7 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
         if node is None:
             node = stack.pop()
             assert node is not None
-        elif node in done:
+        elif node in done or node in known:
             continue
         elif node.inputs:
             stack += (node, None)

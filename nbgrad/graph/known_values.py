@@ -16,7 +16,7 @@ from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
-from .ir import PRIMITIVES, Node, constant
+from .ir import PRIMITIVES, Node, constant, copied
 
 MOST_BYTES = 1 << 28
 """Of all values that one recording keeps, beside those of its last piece; beyond that, the oldest are forgotten."""
@@ -96,9 +96,7 @@ class Piece:
                 new[node] = leaf = constant(values.get(node, node.value))
                 leaf.tensor, leaf.place = node.tensor, node.place
         for node in self.readers:
-            inputs = tuple([new[source] for source in node.inputs])
-            made = new[node] = Node(node.primitive, inputs, node.params, node.shape, node.dtype, weak=node.weak)
-            made.traced, made.tensor, made.place = node.traced, node.tensor, node.place
+            new[node] = copied(node, tuple([new[source] for source in node.inputs]))
         return [new[node] for node in nodes]
 
 

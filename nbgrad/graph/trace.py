@@ -6,7 +6,6 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only says
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from types import FrameType, TracebackType
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NbgradError, is_internal, shorten
+from ..errors import NbgradError, shorten, users_frame
 from .collection import RareCollection
 from .ir import Node, next_serial
 from .known_values import KnownValues
@@ -245,9 +244,7 @@ class recording:  # noqa: N801 - used like a function
 def note_refusal(error: NbgradError) -> None:
     """A recorded value would have left: remember the error, which compiled code may lose."""
     trace = current_trace()
-    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and is_internal(frame):
-        frame = frame.f_back
+    frame = users_frame()
     if trace is not None and frame is not None:
         trace.refused = error, frame, frame.f_lasti
 

@@ -20,7 +20,7 @@ from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch_further
 from ..graph.interpret import interpret, interpret_order
-from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological
+from ..graph.ir import HOST, PRIMITIVES, Node, copied, on_host, plain, plain_dtype, topological
 from ..graph.known_values import KnownValues, Piece
 from ..graph.primitives import reduce
 from ..graph.structure import INPUT, structure
@@ -286,9 +286,7 @@ def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list
     given = set(leaves)
     for node in topological([*nodes, *leaves]):
         if node in given or any(new[source] is not source for source in node.inputs):
-            inputs = tuple([new[source] for source in node.inputs])
-            made = new[node] = Node(node.primitive, inputs, node.params, node.shape, node.dtype, weak=node.weak)
-            made.traced, made.tensor, made.place = node.traced, node.tensor, node.place
+            new[node] = copied(node, tuple([new[source] for source in node.inputs]))
         else:
             new[node] = node
     return [new[node] for node in nodes], [new[leaf] for leaf in leaves]
