@@ -14,6 +14,8 @@ from nbgrad.graph.ir import elementwise, placeholder
 from nbgrad.graph.primitives import reduce, reshape
 from nbgrad.graph.simplify import simplify
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(11)
 POINTS = RNG.normal(size=(200, 3))
 OTHERS = RNG.normal(size=(200, 3))

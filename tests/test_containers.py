@@ -11,6 +11,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 X, Y = np.array([1.0, 2.0]), np.array([[3.0], [4.0]])
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 INF, NAN = np.inf, np.nan
 
 

@@ -12,6 +12,8 @@ import scipy.fft
 import nbgrad as nb
 from nbgrad import differentiable_source
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(3, 5))
 ONE_AXIS = ["dct", "idct", "dst", "idst"]

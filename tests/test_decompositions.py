@@ -21,6 +21,8 @@ from nbgrad.numpy.matrices import MatrixError, pieces_of
 from .agreement import agree
 from .plane import check
 
+pytestmark = pytest.mark.unoptimized
+
 L = np.linalg
 
 

@@ -23,6 +23,8 @@ from nbgrad.errors import ArgumentError, DeviceError, DtypeError, NbgradError
 from . import device_foreign
 from .device_foreign import KINDS, TORCH_STREAM, A, B, Cupy, Foreign, Torch, f, from_dlpack
 
+pytestmark = pytest.mark.unoptimized
+
 simulated = device_foreign.simulated
 
 # ----- Through transforms -----

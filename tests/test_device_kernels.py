@@ -13,6 +13,8 @@ from nbgrad.errors import DeviceError
 
 from .device_kernels import BLOCK_SUM, ORDERS, kernel, run, square
 
+pytestmark = pytest.mark.unoptimized
+
 SQUARES = {"half": np.float16, "float": np.float32, "double": np.float64}
 
 

@@ -10,6 +10,8 @@ import nbgrad as nb
 from nbgrad.device.driver import using
 from nbgrad.device.simulator import Simulator
 
+pytestmark = pytest.mark.unoptimized
+
 N = 36
 L = np.linalg
 W = np.arange(N)

@@ -24,6 +24,8 @@ from nbgrad.device.scalars import device_scalar_ir
 from .device_kernels import run
 from .test_device_compile import kernels_of
 
+pytestmark = pytest.mark.unoptimized
+
 FLOAT32 = np.dtype(np.float32)
 MODES = (None, "up", "down", "mixed")
 GENERATIONS = [(7, 5), (8, 0), (9, 0), (10, 0)]

@@ -14,6 +14,8 @@ from nbgrad.errors import DeviceError
 
 from .device_kernels import ORDERS, STORE, kernel, launch, run
 
+pytestmark = pytest.mark.unoptimized
+
 ACCESSES = {
     "store i8": ("store i8 7, ptr %q", 1),
     "load i8": ("%v = load volatile i8, ptr %q", 1),

@@ -26,6 +26,8 @@ from nbgrad.runtime.device_program import DeviceProgram
 from nbgrad.runtime.program import MISSED, Output
 from nbgrad.tensor import Tensor
 
+pytestmark = pytest.mark.unoptimized
+
 TOLERANCE = {"f2": 2e-3, "f4": 2e-6, "f8": 1e-13}
 
 

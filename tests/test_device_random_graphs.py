@@ -23,6 +23,8 @@ from nbgrad.runtime.program import Output
 
 from .test_random_graphs import LONG, QUICK, assert_same, graphs
 
+pytestmark = pytest.mark.unoptimized
+
 SIMULATORS = {order: Simulator(order=order) for order in ("forward", "reversed")}
 
 

@@ -26,6 +26,8 @@ from nbgrad.errors import LibraryError
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
 
+pytestmark = pytest.mark.unoptimized
+
 SIMULATORS: dict[str, Driver] = {
     "forward": Simulator(memory=1 << 26, races=True),
     "reversed": Simulator(memory=1 << 26, order="reversed"),

@@ -18,6 +18,8 @@ from nbgrad.device.driver import using
 from nbgrad.device.simulator import Simulator
 from nbgrad.errors import ArgumentError, DeviceError, DtypeError, ShapeError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(5)
 A = RNG.normal(size=(3, 4))
 B = RNG.normal(size=(3, 4))

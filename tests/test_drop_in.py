@@ -19,6 +19,8 @@ from nbgrad import Tensor
 from nbgrad import numpy as ours
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, ShapeError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized
+
 X = numpy.array([[0.7, -0.3, 0.2], [1.1, 0.9, -0.4]])
 Maker = Callable[[Any], Any]
 

@@ -15,6 +15,8 @@ import pytest
 import nbgrad as nb
 from nbgrad import dtype as mstype
 
+pytestmark = pytest.mark.unoptimized
+
 NAMES = ("float64", "float32", "float16", "int64", "int32", "uint8", "complex64", "complex128")
 
 DTYPES: dict[str, Callable[[np.dtype[Any]], Any]] = {

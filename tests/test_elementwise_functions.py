@@ -16,6 +16,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 X = np.linspace(-2.013, 2.9, 23)
 Y = np.linspace(2.97, -1.04, 7)[:, None]
 HALF = 0.5

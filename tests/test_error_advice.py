@@ -21,6 +21,8 @@ import scipy.signal
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, OutOfMemoryError, RangeError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized
+
 X = np.array([1.0, 2.0, 3.0])
 BUFFER = np.zeros(3)
 RECORDS = np.zeros(3, [("mass", "f8"), ("id", "i4")])
