@@ -139,37 +139,63 @@ TEMPLATES: dict[str, Callable[[Any], Any]] = {
 SHAPES = [(64, 64), (3, 5), (4, 4099), (4099, 4), (1024, 4096)]
 
 
-@pytest.mark.parametrize("generation", GENERATIONS, ids=str)
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_every_template(name: str, generation: tuple[int, int]) -> None:
+def check_template(name: str, generations: Callable[[int], list[tuple[int, int]]]) -> None:
+    """Compile the kernels of a function, each for the generations that belong to its number."""
     known: set[str] = set()
     for shape in SHAPES:
         for dtype in ("float16", "float32", "float64"):
             for made in kernels_of(TEMPLATES[name], (shape, dtype)):
                 if made.key in known:
                     continue
+                for generation in generations(len(known)):
+                    text = ptx.compile_ptx(made.make(), generation)
+                    check(text)
+                    if ptx._linker() is not None:
+                        report = ptx.report(ptx.link(text, generation)[1])
+                        assert (report.stack, report.spilled) == (0, 0)
+                        assert report.registers <= 128
                 known.add(made.key)
-                text = ptx.compile_ptx(made.make(), generation)
-                check(text)
-                if ptx._linker() is not None:
-                    report = ptx.report(ptx.link(text, generation)[1])
-                    assert (report.stack, report.spilled) == (0, 0)
-                    assert report.registers <= 128
     assert known
 
 
-@pytest.mark.parametrize("place", PYTHON_KERNELS)
-def test_every_kernel_in_python(place: str) -> None:
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_template(name: str) -> None:
+    """Each of its kernels for one generation, in turn."""
+    first = list(TEMPLATES).index(name)
+    check_template(name, lambda number: [GENERATIONS[(first + number) % len(GENERATIONS)]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_template_for_every_generation(name: str) -> None:
+    check_template(name, lambda _: GENERATIONS)
+
+
+def check_python_kernel(place: str, generations: Callable[[int], list[tuple[int, int]]]) -> None:
+    """Compile a kernel in Python for its dtypes, each for the generations that belong to its number."""
     pattern, numbers, dtypes = PYTHON_KERNELS[place]
-    for dtype in dtypes.split():
+    for number, dtype in enumerate(dtypes.split()):
         arrays = tuple([dtype if part == "*" else part for part in pattern.split()])
         made = python_kernel(place, arrays, numbers)
-        for generation in GENERATIONS:
+        for generation in generations(number):
             text = ptx.compile_ptx(made.make(), generation)
             check(text)
             if ptx._linker() is not None:
                 report = ptx.report(ptx.link(text, generation)[1])
                 assert (report.stack, report.spilled) == (0, 0)
+
+
+@pytest.mark.parametrize("place", PYTHON_KERNELS)
+def test_every_kernel_in_python(place: str) -> None:
+    """Each of its dtypes for one generation, in turn."""
+    first = list(PYTHON_KERNELS).index(place)
+    check_python_kernel(place, lambda number: [GENERATIONS[(first + number) % len(GENERATIONS)]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PYTHON_KERNELS)
+def test_every_kernel_in_python_for_every_generation(place: str) -> None:
+    check_python_kernel(place, lambda _: GENERATIONS)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "bool"])
