@@ -36,6 +36,20 @@ def point(shape: tuple[int, ...], seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(rng.normal(size=shape)), np.asarray(rng.normal(size=shape))
 
 
+def run_in_turns(work: Callable[[int], None]) -> None:
+    """Run a function of a number in four threads that are interrupted as often as can be."""
+    running = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+
+
 @pytest.fixture
 def threads() -> Iterator[Callable[[int], None]]:
     """`set_num_threads`, undone at the end."""
@@ -253,20 +267,13 @@ def test_the_collectors_limit_is_restored_by_the_last_of_many_threads() -> None:
                 for _ in range(rng.integers(200)):
                     pass
 
-    running = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
     try:
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
+        run_in_turns(work)
         assert gc.get_threshold() == usual
         with RareCollection():
             gc.set_threshold(123, *usual[1:])
         assert gc.get_threshold()[0] == 123
     finally:
-        sys.setswitchinterval(before)
         gc.set_threshold(*usual)
 
 
@@ -294,7 +301,7 @@ def test_no_change_of_a_cell_is_lost_when_threads_change_cells() -> None:
 
     failures: list[Any] = []
 
-    def work() -> None:
+    def work(_: int) -> None:
         net = Switch()
         call = nb.jit(net)
         for k in range(60):
@@ -303,16 +310,7 @@ def test_no_change_of_a_cell_is_lost_when_threads_change_cells() -> None:
             if got != [k % 3] * 3:
                 failures.append((k, got))
 
-    running = [threading.Thread(target=work) for _ in range(4)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    run_in_turns(work)
     assert not failures
 
 

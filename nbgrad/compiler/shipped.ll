@@ -22,9 +22,9 @@
 ; digest nbgrad.kernels.trigonometric 8cc91eae126a91be404a14c25114dbc9
 ; digest nbgrad.kernels.widened b21880bb51fd052b4d6bd92d15ab6bfd
 ; digest nbgrad.kernels.windows 3e38601ca4410a1b420ce2e9b5f163c1
-; digest nbgrad.runtime.blocks ed0692081175939be572aafa6aa04966
-; digest nbgrad.runtime.native 197f889c3088b061a9af0a937865a76d
-; digest nbgrad.runtime.tensors 3e7b85fd27b00fd05c3c95fbec76c740
+; digest nbgrad.runtime.blocks a0ac097a1912b668df50d1755f17f301
+; digest nbgrad.runtime.native a6208e5cc5b8cd1f787752895dce16e8
+; digest nbgrad.runtime.tensors 4ef7a98e6829ddd5fbe5416b63b7fe70
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -21514,7 +21514,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
   %.186.i.i = inttoptr i64 %.183.i.i to ptr
   %.187.i.i = load i64, ptr %.186.i.i, align 8
-  %.192.i.i = load i64, ptr %sunkaddr168.i, align 8
+  %.192.i.i = load i64, ptr %sunkaddr191.i, align 8
   %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
   br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B160.i
 
@@ -21533,7 +21533,7 @@ B380.i.i:                                         ; preds = %B152.i.i
   %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
   %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
   %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
-  %.22.i.i.i = load i64, ptr %sunkaddr169.i, align 8
+  %.22.i.i.i = load i64, ptr %sunkaddr192.i, align 8
   %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
   br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B160.i
 
@@ -21611,8 +21611,8 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.14.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr169.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr168.i = getelementptr i8, ptr %sunkaddr169.i, i64 8
+  %sunkaddr192.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr192.i, i64 8
   br label %B152.i.i
 
 B160.i:                                           ; preds = %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %0
@@ -21654,7 +21654,7 @@ B232.i.i.i:                                       ; preds = %B302.i
   br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre90.i = inttoptr i64 %.22.i to ptr
+  %.pre99.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
@@ -21683,7 +21683,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre90.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre99.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -21729,7 +21729,7 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv164.i = phi i64 [ %lsr.iv.next165.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv185.i = phi i64 [ %lsr.iv.next186.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
   %lsr.iv339.i.i.i = phi i64 [ %lsr.iv.next340.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
   %5 = add i64 %lsr.iv339.i.i.i, %.61.i.i3.i
   %6 = add i64 %lsr.iv339.i.i.i, %.93.i.i7.i
@@ -21756,8 +21756,8 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
   %lsr.iv.next340.i.i.i = add nuw i64 %lsr.iv339.i.i.i, 32
-  %lsr.iv.next165.i = add nsw i64 %lsr.iv164.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next165.i, 0
+  %lsr.iv.next186.i = add nsw i64 %lsr.iv185.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next186.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
@@ -21810,7 +21810,7 @@ B1178.i.i.i:                                      ; preds = %B1178.outer.i.i.i, 
   br i1 %.625.i.i.i, label %B196.preheader.i.i.i.i, label %B1384.i.i.i
 
 B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr173.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr196.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -21937,7 +21937,7 @@ B1276.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338
   br i1 %.679.not.i.i.i, label %B1384.i.i.i, label %B1288.i.i.i
 
 B1288.i.i.i:                                      ; preds = %B1276.i.i.i
-  %.695.i.i.i = load i64, ptr %sunkaddr175.i, align 8
+  %.695.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.697.i.i.i = inttoptr i64 %.695.i.i.i to ptr
   %.698.i.i.i = tail call i64 %.697.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.pre244.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
@@ -21959,20 +21959,20 @@ B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B127
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
 B216.i.i.i.i:                                     ; preds = %B1384.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
+  %.65.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr183.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1384.endif.i.i.i
@@ -21980,11 +21980,11 @@ B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
 B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1384.i.i.i
   %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
   %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr175.i, align 8
+  %.118.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr174.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr197.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr211.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
@@ -21995,15 +21995,15 @@ B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread230.i.i.i
 
 B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
+  %.160.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1594.thread.i.i.i
 
 B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr175.i, align 8
+  %.185.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
@@ -22083,19 +22083,19 @@ B1752.i.i.i:                                      ; preds = %B1692.i.i.i
 
 B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
   %.28.i11.i.i.i = add nsw i64 %.846.i.i.i, 24
-  %sunkaddr197.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr197.i, i64 120
+  %sunkaddr220.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr220.i, i64 120
   %16 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr200.i = getelementptr i8, ptr %16, i64 8
-  %sunkaddr202.i = getelementptr i8, ptr %16, i64 16
-  %sunkaddr204.i = getelementptr i8, ptr %16, i64 24
-  %sunkaddr206.i = getelementptr i8, ptr %16, i64 32
-  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr197.i, i64 104
-  %sunkaddr210.i = getelementptr i8, ptr %16, i64 40
-  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr197.i, i64 112
-  %sunkaddr214.i = getelementptr i8, ptr %16, i64 48
-  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr197.i, i64 96
-  %sunkaddr220.i = getelementptr i8, ptr %sunkaddr197.i, i64 128
+  %sunkaddr223.i = getelementptr i8, ptr %16, i64 8
+  %sunkaddr225.i = getelementptr i8, ptr %16, i64 16
+  %sunkaddr227.i = getelementptr i8, ptr %16, i64 24
+  %sunkaddr229.i = getelementptr i8, ptr %16, i64 32
+  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr220.i, i64 104
+  %sunkaddr233.i = getelementptr i8, ptr %16, i64 40
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr220.i, i64 112
+  %sunkaddr237.i = getelementptr i8, ptr %16, i64 48
+  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr220.i, i64 96
+  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr220.i, i64 128
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
@@ -22119,7 +22119,7 @@ B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B15
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr221.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -22162,7 +22162,7 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv182.i = phi i64 [ %lsr.iv.next183.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
   %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %24, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
@@ -22191,8 +22191,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %23 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %23 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next162.i = add i64 %lsr.iv161.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next162.i, 0
+  %lsr.iv.next183.i = add i64 %lsr.iv182.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next183.i, 0
   %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %25 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -22297,19 +22297,19 @@ B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i16.i.i.i, ptr %16, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr200.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr202.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr204.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr206.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr210.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr212.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr214.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr223.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr225.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr227.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr229.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr231.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr233.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr237.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr221.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr218.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr220.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr243.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
@@ -22331,19 +22331,19 @@ B2026.i.i.i:                                      ; preds = %B1692.i.i.i
 
 B150.lr.ph.i31.i.i.i:                             ; preds = %B2026.i.i.i
   %.28.i32.i.i.i = add nsw i64 %.891.i.i.i, 24
-  %sunkaddr221.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr221.i, i64 120
+  %sunkaddr244.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr244.i, i64 120
   %31 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr224.i = getelementptr i8, ptr %31, i64 8
-  %sunkaddr226.i = getelementptr i8, ptr %31, i64 16
-  %sunkaddr228.i = getelementptr i8, ptr %31, i64 24
-  %sunkaddr230.i = getelementptr i8, ptr %31, i64 32
-  %sunkaddr232.i = getelementptr i8, ptr %sunkaddr221.i, i64 104
-  %sunkaddr234.i = getelementptr i8, ptr %31, i64 40
-  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr221.i, i64 112
-  %sunkaddr238.i = getelementptr i8, ptr %31, i64 48
-  %sunkaddr242.i = getelementptr i8, ptr %sunkaddr221.i, i64 96
-  %sunkaddr244.i = getelementptr i8, ptr %sunkaddr221.i, i64 128
+  %sunkaddr247.i = getelementptr i8, ptr %31, i64 8
+  %sunkaddr249.i = getelementptr i8, ptr %31, i64 16
+  %sunkaddr251.i = getelementptr i8, ptr %31, i64 24
+  %sunkaddr253.i = getelementptr i8, ptr %31, i64 32
+  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr244.i, i64 104
+  %sunkaddr257.i = getelementptr i8, ptr %31, i64 40
+  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr244.i, i64 112
+  %sunkaddr261.i = getelementptr i8, ptr %31, i64 48
+  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr244.i, i64 96
+  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr244.i, i64 128
   br label %B150.i33.i.i.i
 
 B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B150.lr.ph.i31.i.i.i
@@ -22367,7 +22367,7 @@ B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B
   br i1 %.208.not.i50.i.i.i, label %B980.i56.i.i.i, label %B336.i51.i.i.i
 
 B336.i51.i.i.i:                                   ; preds = %B150.i33.i.i.i
-  %.214.i54.i.i.i = load i64, ptr %sunkaddr222.i, align 8
+  %.214.i54.i.i.i = load i64, ptr %sunkaddr245.i, align 8
   %.215.i55.i.i.i = icmp sgt i64 %.214.i54.i.i.i, 1
   br i1 %.215.i55.i.i.i, label %B398.endif.i182.i.i.i, label %B980.i56.i.i.i
 
@@ -22410,7 +22410,7 @@ B250.us.us.preheader.new.i.i130.i.i.i:            ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i132.i.i.i
 
 B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i
-  %lsr.iv159.i = phi i64 [ %lsr.iv.next160.i, %B250.us.us.i.i132.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %lsr.iv180.i = phi i64 [ %lsr.iv.next181.i, %B250.us.us.i.i132.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i130.i.i.i ]
   %lsr.iv.i.i134.i.i.i = phi i64 [ %40, %B250.us.us.i.i132.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
   %at.5.2122.us.us.i.i135.i.i.i = phi i64 [ %39, %B250.us.us.i.i132.i.i.i ], [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
   %.335.us.us.i.i136.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i.i to ptr
@@ -22439,8 +22439,8 @@ B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i
   %38 = add i64 %lsr.iv.i.i134.i.i.i, 8
   %.348.us.us.1.i.i155.i.i.i = inttoptr i64 %38 to ptr
   store i64 %.347.us.us.1.i.i154.i.i.i, ptr %.348.us.us.1.i.i155.i.i.i, align 8
-  %lsr.iv.next160.i = add i64 %lsr.iv159.i, 2
-  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next160.i, 0
+  %lsr.iv.next181.i = add i64 %lsr.iv180.i, 2
+  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next181.i, 0
   %39 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 64
   %40 = add i64 %lsr.iv.i.i134.i.i.i, 16
   br i1 %niter.ncmp.1.i.i157.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, label %B250.us.us.i.i132.i.i.i
@@ -22545,19 +22545,19 @@ B1022.i58.i.i.i:                                  ; preds = %B86.B566_crit_edge.
 
 B398.endif.i182.i.i.i:                            ; preds = %B336.i51.i.i.i
   store i64 %.202.i49.i.i.i, ptr %31, align 8
-  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr224.i, align 8
-  store i64 %.158.i42.i.i.i, ptr %sunkaddr226.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr228.i, align 8
-  store i64 %.21.i29.i.i.i, ptr %sunkaddr230.i, align 8
-  %.249.i193.i.i.i = load i64, ptr %sunkaddr232.i, align 8
-  store i64 %.249.i193.i.i.i, ptr %sunkaddr234.i, align 8
-  %.258.i198.i.i.i = load i64, ptr %sunkaddr236.i, align 8
-  store i64 %.258.i198.i.i.i, ptr %sunkaddr238.i, align 8
-  %.265.i203.i.i.i = load i64, ptr %sunkaddr222.i, align 8
+  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr247.i, align 8
+  store i64 %.158.i42.i.i.i, ptr %sunkaddr249.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr251.i, align 8
+  store i64 %.21.i29.i.i.i, ptr %sunkaddr253.i, align 8
+  %.249.i193.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  store i64 %.249.i193.i.i.i, ptr %sunkaddr257.i, align 8
+  %.258.i198.i.i.i = load i64, ptr %sunkaddr259.i, align 8
+  store i64 %.258.i198.i.i.i, ptr %sunkaddr261.i, align 8
+  %.265.i203.i.i.i = load i64, ptr %sunkaddr245.i, align 8
   %.17.i.i204.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i.i, i64 %.158.i42.i.i.i)
   %.19.i.i205.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i.i, i64 %.17.i.i204.i.i.i)
-  %.304.i208.i.i.i = load i64, ptr %sunkaddr242.i, align 8
-  %.309.i211.i.i.i = load i64, ptr %sunkaddr244.i, align 8
+  %.304.i208.i.i.i = load i64, ptr %sunkaddr265.i, align 8
+  %.309.i211.i.i.i = load i64, ptr %sunkaddr267.i, align 8
   %.311.i212.i.i.i = inttoptr i64 %.304.i208.i.i.i to ptr
   %.312.i213.i.i.i = tail call i64 %.311.i212.i.i.i(i64 %.309.i211.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i205.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i58.i.i.i
@@ -22592,14 +22592,14 @@ B2356.i.i.i:                                      ; preds = %B2196.i.i.i
   br label %B194.else.if.i.i
 
 B2462.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2196.i.i.i, %B1678.i.i.i
-  %sunkaddr241.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i216.i.i.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %sunkaddr278.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i216.i.i.i = load i64, ptr %sunkaddr278.i.i, align 8
   %.9646.not.i.i.i.i = icmp slt i64 %.14.i216.i.i.i, 1
-  br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
+  br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
 B84.i.i.i.preheader.i:                            ; preds = %B2462.i.i.i
-  %sunkaddr245.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr246.i = getelementptr i8, ptr %sunkaddr245.i, i64 48
+  %sunkaddr268.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr268.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
@@ -22611,7 +22611,7 @@ B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr246.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr269.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
   %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i219.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
@@ -22620,7 +22620,7 @@ B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.
   %lsr.iv.next.i221.i.i.i = add i64 %lsr.iv.i217.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
   %exitcond.not.i222.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i222.i.i.i, label %B494.i.i, label %B84.i.i.i.i
+  br i1 %exitcond.not.i222.i.i.i, label %B548.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -22678,15 +22678,15 @@ B1178.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
   %.455.i.i.i = add nsw i64 %.14.i, 40
   %.456.i.i.i = inttoptr i64 %.455.i.i.i to ptr
   %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
-  %sunkaddr173.i = getelementptr i8, ptr %.21.i, i64 24
-  %sunkaddr174.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr175.i = getelementptr i8, ptr %sunkaddr174.i, i64 40
-  %sunkaddr177.i = getelementptr i8, ptr %sunkaddr174.i, i64 192
-  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr174.i, i64 176
-  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr174.i, i64 168
-  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr174.i, i64 136
-  %sunkaddr188.i = getelementptr i8, ptr %sunkaddr174.i, i64 16
-  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr174.i, i64 184
+  %sunkaddr196.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr197.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr197.i, i64 40
+  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr197.i, i64 192
+  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr197.i, i64 176
+  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr197.i, i64 168
+  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr197.i, i64 136
+  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr197.i, i64 16
+  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr197.i, i64 184
   br label %B1178.outer.i.i.i
 
 B1178.outer.i.i.i:                                ; preds = %B1178.lr.ph.i.i.i, %B1594.thread.i.i.i
@@ -22708,26 +22708,224 @@ B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B17
   %.884.i.i.i = tail call i64 %.883.i.i.i(i64 %.840.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2110.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2462.i.i.i
-  %result.2.0.i.i = phi i64 [ %.356.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
-  %.12.i27.i.i = add nsw i64 %.22.i, 144
-  %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
-  %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
-  %.16.i.i19.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
-  br i1 %.16.i.i19.i, label %B64.i.i.i, label %B122.i.i.i
+B312.loopexit.i.i:                                ; preds = %B392.i.i.i
+  %.226.pre.i.i = load i64, ptr %sunkaddr296.i.i, align 8
+  br label %B312.i.i
 
-B64.i.i.i:                                        ; preds = %B494.i.i
-  %sunkaddr244.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr245.i.i = getelementptr i8, ptr %sunkaddr244.i.i, i64 160
-  store i64 0, ptr %sunkaddr245.i.i, align 8
+B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
+  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
+  %.213.i.i = add nsw i64 %.14.i, 96
+  %.214.i.i = inttoptr i64 %.213.i.i to ptr
+  %.215.i.i = load i64, ptr %.214.i.i, align 8
+  %.218.i.i = add nsw i64 %.14.i, 104
+  %.219.i.i = inttoptr i64 %.218.i.i to ptr
+  %.220.i.i = load i64, ptr %.219.i.i, align 8
+  %.15.i.i.i = shl nsw i64 %.226.i.i, 3
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i12.i
+  %.106151.not.i.i.i = icmp slt i64 %.220.i.i, 1
+  br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
+
+B58.i.i.preheader.i:                              ; preds = %B312.i.i
+  %sunkaddr272.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 32
+  br label %B58.i.i.i
+
+B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
+  %top.5.0156.i.i.i = phi i64 [ %top.6.1.i.i.i, %B727.i.i.i ], [ %.17.i10.i.i, %B58.i.i.preheader.i ]
+  %.112142154.i.i.i = phi i64 [ %.119.i.i.i, %B727.i.i.i ], [ 0, %B58.i.i.preheader.i ]
+  %.119.i.i.i = add nuw nsw i64 %.112142154.i.i.i, 1
+  %.144.i.i.i = shl nsw i64 %.112142154.i.i.i, 3
+  %.146.i11.i.i = add nsw i64 %.144.i.i.i, %.215.i.i
+  %.147.i12.i.i = inttoptr i64 %.146.i11.i.i to ptr
+  %.148.i13.i.i = load i64, ptr %.147.i12.i.i, align 8
+  %.153.i.i.i = icmp sgt i64 %.148.i13.i.i, -1
+  br i1 %.153.i.i.i, label %B114.i.i.i, label %B240.i.i.i
+
+B114.i.i.i:                                       ; preds = %B58.i.i.i
+  %.156.i.i.i = shl nsw i64 %.148.i13.i.i, 3
+  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i12.i
+  %.159.i.i.i = inttoptr i64 %.158.i.i.i to ptr
+  %.160.i27.i.i = load i64, ptr %.159.i.i.i, align 8
+  %.162.i28.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
+  store i64 %.160.i27.i.i, ptr %.162.i28.i.i, align 8
+  store i64 0, ptr %.159.i.i.i, align 8
+  br label %B727.i.i.i
+
+B240.i.i.i:                                       ; preds = %B58.i.i.i
+  %.181.i.i.i = xor i64 %.148.i13.i.i, -1
+  %.191.i15.i.i = load i64, ptr %sunkaddr273.i, align 8
+  %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
+  %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
+  br i1 %.199.i.i.i, label %B356.i.i.i, label %B516.endif.i.i.i
+
+B356.i.i.i:                                       ; preds = %B240.i.i.i
+  %.217.i.i.i = icmp sgt i64 %top.5.0156.i.i.i, %.17.i10.i.i
+  br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
+
+B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
+  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr272.i, i64 48
+  br label %B368.i.i.i
+
+B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
+  %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
+  %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
+  %.229.i26.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
+  %.231.i.i20.i = load i64, ptr %.230.i.i.i, align 8
+  %.232.i.i.i = inttoptr i64 %.229.i26.i.i to ptr
+  %.233.i.i.i = tail call i64 %.232.i.i.i(i64 %.231.i.i20.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.235.i.i21.i = icmp sgt i64 %.222.i.i.i, %.17.i10.i.i
+  br i1 %.235.i.i21.i, label %B368.i.i.i, label %B514.i.i
+
+B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.i, %B564.i.i.i
+  %lsr.iv.i = phi i64 [ %67, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
+  %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i21.i.i, %B564.i.i.i ]
+  %51 = add i64 %lsr.iv.i20.i.i, %.pre113.i.i
+  %52 = add i64 %68, %lsr.iv.i20.i.i
+  %53 = add i64 %52, 8
+  %.382.i.i.i = inttoptr i64 %53 to ptr
+  %.383.i.i.i = load i64, ptr %.382.i.i.i, align 8
+  %.384.i.i.i = inttoptr i64 %51 to ptr
+  store i64 %.383.i.i.i, ptr %.384.i.i.i, align 8
+  %54 = add i64 %51, 8
+  %55 = add i64 %52, 16
+  %.382.1.i.i.i = inttoptr i64 %55 to ptr
+  %.383.1.i.i.i = load i64, ptr %.382.1.i.i.i, align 8
+  %.384.1.i.i.i = inttoptr i64 %54 to ptr
+  store i64 %.383.1.i.i.i, ptr %.384.1.i.i.i, align 8
+  %56 = add i64 %51, 16
+  %57 = add i64 %52, 24
+  %.382.2.i.i.i = inttoptr i64 %57 to ptr
+  %.383.2.i.i.i = load i64, ptr %.382.2.i.i.i, align 8
+  %.384.2.i.i.i = inttoptr i64 %56 to ptr
+  store i64 %.383.2.i.i.i, ptr %.384.2.i.i.i, align 8
+  %58 = add i64 %51, 24
+  %59 = add i64 %52, 32
+  %.382.3.i.i.i = inttoptr i64 %59 to ptr
+  %.383.3.i.i.i = load i64, ptr %.382.3.i.i.i, align 8
+  %.384.3.i.i.i = inttoptr i64 %58 to ptr
+  store i64 %.383.3.i.i.i, ptr %.384.3.i.i.i, align 8
+  %lsr.iv.next.i21.i.i = add i64 %lsr.iv.i20.i.i, 32
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
+  %niter.ncmp.3.i22.i.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i22.i.i, label %B680.loopexit.unr-lcssa.i.i.i, label %B564.i.i.i
+
+B680.loopexit.unr-lcssa.i.i.i:                    ; preds = %B564.i.i.i
+  %unroll_iter.i19.i.i = and i64 %.181.i.i.i, 9223372036854775804
+  %lcmp.mod.not.i23.i.i = icmp eq i64 %xtraiter.i18.i.i, 0
+  br i1 %lcmp.mod.not.i23.i.i, label %B680.i.i.i, label %B564.epil.preheader.i.i.i
+
+B564.epil.preheader.i.i.i:                        ; preds = %B564.lr.ph.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
+  %.342136138.epil.init.i.i.i = phi i64 [ %unroll_iter.i19.i.i, %B680.loopexit.unr-lcssa.i.i.i ], [ 0, %B564.lr.ph.i.i.i ]
+  %60 = add i64 %top.5.0156.i.i.i, 8
+  %61 = shl i64 %.342136138.epil.init.i.i.i, 3
+  %62 = add i64 %60, %.pre112.i.i
+  %63 = add i64 %62, %61
+  %64 = add i64 %61, %.pre113.i.i
+  br label %B564.epil.i.i.i
+
+B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B564.epil.preheader.i.i.i
+  %lsr.iv14.i.i.i = phi i64 [ %lsr.iv.next15.i.i.i, %B564.epil.i.i.i ], [ %xtraiter.i18.i.i, %B564.epil.preheader.i.i.i ]
+  %lsr.iv12.i.i.i = phi i64 [ %lsr.iv.next13.i.i.i, %B564.epil.i.i.i ], [ %64, %B564.epil.preheader.i.i.i ]
+  %lsr.iv10.i.i.i = phi i64 [ %lsr.iv.next11.i.i.i, %B564.epil.i.i.i ], [ %63, %B564.epil.preheader.i.i.i ]
+  %.382.epil.i.i.i = inttoptr i64 %lsr.iv10.i.i.i to ptr
+  %.383.epil.i.i.i = load i64, ptr %.382.epil.i.i.i, align 8
+  %.384.epil.i.i.i = inttoptr i64 %lsr.iv12.i.i.i to ptr
+  store i64 %.383.epil.i.i.i, ptr %.384.epil.i.i.i, align 8
+  %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
+  %lsr.iv.next13.i.i.i = add i64 %lsr.iv12.i.i.i, 8
+  %lsr.iv.next15.i.i.i = add nsw i64 %lsr.iv14.i.i.i, -1
+  %epil.iter.cmp.not.i24.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i24.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
+
+B680.i.i.i:                                       ; preds = %B564.epil.i.i.i, %B516.endif.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
+  %.393.i.i.i = inttoptr i64 %.248.i17.i.i to ptr
+  store i64 %.194.i16.i.i, ptr %.393.i.i.i, align 8
+  br label %B727.i.i.i
+
+B727.i.i.i:                                       ; preds = %B680.i.i.i, %B114.i.i.i
+  %top.6.1.in.i.i.i = phi i64 [ %top.5.0156.i.i.i, %B114.i.i.i ], [ %.248.i17.i.i, %B680.i.i.i ]
+  %top.6.1.i.i.i = add nsw i64 %top.6.1.in.i.i.i, 8
+  %exitcond.not.i25.i.i = icmp eq i64 %.119.i.i.i, %.220.i.i
+  br i1 %exitcond.not.i25.i.i, label %B502.i.i, label %B58.i.i.i
+
+B516.endif.i.i.i:                                 ; preds = %B240.i.i.i
+  %.246.i.i.i = shl nsw i64 %.181.i.i.i, 3
+  %.248.i17.i.i = sub nsw i64 %top.5.0156.i.i.i, %.246.i.i.i
+  %.336137.not.i.i.i = icmp eq i64 %.148.i13.i.i, -1
+  br i1 %.336137.not.i.i.i, label %B680.i.i.i, label %B564.lr.ph.i.i.i
+
+B564.lr.ph.i.i.i:                                 ; preds = %B516.endif.i.i.i
+  %.374.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %xtraiter.i18.i.i = and i64 %.181.i.i.i, 3
+  %65 = icmp samesign ugt i64 %.148.i13.i.i, -5
+  %.pre113.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
+  %.pre112.i.i = shl i64 %.148.i13.i.i, 3
+  br i1 %65, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
+
+B564.lr.ph.new.i.i.i:                             ; preds = %B564.lr.ph.i.i.i
+  %66 = lshr i64 %.181.i.i.i, 2
+  %67 = mul nsw i64 %66, -4
+  %68 = add i64 %.pre112.i.i, %top.5.0156.i.i.i
+  br label %B564.i.i.i
+
+B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i.i
+  %.417.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
+  %.418.i.i.i = load i64, ptr %.417.i.i.i, align 8
+  %.260.i.i = icmp eq i64 %.418.i.i.i, 0
+  br i1 %.260.i.i, label %B514.i.i, label %B548.i.i
+
+B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i.i.i, %B502.i.i, %B356.i.i.i
+  %.14.i31.i.i = load i64, ptr %sunkaddr296.i.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i31.i.i, 1
+  br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
+
+B84.i.i.preheader.i:                              ; preds = %B514.i.i
+  %sunkaddr278.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 48
+  br label %B84.i.i.i
+
+B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
+  %lsr.iv1.i32.i.i = phi i64 [ %lsr.iv.next2.i37.i.i, %B234.i.i.i ], [ %.14.i31.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i33.i.i = phi i64 [ %lsr.iv.next.i36.i.i, %B234.i.i.i ], [ %.177.i12.i, %B84.i.i.preheader.i ]
+  %.137.i.i.i = inttoptr i64 %lsr.iv.i33.i.i to ptr
+  %.138.i.i.i = load i64, ptr %.137.i.i.i, align 8
+  %.143.not.i.i.i = icmp eq i64 %.138.i.i.i, 0
+  br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
+
+B140.i.i.i:                                       ; preds = %B84.i.i.i
+  %.149.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
+  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B234.i.i.i
+
+B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
+  %lsr.iv.next.i36.i.i = add i64 %lsr.iv.i33.i.i, 8
+  %lsr.iv.next2.i37.i.i = add nsw i64 %lsr.iv1.i32.i.i, -1
+  %exitcond.not.i38.i.i = icmp eq i64 %lsr.iv.next2.i37.i.i, 0
+  br i1 %exitcond.not.i38.i.i, label %B548.i.i, label %B84.i.i.i
+
+B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2462.i.i.i
+  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i39.i.i = add nsw i64 %.22.i, 144
+  %.13.i40.i.i = inttoptr i64 %.12.i39.i.i to ptr
+  %.14.i41.i.i = load i64, ptr %.13.i40.i.i, align 8
+  %.16.i.i17.i = icmp eq i64 %.107.sink.i.i.i, %.14.i41.i.i
+  br i1 %.16.i.i17.i, label %B64.i.i.i, label %B122.i.i.i
+
+B64.i.i.i:                                        ; preds = %B548.i.i
+  %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
+  store i64 0, ptr %sunkaddr292.i.i, align 8
   br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B122.i.i.i:                                       ; preds = %B494.i.i
-  %.31.i30.i.i = add nsw i64 %.22.i, 88
-  %.34.i31.i.i = inttoptr i64 %.31.i30.i.i to ptr
-  %.35.i.i20.i = load i64, ptr %.34.i31.i.i, align 8
-  %.37.i.i21.i = inttoptr i64 %.35.i.i20.i to ptr
-  %.38.i.i.i = tail call i64 %.37.i.i21.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B122.i.i.i:                                       ; preds = %B548.i.i
+  %.31.i42.i.i = add nsw i64 %.22.i, 88
+  %.34.i43.i.i = inttoptr i64 %.31.i42.i.i to ptr
+  %.35.i.i18.i = load i64, ptr %.34.i43.i.i, align 8
+  %.37.i.i19.i = inttoptr i64 %.35.i.i18.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i19.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
@@ -22736,194 +22934,56 @@ B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
 B194.else.if.i.i:                                 ; preds = %B2356.i.i.i, %B2110.i.i.i
-  %sunkaddr247.i.i = getelementptr i8, ptr %.21.i, i64 112
-  %.164.i.i = load i64, ptr %sunkaddr247.i.i, align 8
-  %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
-  %sunkaddr249.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i.i.i = load i64, ptr %sunkaddr249.i.i, align 8
-  %.10352.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
-  br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
+  %sunkaddr294.i.i = getelementptr i8, ptr %.21.i, i64 112
+  %.176.i.i = load i64, ptr %sunkaddr294.i.i, align 8
+  %.177.i12.i = add nsw i64 %.176.i.i, %.61.i.i3.i
+  %sunkaddr296.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i.i.i = load i64, ptr %sunkaddr296.i.i, align 8
+  %.10364.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
+  br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
-B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
+B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
   %.12.i.i.i = add nsw i64 %.14.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
-  %.14.i.i12.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr247.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr247.i, i64 24
+  %.14.i.i13.i = load i64, ptr %.13.i.i.i, align 8
+  %sunkaddr280.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 24
   br label %B136.i.i.i
 
-B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
-  %lsr.iv1.i.i13.i = phi i64 [ %.21.i.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i14.i, %B374.i.i.i ]
-  %lsr.iv.i6.i.i = phi i64 [ %.165.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next.i9.i.i, %B374.i.i.i ]
-  %spec.2.055.i.i.i = phi i64 [ %.14.i.i12.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
-  %.146.i.i.i = add nsw i64 %spec.2.055.i.i.i, 16
+B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
+  %lsr.iv1.i.i14.i = phi i64 [ %.21.i.i.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i15.i, %B392.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.177.i12.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
+  %spec.2.067.i.i.i = phi i64 [ %.14.i.i13.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
+  %.146.i.i.i = add nsw i64 %spec.2.067.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
   %.149.not.i.i.i = icmp eq i64 %.148.i.i.i, 0
-  br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
+  br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr248.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr281.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
   %.163.i.i.i = tail call i64 %.162.i.i.i(i64 %.161.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   store i64 %.163.i.i.i, ptr %.160.i.i.i, align 8
-  br label %B374.i.i.i
+  %.172.i.i.i = icmp eq i64 %.163.i.i.i, 0
+  br i1 %.172.i.i.i, label %B514.i.i, label %B392.i.i.i
 
-B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i.i.i
-  %.177.i.i.i = add nsw i64 %spec.2.055.i.i.i, 32
-  %.178.i.i.i = inttoptr i64 %.177.i.i.i to ptr
-  %.179.i.i.i = load i64, ptr %.178.i.i.i, align 8
-  %.180.i.i.i = shl i64 %.179.i.i.i, 3
-  %.181.i.i.i = add i64 %spec.2.055.i.i.i, 40
-  %.183.i.i.i = add i64 %.181.i.i.i, %.180.i.i.i
+B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i.i.i
+  %.188.i.i.i = add nsw i64 %spec.2.067.i.i.i, 32
+  %.189.i.i.i = inttoptr i64 %.188.i.i.i to ptr
+  %.190.i.i.i = load i64, ptr %.189.i.i.i, align 8
+  %.191.i.i.i = shl i64 %.190.i.i.i, 3
+  %.192.i.i.i = add i64 %spec.2.067.i.i.i, 40
+  %.194.i.i.i = add i64 %.192.i.i.i, %.191.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i14.i = add nsw i64 %lsr.iv1.i.i13.i, -1
-  %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
-  br i1 %exitcond.not.i.i15.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
-
-B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
-  %.210.pre.i.i = load i64, ptr %sunkaddr249.i.i, align 8
-  br label %B194.endif.endif.i.i
-
-B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
-  %.210.i16.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
-  %.195.i.i = add nsw i64 %.14.i, 96
-  %.196.i.i = inttoptr i64 %.195.i.i to ptr
-  %.197.i.i = load i64, ptr %.196.i.i, align 8
-  %.200.i.i = add nsw i64 %.14.i, 104
-  %.201.i.i = inttoptr i64 %.200.i.i to ptr
-  %.202.i.i = load i64, ptr %.201.i.i, align 8
-  %.15.i.i.i = shl nsw i64 %.210.i16.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.165.i.i
-  %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
-
-B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
-  %sunkaddr251.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr252.i = getelementptr i8, ptr %sunkaddr251.i, i64 32
-  br label %B56.i.i.i
-
-B56.i.i.i:                                        ; preds = %B507.i.i.i, %B56.i.i.preheader.i
-  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B507.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
-  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B507.i.i.i ], [ 0, %B56.i.i.preheader.i ]
-  %.118.i.i.i = add nuw nsw i64 %.111112122.i.i.i, 1
-  %.143.i.i.i = shl nsw i64 %.111112122.i.i.i, 3
-  %.145.i.i.i = add nsw i64 %.143.i.i.i, %.197.i.i
-  %.146.i11.i.i = inttoptr i64 %.145.i.i.i to ptr
-  %.147.i12.i.i = load i64, ptr %.146.i11.i.i, align 8
-  %.152.i.i.i = icmp sgt i64 %.147.i12.i.i, -1
-  br i1 %.152.i.i.i, label %B112.i.i.i, label %B194.endif.i.i.i
-
-B112.i.i.i:                                       ; preds = %B56.i.i.i
-  %.155.i24.i.i = shl nsw i64 %.147.i12.i.i, 3
-  %.159.i.i.i = add nsw i64 %.155.i24.i.i, %.165.i.i
-  %.160.i25.i.i = inttoptr i64 %.159.i.i.i to ptr
-  %.161.i26.i.i = load i64, ptr %.160.i25.i.i, align 8
-  br label %B507.i.i.i
-
-B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
-  %lsr.iv.i = phi i64 [ %67, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
-  %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
-  %51 = add i64 %lsr.iv.i18.i.i, %.pre90.i.i
-  %52 = add i64 %68, %lsr.iv.i18.i.i
-  %53 = add i64 %52, 8
-  %.320.i.i.i = inttoptr i64 %53 to ptr
-  %.321.i.i.i = load i64, ptr %.320.i.i.i, align 8
-  %.322.i.i.i = inttoptr i64 %51 to ptr
-  store i64 %.321.i.i.i, ptr %.322.i.i.i, align 8
-  %54 = add i64 %51, 8
-  %55 = add i64 %52, 16
-  %.320.1.i.i.i = inttoptr i64 %55 to ptr
-  %.321.1.i.i.i = load i64, ptr %.320.1.i.i.i, align 8
-  %.322.1.i.i.i = inttoptr i64 %54 to ptr
-  store i64 %.321.1.i.i.i, ptr %.322.1.i.i.i, align 8
-  %56 = add i64 %51, 16
-  %57 = add i64 %52, 24
-  %.320.2.i.i.i = inttoptr i64 %57 to ptr
-  %.321.2.i.i.i = load i64, ptr %.320.2.i.i.i, align 8
-  %.322.2.i.i.i = inttoptr i64 %56 to ptr
-  store i64 %.321.2.i.i.i, ptr %.322.2.i.i.i, align 8
-  %58 = add i64 %51, 24
-  %59 = add i64 %52, 32
-  %.320.3.i.i.i = inttoptr i64 %59 to ptr
-  %.321.3.i.i.i = load i64, ptr %.320.3.i.i.i, align 8
-  %.322.3.i.i.i = inttoptr i64 %58 to ptr
-  store i64 %.321.3.i.i.i, ptr %.322.3.i.i.i, align 8
-  %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
-  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
-  %niter.ncmp.3.i20.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i20.i.i, label %B507.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
-
-B507.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
-  %unroll_iter.i17.i.i = and i64 %.174.i.i.i, 9223372036854775804
-  %lcmp.mod.not.i21.i.i = icmp eq i64 %xtraiter.i16.i.i, 0
-  br i1 %lcmp.mod.not.i21.i.i, label %B507.i.i.i, label %B346.epil.preheader.i.i.i
-
-B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B507.loopexit.unr-lcssa.i.i.i
-  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
-  %60 = add i64 %top.4.0124.i.i.i, 8
-  %61 = shl i64 %.280106108.epil.init.i.i.i, 3
-  %62 = add i64 %60, %.pre89.i.i
-  %63 = add i64 %62, %61
-  %64 = add i64 %61, %.pre90.i.i
-  br label %B346.epil.i.i.i
-
-B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
-  %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %64, %B346.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i17.i = phi i64 [ %lsr.iv.next4.i.i18.i, %B346.epil.i.i.i ], [ %63, %B346.epil.preheader.i.i.i ]
-  %.320.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i17.i to ptr
-  %.321.epil.i.i.i = load i64, ptr %.320.epil.i.i.i, align 8
-  %.322.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
-  store i64 %.321.epil.i.i.i, ptr %.322.epil.i.i.i, align 8
-  %lsr.iv.next4.i.i18.i = add i64 %lsr.iv3.i.i17.i, 8
-  %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
-  %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
-  %epil.iter.cmp.not.i22.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i22.i.i, label %B507.i.i.i, label %B346.epil.i.i.i
-
-B507.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B507.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
-  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
-  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
-  %.331.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
-  store i64 %.183.sink.i.i.i, ptr %.331.i.i.i, align 8
-  %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
-  %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
-
-B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
-  %.174.i.i.i = xor i64 %.147.i12.i.i, -1
-  %.181.i14.i.i = load i64, ptr %sunkaddr252.i, align 8
-  %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
-  %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
-  %.189.i.i.i = sub nsw i64 %top.4.0124.i.i.i, %.187.i.i.i
-  %.274107.not.i.i.i = icmp eq i64 %.147.i12.i.i, -1
-  br i1 %.274107.not.i.i.i, label %B507.i.i.i, label %B346.lr.ph.i.i.i
-
-B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
-  %.312.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
-  %65 = icmp samesign ugt i64 %.147.i12.i.i, -5
-  %.pre90.i.i = add i64 %.312.i.i.i, %.183.i15.i.i
-  %.pre89.i.i = shl i64 %.147.i12.i.i, 3
-  br i1 %65, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
-
-B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
-  %66 = lshr i64 %.174.i.i.i, 2
-  %67 = mul nsw i64 %66, -4
-  %68 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
-  br label %B346.i.i.i
-
-_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B507.i.i.i, %B194.endif.endif.i.i
-  %.355.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
-  %.356.i.i.i = load i64, ptr %.355.i.i.i, align 8
-  br label %B494.i.i
+  %lsr.iv.next2.i.i15.i = add nsw i64 %lsr.iv1.i.i14.i, -1
+  %exitcond.not.i.i16.i = icmp eq i64 %lsr.iv.next2.i.i15.i, 0
+  br i1 %exitcond.not.i.i16.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
 _ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
-  %storemerge.i = phi i64 [ %.76.i, %B160.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
+  %storemerge.i = phi i64 [ %.76.i, %B160.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.entry_into(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -22986,7 +23046,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
   %.186.i.i = inttoptr i64 %.183.i.i to ptr
   %.187.i.i = load i64, ptr %.186.i.i, align 8
-  %.192.i.i = load i64, ptr %sunkaddr172.i, align 8
+  %.192.i.i = load i64, ptr %sunkaddr195.i, align 8
   %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
   br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B218.i
 
@@ -23005,7 +23065,7 @@ B380.i.i:                                         ; preds = %B152.i.i
   %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
   %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
   %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
-  %.22.i.i.i = load i64, ptr %sunkaddr173.i, align 8
+  %.22.i.i.i = load i64, ptr %sunkaddr196.i, align 8
   %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
   br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B218.i
 
@@ -23083,8 +23143,8 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.12.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr173.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr172.i = getelementptr i8, ptr %sunkaddr173.i, i64 8
+  %sunkaddr196.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr195.i = getelementptr i8, ptr %sunkaddr196.i, i64 8
   br label %B152.i.i
 
 B218.i:                                           ; preds = %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %0
@@ -23127,7 +23187,7 @@ B232.i.i.i:                                       ; preds = %B360.i
   br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre92.i = inttoptr i64 %.20.i to ptr
+  %.pre101.i = inttoptr i64 %.20.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
@@ -23156,7 +23216,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre92.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre101.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
@@ -23202,7 +23262,7 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv168.i = phi i64 [ %lsr.iv.next169.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv189.i = phi i64 [ %lsr.iv.next190.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
   %lsr.iv340.i.i.i = phi i64 [ %lsr.iv.next341.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
   %5 = add i64 %lsr.iv340.i.i.i, %.61.i.i3.i
   %6 = add i64 %lsr.iv340.i.i.i, %.93.i.i7.i
@@ -23229,12 +23289,12 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
   %lsr.iv.next341.i.i.i = add nuw i64 %lsr.iv340.i.i.i, 32
-  %lsr.iv.next169.i = add nsw i64 %lsr.iv168.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next169.i, 0
+  %lsr.iv.next190.i = add nsw i64 %lsr.iv189.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next190.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
-  %lsr.iv166.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B766.i.i.i ]
+  %lsr.iv187.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B766.i.i.i ]
   %lsr.iv330.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next331.i.i.i, %B766.i.i.i ]
   %lsr.iv328.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next329.i.i.i, %B766.i.i.i ]
   %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
@@ -23268,7 +23328,7 @@ B766.i.i.i:                                       ; preds = %B708.i.i.i, %B674.i
   %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
   %lsr.iv.next329.i.i.i = add i64 %lsr.iv328.i.i.i, 8
   %lsr.iv.next331.i.i.i = add i64 %lsr.iv330.i.i.i, 8
-  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv166.i, i64 1)
+  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv187.i, i64 1)
   %math.i = extractvalue { i64, i1 } %13, 0
   %ov.i = extractvalue { i64, i1 } %13, 1
   br i1 %ov.i, label %B864.endif.i.i.i, label %B534.i.i11.i
@@ -23286,8 +23346,8 @@ B1064.B1276_crit_edge.i.i.i:                      ; preds = %B1064.i.i.i
   %14 = add i64 %.559299302.i.i.i, %.29.i
   %15 = shl i64 %14, 3
   %.pre.i = add i64 %15, %a1
-  %.pre90.i = inttoptr i64 %.pre.i to ptr
-  %made.4.1.i.i.pre.i = load i64, ptr %.pre90.i, align 8
+  %.pre99.i = inttoptr i64 %.pre.i to ptr
+  %made.4.1.i.i.pre.i = load i64, ptr %.pre99.i, align 8
   br label %B1276.i.i.i
 
 B1178.i.i.i:                                      ; preds = %B1064.i.i.i
@@ -23295,7 +23355,7 @@ B1178.i.i.i:                                      ; preds = %B1064.i.i.i
   br i1 %.626.i.i.i, label %B196.preheader.i.i.i.i, label %B1384.i.i.i
 
 B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr177.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -23423,12 +23483,12 @@ B1276.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338
   br i1 %.680.not.i.i.i, label %B1384.i.i.i, label %B1288.i.i.i
 
 B1288.i.i.i:                                      ; preds = %B1276.i.i.i
-  %.696.i.i.i = load i64, ptr %sunkaddr179.i, align 8
+  %.696.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.698.i.i.i = inttoptr i64 %.696.i.i.i to ptr
   %.699.i.i.i = tail call i64 %.698.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.pre244.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
   %.pre245.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
-  %.pre91.i = inttoptr i64 %.pre244.i.i.i to ptr
+  %.pre100.i = inttoptr i64 %.pre244.i.i.i to ptr
   br label %B1594.i.i.i
 
 B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1276.i.i.i, %B1178.i.i.i
@@ -23445,20 +23505,20 @@ B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B127
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
 B216.i.i.i.i:                                     ; preds = %B1384.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
+  %.65.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr183.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr185.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr187.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr210.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1384.endif.i.i.i
@@ -23466,11 +23526,11 @@ B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
 B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1384.i.i.i
   %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
   %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
+  %.118.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr178.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr215.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
@@ -23481,15 +23541,15 @@ B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread230.i.i.i
 
 B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr185.i, align 8
+  %.160.i.i.i.i = load i64, ptr %sunkaddr217.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1594.thread.i.i.i
 
 B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr181.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr179.i, align 8
+  %.185.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
@@ -23505,7 +23565,7 @@ B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
   br label %B1594.i.i.i
 
 B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread230.i.i.i, %B1288.i.i.i
-  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre91.i, %B1288.i.i.i ]
+  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre100.i, %B1288.i.i.i ]
   %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre245.i.i.i, %B1288.i.i.i ]
   %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread230.i.i.i ], [ %made.4.1.i.i.i, %B1288.i.i.i ]
   %.757256.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
@@ -23569,19 +23629,19 @@ B1752.i.i.i:                                      ; preds = %B1692.i.i.i
 
 B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
   %.28.i11.i.i.i = add nsw i64 %.847.i.i.i, 24
-  %sunkaddr201.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr201.i, i64 120
+  %sunkaddr224.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr224.i, i64 120
   %19 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr204.i = getelementptr i8, ptr %19, i64 8
-  %sunkaddr206.i = getelementptr i8, ptr %19, i64 16
-  %sunkaddr208.i = getelementptr i8, ptr %19, i64 24
-  %sunkaddr210.i = getelementptr i8, ptr %19, i64 32
-  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr201.i, i64 104
-  %sunkaddr214.i = getelementptr i8, ptr %19, i64 40
-  %sunkaddr216.i = getelementptr i8, ptr %sunkaddr201.i, i64 112
-  %sunkaddr218.i = getelementptr i8, ptr %19, i64 48
-  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr201.i, i64 96
-  %sunkaddr224.i = getelementptr i8, ptr %sunkaddr201.i, i64 128
+  %sunkaddr227.i = getelementptr i8, ptr %19, i64 8
+  %sunkaddr229.i = getelementptr i8, ptr %19, i64 16
+  %sunkaddr231.i = getelementptr i8, ptr %19, i64 24
+  %sunkaddr233.i = getelementptr i8, ptr %19, i64 32
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr224.i, i64 104
+  %sunkaddr237.i = getelementptr i8, ptr %19, i64 40
+  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr224.i, i64 112
+  %sunkaddr241.i = getelementptr i8, ptr %19, i64 48
+  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr224.i, i64 96
+  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr224.i, i64 128
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
@@ -23605,7 +23665,7 @@ B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B15
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -23648,7 +23708,7 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv163.i = phi i64 [ %lsr.iv.next164.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv184.i = phi i64 [ %lsr.iv.next185.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
   %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %27, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
@@ -23677,8 +23737,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %26 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %26 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next164.i = add i64 %lsr.iv163.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next164.i, 0
+  %lsr.iv.next185.i = add i64 %lsr.iv184.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next185.i, 0
   %27 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %28 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -23783,19 +23843,19 @@ B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i16.i.i.i, ptr %19, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr204.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr206.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr208.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr210.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr212.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr214.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr216.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr218.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr227.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr229.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr231.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr233.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr237.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr239.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr241.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr222.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr224.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr245.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr247.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
@@ -23817,19 +23877,19 @@ B2026.i.i.i:                                      ; preds = %B1692.i.i.i
 
 B150.lr.ph.i31.i.i.i:                             ; preds = %B2026.i.i.i
   %.28.i32.i.i.i = add nsw i64 %.892.i.i.i, 24
-  %sunkaddr225.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr226.i = getelementptr i8, ptr %sunkaddr225.i, i64 120
+  %sunkaddr248.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr248.i, i64 120
   %34 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr228.i = getelementptr i8, ptr %34, i64 8
-  %sunkaddr230.i = getelementptr i8, ptr %34, i64 16
-  %sunkaddr232.i = getelementptr i8, ptr %34, i64 24
-  %sunkaddr234.i = getelementptr i8, ptr %34, i64 32
-  %sunkaddr236.i = getelementptr i8, ptr %sunkaddr225.i, i64 104
-  %sunkaddr238.i = getelementptr i8, ptr %34, i64 40
-  %sunkaddr240.i = getelementptr i8, ptr %sunkaddr225.i, i64 112
-  %sunkaddr242.i = getelementptr i8, ptr %34, i64 48
-  %sunkaddr246.i = getelementptr i8, ptr %sunkaddr225.i, i64 96
-  %sunkaddr248.i = getelementptr i8, ptr %sunkaddr225.i, i64 128
+  %sunkaddr251.i = getelementptr i8, ptr %34, i64 8
+  %sunkaddr253.i = getelementptr i8, ptr %34, i64 16
+  %sunkaddr255.i = getelementptr i8, ptr %34, i64 24
+  %sunkaddr257.i = getelementptr i8, ptr %34, i64 32
+  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr248.i, i64 104
+  %sunkaddr261.i = getelementptr i8, ptr %34, i64 40
+  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr248.i, i64 112
+  %sunkaddr265.i = getelementptr i8, ptr %34, i64 48
+  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr248.i, i64 96
+  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr248.i, i64 128
   br label %B150.i33.i.i.i
 
 B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B150.lr.ph.i31.i.i.i
@@ -23853,7 +23913,7 @@ B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B
   br i1 %.208.not.i50.i.i.i, label %B980.i56.i.i.i, label %B336.i51.i.i.i
 
 B336.i51.i.i.i:                                   ; preds = %B150.i33.i.i.i
-  %.214.i54.i.i.i = load i64, ptr %sunkaddr226.i, align 8
+  %.214.i54.i.i.i = load i64, ptr %sunkaddr249.i, align 8
   %.215.i55.i.i.i = icmp sgt i64 %.214.i54.i.i.i, 1
   br i1 %.215.i55.i.i.i, label %B398.endif.i182.i.i.i, label %B980.i56.i.i.i
 
@@ -23896,7 +23956,7 @@ B250.us.us.preheader.new.i.i130.i.i.i:            ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i132.i.i.i
 
 B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i
-  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B250.us.us.i.i132.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i130.i.i.i ]
+  %lsr.iv182.i = phi i64 [ %lsr.iv.next183.i, %B250.us.us.i.i132.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i130.i.i.i ]
   %lsr.iv.i.i134.i.i.i = phi i64 [ %43, %B250.us.us.i.i132.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
   %at.5.2122.us.us.i.i135.i.i.i = phi i64 [ %42, %B250.us.us.i.i132.i.i.i ], [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
   %.335.us.us.i.i136.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i.i to ptr
@@ -23925,8 +23985,8 @@ B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i
   %41 = add i64 %lsr.iv.i.i134.i.i.i, 8
   %.348.us.us.1.i.i155.i.i.i = inttoptr i64 %41 to ptr
   store i64 %.347.us.us.1.i.i154.i.i.i, ptr %.348.us.us.1.i.i155.i.i.i, align 8
-  %lsr.iv.next162.i = add i64 %lsr.iv161.i, 2
-  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next162.i, 0
+  %lsr.iv.next183.i = add i64 %lsr.iv182.i, 2
+  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next183.i, 0
   %42 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 64
   %43 = add i64 %lsr.iv.i.i134.i.i.i, 16
   br i1 %niter.ncmp.1.i.i157.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, label %B250.us.us.i.i132.i.i.i
@@ -24031,19 +24091,19 @@ B1022.i58.i.i.i:                                  ; preds = %B86.B566_crit_edge.
 
 B398.endif.i182.i.i.i:                            ; preds = %B336.i51.i.i.i
   store i64 %.202.i49.i.i.i, ptr %34, align 8
-  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr228.i, align 8
-  store i64 %.158.i42.i.i.i, ptr %sunkaddr230.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr232.i, align 8
-  store i64 %.21.i29.i.i.i, ptr %sunkaddr234.i, align 8
-  %.249.i193.i.i.i = load i64, ptr %sunkaddr236.i, align 8
-  store i64 %.249.i193.i.i.i, ptr %sunkaddr238.i, align 8
-  %.258.i198.i.i.i = load i64, ptr %sunkaddr240.i, align 8
-  store i64 %.258.i198.i.i.i, ptr %sunkaddr242.i, align 8
-  %.265.i203.i.i.i = load i64, ptr %sunkaddr226.i, align 8
+  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr251.i, align 8
+  store i64 %.158.i42.i.i.i, ptr %sunkaddr253.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr255.i, align 8
+  store i64 %.21.i29.i.i.i, ptr %sunkaddr257.i, align 8
+  %.249.i193.i.i.i = load i64, ptr %sunkaddr259.i, align 8
+  store i64 %.249.i193.i.i.i, ptr %sunkaddr261.i, align 8
+  %.258.i198.i.i.i = load i64, ptr %sunkaddr263.i, align 8
+  store i64 %.258.i198.i.i.i, ptr %sunkaddr265.i, align 8
+  %.265.i203.i.i.i = load i64, ptr %sunkaddr249.i, align 8
   %.17.i.i204.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i.i, i64 %.158.i42.i.i.i)
   %.19.i.i205.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i.i, i64 %.17.i.i204.i.i.i)
-  %.304.i208.i.i.i = load i64, ptr %sunkaddr246.i, align 8
-  %.309.i211.i.i.i = load i64, ptr %sunkaddr248.i, align 8
+  %.304.i208.i.i.i = load i64, ptr %sunkaddr269.i, align 8
+  %.309.i211.i.i.i = load i64, ptr %sunkaddr271.i, align 8
   %.311.i212.i.i.i = inttoptr i64 %.304.i208.i.i.i to ptr
   %.312.i213.i.i.i = tail call i64 %.311.i212.i.i.i(i64 %.309.i211.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i205.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i58.i.i.i
@@ -24078,13 +24138,13 @@ B2356.i.i.i:                                      ; preds = %B2196.i.i.i
   br label %B194.else.if.i.i
 
 B2462.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2196.i.i.i, %B1678.i.i.i
-  %.14.i216.i.i.i = load i64, ptr %sunkaddr252.i, align 8
+  %.14.i216.i.i.i = load i64, ptr %sunkaddr275.i, align 8
   %.9646.not.i.i.i.i = icmp slt i64 %.14.i216.i.i.i, 1
-  br i1 %.9646.not.i.i.i.i, label %B494.i.i, label %B84.i.i.i.preheader.i
+  br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
 B84.i.i.i.preheader.i:                            ; preds = %B2462.i.i.i
-  %sunkaddr249.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr250.i = getelementptr i8, ptr %sunkaddr249.i, i64 48
+  %sunkaddr272.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
@@ -24096,7 +24156,7 @@ B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr250.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr273.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
   %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i219.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
@@ -24105,7 +24165,7 @@ B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.
   %lsr.iv.next.i221.i.i.i = add i64 %lsr.iv.i217.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
   %exitcond.not.i222.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i222.i.i.i, label %B494.i.i, label %B84.i.i.i.i
+  br i1 %exitcond.not.i222.i.i.i, label %B548.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -24151,8 +24211,8 @@ B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
   br label %B534.i.i11.i
 
 B864.endif.i.i.i:                                 ; preds = %B766.i.i.i, %B364.endif.i.i.i
-  %sunkaddr252.i = getelementptr i8, ptr %.19.i, i64 32
-  %.452.i.i.i = load i64, ptr %sunkaddr252.i, align 8
+  %sunkaddr275.i = getelementptr i8, ptr %.19.i, i64 32
+  %.452.i.i.i = load i64, ptr %sunkaddr275.i, align 8
   %sunkaddr421.i.i.i = getelementptr i8, ptr %.19.i, i64 72
   %.465.i.i.i = load i64, ptr %sunkaddr421.i.i.i, align 8
   %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
@@ -24165,15 +24225,15 @@ B1064.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
   %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
   %.92.i = sub i64 0, %a1
   %54 = icmp eq i64 %.90.i, %.92.i
-  %sunkaddr177.i = getelementptr i8, ptr %.19.i, i64 24
-  %sunkaddr178.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr178.i, i64 40
-  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr178.i, i64 192
-  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr178.i, i64 176
-  %sunkaddr185.i = getelementptr i8, ptr %sunkaddr178.i, i64 168
-  %sunkaddr187.i = getelementptr i8, ptr %sunkaddr178.i, i64 136
-  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr178.i, i64 16
-  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr178.i, i64 184
+  %sunkaddr200.i = getelementptr i8, ptr %.19.i, i64 24
+  %sunkaddr201.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr201.i, i64 40
+  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr201.i, i64 192
+  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr201.i, i64 176
+  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr201.i, i64 168
+  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr201.i, i64 136
+  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr201.i, i64 16
+  %sunkaddr217.i = getelementptr i8, ptr %sunkaddr201.i, i64 184
   br label %B1064.outer.i.i.i
 
 B1064.outer.i.i.i:                                ; preds = %B1064.lr.ph.i.i.i, %B1594.thread.i.i.i
@@ -24195,26 +24255,224 @@ B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B17
   %.885.i.i.i = tail call i64 %.884.i.i.i(i64 %.841.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2110.i.i.i
 
-B494.i.i:                                         ; preds = %B234.i.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, %B2462.i.i.i
-  %result.2.0.i.i = phi i64 [ %.356.i.i.i, %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
-  %.12.i27.i.i = add nsw i64 %.20.i, 144
-  %.13.i28.i.i = inttoptr i64 %.12.i27.i.i to ptr
-  %.14.i29.i.i = load i64, ptr %.13.i28.i.i, align 8
-  %.16.i.i20.i = icmp eq i64 %.107.sink.i.i.i, %.14.i29.i.i
-  br i1 %.16.i.i20.i, label %B64.i.i.i, label %B122.i.i.i
+B312.loopexit.i.i:                                ; preds = %B392.i.i.i
+  %.226.pre.i.i = load i64, ptr %sunkaddr275.i, align 8
+  br label %B312.i.i
 
-B64.i.i.i:                                        ; preds = %B494.i.i
-  %sunkaddr244.i.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr245.i.i = getelementptr i8, ptr %sunkaddr244.i.i, i64 160
-  store i64 0, ptr %sunkaddr245.i.i, align 8
+B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
+  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
+  %.213.i.i = add nsw i64 %.12.i, 96
+  %.214.i.i = inttoptr i64 %.213.i.i to ptr
+  %.215.i.i = load i64, ptr %.214.i.i, align 8
+  %.218.i.i = add nsw i64 %.12.i, 104
+  %.219.i.i = inttoptr i64 %.218.i.i to ptr
+  %.220.i.i = load i64, ptr %.219.i.i, align 8
+  %.15.i.i.i = shl nsw i64 %.226.i.i, 3
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i13.i
+  %.106151.not.i.i.i = icmp slt i64 %.220.i.i, 1
+  br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
+
+B58.i.i.preheader.i:                              ; preds = %B312.i.i
+  %sunkaddr278.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 32
+  br label %B58.i.i.i
+
+B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
+  %top.5.0156.i.i.i = phi i64 [ %top.6.1.i.i.i, %B727.i.i.i ], [ %.17.i10.i.i, %B58.i.i.preheader.i ]
+  %.112142154.i.i.i = phi i64 [ %.119.i.i.i, %B727.i.i.i ], [ 0, %B58.i.i.preheader.i ]
+  %.119.i.i.i = add nuw nsw i64 %.112142154.i.i.i, 1
+  %.144.i.i.i = shl nsw i64 %.112142154.i.i.i, 3
+  %.146.i11.i.i = add nsw i64 %.144.i.i.i, %.215.i.i
+  %.147.i12.i.i = inttoptr i64 %.146.i11.i.i to ptr
+  %.148.i13.i.i = load i64, ptr %.147.i12.i.i, align 8
+  %.153.i.i.i = icmp sgt i64 %.148.i13.i.i, -1
+  br i1 %.153.i.i.i, label %B114.i.i.i, label %B240.i.i.i
+
+B114.i.i.i:                                       ; preds = %B58.i.i.i
+  %.156.i.i.i = shl nsw i64 %.148.i13.i.i, 3
+  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i13.i
+  %.159.i.i.i = inttoptr i64 %.158.i.i.i to ptr
+  %.160.i27.i.i = load i64, ptr %.159.i.i.i, align 8
+  %.162.i28.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
+  store i64 %.160.i27.i.i, ptr %.162.i28.i.i, align 8
+  store i64 0, ptr %.159.i.i.i, align 8
+  br label %B727.i.i.i
+
+B240.i.i.i:                                       ; preds = %B58.i.i.i
+  %.181.i.i.i = xor i64 %.148.i13.i.i, -1
+  %.191.i15.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
+  %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
+  br i1 %.199.i.i.i, label %B356.i.i.i, label %B516.endif.i.i.i
+
+B356.i.i.i:                                       ; preds = %B240.i.i.i
+  %.217.i.i.i = icmp sgt i64 %top.5.0156.i.i.i, %.17.i10.i.i
+  br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
+
+B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr278.i, i64 48
+  br label %B368.i.i.i
+
+B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
+  %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
+  %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
+  %.229.i26.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
+  %.231.i.i21.i = load i64, ptr %.230.i.i.i, align 8
+  %.232.i.i.i = inttoptr i64 %.229.i26.i.i to ptr
+  %.233.i.i.i = tail call i64 %.232.i.i.i(i64 %.231.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.235.i.i22.i = icmp sgt i64 %.222.i.i.i, %.17.i10.i.i
+  br i1 %.235.i.i22.i, label %B368.i.i.i, label %B514.i.i
+
+B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.i, %B564.i.i.i
+  %lsr.iv.i = phi i64 [ %72, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
+  %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i21.i.i, %B564.i.i.i ]
+  %56 = add i64 %lsr.iv.i20.i.i, %.pre113.i.i
+  %57 = add i64 %73, %lsr.iv.i20.i.i
+  %58 = add i64 %57, 8
+  %.382.i.i.i = inttoptr i64 %58 to ptr
+  %.383.i.i.i = load i64, ptr %.382.i.i.i, align 8
+  %.384.i.i.i = inttoptr i64 %56 to ptr
+  store i64 %.383.i.i.i, ptr %.384.i.i.i, align 8
+  %59 = add i64 %56, 8
+  %60 = add i64 %57, 16
+  %.382.1.i.i.i = inttoptr i64 %60 to ptr
+  %.383.1.i.i.i = load i64, ptr %.382.1.i.i.i, align 8
+  %.384.1.i.i.i = inttoptr i64 %59 to ptr
+  store i64 %.383.1.i.i.i, ptr %.384.1.i.i.i, align 8
+  %61 = add i64 %56, 16
+  %62 = add i64 %57, 24
+  %.382.2.i.i.i = inttoptr i64 %62 to ptr
+  %.383.2.i.i.i = load i64, ptr %.382.2.i.i.i, align 8
+  %.384.2.i.i.i = inttoptr i64 %61 to ptr
+  store i64 %.383.2.i.i.i, ptr %.384.2.i.i.i, align 8
+  %63 = add i64 %56, 24
+  %64 = add i64 %57, 32
+  %.382.3.i.i.i = inttoptr i64 %64 to ptr
+  %.383.3.i.i.i = load i64, ptr %.382.3.i.i.i, align 8
+  %.384.3.i.i.i = inttoptr i64 %63 to ptr
+  store i64 %.383.3.i.i.i, ptr %.384.3.i.i.i, align 8
+  %lsr.iv.next.i21.i.i = add i64 %lsr.iv.i20.i.i, 32
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
+  %niter.ncmp.3.i22.i.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i22.i.i, label %B680.loopexit.unr-lcssa.i.i.i, label %B564.i.i.i
+
+B680.loopexit.unr-lcssa.i.i.i:                    ; preds = %B564.i.i.i
+  %unroll_iter.i19.i.i = and i64 %.181.i.i.i, 9223372036854775804
+  %lcmp.mod.not.i23.i.i = icmp eq i64 %xtraiter.i18.i.i, 0
+  br i1 %lcmp.mod.not.i23.i.i, label %B680.i.i.i, label %B564.epil.preheader.i.i.i
+
+B564.epil.preheader.i.i.i:                        ; preds = %B564.lr.ph.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
+  %.342136138.epil.init.i.i.i = phi i64 [ %unroll_iter.i19.i.i, %B680.loopexit.unr-lcssa.i.i.i ], [ 0, %B564.lr.ph.i.i.i ]
+  %65 = add i64 %top.5.0156.i.i.i, 8
+  %66 = shl i64 %.342136138.epil.init.i.i.i, 3
+  %67 = add i64 %65, %.pre112.i.i
+  %68 = add i64 %67, %66
+  %69 = add i64 %66, %.pre113.i.i
+  br label %B564.epil.i.i.i
+
+B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B564.epil.preheader.i.i.i
+  %lsr.iv14.i.i.i = phi i64 [ %lsr.iv.next15.i.i.i, %B564.epil.i.i.i ], [ %xtraiter.i18.i.i, %B564.epil.preheader.i.i.i ]
+  %lsr.iv12.i.i.i = phi i64 [ %lsr.iv.next13.i.i.i, %B564.epil.i.i.i ], [ %69, %B564.epil.preheader.i.i.i ]
+  %lsr.iv10.i.i.i = phi i64 [ %lsr.iv.next11.i.i.i, %B564.epil.i.i.i ], [ %68, %B564.epil.preheader.i.i.i ]
+  %.382.epil.i.i.i = inttoptr i64 %lsr.iv10.i.i.i to ptr
+  %.383.epil.i.i.i = load i64, ptr %.382.epil.i.i.i, align 8
+  %.384.epil.i.i.i = inttoptr i64 %lsr.iv12.i.i.i to ptr
+  store i64 %.383.epil.i.i.i, ptr %.384.epil.i.i.i, align 8
+  %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
+  %lsr.iv.next13.i.i.i = add i64 %lsr.iv12.i.i.i, 8
+  %lsr.iv.next15.i.i.i = add nsw i64 %lsr.iv14.i.i.i, -1
+  %epil.iter.cmp.not.i24.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i24.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
+
+B680.i.i.i:                                       ; preds = %B564.epil.i.i.i, %B516.endif.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
+  %.393.i.i.i = inttoptr i64 %.248.i17.i.i to ptr
+  store i64 %.194.i16.i.i, ptr %.393.i.i.i, align 8
+  br label %B727.i.i.i
+
+B727.i.i.i:                                       ; preds = %B680.i.i.i, %B114.i.i.i
+  %top.6.1.in.i.i.i = phi i64 [ %top.5.0156.i.i.i, %B114.i.i.i ], [ %.248.i17.i.i, %B680.i.i.i ]
+  %top.6.1.i.i.i = add nsw i64 %top.6.1.in.i.i.i, 8
+  %exitcond.not.i25.i.i = icmp eq i64 %.119.i.i.i, %.220.i.i
+  br i1 %exitcond.not.i25.i.i, label %B502.i.i, label %B58.i.i.i
+
+B516.endif.i.i.i:                                 ; preds = %B240.i.i.i
+  %.246.i.i.i = shl nsw i64 %.181.i.i.i, 3
+  %.248.i17.i.i = sub nsw i64 %top.5.0156.i.i.i, %.246.i.i.i
+  %.336137.not.i.i.i = icmp eq i64 %.148.i13.i.i, -1
+  br i1 %.336137.not.i.i.i, label %B680.i.i.i, label %B564.lr.ph.i.i.i
+
+B564.lr.ph.i.i.i:                                 ; preds = %B516.endif.i.i.i
+  %.374.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %xtraiter.i18.i.i = and i64 %.181.i.i.i, 3
+  %70 = icmp samesign ugt i64 %.148.i13.i.i, -5
+  %.pre113.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
+  %.pre112.i.i = shl i64 %.148.i13.i.i, 3
+  br i1 %70, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
+
+B564.lr.ph.new.i.i.i:                             ; preds = %B564.lr.ph.i.i.i
+  %71 = lshr i64 %.181.i.i.i, 2
+  %72 = mul nsw i64 %71, -4
+  %73 = add i64 %.pre112.i.i, %top.5.0156.i.i.i
+  br label %B564.i.i.i
+
+B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i.i
+  %.417.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
+  %.418.i.i.i = load i64, ptr %.417.i.i.i, align 8
+  %.260.i.i = icmp eq i64 %.418.i.i.i, 0
+  br i1 %.260.i.i, label %B514.i.i, label %B548.i.i
+
+B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i.i.i, %B502.i.i, %B356.i.i.i
+  %.14.i31.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i31.i.i, 1
+  br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
+
+B84.i.i.preheader.i:                              ; preds = %B514.i.i
+  %sunkaddr284.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 48
+  br label %B84.i.i.i
+
+B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
+  %lsr.iv1.i32.i.i = phi i64 [ %lsr.iv.next2.i37.i.i, %B234.i.i.i ], [ %.14.i31.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i33.i.i = phi i64 [ %lsr.iv.next.i36.i.i, %B234.i.i.i ], [ %.177.i13.i, %B84.i.i.preheader.i ]
+  %.137.i.i.i = inttoptr i64 %lsr.iv.i33.i.i to ptr
+  %.138.i.i.i = load i64, ptr %.137.i.i.i, align 8
+  %.143.not.i.i.i = icmp eq i64 %.138.i.i.i, 0
+  br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
+
+B140.i.i.i:                                       ; preds = %B84.i.i.i
+  %.149.i.i.i = load i64, ptr %sunkaddr285.i, align 8
+  %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
+  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B234.i.i.i
+
+B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
+  %lsr.iv.next.i36.i.i = add i64 %lsr.iv.i33.i.i, 8
+  %lsr.iv.next2.i37.i.i = add nsw i64 %lsr.iv1.i32.i.i, -1
+  %exitcond.not.i38.i.i = icmp eq i64 %lsr.iv.next2.i37.i.i, 0
+  br i1 %exitcond.not.i38.i.i, label %B548.i.i, label %B84.i.i.i
+
+B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2462.i.i.i
+  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i39.i.i = add nsw i64 %.20.i, 144
+  %.13.i40.i.i = inttoptr i64 %.12.i39.i.i to ptr
+  %.14.i41.i.i = load i64, ptr %.13.i40.i.i, align 8
+  %.16.i.i18.i = icmp eq i64 %.107.sink.i.i.i, %.14.i41.i.i
+  br i1 %.16.i.i18.i, label %B64.i.i.i, label %B122.i.i.i
+
+B64.i.i.i:                                        ; preds = %B548.i.i
+  %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
+  store i64 0, ptr %sunkaddr292.i.i, align 8
   br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B122.i.i.i:                                       ; preds = %B494.i.i
-  %.31.i30.i.i = add nsw i64 %.20.i, 88
-  %.34.i31.i.i = inttoptr i64 %.31.i30.i.i to ptr
-  %.35.i.i21.i = load i64, ptr %.34.i31.i.i, align 8
-  %.37.i.i22.i = inttoptr i64 %.35.i.i21.i to ptr
-  %.38.i.i.i = tail call i64 %.37.i.i22.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B122.i.i.i:                                       ; preds = %B548.i.i
+  %.31.i42.i.i = add nsw i64 %.20.i, 88
+  %.34.i43.i.i = inttoptr i64 %.31.i42.i.i to ptr
+  %.35.i.i19.i = load i64, ptr %.34.i43.i.i, align 8
+  %.37.i.i20.i = inttoptr i64 %.35.i.i19.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i20.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
@@ -24223,193 +24481,55 @@ B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
 B194.else.if.i.i:                                 ; preds = %B2356.i.i.i, %B2110.i.i.i
-  %sunkaddr247.i.i = getelementptr i8, ptr %.19.i, i64 112
-  %.164.i.i = load i64, ptr %sunkaddr247.i.i, align 8
-  %.165.i.i = add nsw i64 %.164.i.i, %.61.i.i3.i
-  %.21.i.i.i = load i64, ptr %sunkaddr252.i, align 8
-  %.10352.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
-  br i1 %.10352.not.i.i.i, label %B194.endif.endif.i.i, label %B136.lr.ph.i.i.i
+  %sunkaddr294.i.i = getelementptr i8, ptr %.19.i, i64 112
+  %.176.i.i = load i64, ptr %sunkaddr294.i.i, align 8
+  %.177.i13.i = add nsw i64 %.176.i.i, %.61.i.i3.i
+  %.21.i.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.10364.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
+  br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
-B136.lr.ph.i.i.i:                                 ; preds = %B194.else.if.i.i
+B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
   %.12.i.i.i = add nsw i64 %.12.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
-  %.14.i.i13.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr253.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr254.i = getelementptr i8, ptr %sunkaddr253.i, i64 24
+  %.14.i.i14.i = load i64, ptr %.13.i.i.i, align 8
+  %sunkaddr286.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr287.i = getelementptr i8, ptr %sunkaddr286.i, i64 24
   br label %B136.i.i.i
 
-B136.i.i.i:                                       ; preds = %B374.i.i.i, %B136.lr.ph.i.i.i
-  %lsr.iv1.i.i14.i = phi i64 [ %.21.i.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next2.i.i15.i, %B374.i.i.i ]
-  %lsr.iv.i6.i.i = phi i64 [ %.165.i.i, %B136.lr.ph.i.i.i ], [ %lsr.iv.next.i9.i.i, %B374.i.i.i ]
-  %spec.2.055.i.i.i = phi i64 [ %.14.i.i13.i, %B136.lr.ph.i.i.i ], [ %.183.i.i.i, %B374.i.i.i ]
-  %.146.i.i.i = add nsw i64 %spec.2.055.i.i.i, 16
+B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
+  %lsr.iv1.i.i15.i = phi i64 [ %.21.i.i.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i16.i, %B392.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.177.i13.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
+  %spec.2.067.i.i.i = phi i64 [ %.14.i.i14.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
+  %.146.i.i.i = add nsw i64 %spec.2.067.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
   %.149.not.i.i.i = icmp eq i64 %.148.i.i.i, 0
-  br i1 %.149.not.i.i.i, label %B374.i.i.i, label %B198.i.i.i
+  br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr254.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr287.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
   %.163.i.i.i = tail call i64 %.162.i.i.i(i64 %.161.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   store i64 %.163.i.i.i, ptr %.160.i.i.i, align 8
-  br label %B374.i.i.i
+  %.172.i.i.i = icmp eq i64 %.163.i.i.i, 0
+  br i1 %.172.i.i.i, label %B514.i.i, label %B392.i.i.i
 
-B374.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i.i.i
-  %.177.i.i.i = add nsw i64 %spec.2.055.i.i.i, 32
-  %.178.i.i.i = inttoptr i64 %.177.i.i.i to ptr
-  %.179.i.i.i = load i64, ptr %.178.i.i.i, align 8
-  %.180.i.i.i = shl i64 %.179.i.i.i, 3
-  %.181.i.i.i = add i64 %spec.2.055.i.i.i, 40
-  %.183.i.i.i = add i64 %.181.i.i.i, %.180.i.i.i
+B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i.i.i
+  %.188.i.i.i = add nsw i64 %spec.2.067.i.i.i, 32
+  %.189.i.i.i = inttoptr i64 %.188.i.i.i to ptr
+  %.190.i.i.i = load i64, ptr %.189.i.i.i, align 8
+  %.191.i.i.i = shl i64 %.190.i.i.i, 3
+  %.192.i.i.i = add i64 %spec.2.067.i.i.i, 40
+  %.194.i.i.i = add i64 %.192.i.i.i, %.191.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i15.i = add nsw i64 %lsr.iv1.i.i14.i, -1
-  %exitcond.not.i.i16.i = icmp eq i64 %lsr.iv.next2.i.i15.i, 0
-  br i1 %exitcond.not.i.i16.i, label %B194.endif.endif.loopexit.i.i, label %B136.i.i.i
-
-B194.endif.endif.loopexit.i.i:                    ; preds = %B374.i.i.i
-  %.210.pre.i.i = load i64, ptr %sunkaddr252.i, align 8
-  br label %B194.endif.endif.i.i
-
-B194.endif.endif.i.i:                             ; preds = %B194.endif.endif.loopexit.i.i, %B194.else.if.i.i
-  %.210.i17.i = phi i64 [ %.210.pre.i.i, %B194.endif.endif.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
-  %.195.i.i = add nsw i64 %.12.i, 96
-  %.196.i.i = inttoptr i64 %.195.i.i to ptr
-  %.197.i.i = load i64, ptr %.196.i.i, align 8
-  %.200.i.i = add nsw i64 %.12.i, 104
-  %.201.i.i = inttoptr i64 %.200.i.i to ptr
-  %.202.i.i = load i64, ptr %.201.i.i, align 8
-  %.15.i.i.i = shl nsw i64 %.210.i17.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.165.i.i
-  %.105119.not.i.i.i = icmp slt i64 %.202.i.i, 1
-  br i1 %.105119.not.i.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.preheader.i
-
-B56.i.i.preheader.i:                              ; preds = %B194.endif.endif.i.i
-  %sunkaddr257.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr258.i = getelementptr i8, ptr %sunkaddr257.i, i64 32
-  br label %B56.i.i.i
-
-B56.i.i.i:                                        ; preds = %B507.i.i.i, %B56.i.i.preheader.i
-  %top.4.0124.i.i.i = phi i64 [ %top.5.1.i.i.i, %B507.i.i.i ], [ %.17.i10.i.i, %B56.i.i.preheader.i ]
-  %.111112122.i.i.i = phi i64 [ %.118.i.i.i, %B507.i.i.i ], [ 0, %B56.i.i.preheader.i ]
-  %.118.i.i.i = add nuw nsw i64 %.111112122.i.i.i, 1
-  %.143.i.i.i = shl nsw i64 %.111112122.i.i.i, 3
-  %.145.i.i.i = add nsw i64 %.143.i.i.i, %.197.i.i
-  %.146.i11.i.i = inttoptr i64 %.145.i.i.i to ptr
-  %.147.i12.i.i = load i64, ptr %.146.i11.i.i, align 8
-  %.152.i.i.i = icmp sgt i64 %.147.i12.i.i, -1
-  br i1 %.152.i.i.i, label %B112.i.i.i, label %B194.endif.i.i.i
-
-B112.i.i.i:                                       ; preds = %B56.i.i.i
-  %.155.i24.i.i = shl nsw i64 %.147.i12.i.i, 3
-  %.159.i.i.i = add nsw i64 %.155.i24.i.i, %.165.i.i
-  %.160.i25.i.i = inttoptr i64 %.159.i.i.i to ptr
-  %.161.i26.i.i = load i64, ptr %.160.i25.i.i, align 8
-  br label %B507.i.i.i
-
-B346.i.i.i:                                       ; preds = %B346.lr.ph.new.i.i.i, %B346.i.i.i
-  %lsr.iv.i = phi i64 [ %72, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B346.i.i.i ]
-  %lsr.iv.i18.i.i = phi i64 [ 0, %B346.lr.ph.new.i.i.i ], [ %lsr.iv.next.i19.i.i, %B346.i.i.i ]
-  %56 = add i64 %lsr.iv.i18.i.i, %.pre90.i.i
-  %57 = add i64 %73, %lsr.iv.i18.i.i
-  %58 = add i64 %57, 8
-  %.320.i.i.i = inttoptr i64 %58 to ptr
-  %.321.i.i.i = load i64, ptr %.320.i.i.i, align 8
-  %.322.i.i.i = inttoptr i64 %56 to ptr
-  store i64 %.321.i.i.i, ptr %.322.i.i.i, align 8
-  %59 = add i64 %56, 8
-  %60 = add i64 %57, 16
-  %.320.1.i.i.i = inttoptr i64 %60 to ptr
-  %.321.1.i.i.i = load i64, ptr %.320.1.i.i.i, align 8
-  %.322.1.i.i.i = inttoptr i64 %59 to ptr
-  store i64 %.321.1.i.i.i, ptr %.322.1.i.i.i, align 8
-  %61 = add i64 %56, 16
-  %62 = add i64 %57, 24
-  %.320.2.i.i.i = inttoptr i64 %62 to ptr
-  %.321.2.i.i.i = load i64, ptr %.320.2.i.i.i, align 8
-  %.322.2.i.i.i = inttoptr i64 %61 to ptr
-  store i64 %.321.2.i.i.i, ptr %.322.2.i.i.i, align 8
-  %63 = add i64 %56, 24
-  %64 = add i64 %57, 32
-  %.320.3.i.i.i = inttoptr i64 %64 to ptr
-  %.321.3.i.i.i = load i64, ptr %.320.3.i.i.i, align 8
-  %.322.3.i.i.i = inttoptr i64 %63 to ptr
-  store i64 %.321.3.i.i.i, ptr %.322.3.i.i.i, align 8
-  %lsr.iv.next.i19.i.i = add i64 %lsr.iv.i18.i.i, 32
-  %lsr.iv.next.i = add i64 %lsr.iv.i, 4
-  %niter.ncmp.3.i20.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i20.i.i, label %B507.loopexit.unr-lcssa.i.i.i, label %B346.i.i.i
-
-B507.loopexit.unr-lcssa.i.i.i:                    ; preds = %B346.i.i.i
-  %unroll_iter.i17.i.i = and i64 %.174.i.i.i, 9223372036854775804
-  %lcmp.mod.not.i21.i.i = icmp eq i64 %xtraiter.i16.i.i, 0
-  br i1 %lcmp.mod.not.i21.i.i, label %B507.i.i.i, label %B346.epil.preheader.i.i.i
-
-B346.epil.preheader.i.i.i:                        ; preds = %B346.lr.ph.i.i.i, %B507.loopexit.unr-lcssa.i.i.i
-  %.280106108.epil.init.i.i.i = phi i64 [ %unroll_iter.i17.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ 0, %B346.lr.ph.i.i.i ]
-  %65 = add i64 %top.4.0124.i.i.i, 8
-  %66 = shl i64 %.280106108.epil.init.i.i.i, 3
-  %67 = add i64 %65, %.pre89.i.i
-  %68 = add i64 %67, %66
-  %69 = add i64 %66, %.pre90.i.i
-  br label %B346.epil.i.i.i
-
-B346.epil.i.i.i:                                  ; preds = %B346.epil.i.i.i, %B346.epil.preheader.i.i.i
-  %lsr.iv7.i.i.i = phi i64 [ %lsr.iv.next8.i.i.i, %B346.epil.i.i.i ], [ %xtraiter.i16.i.i, %B346.epil.preheader.i.i.i ]
-  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B346.epil.i.i.i ], [ %69, %B346.epil.preheader.i.i.i ]
-  %lsr.iv3.i.i18.i = phi i64 [ %lsr.iv.next4.i.i19.i, %B346.epil.i.i.i ], [ %68, %B346.epil.preheader.i.i.i ]
-  %.320.epil.i.i.i = inttoptr i64 %lsr.iv3.i.i18.i to ptr
-  %.321.epil.i.i.i = load i64, ptr %.320.epil.i.i.i, align 8
-  %.322.epil.i.i.i = inttoptr i64 %lsr.iv5.i.i.i to ptr
-  store i64 %.321.epil.i.i.i, ptr %.322.epil.i.i.i, align 8
-  %lsr.iv.next4.i.i19.i = add i64 %lsr.iv3.i.i18.i, 8
-  %lsr.iv.next6.i.i.i = add i64 %lsr.iv5.i.i.i, 8
-  %lsr.iv.next8.i.i.i = add nsw i64 %lsr.iv7.i.i.i, -1
-  %epil.iter.cmp.not.i22.i.i = icmp eq i64 %lsr.iv.next8.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i22.i.i, label %B507.i.i.i, label %B346.epil.i.i.i
-
-B507.i.i.i:                                       ; preds = %B346.epil.i.i.i, %B194.endif.i.i.i, %B507.loopexit.unr-lcssa.i.i.i, %B112.i.i.i
-  %.189.sink.i.i.i = phi i64 [ %top.4.0124.i.i.i, %B112.i.i.i ], [ %.189.i.i.i, %B194.endif.i.i.i ], [ %.189.i.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.189.i.i.i, %B346.epil.i.i.i ]
-  %.183.sink.i.i.i = phi i64 [ %.161.i26.i.i, %B112.i.i.i ], [ %.183.i15.i.i, %B194.endif.i.i.i ], [ %.183.i15.i.i, %B507.loopexit.unr-lcssa.i.i.i ], [ %.183.i15.i.i, %B346.epil.i.i.i ]
-  %.331.i.i.i = inttoptr i64 %.189.sink.i.i.i to ptr
-  store i64 %.183.sink.i.i.i, ptr %.331.i.i.i, align 8
-  %top.5.1.i.i.i = add nsw i64 %.189.sink.i.i.i, 8
-  %exitcond.not.i23.i.i = icmp eq i64 %.118.i.i.i, %.202.i.i
-  br i1 %exitcond.not.i23.i.i, label %_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i, label %B56.i.i.i
-
-B194.endif.i.i.i:                                 ; preds = %B56.i.i.i
-  %.174.i.i.i = xor i64 %.147.i12.i.i, -1
-  %.181.i14.i.i = load i64, ptr %sunkaddr258.i, align 8
-  %.182.i.i.i = inttoptr i64 %.181.i14.i.i to ptr
-  %.183.i15.i.i = tail call i64 %.182.i.i.i(i64 %.174.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.187.i.i.i = shl nsw i64 %.174.i.i.i, 3
-  %.189.i.i.i = sub nsw i64 %top.4.0124.i.i.i, %.187.i.i.i
-  %.274107.not.i.i.i = icmp eq i64 %.147.i12.i.i, -1
-  br i1 %.274107.not.i.i.i, label %B507.i.i.i, label %B346.lr.ph.i.i.i
-
-B346.lr.ph.i.i.i:                                 ; preds = %B194.endif.i.i.i
-  %.312.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %xtraiter.i16.i.i = and i64 %.174.i.i.i, 3
-  %70 = icmp samesign ugt i64 %.147.i12.i.i, -5
-  %.pre90.i.i = add i64 %.312.i.i.i, %.183.i15.i.i
-  %.pre89.i.i = shl i64 %.147.i12.i.i, 3
-  br i1 %70, label %B346.epil.preheader.i.i.i, label %B346.lr.ph.new.i.i.i
-
-B346.lr.ph.new.i.i.i:                             ; preds = %B346.lr.ph.i.i.i
-  %71 = lshr i64 %.174.i.i.i, 2
-  %72 = mul nsw i64 %71, -4
-  %73 = add i64 %.pre89.i.i, %top.4.0124.i.i.i
-  br label %B346.i.i.i
-
-_ZN6nbgrad7runtime6native4packB3v14B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dExxxxx.exit.i.i: ; preds = %B507.i.i.i, %B194.endif.endif.i.i
-  %.355.i.i.i = inttoptr i64 %.17.i10.i.i to ptr
-  %.356.i.i.i = load i64, ptr %.355.i.i.i, align 8
-  br label %B494.i.i
+  %lsr.iv.next2.i.i16.i = add nsw i64 %lsr.iv1.i.i15.i, -1
+  %exitcond.not.i.i17.i = icmp eq i64 %lsr.iv.next2.i.i16.i, 0
+  br i1 %exitcond.not.i.i17.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
 _ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
-  %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.2.0.i.i, %B122.i.i.i ], [ %result.2.0.i.i, %B64.i.i.i ]
+  %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.worker(int64)int64 nbgrad.runtime.native -
@@ -24922,7 +25042,7 @@ B232.i.i:                                         ; preds = %0
   br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
 
 B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
-  %.pre267.i = inttoptr i64 %.22.i to ptr
+  %.pre286.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i
 
 B292.i.i:                                         ; preds = %B232.i.i
@@ -24951,7 +25071,7 @@ B652.i.i:                                         ; preds = %B292.i.i
   br label %B706.i.i
 
 B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre267.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre286.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
   %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i, align 8
   %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 144
@@ -24967,10 +25087,10 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
-  %sunkaddr376.i = getelementptr i8, ptr %.21.i, i64 16
-  %.20.i8.i = load i64, ptr %sunkaddr376.i, align 8
+  %sunkaddr411.i = getelementptr i8, ptr %.21.i, i64 16
+  %.20.i8.i = load i64, ptr %sunkaddr411.i, align 8
   %.22.not.i.i = icmp eq i64 %.165.i, %.20.i8.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1434.i
+  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1454.i
 
 B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B478.i.i
   %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.261.i.i, %B478.i.i ]
@@ -24990,9 +25110,9 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
   %.186.i.i = inttoptr i64 %.183.i.i to ptr
   %.187.i.i = load i64, ptr %.186.i.i, align 8
-  %.192.i.i = load i64, ptr %sunkaddr378.i, align 8
+  %.192.i.i = load i64, ptr %sunkaddr413.i, align 8
   %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
-  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B1434.i
+  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B1454.i
 
 B256.B478_crit_edge.i.i:                          ; preds = %B256.i.i
   %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
@@ -25009,9 +25129,9 @@ B380.i.i:                                         ; preds = %B152.i.i
   %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
   %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
   %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
-  %.22.i.i.i = load i64, ptr %sunkaddr379.i, align 8
+  %.22.i.i.i = load i64, ptr %sunkaddr414.i, align 8
   %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
-  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B1434.i
+  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B1454.i
 
 B124.i.i.i:                                       ; preds = %B380.i.i
   %.33.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
@@ -25019,7 +25139,7 @@ B124.i.i.i:                                       ; preds = %B380.i.i
   %.36.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.37.i.i.i = load i64, ptr %.36.i.i.i, align 8
   %.43.not.i.i.i = icmp eq i64 %.37.i.i.i, %.178.i.i
-  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B1434.i
+  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B1454.i
 
 B244.i.i.i:                                       ; preds = %B124.i.i.i
   %.55.i.i.i = add nsw i64 %spec.2.089.i.i, 24
@@ -25031,7 +25151,7 @@ B244.i.i.i:                                       ; preds = %B124.i.i.i
   %.65.i.i.i = load i32, ptr %.64.i.i.i, align 4
   %.66.i.i.i = sext i32 %.65.i.i.i to i64
   %.68.not.i.i.i = icmp eq i64 %.57.i.i.i, %.66.i.i.i
-  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B1434.i
+  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B1454.i
 
 B364.i.i.i:                                       ; preds = %B244.i.i.i
   %.70.i.i.i = tail call i64 @nbgrad.offset.array_flags()
@@ -25041,7 +25161,7 @@ B364.i.i.i:                                       ; preds = %B244.i.i.i
   %.75.i.i.i = sext i32 %.74.i.i.i to i64
   %.77.i.i.i = and i64 %.211.i.i, %.75.i.i.i
   %.79.not.i.i.i = icmp eq i64 %.77.i.i.i, %.211.i.i
-  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B1434.i
+  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B1454.i
 
 B532.i.i.i:                                       ; preds = %B442.endif.i.i.i, %B534.i.i.i
   %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B534.i.i.i ], [ %1, %B442.endif.i.i.i ]
@@ -25059,7 +25179,7 @@ B534.i.i.i:                                       ; preds = %B532.i.i.i
   %.234.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
   %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
   %.236.not.i.i.i = icmp eq i64 %.229.i.i.i, %.235.i.i.i
-  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B1434.i
+  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B1454.i
 
 B442.endif.i.i.i:                                 ; preds = %B364.i.i.i
   %.93.i.i.i = tail call i64 @nbgrad.offset.array_extents()
@@ -25080,7 +25200,7 @@ B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B
   br i1 %exitcond.not.i12.i, label %B686.preheader.i, label %B152.i.i
 
 B686.preheader.i:                                 ; preds = %B478.i.i
-  %sunkaddr381.i = getelementptr i8, ptr %sunkaddr379.i, i64 40
+  %sunkaddr416.i = getelementptr i8, ptr %sunkaddr414.i, i64 40
   br label %B686.i
 
 B68.endif.i.i:                                    ; preds = %B600.i
@@ -25091,21 +25211,21 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.14.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr379.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr378.i = getelementptr i8, ptr %sunkaddr379.i, i64 8
+  %sunkaddr414.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr413.i = getelementptr i8, ptr %sunkaddr414.i, i64 8
   br label %B152.i.i
 
 B686.i:                                           ; preds = %B686.i, %B686.preheader.i
-  %lsr.iv367.i = phi i64 [ %lsr.iv.next368.i, %B686.i ], [ %.165.i, %B686.preheader.i ]
-  %lsr.iv365.i = phi i64 [ %lsr.iv.next366.i, %B686.i ], [ %.148.i, %B686.preheader.i ]
-  %.377.i = load i64, ptr %sunkaddr381.i, align 8
-  %.381.i = inttoptr i64 %lsr.iv365.i to ptr
+  %lsr.iv402.i = phi i64 [ %lsr.iv.next403.i, %B686.i ], [ %.165.i, %B686.preheader.i ]
+  %lsr.iv400.i = phi i64 [ %lsr.iv.next401.i, %B686.i ], [ %.148.i, %B686.preheader.i ]
+  %.377.i = load i64, ptr %sunkaddr416.i, align 8
+  %.381.i = inttoptr i64 %lsr.iv400.i to ptr
   %.382.i = load i64, ptr %.381.i, align 8
   %.383.i = inttoptr i64 %.377.i to ptr
   %.384.i = tail call i64 %.383.i(i64 %.382.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next366.i = add i64 %lsr.iv365.i, 8
-  %lsr.iv.next368.i = add i64 %lsr.iv367.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next368.i, 0
+  %lsr.iv.next401.i = add i64 %lsr.iv400.i, 8
+  %lsr.iv.next403.i = add i64 %lsr.iv402.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next403.i, 0
   br i1 %exitcond.not.i, label %B822.i, label %B686.i
 
 B822.i:                                           ; preds = %B686.i, %B68.endif.i.i
@@ -25113,8 +25233,8 @@ B822.i:                                           ; preds = %B686.i, %B68.endif.
   %.72.i.i = inttoptr i64 %.71.i15.i to ptr
   %.73.i.i = load i64, ptr %.72.i.i, align 8
   %.75.i16.i = add nsw i64 %.73.i.i, %.142.i
-  %sunkaddr383.i = getelementptr i8, ptr %.21.i, i64 112
-  %.83.i.i = load i64, ptr %sunkaddr383.i, align 8
+  %sunkaddr418.i = getelementptr i8, ptr %.21.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr418.i, align 8
   %.85.i18.i = add nsw i64 %.83.i.i, %.142.i
   %.91.i.i = add nsw i64 %.14.i, 64
   %.92.i.i = inttoptr i64 %.91.i.i to ptr
@@ -25135,7 +25255,7 @@ B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
   br label %B278.i.i
 
 B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
-  %lsr.iv363.i = phi i64 [ %lsr.iv.next364.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv398.i = phi i64 [ %lsr.iv.next399.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
   %lsr.iv339.i.i = phi i64 [ %lsr.iv.next340.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
   %3 = add i64 %lsr.iv339.i.i, %.142.i
   %4 = add i64 %lsr.iv339.i.i, %.93.i.i
@@ -25162,8 +25282,8 @@ B278.i.i:                                         ; preds = %B278.i.i, %B278.pre
   %.229.3.i.i = inttoptr i64 %9 to ptr
   store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
   %lsr.iv.next340.i.i = add nuw i64 %lsr.iv339.i.i, 32
-  %lsr.iv.next364.i = add nsw i64 %lsr.iv363.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next364.i, 0
+  %lsr.iv.next399.i = add nsw i64 %lsr.iv398.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next399.i, 0
   br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
 
 B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B766.i.i
@@ -25216,7 +25336,7 @@ B1178.i.i:                                        ; preds = %B1178.outer.i.i, %B
   br i1 %.625.i.i, label %B196.preheader.i.i.i, label %B1384.i.i
 
 B196.preheader.i.i.i:                             ; preds = %B1178.i.i
-  %.20.i.i.i = load i64, ptr %sunkaddr385.i, align 8
+  %.20.i.i.i = load i64, ptr %sunkaddr420.i, align 8
   %.25.i.i.i = shl nsw i64 %.598.i.i, 3
   %.27.i.i.i = add nsw i64 %.25.i.i.i, %.148.i
   %.28.i.i.i = inttoptr i64 %.27.i.i.i to ptr
@@ -25343,7 +25463,7 @@ B1276.i.i:                                        ; preds = %B678.i.i.i, %B338.e
   br i1 %.679.not.i.i, label %B1384.i.i, label %B1288.i.i
 
 B1288.i.i:                                        ; preds = %B1276.i.i
-  %.695.i37.i = load i64, ptr %sunkaddr387.i, align 8
+  %.695.i37.i = load i64, ptr %sunkaddr422.i, align 8
   %.697.i.i = inttoptr i64 %.695.i37.i to ptr
   %.698.i.i = tail call i64 %.697.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.pre244.i.i = add nsw i64 %spec.1.2.0304.i.i, 32
@@ -25365,20 +25485,20 @@ B1384.i.i:                                        ; preds = %B606.i.i.i, %B1276.
   br i1 %.49.i.i.i, label %B216.i.i.i, label %B528.i.i.i
 
 B216.i.i.i:                                       ; preds = %B1384.i.i
-  %.65.i.i29.i = load i64, ptr %sunkaddr389.i, align 8
+  %.65.i.i29.i = load i64, ptr %sunkaddr424.i, align 8
   %.66.not.i.i.i = icmp eq i64 %.65.i.i29.i, 0
   br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
 
 B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i30.i = load i64, ptr %sunkaddr391.i, align 8
-  %.77.i.i31.i = load i64, ptr %sunkaddr393.i, align 8
+  %.72.i.i30.i = load i64, ptr %sunkaddr426.i, align 8
+  %.77.i.i31.i = load i64, ptr %sunkaddr428.i, align 8
   %.79.i.i.i = inttoptr i64 %.72.i.i30.i to ptr
   %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i31.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i = icmp eq i64 %.80.i.i.i, 0
   br i1 %.85.i.i.i, label %B434.i.i.i, label %B528.i.i.i
 
 B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr395.i, align 8
+  %.105.i.i.i = load i64, ptr %sunkaddr430.i, align 8
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1384.endif.i.i
@@ -25386,11 +25506,11 @@ B434.i.i.i:                                       ; preds = %B276.i.i.i
 B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1384.i.i
   %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
   %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr387.i, align 8
+  %.118.i.i.i = load i64, ptr %sunkaddr422.i, align 8
   %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
   %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr386.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr400.i, align 8
+  %.126.i.i.i = load i64, ptr %sunkaddr421.i, align 8
+  %.131.i.i.i = load i64, ptr %sunkaddr435.i, align 8
   %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
   %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
   %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
@@ -25401,15 +25521,15 @@ B780.i.i.i:                                       ; preds = %B528.i.i.i
   br i1 %.154.i.i.i, label %B1384.endif.thread.i.i, label %B1384.endif.thread230.i.i
 
 B1384.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr402.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr393.i, align 8
+  %.160.i.i.i = load i64, ptr %sunkaddr437.i, align 8
+  %.167.i.i.i = load i64, ptr %sunkaddr428.i, align 8
   %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
   %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1594.thread.i.i
 
 B1384.endif.thread230.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr389.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr387.i, align 8
+  %.185.i.i.i = load i64, ptr %sunkaddr424.i, align 8
+  %.192.i.i.i = load i64, ptr %sunkaddr422.i, align 8
   %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
   %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.195.i.i.i = tail call i64 @nbgrad.offset.array_handler()
@@ -25489,19 +25609,19 @@ B1752.i.i:                                        ; preds = %B1692.i.i
 
 B150.lr.ph.i.i.i:                                 ; preds = %B1752.i.i
   %.28.i11.i.i = add nsw i64 %.846.i.i, 24
-  %sunkaddr409.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr410.i = getelementptr i8, ptr %sunkaddr409.i, i64 120
+  %sunkaddr444.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr445.i = getelementptr i8, ptr %sunkaddr444.i, i64 120
   %14 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr412.i = getelementptr i8, ptr %14, i64 8
-  %sunkaddr414.i = getelementptr i8, ptr %14, i64 16
-  %sunkaddr416.i = getelementptr i8, ptr %14, i64 24
-  %sunkaddr418.i = getelementptr i8, ptr %14, i64 32
-  %sunkaddr420.i = getelementptr i8, ptr %sunkaddr409.i, i64 104
-  %sunkaddr422.i = getelementptr i8, ptr %14, i64 40
-  %sunkaddr424.i = getelementptr i8, ptr %sunkaddr409.i, i64 112
-  %sunkaddr426.i = getelementptr i8, ptr %14, i64 48
-  %sunkaddr430.i = getelementptr i8, ptr %sunkaddr409.i, i64 96
-  %sunkaddr432.i = getelementptr i8, ptr %sunkaddr409.i, i64 128
+  %sunkaddr447.i = getelementptr i8, ptr %14, i64 8
+  %sunkaddr449.i = getelementptr i8, ptr %14, i64 16
+  %sunkaddr451.i = getelementptr i8, ptr %14, i64 24
+  %sunkaddr453.i = getelementptr i8, ptr %14, i64 32
+  %sunkaddr455.i = getelementptr i8, ptr %sunkaddr444.i, i64 104
+  %sunkaddr457.i = getelementptr i8, ptr %14, i64 40
+  %sunkaddr459.i = getelementptr i8, ptr %sunkaddr444.i, i64 112
+  %sunkaddr461.i = getelementptr i8, ptr %14, i64 48
+  %sunkaddr465.i = getelementptr i8, ptr %sunkaddr444.i, i64 96
+  %sunkaddr467.i = getelementptr i8, ptr %sunkaddr444.i, i64 128
   br label %B150.i.i.i
 
 B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
@@ -25525,7 +25645,7 @@ B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.
   br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
 
 B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr410.i, align 8
+  %.214.i.i.i = load i64, ptr %sunkaddr445.i, align 8
   %.215.i.i.i = icmp sgt i64 %.214.i.i.i, 1
   br i1 %.215.i.i.i, label %B398.endif.i.i.i, label %B980.i.i.i
 
@@ -25567,7 +25687,7 @@ B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i
 
 B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv360.i = phi i64 [ %lsr.iv.next361.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv395.i = phi i64 [ %lsr.iv.next396.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
   %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
   %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
@@ -25596,8 +25716,8 @@ B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i,
   %20 = add i64 %lsr.iv.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
   store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next361.i = add i64 %lsr.iv360.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next361.i, 0
+  %lsr.iv.next396.i = add i64 %lsr.iv395.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next396.i, 0
   %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
   %22 = add i64 %lsr.iv.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
@@ -25701,19 +25821,19 @@ B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.
 
 B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
   store i64 %.202.i16.i.i, ptr %14, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr412.i, align 8
-  store i64 %.158.i13.i.i, ptr %sunkaddr414.i, align 8
-  store i64 %.142.i, ptr %sunkaddr416.i, align 8
-  store i64 %.21.i.i.i, ptr %sunkaddr418.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr420.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr422.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr424.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr426.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr410.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr447.i, align 8
+  store i64 %.158.i13.i.i, ptr %sunkaddr449.i, align 8
+  store i64 %.142.i, ptr %sunkaddr451.i, align 8
+  store i64 %.21.i.i.i, ptr %sunkaddr453.i, align 8
+  %.249.i.i.i = load i64, ptr %sunkaddr455.i, align 8
+  store i64 %.249.i.i.i, ptr %sunkaddr457.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr459.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr461.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr445.i, align 8
   %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
   %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr430.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr432.i, align 8
+  %.304.i.i.i = load i64, ptr %sunkaddr465.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr467.i, align 8
   %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
   %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i16.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i
@@ -25735,19 +25855,19 @@ B2026.i.i:                                        ; preds = %B1692.i.i
 
 B150.lr.ph.i31.i.i:                               ; preds = %B2026.i.i
   %.28.i32.i.i = add nsw i64 %.891.i.i, 24
-  %sunkaddr433.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr434.i = getelementptr i8, ptr %sunkaddr433.i, i64 120
+  %sunkaddr468.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr469.i = getelementptr i8, ptr %sunkaddr468.i, i64 120
   %27 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr436.i = getelementptr i8, ptr %27, i64 8
-  %sunkaddr438.i = getelementptr i8, ptr %27, i64 16
-  %sunkaddr440.i = getelementptr i8, ptr %27, i64 24
-  %sunkaddr442.i = getelementptr i8, ptr %27, i64 32
-  %sunkaddr444.i = getelementptr i8, ptr %sunkaddr433.i, i64 104
-  %sunkaddr446.i = getelementptr i8, ptr %27, i64 40
-  %sunkaddr448.i = getelementptr i8, ptr %sunkaddr433.i, i64 112
-  %sunkaddr450.i = getelementptr i8, ptr %27, i64 48
-  %sunkaddr454.i = getelementptr i8, ptr %sunkaddr433.i, i64 96
-  %sunkaddr456.i = getelementptr i8, ptr %sunkaddr433.i, i64 128
+  %sunkaddr471.i = getelementptr i8, ptr %27, i64 8
+  %sunkaddr473.i = getelementptr i8, ptr %27, i64 16
+  %sunkaddr475.i = getelementptr i8, ptr %27, i64 24
+  %sunkaddr477.i = getelementptr i8, ptr %27, i64 32
+  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr468.i, i64 104
+  %sunkaddr481.i = getelementptr i8, ptr %27, i64 40
+  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr468.i, i64 112
+  %sunkaddr485.i = getelementptr i8, ptr %27, i64 48
+  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr468.i, i64 96
+  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr468.i, i64 128
   br label %B150.i33.i.i
 
 B150.i33.i.i:                                     ; preds = %B1022.i58.i.i, %B150.lr.ph.i31.i.i
@@ -25771,7 +25891,7 @@ B150.i33.i.i:                                     ; preds = %B1022.i58.i.i, %B15
   br i1 %.208.not.i50.i.i, label %B980.i56.i.i, label %B336.i51.i.i
 
 B336.i51.i.i:                                     ; preds = %B150.i33.i.i
-  %.214.i54.i.i = load i64, ptr %sunkaddr434.i, align 8
+  %.214.i54.i.i = load i64, ptr %sunkaddr469.i, align 8
   %.215.i55.i.i = icmp sgt i64 %.214.i54.i.i, 1
   br i1 %.215.i55.i.i, label %B398.endif.i182.i.i, label %B980.i56.i.i
 
@@ -25813,7 +25933,7 @@ B250.us.us.preheader.new.i.i130.i.i:              ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i132.i.i
 
 B250.us.us.i.i132.i.i:                            ; preds = %B250.us.us.i.i132.i.i, %B250.us.us.preheader.new.i.i130.i.i
-  %lsr.iv358.i = phi i64 [ %lsr.iv.next359.i, %B250.us.us.i.i132.i.i ], [ %29, %B250.us.us.preheader.new.i.i130.i.i ]
+  %lsr.iv393.i = phi i64 [ %lsr.iv.next394.i, %B250.us.us.i.i132.i.i ], [ %29, %B250.us.us.preheader.new.i.i130.i.i ]
   %lsr.iv.i.i134.i.i = phi i64 [ %35, %B250.us.us.i.i132.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i130.i.i ]
   %at.5.2122.us.us.i.i135.i.i = phi i64 [ %34, %B250.us.us.i.i132.i.i ], [ %.195.us.us.i.i127.i.i, %B250.us.us.preheader.new.i.i130.i.i ]
   %.335.us.us.i.i136.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i to ptr
@@ -25842,8 +25962,8 @@ B250.us.us.i.i132.i.i:                            ; preds = %B250.us.us.i.i132.i
   %33 = add i64 %lsr.iv.i.i134.i.i, 8
   %.348.us.us.1.i.i155.i.i = inttoptr i64 %33 to ptr
   store i64 %.347.us.us.1.i.i154.i.i, ptr %.348.us.us.1.i.i155.i.i, align 8
-  %lsr.iv.next359.i = add i64 %lsr.iv358.i, -2
-  %niter.ncmp.1.i.i157.i.i = icmp eq i64 %lsr.iv.next359.i, 0
+  %lsr.iv.next394.i = add i64 %lsr.iv393.i, -2
+  %niter.ncmp.1.i.i157.i.i = icmp eq i64 %lsr.iv.next394.i, 0
   %34 = add i64 %at.5.2122.us.us.i.i135.i.i, 64
   %35 = add i64 %lsr.iv.i.i134.i.i, 16
   br i1 %niter.ncmp.1.i.i157.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i, label %B250.us.us.i.i132.i.i
@@ -25947,19 +26067,19 @@ B1022.i58.i.i:                                    ; preds = %B86.B566_crit_edge.
 
 B398.endif.i182.i.i:                              ; preds = %B336.i51.i.i
   store i64 %.202.i49.i.i, ptr %27, align 8
-  store i64 %arg.steps.fr.i.i39.i.i, ptr %sunkaddr436.i, align 8
-  store i64 %.158.i42.i.i, ptr %sunkaddr438.i, align 8
-  store i64 %.142.i, ptr %sunkaddr440.i, align 8
-  store i64 %.21.i29.i.i, ptr %sunkaddr442.i, align 8
-  %.249.i193.i.i = load i64, ptr %sunkaddr444.i, align 8
-  store i64 %.249.i193.i.i, ptr %sunkaddr446.i, align 8
-  %.258.i198.i.i = load i64, ptr %sunkaddr448.i, align 8
-  store i64 %.258.i198.i.i, ptr %sunkaddr450.i, align 8
-  %.265.i203.i.i = load i64, ptr %sunkaddr434.i, align 8
+  store i64 %arg.steps.fr.i.i39.i.i, ptr %sunkaddr471.i, align 8
+  store i64 %.158.i42.i.i, ptr %sunkaddr473.i, align 8
+  store i64 %.142.i, ptr %sunkaddr475.i, align 8
+  store i64 %.21.i29.i.i, ptr %sunkaddr477.i, align 8
+  %.249.i193.i.i = load i64, ptr %sunkaddr479.i, align 8
+  store i64 %.249.i193.i.i, ptr %sunkaddr481.i, align 8
+  %.258.i198.i.i = load i64, ptr %sunkaddr483.i, align 8
+  store i64 %.258.i198.i.i, ptr %sunkaddr485.i, align 8
+  %.265.i203.i.i = load i64, ptr %sunkaddr469.i, align 8
   %.17.i.i204.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i, i64 %.158.i42.i.i)
   %.19.i.i205.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i, i64 %.17.i.i204.i.i)
-  %.304.i208.i.i = load i64, ptr %sunkaddr454.i, align 8
-  %.309.i211.i.i = load i64, ptr %sunkaddr456.i, align 8
+  %.304.i208.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.309.i211.i.i = load i64, ptr %sunkaddr491.i, align 8
   %.311.i212.i.i = inttoptr i64 %.304.i208.i.i to ptr
   %.312.i213.i.i = tail call i64 %.311.i212.i.i(i64 %.309.i211.i.i, i64 %.75.i16.i, i64 %.19.i.i205.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i58.i.i
@@ -25997,11 +26117,11 @@ B2462.i.i:                                        ; preds = %B1594.thread.i.i, %
   %sunkaddr416.i.i = getelementptr i8, ptr %.21.i, i64 32
   %.14.i216.i.i = load i64, ptr %sunkaddr416.i.i, align 8
   %.9646.not.i.i.i = icmp slt i64 %.14.i216.i.i, 1
-  br i1 %.9646.not.i.i.i, label %B1266.endif.i, label %B84.i.i.preheader.i
+  br i1 %.9646.not.i.i.i, label %B1286.endif.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B2462.i.i
-  %sunkaddr457.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr458.i = getelementptr i8, ptr %sunkaddr457.i, i64 48
+  %sunkaddr492.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr492.i, i64 48
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
@@ -26013,7 +26133,7 @@ B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr458.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr493.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i219.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
@@ -26022,7 +26142,7 @@ B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.
   %lsr.iv.next.i221.i.i = add i64 %lsr.iv.i217.i.i, 8
   %lsr.iv.next2.i.i26.i = add nsw i64 %lsr.iv1.i.i25.i, -1
   %exitcond.not.i222.i.i = icmp eq i64 %lsr.iv.next2.i.i26.i, 0
-  br i1 %exitcond.not.i222.i.i, label %B1266.endif.i, label %B84.i.i.i
+  br i1 %exitcond.not.i222.i.i, label %B1286.endif.i, label %B84.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
   %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
@@ -26079,15 +26199,15 @@ B1178.lr.ph.i.i:                                  ; preds = %B864.endif.i.i
   %.455.i.i = add nsw i64 %.14.i, 40
   %.456.i.i = inttoptr i64 %.455.i.i to ptr
   %.457.i.i = load i64, ptr %.456.i.i, align 8
-  %sunkaddr385.i = getelementptr i8, ptr %.21.i, i64 24
-  %sunkaddr386.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr387.i = getelementptr i8, ptr %sunkaddr386.i, i64 40
-  %sunkaddr389.i = getelementptr i8, ptr %sunkaddr386.i, i64 192
-  %sunkaddr391.i = getelementptr i8, ptr %sunkaddr386.i, i64 176
-  %sunkaddr393.i = getelementptr i8, ptr %sunkaddr386.i, i64 168
-  %sunkaddr395.i = getelementptr i8, ptr %sunkaddr386.i, i64 136
-  %sunkaddr400.i = getelementptr i8, ptr %sunkaddr386.i, i64 16
-  %sunkaddr402.i = getelementptr i8, ptr %sunkaddr386.i, i64 184
+  %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr421.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr422.i = getelementptr i8, ptr %sunkaddr421.i, i64 40
+  %sunkaddr424.i = getelementptr i8, ptr %sunkaddr421.i, i64 192
+  %sunkaddr426.i = getelementptr i8, ptr %sunkaddr421.i, i64 176
+  %sunkaddr428.i = getelementptr i8, ptr %sunkaddr421.i, i64 168
+  %sunkaddr430.i = getelementptr i8, ptr %sunkaddr421.i, i64 136
+  %sunkaddr435.i = getelementptr i8, ptr %sunkaddr421.i, i64 16
+  %sunkaddr437.i = getelementptr i8, ptr %sunkaddr421.i, i64 184
   br label %B1178.outer.i.i
 
 B1178.outer.i.i:                                  ; preds = %B1178.lr.ph.i.i, %B1594.thread.i.i
@@ -26125,8 +26245,8 @@ B188.lr.ph.i.i:                                   ; preds = %B870.i
   %.14.i.i = load i64, ptr %.13.i.i, align 8
   %45 = shl i64 %.21.i.i, 3
   %46 = add i64 %45, %.154.i
-  %sunkaddr459.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr460.i = getelementptr i8, ptr %sunkaddr459.i, i64 136
+  %sunkaddr494.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr494.i, i64 136
   br label %B188.i.i
 
 B186.i.i:                                         ; preds = %B188.i.i
@@ -26145,7 +26265,7 @@ B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.
   %.156.i.i = add nsw i64 %.154.i.i, %.11.i
   %.157.i.i = inttoptr i64 %.156.i.i to ptr
   %.158.i.i = load i64, ptr %.157.i.i, align 8
-  %.163.i.i = load i64, ptr %sunkaddr460.i, align 8
+  %.163.i.i = load i64, ptr %sunkaddr495.i, align 8
   %.165.i.i = inttoptr i64 %spec.2.065.i.i to ptr
   %.166.i47.i = load i64, ptr %.165.i.i, align 8
   %48 = add i64 %spec.2.065.i.i, 8
@@ -26155,267 +26275,679 @@ B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.
   %.172.i.i = tail call i64 %.171.i.i(i64 %.158.i.i, i64 %.166.i47.i, i64 %.170.i49.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.173.i.i = and i64 %.172.i.i, 4294967295
   %.174.not.i.i = icmp eq i64 %.173.i.i, 0
-  br i1 %.174.not.i.i, label %B186.i.i, label %B1232.i
+  br i1 %.174.not.i.i, label %B186.i.i, label %B1252.i
 
 B916.i:                                           ; preds = %B186.i.i, %B870.i
-  %sunkaddr462.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i54.i = load i64, ptr %sunkaddr462.i, align 8
-  %.10352.not.i.i = icmp slt i64 %.21.i54.i, 1
-  br i1 %.10352.not.i.i, label %B916.endif.i, label %B136.lr.ph.i.i
+  %sunkaddr497.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i54.i = load i64, ptr %sunkaddr497.i, align 8
+  %.10364.not.i.i = icmp slt i64 %.21.i54.i, 1
+  br i1 %.10364.not.i.i, label %B958.i, label %B136.preheader.i.i
 
-B136.lr.ph.i.i:                                   ; preds = %B916.i
+B136.preheader.i.i:                               ; preds = %B916.i
   %.12.i55.i = add nsw i64 %.14.i, 40
   %.13.i56.i = inttoptr i64 %.12.i55.i to ptr
   %.14.i57.i = load i64, ptr %.13.i56.i, align 8
-  %sunkaddr463.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr464.i = getelementptr i8, ptr %sunkaddr463.i, i64 24
+  %sunkaddr498.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr498.i, i64 24
   br label %B136.i.i
 
-B136.i.i:                                         ; preds = %B374.i.i, %B136.lr.ph.i.i
-  %lsr.iv1.i58.i = phi i64 [ %.21.i54.i, %B136.lr.ph.i.i ], [ %lsr.iv.next2.i73.i, %B374.i.i ]
-  %lsr.iv.i59.i = phi i64 [ %.154.i, %B136.lr.ph.i.i ], [ %lsr.iv.next.i72.i, %B374.i.i ]
-  %spec.2.055.i.i = phi i64 [ %.14.i57.i, %B136.lr.ph.i.i ], [ %.183.i71.i, %B374.i.i ]
-  %.146.i60.i = add nsw i64 %spec.2.055.i.i, 16
+B136.i.i:                                         ; preds = %B392.i.i, %B136.preheader.i.i
+  %lsr.iv1.i58.i = phi i64 [ %.21.i54.i, %B136.preheader.i.i ], [ %lsr.iv.next2.i70.i, %B392.i.i ]
+  %lsr.iv.i59.i = phi i64 [ %.154.i, %B136.preheader.i.i ], [ %lsr.iv.next.i69.i, %B392.i.i ]
+  %spec.2.067.i.i = phi i64 [ %.14.i57.i, %B136.preheader.i.i ], [ %.194.i.i, %B392.i.i ]
+  %.146.i60.i = add nsw i64 %spec.2.067.i.i, 16
   %.147.i61.i = inttoptr i64 %.146.i60.i to ptr
   %.148.i.i = load i64, ptr %.147.i61.i, align 8
   %.149.not.i62.i = icmp eq i64 %.148.i.i, 0
-  br i1 %.149.not.i62.i, label %B374.i.i, label %B198.i.i
+  br i1 %.149.not.i62.i, label %B392.i.i, label %B198.i.i
 
 B198.i.i:                                         ; preds = %B136.i.i
-  %.155.i65.i = load i64, ptr %sunkaddr464.i, align 8
+  %.155.i65.i = load i64, ptr %sunkaddr499.i, align 8
   %.160.i.i = inttoptr i64 %lsr.iv.i59.i to ptr
   %.161.i.i = load i64, ptr %.160.i.i, align 8
   %.162.i.i = inttoptr i64 %.155.i65.i to ptr
   %.163.i66.i = tail call i64 %.162.i.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   store i64 %.163.i66.i, ptr %.160.i.i, align 8
-  br label %B374.i.i
+  %.172.i67.i = icmp eq i64 %.163.i66.i, 0
+  br i1 %.172.i67.i, label %B1252.i, label %B392.i.i
 
-B374.i.i:                                         ; preds = %B198.i.i, %B136.i.i
-  %.177.i67.i = add nsw i64 %spec.2.055.i.i, 32
-  %.178.i68.i = inttoptr i64 %.177.i67.i to ptr
-  %.179.i69.i = load i64, ptr %.178.i68.i, align 8
-  %.180.i.i = shl i64 %.179.i69.i, 3
-  %.181.i70.i = add i64 %spec.2.055.i.i, 40
-  %.183.i71.i = add i64 %.181.i70.i, %.180.i.i
-  %lsr.iv.next.i72.i = add i64 %lsr.iv.i59.i, 8
-  %lsr.iv.next2.i73.i = add nsw i64 %lsr.iv1.i58.i, -1
-  %exitcond.not.i74.i = icmp eq i64 %lsr.iv.next2.i73.i, 0
-  br i1 %exitcond.not.i74.i, label %B916.endif.i, label %B136.i.i
+B392.i.i:                                         ; preds = %B198.i.i, %B136.i.i
+  %.188.i.i = add nsw i64 %spec.2.067.i.i, 32
+  %.189.i.i = inttoptr i64 %.188.i.i to ptr
+  %.190.i.i = load i64, ptr %.189.i.i, align 8
+  %.191.i.i = shl i64 %.190.i.i, 3
+  %.192.i68.i = add i64 %spec.2.067.i.i, 40
+  %.194.i.i = add i64 %.192.i68.i, %.191.i.i
+  %lsr.iv.next.i69.i = add i64 %lsr.iv.i59.i, 8
+  %lsr.iv.next2.i70.i = add nsw i64 %lsr.iv1.i58.i, -1
+  %exitcond.not.i71.i = icmp eq i64 %lsr.iv.next2.i70.i, 0
+  br i1 %exitcond.not.i71.i, label %B958.i, label %B136.i.i
 
-B994.i:                                           ; preds = %B733.i.i, %B916.endif.i
-  %.540.i = add nsw i64 %.30.i, 96
-  %.541.i = inttoptr i64 %.540.i to ptr
-  %.542.i = load i64, ptr %.541.i, align 8
-  %.545.i = add nsw i64 %.30.i, 104
+B958.i:                                           ; preds = %B392.i.i, %B916.i
+  %.15.i.i = add nsw i64 %.30.i, 64
+  %.16.i.i = inttoptr i64 %.15.i.i to ptr
+  %.17.i72.i = load i64, ptr %.16.i.i, align 8
+  %.29.i.i = add nsw i64 %.30.i, 88
+  %.30.i75.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i76.i = load i64, ptr %.30.i75.i, align 8
+  %sunkaddr501.i = getelementptr i8, ptr %.37.i, i64 112
+  %.38.i.i = load i64, ptr %sunkaddr501.i, align 8
+  %.40.i78.i = add nsw i64 %.38.i.i, %.17.i72.i
+  %.45.i79.i = add nsw i64 %.30.i, 80
+  %.46.i80.i = inttoptr i64 %.45.i79.i to ptr
+  %.47.i81.i = load i64, ptr %.46.i80.i, align 8
+  %.49.i82.i = add nsw i64 %.40.i78.i, %.47.i81.i
+  %.131101.not.i.i = icmp slt i64 %.49.i82.i, 1
+  br i1 %.131101.not.i.i, label %B1002.i, label %B304.lr.ph.i.i
+
+B304.lr.ph.i.i:                                   ; preds = %B958.i
+  %.22.i.i = add nsw i64 %.30.i, 72
+  %.23.i73.i = inttoptr i64 %.22.i.i to ptr
+  %.24.i74.i = load i64, ptr %.23.i73.i, align 8
+  %.179.i.i.i.i = add i64 %.38.i, 152
+  %sunkaddr502.i = inttoptr i64 %.31.i76.i to ptr
+  %sunkaddr505.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr506.i = getelementptr i8, ptr %sunkaddr505.i, i64 128
+  %sunkaddr508.i = getelementptr i8, ptr %sunkaddr505.i, i64 16
+  %sunkaddr517.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr518.i = getelementptr i8, ptr %sunkaddr517.i, i64 40
+  %sunkaddr520.i = getelementptr i8, ptr %sunkaddr505.i, i64 144
+  %sunkaddr510.i = getelementptr i8, ptr %sunkaddr505.i, i64 24
+  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr505.i, i64 120
+  %sunkaddr514.i = getelementptr i8, ptr %sunkaddr505.i, i64 80
+  %sunkaddr516.i = getelementptr i8, ptr %sunkaddr505.i, i64 48
+  %sunkaddr538.i = getelementptr i8, ptr %sunkaddr517.i, i64 32
+  %sunkaddr541.i = inttoptr i64 %.24.i74.i to ptr
+  %sunkaddr563.i = getelementptr i8, ptr %sunkaddr505.i, i64 8
+  %sunkaddr567.i = getelementptr i8, ptr %sunkaddr517.i, i64 48
+  %sunkaddr568.i = inttoptr i64 %.154.i to ptr
+  br label %B304.i.i
+
+B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
+  %.13798102.i.i = phi i64 [ 0, %B304.lr.ph.i.i ], [ %.144.i.i, %B733.i.i ]
+  %.144.i.i = add nuw nsw i64 %.13798102.i.i, 1
+  %.173.i83.i = shl nsw i64 %.13798102.i.i, 3
+  %.175.i.i = add nsw i64 %.173.i83.i, %.154.i
+  %.176.i.i = inttoptr i64 %.175.i.i to ptr
+  %.177.i84.i = load i64, ptr %.176.i.i, align 8
+  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i78.i
+  br i1 %.183.not.i.i, label %B432.i.i, label %B360.i.i
+
+B360.i.i:                                         ; preds = %B304.i.i
+  %.189.i85.i = sub nsw i64 %.13798102.i.i, %.40.i78.i
+  %.190.i86.i = mul nuw nsw i64 %.189.i85.i, 24
+  %sunkaddr503.i = getelementptr i8, ptr %sunkaddr502.i, i64 %.190.i86.i
+  %sunkaddr504.i = getelementptr i8, ptr %sunkaddr503.i, i64 8
+  %.20.i.i89.i = load i64, ptr %sunkaddr504.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr506.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
+  %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
+  br i1 %.32.i.i.i.i, label %B1252.i, label %B162.endif.i.i.i.i
+
+B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
+  %lsr.iv.i.i.i91.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
+  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i91.i to ptr
+  %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
+  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i89.i
+  %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
+  %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
+  %.190.i.i.i.i = tail call i64 %.pre56.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
+  %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
+  store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i91.i, 8
+  %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
+  %exitcond.not.i.i.i92.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i92.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+
+B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
+  %.205.i.i.i.i = tail call i64 %.pre56.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr510.i, align 8
+  %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
+  %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
+  store i64 %.177.i84.i, ptr %.216.i.i.i.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr512.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
+  %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.238.i.i.i.i = load i64, ptr %sunkaddr516.i, align 8
+  %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
+  %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
+  store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
+  %.243.i.i.i.i = icmp eq i64 %.231.i.i.i.i, 0
+  br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
+
+B162.endif.i.i.i.i:                               ; preds = %B360.i.i
+  %.50.i.i.i.i = load i64, ptr %sunkaddr518.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr520.i, align 8
+  %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
+  %.pre56.i = inttoptr i64 %.50.i.i.i.i to ptr
+  br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+
+B92.i.i.i:                                        ; preds = %B476.i.i.i.i
+  %sunkaddr105.i.i = inttoptr i64 %.190.i86.i to ptr
+  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i76.i
+  %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
+  %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr506.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
+  %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
+  br i1 %.32.i9.i.i.i, label %common.ret.sink.split.i.i, label %B162.endif.i10.i.i.i
+
+B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.i, %B294.i20.i.i.i
+  %lsr.iv1.i21.i.i.i = phi i64 [ %lsr.iv.next2.i32.i.i.i, %B294.i20.i.i.i ], [ %.58.i16.i.i.i, %B162.endif.i10.i.i.i ]
+  %lsr.iv.i22.i.i.i = phi i64 [ %lsr.iv.next.i31.i.i.i, %B294.i20.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i10.i.i.i ]
+  %.182.i23.i.i.i = inttoptr i64 %lsr.iv.i22.i.i.i to ptr
+  %.183.i24.i.i.i = load i64, ptr %.182.i23.i.i.i, align 8
+  %.185.i25.i.i.i = add nsw i64 %.183.i24.i.i.i, %.68.i.i.i
+  %.186.i26.i.i.i = inttoptr i64 %.185.i25.i.i.i to ptr
+  %.187.i27.i.i.i = load i64, ptr %.186.i26.i.i.i, align 8
+  %.190.i28.i.i.i = tail call i64 %.pre58.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.192.i29.i.i.i = add nsw i64 %.183.i24.i.i.i, %.27.i8.i.i.i
+  %.193.i30.i.i.i = inttoptr i64 %.192.i29.i.i.i to ptr
+  store i64 %.187.i27.i.i.i, ptr %.193.i30.i.i.i, align 8
+  %lsr.iv.next.i31.i.i.i = add i64 %lsr.iv.i22.i.i.i, 8
+  %lsr.iv.next2.i32.i.i.i = add i64 %lsr.iv1.i21.i.i.i, -1
+  %exitcond.not.i33.i.i.i = icmp eq i64 %lsr.iv.next2.i32.i.i.i, 0
+  br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
+
+B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
+  %.205.i36.i.i.i = tail call i64 %.pre58.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr510.i, align 8
+  %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
+  %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
+  store i64 %.177.i84.i, ptr %.216.i41.i.i.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr512.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
+  %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr516.i, align 8
+  %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
+  %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
+  store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
+  %.243.i55.i.i.i = icmp eq i64 %.231.i49.i.i.i, 0
+  br i1 %.243.i55.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B266.i.i.i
+
+B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr518.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr520.i, align 8
+  %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
+  %.pre58.i = inttoptr i64 %.50.i13.i.i.i to ptr
+  br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
+
+B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
+  %.122.i.i.i = load i64, ptr %sunkaddr538.i, align 8
+  %.123.i.i93.i = inttoptr i64 %.122.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i93.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
+  br i1 %.129.not.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B278.i.i.i
+
+B278.i.i.i:                                       ; preds = %B266.i.i.i
+  %.133.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %.135.i.i.i = add nsw i64 %.133.i.i.i, %.124.i.i.i
+  %.137.i.i94.i = inttoptr i64 %.135.i.i.i to ptr
+  store i64 %.27.i.i.i.i, ptr %.137.i.i94.i, align 8
+  %.144.i.i.i = add nsw i64 %.135.i.i.i, 8
+  br label %B592.i.i
+
+B624.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
+  %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
+  %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
+  %.16466.i.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.16667.i.i.i = inttoptr i64 %.16466.i.i.i to ptr
+  %.16768.i.i.i = tail call i64 %.16667.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %common.ret.sink.split.i.i
+
+B432.i.i:                                         ; preds = %B304.i.i
+  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i72.i
+  br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
+
+B446.i.i:                                         ; preds = %B432.i.i
+  %sunkaddr543.i = getelementptr i8, ptr %sunkaddr541.i, i64 %.173.i83.i
+  %.238.i.i = load i64, ptr %sunkaddr543.i, align 8
+  %.239.not.i.i = icmp eq i64 %.238.i.i, 0
+  br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
+
+B496.i.i:                                         ; preds = %B446.i.i
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr506.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
+  %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
+  br i1 %.32.i.i9.i.i, label %B1252.i, label %B162.endif.i.i10.i.i
+
+B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.i, %B294.i.i20.i.i
+  %lsr.iv1.i.i21.i.i = phi i64 [ %lsr.iv.next2.i.i32.i.i, %B294.i.i20.i.i ], [ %.58.i.i16.i.i, %B162.endif.i.i10.i.i ]
+  %lsr.iv.i.i22.i.i = phi i64 [ %lsr.iv.next.i.i31.i.i, %B294.i.i20.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i10.i.i ]
+  %.182.i.i23.i.i = inttoptr i64 %lsr.iv.i.i22.i.i to ptr
+  %.183.i.i24.i.i = load i64, ptr %.182.i.i23.i.i, align 8
+  %.185.i.i25.i.i = add nsw i64 %.183.i.i24.i.i, %.238.i.i
+  %.186.i.i26.i.i = inttoptr i64 %.185.i.i25.i.i to ptr
+  %.187.i.i27.i.i = load i64, ptr %.186.i.i26.i.i, align 8
+  %.190.i.i28.i.i = tail call i64 %.pre54.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.192.i.i29.i.i = add nsw i64 %.183.i.i24.i.i, %.27.i.i8.i.i
+  %.193.i.i30.i.i = inttoptr i64 %.192.i.i29.i.i to ptr
+  store i64 %.187.i.i27.i.i, ptr %.193.i.i30.i.i, align 8
+  %lsr.iv.next.i.i31.i.i = add i64 %lsr.iv.i.i22.i.i, 8
+  %lsr.iv.next2.i.i32.i.i = add i64 %lsr.iv1.i.i21.i.i, -1
+  %exitcond.not.i.i33.i.i = icmp eq i64 %lsr.iv.next2.i.i32.i.i, 0
+  br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
+
+B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
+  %.205.i.i36.i.i = tail call i64 %.pre54.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr510.i, align 8
+  %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
+  %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
+  store i64 %.177.i84.i, ptr %.216.i.i41.i.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr512.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
+  %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr516.i, align 8
+  %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
+  %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
+  store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
+  %.243.i.i55.i.i = icmp eq i64 %.231.i.i49.i.i, 0
+  br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
+
+B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr518.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr520.i, align 8
+  %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
+  %.pre54.i = inttoptr i64 %.50.i.i13.i.i to ptr
+  br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
+
+B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
+  %.59.i.i.i = load i64, ptr %sunkaddr506.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr505.i, align 8
+  %.65.i.i96.i = inttoptr i64 %.59.i.i.i to ptr
+  %.66.i.i97.i = tail call i64 %.65.i.i96.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.71.i.i.i = icmp eq i64 %.66.i.i97.i, 0
+  br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
+
+B308.i.i.i:                                       ; preds = %B56.i.i.i
+  %.99.i.i98.i = load i64, ptr %sunkaddr563.i, align 8
+  %.101.i.i.i = add nsw i64 %.99.i.i98.i, %.66.i.i97.i
+  br label %B592.i.i
+
+common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B624.sink.split.i.sink.split.i.i
+  %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B624.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
+  %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1252.i
+
+B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
+  %.144.i.sink.i.i = phi i64 [ %.144.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
+  %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
+  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i97.i, %B308.i.i.i ]
+  %.146.i.i.i = inttoptr i64 %.144.i.sink.i.i to ptr
+  store i64 %.27.i8.i.sink.i.i, ptr %.146.i.i.i, align 8
+  %.314.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.316.i.i = inttoptr i64 %.314.i.i to ptr
+  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr570.i = getelementptr i8, ptr %sunkaddr568.i, i64 %.173.i83.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr570.i, align 8
+  br label %B733.i.i
+
+B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
+  %exitcond.not.i95.i = icmp eq i64 %.144.i.i, %.49.i82.i
+  br i1 %exitcond.not.i95.i, label %B1002.i, label %B304.i.i
+
+B1002.i:                                          ; preds = %B733.i.i, %B958.i
+  %.545.i = add nsw i64 %.30.i, 96
   %.546.i = inttoptr i64 %.545.i to ptr
   %.547.i = load i64, ptr %.546.i, align 8
-  %.553.i = load i64, ptr %sunkaddr462.i, align 8
-  %.15.i100.i = shl nsw i64 %.553.i, 3
-  %.17.i101.i = add nsw i64 %.15.i100.i, %.154.i
-  %.105119.not.i.i = icmp slt i64 %.547.i, 1
-  br i1 %.105119.not.i.i, label %B994.endif.i, label %B56.i.preheader.i
+  %.550.i = add nsw i64 %.30.i, 104
+  %.551.i = inttoptr i64 %.550.i to ptr
+  %.552.i = load i64, ptr %.551.i, align 8
+  %.558.i = load i64, ptr %sunkaddr497.i, align 8
+  %.15.i99.i = shl nsw i64 %.558.i, 3
+  %.17.i100.i = add nsw i64 %.15.i99.i, %.154.i
+  %.106151.not.i.i = icmp slt i64 %.552.i, 1
+  br i1 %.106151.not.i.i, label %B1002.endif.i, label %B58.i.preheader.i
 
-B56.i.preheader.i:                                ; preds = %B994.i
-  %sunkaddr467.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr467.i, i64 32
-  br label %B56.i.i
+B58.i.preheader.i:                                ; preds = %B1002.i
+  %sunkaddr573.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr574.i = getelementptr i8, ptr %sunkaddr573.i, i64 32
+  br label %B58.i.i
 
-B56.i.i:                                          ; preds = %B507.i.i, %B56.i.preheader.i
-  %top.4.0124.i.i = phi i64 [ %top.5.1.i.i, %B507.i.i ], [ %.17.i101.i, %B56.i.preheader.i ]
-  %.111112122.i.i = phi i64 [ %.118.i.i, %B507.i.i ], [ 0, %B56.i.preheader.i ]
-  %.118.i.i = add nuw nsw i64 %.111112122.i.i, 1
-  %.143.i.i = shl nsw i64 %.111112122.i.i, 3
-  %.145.i102.i = add nsw i64 %.143.i.i, %.542.i
-  %.146.i103.i = inttoptr i64 %.145.i102.i to ptr
-  %.147.i104.i = load i64, ptr %.146.i103.i, align 8
-  %.152.i.i = icmp sgt i64 %.147.i104.i, -1
-  br i1 %.152.i.i, label %B112.i.i, label %B194.endif.i.i
+B58.i.i:                                          ; preds = %B727.i.i, %B58.i.preheader.i
+  %top.5.0156.i.i = phi i64 [ %top.6.1.i.i, %B727.i.i ], [ %.17.i100.i, %B58.i.preheader.i ]
+  %.112142154.i.i = phi i64 [ %.119.i101.i, %B727.i.i ], [ 0, %B58.i.preheader.i ]
+  %.119.i101.i = add nuw nsw i64 %.112142154.i.i, 1
+  %.144.i102.i = shl nsw i64 %.112142154.i.i, 3
+  %.146.i103.i = add nsw i64 %.144.i102.i, %.547.i
+  %.147.i104.i = inttoptr i64 %.146.i103.i to ptr
+  %.148.i105.i = load i64, ptr %.147.i104.i, align 8
+  %.153.i106.i = icmp sgt i64 %.148.i105.i, -1
+  br i1 %.153.i106.i, label %B114.i.i, label %B240.i.i
 
-B112.i.i:                                         ; preds = %B56.i.i
-  %.155.i120.i = shl nsw i64 %.147.i104.i, 3
-  %.159.i.i = add nsw i64 %.155.i120.i, %.154.i
-  %.160.i121.i = inttoptr i64 %.159.i.i to ptr
-  %.161.i122.i = load i64, ptr %.160.i121.i, align 8
-  br label %B507.i.i
+B114.i.i:                                         ; preds = %B58.i.i
+  %.156.i130.i = shl nsw i64 %.148.i105.i, 3
+  %.158.i131.i = add nsw i64 %.156.i130.i, %.154.i
+  %.159.i.i = inttoptr i64 %.158.i131.i to ptr
+  %.160.i132.i = load i64, ptr %.159.i.i, align 8
+  %.162.i133.i = inttoptr i64 %top.5.0156.i.i to ptr
+  store i64 %.160.i132.i, ptr %.162.i133.i, align 8
+  store i64 0, ptr %.159.i.i, align 8
+  br label %B727.i.i
 
-B346.i.i:                                         ; preds = %B346.lr.ph.new.i.i, %B346.i.i
-  %lsr.iv356.i = phi i64 [ %unroll_iter.i111.i, %B346.lr.ph.new.i.i ], [ %lsr.iv.next357.i, %B346.i.i ]
-  %lsr.iv.i112.i = phi i64 [ 0, %B346.lr.ph.new.i.i ], [ %lsr.iv.next.i115.i, %B346.i.i ]
-  %49 = add i64 %lsr.iv.i112.i, %.pre259.i
-  %50 = add i64 %65, %lsr.iv.i112.i
+B240.i.i:                                         ; preds = %B58.i.i
+  %.181.i107.i = xor i64 %.148.i105.i, -1
+  %.191.i110.i = load i64, ptr %sunkaddr574.i, align 8
+  %.193.i.i = inttoptr i64 %.191.i110.i to ptr
+  %.194.i111.i = tail call i64 %.193.i.i(i64 %.181.i107.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.199.i.i = icmp eq i64 %.194.i111.i, 0
+  br i1 %.199.i.i, label %B356.i.i, label %B516.endif.i.i
+
+B356.i.i:                                         ; preds = %B240.i.i
+  %.217.i.i = icmp sgt i64 %top.5.0156.i.i, %.17.i100.i
+  br i1 %.217.i.i, label %B368.i.preheader.i, label %B1252.i
+
+B368.i.preheader.i:                               ; preds = %B356.i.i
+  %sunkaddr576.i = getelementptr i8, ptr %sunkaddr573.i, i64 48
+  br label %B368.i.i
+
+B368.i.i:                                         ; preds = %B368.i.i, %B368.i.preheader.i
+  %top.7.0.i.i = phi i64 [ %.222.i.i, %B368.i.i ], [ %top.5.0156.i.i, %B368.i.preheader.i ]
+  %.222.i.i = add i64 %top.7.0.i.i, -8
+  %.229.i129.i = load i64, ptr %sunkaddr576.i, align 8
+  %.230.i.i = inttoptr i64 %.222.i.i to ptr
+  %.231.i.i = load i64, ptr %.230.i.i, align 8
+  %.232.i.i = inttoptr i64 %.229.i129.i to ptr
+  %.233.i.i = tail call i64 %.232.i.i(i64 %.231.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.235.i.i = icmp sgt i64 %.222.i.i, %.17.i100.i
+  br i1 %.235.i.i, label %B368.i.i, label %B1252.i
+
+B564.i.i:                                         ; preds = %B564.lr.ph.new.i.i, %B564.i.i
+  %lsr.iv391.i = phi i64 [ %unroll_iter.i114.i, %B564.lr.ph.new.i.i ], [ %lsr.iv.next392.i, %B564.i.i ]
+  %lsr.iv.i115.i = phi i64 [ 0, %B564.lr.ph.new.i.i ], [ %lsr.iv.next.i116.i, %B564.i.i ]
+  %49 = add i64 %lsr.iv.i115.i, %.pre278.i
+  %50 = add i64 %65, %lsr.iv.i115.i
   %51 = add i64 %50, 8
-  %.320.i.i = inttoptr i64 %51 to ptr
-  %.321.i113.i = load i64, ptr %.320.i.i, align 8
-  %.322.i114.i = inttoptr i64 %49 to ptr
-  store i64 %.321.i113.i, ptr %.322.i114.i, align 8
+  %.382.i.i = inttoptr i64 %51 to ptr
+  %.383.i.i = load i64, ptr %.382.i.i, align 8
+  %.384.i.i = inttoptr i64 %49 to ptr
+  store i64 %.383.i.i, ptr %.384.i.i, align 8
   %52 = add i64 %49, 8
   %53 = add i64 %50, 16
-  %.320.1.i.i = inttoptr i64 %53 to ptr
-  %.321.1.i.i = load i64, ptr %.320.1.i.i, align 8
-  %.322.1.i.i = inttoptr i64 %52 to ptr
-  store i64 %.321.1.i.i, ptr %.322.1.i.i, align 8
+  %.382.1.i.i = inttoptr i64 %53 to ptr
+  %.383.1.i.i = load i64, ptr %.382.1.i.i, align 8
+  %.384.1.i.i = inttoptr i64 %52 to ptr
+  store i64 %.383.1.i.i, ptr %.384.1.i.i, align 8
   %54 = add i64 %49, 16
   %55 = add i64 %50, 24
-  %.320.2.i.i = inttoptr i64 %55 to ptr
-  %.321.2.i.i = load i64, ptr %.320.2.i.i, align 8
-  %.322.2.i.i = inttoptr i64 %54 to ptr
-  store i64 %.321.2.i.i, ptr %.322.2.i.i, align 8
+  %.382.2.i.i = inttoptr i64 %55 to ptr
+  %.383.2.i.i = load i64, ptr %.382.2.i.i, align 8
+  %.384.2.i.i = inttoptr i64 %54 to ptr
+  store i64 %.383.2.i.i, ptr %.384.2.i.i, align 8
   %56 = add i64 %49, 24
   %57 = add i64 %50, 32
-  %.320.3.i.i = inttoptr i64 %57 to ptr
-  %.321.3.i.i = load i64, ptr %.320.3.i.i, align 8
-  %.322.3.i.i = inttoptr i64 %56 to ptr
-  store i64 %.321.3.i.i, ptr %.322.3.i.i, align 8
-  %lsr.iv.next.i115.i = add i64 %lsr.iv.i112.i, 32
-  %lsr.iv.next357.i = add i64 %lsr.iv356.i, -4
-  %niter.ncmp.3.i116.i = icmp eq i64 %lsr.iv.next357.i, 0
-  br i1 %niter.ncmp.3.i116.i, label %B507.loopexit.unr-lcssa.i.i, label %B346.i.i
+  %.382.3.i.i = inttoptr i64 %57 to ptr
+  %.383.3.i.i = load i64, ptr %.382.3.i.i, align 8
+  %.384.3.i.i = inttoptr i64 %56 to ptr
+  store i64 %.383.3.i.i, ptr %.384.3.i.i, align 8
+  %lsr.iv.next.i116.i = add i64 %lsr.iv.i115.i, 32
+  %lsr.iv.next392.i = add i64 %lsr.iv391.i, -4
+  %niter.ncmp.3.i117.i = icmp eq i64 %lsr.iv.next392.i, 0
+  br i1 %niter.ncmp.3.i117.i, label %B680.loopexit.unr-lcssa.i.i, label %B564.i.i
 
-B507.loopexit.unr-lcssa.i.i:                      ; preds = %B346.i.i
-  %lcmp.mod.not.i117.i = icmp eq i64 %xtraiter.i110.i, 0
-  br i1 %lcmp.mod.not.i117.i, label %B507.i.i, label %B346.epil.preheader.i.i
+B680.loopexit.unr-lcssa.i.i:                      ; preds = %B564.i.i
+  %lcmp.mod.not.i118.i = icmp eq i64 %xtraiter.i113.i, 0
+  br i1 %lcmp.mod.not.i118.i, label %B680.i.i, label %B564.epil.preheader.i.i
 
-B346.epil.preheader.i.i:                          ; preds = %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, %B507.loopexit.unr-lcssa.i.i
-  %.pre-phi.i = phi i64 [ %.pre258.i, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %64, %B507.loopexit.unr-lcssa.i.i ]
-  %.280106108.epil.init.i.i = phi i64 [ 0, %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i111.i, %B507.loopexit.unr-lcssa.i.i ]
-  %58 = add i64 %top.4.0124.i.i, 8
-  %59 = shl i64 %.280106108.epil.init.i.i, 3
+B564.epil.preheader.i.i:                          ; preds = %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, %B680.loopexit.unr-lcssa.i.i
+  %.pre-phi.i = phi i64 [ %.pre277.i, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %64, %B680.loopexit.unr-lcssa.i.i ]
+  %.342136138.epil.init.i.i = phi i64 [ 0, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i114.i, %B680.loopexit.unr-lcssa.i.i ]
+  %58 = add i64 %top.5.0156.i.i, 8
+  %59 = shl i64 %.342136138.epil.init.i.i, 3
   %60 = add i64 %58, %.pre-phi.i
   %61 = add i64 %60, %59
-  %62 = add i64 %59, %.pre259.i
-  br label %B346.epil.i.i
+  %62 = add i64 %59, %.pre278.i
+  br label %B564.epil.i.i
 
-B346.epil.i.i:                                    ; preds = %B346.epil.i.i, %B346.epil.preheader.i.i
-  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B346.epil.i.i ], [ %xtraiter.i110.i, %B346.epil.preheader.i.i ]
-  %lsr.iv5.i.i = phi i64 [ %lsr.iv.next6.i.i, %B346.epil.i.i ], [ %62, %B346.epil.preheader.i.i ]
-  %lsr.iv3.i.i = phi i64 [ %lsr.iv.next4.i.i, %B346.epil.i.i ], [ %61, %B346.epil.preheader.i.i ]
-  %.320.epil.i.i = inttoptr i64 %lsr.iv3.i.i to ptr
-  %.321.epil.i.i = load i64, ptr %.320.epil.i.i, align 8
-  %.322.epil.i.i = inttoptr i64 %lsr.iv5.i.i to ptr
-  store i64 %.321.epil.i.i, ptr %.322.epil.i.i, align 8
-  %lsr.iv.next4.i.i = add i64 %lsr.iv3.i.i, 8
-  %lsr.iv.next6.i.i = add i64 %lsr.iv5.i.i, 8
-  %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
-  %epil.iter.cmp.not.i118.i = icmp eq i64 %lsr.iv.next8.i.i, 0
-  br i1 %epil.iter.cmp.not.i118.i, label %B507.i.i, label %B346.epil.i.i
+B564.epil.i.i:                                    ; preds = %B564.epil.i.i, %B564.epil.preheader.i.i
+  %lsr.iv14.i.i = phi i64 [ %lsr.iv.next15.i.i, %B564.epil.i.i ], [ %xtraiter.i113.i, %B564.epil.preheader.i.i ]
+  %lsr.iv12.i119.i = phi i64 [ %lsr.iv.next13.i122.i, %B564.epil.i.i ], [ %62, %B564.epil.preheader.i.i ]
+  %lsr.iv10.i120.i = phi i64 [ %lsr.iv.next11.i121.i, %B564.epil.i.i ], [ %61, %B564.epil.preheader.i.i ]
+  %.382.epil.i.i = inttoptr i64 %lsr.iv10.i120.i to ptr
+  %.383.epil.i.i = load i64, ptr %.382.epil.i.i, align 8
+  %.384.epil.i.i = inttoptr i64 %lsr.iv12.i119.i to ptr
+  store i64 %.383.epil.i.i, ptr %.384.epil.i.i, align 8
+  %lsr.iv.next11.i121.i = add i64 %lsr.iv10.i120.i, 8
+  %lsr.iv.next13.i122.i = add i64 %lsr.iv12.i119.i, 8
+  %lsr.iv.next15.i.i = add nsw i64 %lsr.iv14.i.i, -1
+  %epil.iter.cmp.not.i123.i = icmp eq i64 %lsr.iv.next15.i.i, 0
+  br i1 %epil.iter.cmp.not.i123.i, label %B680.i.i, label %B564.epil.i.i
 
-B507.i.i:                                         ; preds = %B346.epil.i.i, %B194.endif.i.i, %B507.loopexit.unr-lcssa.i.i, %B112.i.i
-  %.189.sink.i.i = phi i64 [ %top.4.0124.i.i, %B112.i.i ], [ %.189.i109.i, %B194.endif.i.i ], [ %.189.i109.i, %B507.loopexit.unr-lcssa.i.i ], [ %.189.i109.i, %B346.epil.i.i ]
-  %.183.sink.i.i = phi i64 [ %.161.i122.i, %B112.i.i ], [ %.183.i107.i, %B194.endif.i.i ], [ %.183.i107.i, %B507.loopexit.unr-lcssa.i.i ], [ %.183.i107.i, %B346.epil.i.i ]
-  %.331.i.i = inttoptr i64 %.189.sink.i.i to ptr
-  store i64 %.183.sink.i.i, ptr %.331.i.i, align 8
-  %top.5.1.i.i = add nsw i64 %.189.sink.i.i, 8
-  %exitcond.not.i119.i = icmp eq i64 %.118.i.i, %.547.i
-  br i1 %exitcond.not.i119.i, label %B994.endif.i, label %B56.i.i
+B680.i.i:                                         ; preds = %B564.epil.i.i, %B516.endif.i.i, %B680.loopexit.unr-lcssa.i.i
+  %.393.i.i = inttoptr i64 %.248.i112.i to ptr
+  store i64 %.194.i111.i, ptr %.393.i.i, align 8
+  br label %B727.i.i
 
-B194.endif.i.i:                                   ; preds = %B56.i.i
-  %.174.i.i = xor i64 %.147.i104.i, -1
-  %.181.i106.i = load i64, ptr %sunkaddr468.i, align 8
-  %.182.i.i = inttoptr i64 %.181.i106.i to ptr
-  %.183.i107.i = tail call i64 %.182.i.i(i64 %.174.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.187.i108.i = shl nsw i64 %.174.i.i, 3
-  %.189.i109.i = sub nsw i64 %top.4.0124.i.i, %.187.i108.i
-  %.274107.not.i.i = icmp eq i64 %.147.i104.i, -1
-  br i1 %.274107.not.i.i, label %B507.i.i, label %B346.lr.ph.i.i
+B727.i.i:                                         ; preds = %B680.i.i, %B114.i.i
+  %top.6.1.in.i.i = phi i64 [ %top.5.0156.i.i, %B114.i.i ], [ %.248.i112.i, %B680.i.i ]
+  %top.6.1.i.i = add nsw i64 %top.6.1.in.i.i, 8
+  %exitcond.not.i124.i = icmp eq i64 %.119.i101.i, %.552.i
+  br i1 %exitcond.not.i124.i, label %B1002.endif.i, label %B58.i.i
 
-B346.lr.ph.i.i:                                   ; preds = %B194.endif.i.i
-  %.312.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %xtraiter.i110.i = and i64 %.174.i.i, 3
-  %63 = icmp samesign ugt i64 %.147.i104.i, -5
-  %.pre259.i = add i64 %.312.i.i, %.183.i107.i
-  br i1 %63, label %B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i, label %B346.lr.ph.new.i.i
+B516.endif.i.i:                                   ; preds = %B240.i.i
+  %.246.i.i = shl nsw i64 %.181.i107.i, 3
+  %.248.i112.i = sub nsw i64 %top.5.0156.i.i, %.246.i.i
+  %.336137.not.i.i = icmp eq i64 %.148.i105.i, -1
+  br i1 %.336137.not.i.i, label %B680.i.i, label %B564.lr.ph.i.i
 
-B346.lr.ph.i.B346.epil.preheader.i_crit_edge.i:   ; preds = %B346.lr.ph.i.i
-  %.pre258.i = shl nsw i64 %.147.i104.i, 3
-  br label %B346.epil.preheader.i.i
+B564.lr.ph.i.i:                                   ; preds = %B516.endif.i.i
+  %.374.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %xtraiter.i113.i = and i64 %.181.i107.i, 3
+  %63 = icmp samesign ugt i64 %.148.i105.i, -5
+  %.pre278.i = add i64 %.374.i.i, %.194.i111.i
+  br i1 %63, label %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, label %B564.lr.ph.new.i.i
 
-B346.lr.ph.new.i.i:                               ; preds = %B346.lr.ph.i.i
-  %unroll_iter.i111.i = and i64 %.174.i.i, 9223372036854775804
-  %64 = shl i64 %.147.i104.i, 3
-  %65 = add i64 %64, %top.4.0124.i.i
-  br label %B346.i.i
+B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i:   ; preds = %B564.lr.ph.i.i
+  %.pre277.i = shl nsw i64 %.148.i105.i, 3
+  br label %B564.epil.preheader.i.i
 
-B1220.i:                                          ; preds = %B570.i.i, %B532.endif.i.i
-  %.625.i = icmp eq i64 %.356.i.i, 0
-  br i1 %.625.i, label %B1232.i, label %B1266.endif.i
+B564.lr.ph.new.i.i:                               ; preds = %B564.lr.ph.i.i
+  %unroll_iter.i114.i = and i64 %.181.i107.i, 9223372036854775804
+  %64 = shl i64 %.148.i105.i, 3
+  %65 = add i64 %64, %top.5.0156.i.i
+  br label %B564.i.i
 
-B1232.i:                                          ; preds = %B188.i.i, %B496.i.i, %B360.i.i, %common.ret.sink.split.i.i, %B1220.i
-  %storemerge57.i207.i = phi i64 [ 1, %B1220.i ], [ 1, %B496.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
-  %sunkaddr470.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i153.i = load i64, ptr %sunkaddr470.i, align 8
-  %.9646.not.i.i = icmp slt i64 %.14.i153.i, 1
-  br i1 %.9646.not.i.i, label %B1266.endif.i, label %B84.i.preheader.i
+B1204.i:                                          ; preds = %B1002.endif.i
+  %sunkaddr578.i = getelementptr i8, ptr %.37.i, i64 80
+  %.15.i136.i = load i64, ptr %sunkaddr578.i, align 8
+  %sunkaddr580.i = getelementptr i8, ptr %.37.i, i64 88
+  %.22.i139.i = load i64, ptr %sunkaddr580.i, align 8
+  %.29.i142.i = load i64, ptr %sunkaddr501.i, align 8
+  %sunkaddr584.i = getelementptr i8, ptr %.37.i, i64 64
+  %.36.i144.i = load i64, ptr %sunkaddr584.i, align 8
+  %66 = add i64 %.36.i144.i, %.29.i142.i
+  %.13195.not.i.i = icmp slt i64 %.15.i136.i, 1
+  br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
 
-B84.i.preheader.i:                                ; preds = %B1232.i
-  %sunkaddr471.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr471.i, i64 48
+B272.lr.ph.i.i:                                   ; preds = %B1204.i
+  %67 = icmp eq i64 %.15.i136.i, 1
+  br i1 %67, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
+
+B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
+  %.pre276.i = inttoptr i64 %.38.i to ptr
+  br label %B272.epil.preheader.i.i
+
+B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
+  %unroll_iter.i145.i = and i64 %.15.i136.i, 9223372036854775806
+  %68 = shl i64 %66, 3
+  %69 = add i64 %68, %.154.i
+  %sunkaddr585.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr586.i = getelementptr i8, ptr %sunkaddr585.i, i64 56
+  br label %B272.i.i
+
+B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
+  %lsr.iv389.i = phi i64 [ %lsr.iv.next390.i, %B272.i.i ], [ %unroll_iter.i145.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv6.i.i = phi i64 [ %73, %B272.i.i ], [ %69, %B272.lr.ph.new.i.i ]
+  %lsr.iv4.i.i = phi i64 [ %72, %B272.i.i ], [ %.22.i139.i, %B272.lr.ph.new.i.i ]
+  %.173.i146.i = inttoptr i64 %lsr.iv4.i.i to ptr
+  %.174.i.i = load i64, ptr %.173.i146.i, align 8
+  %.179.i148.i = load i64, ptr %sunkaddr586.i, align 8
+  %.180.i.i = add nsw i64 %.179.i148.i, %.174.i.i
+  %.181.i149.i = inttoptr i64 %.180.i.i to ptr
+  %.182.i.i = load i64, ptr %.181.i149.i, align 8
+  %.186.i150.i = inttoptr i64 %lsr.iv6.i.i to ptr
+  %.187.i151.i = load i64, ptr %.186.i150.i, align 8
+  store i64 %.187.i151.i, ptr %.181.i149.i, align 8
+  store i64 %.182.i.i, ptr %.186.i150.i, align 8
+  %70 = add i64 %lsr.iv4.i.i, 24
+  %.173.1.i.i = inttoptr i64 %70 to ptr
+  %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
+  %.179.1.i.i = load i64, ptr %sunkaddr586.i, align 8
+  %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
+  %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
+  %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
+  %71 = add i64 %lsr.iv6.i.i, 8
+  %.186.1.i.i = inttoptr i64 %71 to ptr
+  %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
+  store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
+  store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
+  %lsr.iv.next390.i = add i64 %lsr.iv389.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next390.i, 0
+  %72 = add i64 %lsr.iv4.i.i, 48
+  %73 = add i64 %lsr.iv6.i.i, 16
+  br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
+
+B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
+  %lsr.iv2.i.i = phi i64 [ %.208.i.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
+  %lsr.iv.i155.i = phi i64 [ %78, %B570.lr.ph.i.i ], [ %lsr.iv.next.i156.i, %B570.i.i ]
+  %.334.i.i = load i64, ptr %sunkaddr588.i, align 8
+  %.338.i.i = inttoptr i64 %lsr.iv.i155.i to ptr
+  %.339.i.i = load i64, ptr %.338.i.i, align 8
+  %.340.i.i = inttoptr i64 %.334.i.i to ptr
+  %.341.i.i = tail call i64 %.340.i.i(i64 %.339.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next.i156.i = add i64 %lsr.iv.i155.i, 8
+  %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
+  %exitcond106.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
+  br i1 %exitcond106.not.i.i, label %B1286.endif.i, label %B570.i.i
+
+B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
+  %74 = and i64 %.15.i136.i, 1
+  %lcmp.mod.not.i152.i = icmp eq i64 %74, 0
+  br i1 %lcmp.mod.not.i152.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
+
+B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
+  %sunkaddr11.i153.pre-phi.i = phi ptr [ %.pre276.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr585.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i145.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
+  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i139.i
+  %.173.epil.i.i = inttoptr i64 %.172.epil.i.i to ptr
+  %.174.epil.i.i = load i64, ptr %.173.epil.i.i, align 8
+  %sunkaddr12.i154.i = getelementptr i8, ptr %sunkaddr11.i153.pre-phi.i, i64 56
+  %.179.epil.i.i = load i64, ptr %sunkaddr12.i154.i, align 8
+  %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
+  %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
+  %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
+  %75 = add i64 %.1379496.epil.init.i.i, %66
+  %76 = shl i64 %75, 3
+  %.185.epil.i.i = add i64 %76, %.154.i
+  %.186.epil.i.i = inttoptr i64 %.185.epil.i.i to ptr
+  %.187.epil.i.i = load i64, ptr %.186.epil.i.i, align 8
+  store i64 %.187.epil.i.i, ptr %.181.epil.i.i, align 8
+  store i64 %.182.epil.i.i, ptr %.186.epil.i.i, align 8
+  br label %B532.endif.i.i
+
+B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B1204.i
+  %.208.i.i = add nsw i64 %.29.i142.i, %.15.i136.i
+  %.292101.not.i.i = icmp slt i64 %.208.i.i, 1
+  br i1 %.292101.not.i.i, label %B1286.endif.i, label %B570.lr.ph.i.i
+
+B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
+  %77 = shl i64 %.36.i144.i, 3
+  %78 = add i64 %77, %.154.i
+  %sunkaddr587.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr588.i = getelementptr i8, ptr %sunkaddr587.i, i64 48
+  br label %B570.i.i
+
+B1252.i:                                          ; preds = %B188.i.i, %B198.i.i, %B496.i.i, %B360.i.i, %B368.i.i, %B1002.endif.i, %B356.i.i, %common.ret.sink.split.i.i
+  %storemerge57.i214.i = phi i64 [ 1, %B1002.endif.i ], [ 1, %B496.i.i ], [ 1, %B368.i.i ], [ 1, %B198.i.i ], [ 1, %B356.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
+  %sunkaddr590.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i160.i = load i64, ptr %sunkaddr590.i, align 8
+  %.9646.not.i.i = icmp slt i64 %.14.i160.i, 1
+  br i1 %.9646.not.i.i, label %B1286.endif.i, label %B84.i.preheader.i
+
+B84.i.preheader.i:                                ; preds = %B1252.i
+  %sunkaddr591.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr592.i = getelementptr i8, ptr %sunkaddr591.i, i64 48
   br label %B84.i.i
 
 B84.i.i:                                          ; preds = %B234.i.i, %B84.i.preheader.i
-  %lsr.iv1.i154.i = phi i64 [ %lsr.iv.next2.i161.i, %B234.i.i ], [ %.14.i153.i, %B84.i.preheader.i ]
-  %lsr.iv.i155.i = phi i64 [ %lsr.iv.next.i160.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
-  %.137.i.i = inttoptr i64 %lsr.iv.i155.i to ptr
-  %.138.i156.i = load i64, ptr %.137.i.i, align 8
-  %.143.not.i.i = icmp eq i64 %.138.i156.i, 0
+  %lsr.iv1.i161.i = phi i64 [ %lsr.iv.next2.i167.i, %B234.i.i ], [ %.14.i160.i, %B84.i.preheader.i ]
+  %lsr.iv.i162.i = phi i64 [ %lsr.iv.next.i166.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
+  %.137.i.i = inttoptr i64 %lsr.iv.i162.i to ptr
+  %.138.i163.i = load i64, ptr %.137.i.i, align 8
+  %.143.not.i.i = icmp eq i64 %.138.i163.i, 0
   br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
 
 B140.i.i:                                         ; preds = %B84.i.i
-  %.149.i.i = load i64, ptr %sunkaddr472.i, align 8
+  %.149.i.i = load i64, ptr %sunkaddr592.i, align 8
   %.151.i.i = inttoptr i64 %.149.i.i to ptr
-  %.152.i159.i = tail call i64 %.151.i.i(i64 %.138.i156.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i = tail call i64 %.151.i.i(i64 %.138.i163.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i
 
 B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
-  %lsr.iv.next.i160.i = add i64 %lsr.iv.i155.i, 8
-  %lsr.iv.next2.i161.i = add nsw i64 %lsr.iv1.i154.i, -1
-  %exitcond.not.i162.i = icmp eq i64 %lsr.iv.next2.i161.i, 0
-  br i1 %exitcond.not.i162.i, label %B1266.endif.i, label %B84.i.i
+  %lsr.iv.next.i166.i = add i64 %lsr.iv.i162.i, 8
+  %lsr.iv.next2.i167.i = add nsw i64 %lsr.iv1.i161.i, -1
+  %exitcond.not.i168.i = icmp eq i64 %lsr.iv.next2.i167.i, 0
+  br i1 %exitcond.not.i168.i, label %B1286.endif.i, label %B84.i.i
 
-B1298.i:                                          ; preds = %B1298.preheader.i, %B1298.i
-  %lsr.iv352.i = phi i64 [ %lsr.iv.next353.i, %B1298.i ], [ %.165.i, %B1298.preheader.i ]
-  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1298.i ], [ %.148.i, %B1298.preheader.i ]
-  %.816.i = load i64, ptr %sunkaddr474.i, align 8
-  %.820.i = inttoptr i64 %lsr.iv.i to ptr
-  %.821.i = load i64, ptr %.820.i, align 8
-  %.822.i = inttoptr i64 %.816.i to ptr
-  %.823.i = tail call i64 %.822.i(i64 %.821.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1318.i:                                          ; preds = %B1318.preheader.i, %B1318.i
+  %lsr.iv387.i = phi i64 [ %lsr.iv.next388.i, %B1318.i ], [ %.165.i, %B1318.preheader.i ]
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1318.i ], [ %.148.i, %B1318.preheader.i ]
+  %.835.i = load i64, ptr %sunkaddr594.i, align 8
+  %.839.i = inttoptr i64 %lsr.iv.i to ptr
+  %.840.i = load i64, ptr %.839.i, align 8
+  %.841.i = inttoptr i64 %.835.i to ptr
+  %.842.i = tail call i64 %.841.i(i64 %.840.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %lsr.iv.next.i = add i64 %lsr.iv.i, 8
-  %lsr.iv.next353.i = add i64 %lsr.iv352.i, -1
-  %exitcond242.not.i = icmp eq i64 %lsr.iv.next353.i, 0
-  br i1 %exitcond242.not.i, label %B1296.endif.i, label %B1298.i
+  %lsr.iv.next388.i = add i64 %lsr.iv387.i, -1
+  %exitcond251.not.i = icmp eq i64 %lsr.iv.next388.i, 0
+  br i1 %exitcond251.not.i, label %B1316.endif.i, label %B1318.i
 
-B1434.i:                                          ; preds = %B1524.i.i, %B1394.i.i, %B1272.i.i, %B1176.i.i, %B1054.i.i, %B976.i.i, %B2258.i.i, %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %B1296.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
-  %fits.4.0.i = phi i1 [ %86, %B1296.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B600.i ], [ true, %B358.else.if.i ], [ true, %B364.i.i.i ], [ true, %B2258.i.i ], [ true, %B534.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B380.i.i ], [ true, %B124.i.i.i ], [ true, %B244.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1176.i.i ], [ true, %B1272.i.i ], [ true, %B1394.i.i ], [ true, %B1524.i.i ]
-  %result.3.0.i = phi i64 [ %result.4.1.i, %B1296.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B600.i ], [ 0, %B358.else.if.i ], [ 0, %B364.i.i.i ], [ 0, %B2258.i.i ], [ 0, %B534.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B380.i.i ], [ 0, %B124.i.i.i ], [ 0, %B244.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1176.i.i ], [ 0, %B1272.i.i ], [ 0, %B1394.i.i ], [ 0, %B1524.i.i ]
-  %.12.i163.i = add nsw i64 %.22.i, 144
-  %.13.i164.i = inttoptr i64 %.12.i163.i to ptr
-  %.14.i165.i = load i64, ptr %.13.i164.i, align 8
-  %.16.i166.i = icmp eq i64 %.107.sink.i.i, %.14.i165.i
-  br i1 %.16.i166.i, label %B64.i.i, label %B122.i.i
+B1454.i:                                          ; preds = %B1524.i.i, %B1394.i.i, %B1272.i.i, %B1176.i.i, %B1054.i.i, %B976.i.i, %B2258.i.i, %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %B1316.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
+  %fits.4.0.i = phi i1 [ %86, %B1316.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B600.i ], [ true, %B358.else.if.i ], [ true, %B364.i.i.i ], [ true, %B2258.i.i ], [ true, %B534.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B380.i.i ], [ true, %B124.i.i.i ], [ true, %B244.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1176.i.i ], [ true, %B1272.i.i ], [ true, %B1394.i.i ], [ true, %B1524.i.i ]
+  %result.3.0.i = phi i64 [ %result.4.1.i, %B1316.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B600.i ], [ 0, %B358.else.if.i ], [ 0, %B364.i.i.i ], [ 0, %B2258.i.i ], [ 0, %B534.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B380.i.i ], [ 0, %B124.i.i.i ], [ 0, %B244.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1176.i.i ], [ 0, %B1272.i.i ], [ 0, %B1394.i.i ], [ 0, %B1524.i.i ]
+  %.12.i169.i = add nsw i64 %.22.i, 144
+  %.13.i170.i = inttoptr i64 %.12.i169.i to ptr
+  %.14.i171.i = load i64, ptr %.13.i170.i, align 8
+  %.16.i172.i = icmp eq i64 %.107.sink.i.i, %.14.i171.i
+  br i1 %.16.i172.i, label %B64.i.i, label %B122.i.i
 
-B64.i.i:                                          ; preds = %B1434.i
-  %sunkaddr475.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr475.i, i64 160
-  store i64 0, ptr %sunkaddr476.i, align 8
-  br label %B1434.endif.i
+B64.i.i:                                          ; preds = %B1454.i
+  %sunkaddr595.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr596.i = getelementptr i8, ptr %sunkaddr595.i, i64 160
+  store i64 0, ptr %sunkaddr596.i, align 8
+  br label %B1454.endif.i
 
-B122.i.i:                                         ; preds = %B1434.i
-  %.31.i167.i = add nsw i64 %.22.i, 88
-  %.34.i168.i = inttoptr i64 %.31.i167.i to ptr
-  %.35.i169.i = load i64, ptr %.34.i168.i, align 8
-  %.37.i170.i = inttoptr i64 %.35.i169.i to ptr
-  %.38.i171.i = tail call i64 %.37.i170.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1434.endif.i
+B122.i.i:                                         ; preds = %B1454.i
+  %.31.i173.i = add nsw i64 %.22.i, 88
+  %.34.i174.i = inttoptr i64 %.31.i173.i to ptr
+  %.35.i175.i = load i64, ptr %.34.i174.i, align 8
+  %.37.i176.i = inttoptr i64 %.35.i175.i to ptr
+  %.38.i177.i = tail call i64 %.37.i176.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1454.endif.i
 
-B1478.i:                                          ; preds = %B1434.endif.i
-  %.885.i = add nsw i64 %.30.i, 8
-  %.888.i = inttoptr i64 %.885.i to ptr
-  %.889.i = load i64, ptr %.888.i, align 8
-  %.892.i = add nsw i64 %.22.i, 56
-  %.895.i = inttoptr i64 %.892.i to ptr
-  %.896.i = load i64, ptr %.895.i, align 8
-  %.899.i = inttoptr i64 %.896.i to ptr
-  %.900.i = tail call i64 %.899.i(i64 %.889.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1498.i:                                          ; preds = %B1454.endif.i
+  %.904.i = add nsw i64 %.30.i, 8
+  %.907.i = inttoptr i64 %.904.i to ptr
+  %.908.i = load i64, ptr %.907.i, align 8
+  %.911.i = add nsw i64 %.22.i, 56
+  %.914.i = inttoptr i64 %.911.i to ptr
+  %.915.i = load i64, ptr %.914.i, align 8
+  %.918.i = inttoptr i64 %.915.i to ptr
+  %.919.i = tail call i64 %.918.i(i64 %.908.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
@@ -26441,7 +26973,7 @@ B358.else.if.i:                                   ; preds = %B0.endif.i
   %.25.i.i = inttoptr i64 %.24.i.i to ptr
   %.26.i.i = load i64, ptr %.25.i.i, align 8
   %.28.not.i.i = icmp eq i64 %a2, %.26.i.i
-  br i1 %.28.not.i.i, label %B68.i.i, label %B1434.i
+  br i1 %.28.not.i.i, label %B68.i.i, label %B1454.i
 
 B68.i.i:                                          ; preds = %B358.else.if.i
   %.46.i.i = add nsw i64 %.30.i, 24
@@ -26453,7 +26985,7 @@ B68.i.i:                                          ; preds = %B358.else.if.i
   %.54.i3.i = inttoptr i64 %.53.i.i to ptr
   %.55.i4.i = load i64, ptr %.54.i3.i, align 8
   %.56.not.i.i = icmp eq i64 %.50.i2.i, %.55.i4.i
-  br i1 %.56.not.i.i, label %B206.i.i, label %B1434.i
+  br i1 %.56.not.i.i, label %B206.i.i, label %B1454.i
 
 B206.i.i:                                         ; preds = %B68.i.i
   %.74.i.i = add nsw i64 %.38.i, 88
@@ -26468,7 +27000,7 @@ B206.i.i:                                         ; preds = %B68.i.i
   %.87.i.i = inttoptr i64 %.86.i.i to ptr
   %.88.i.i = tail call i64 %.87.i.i(i64 %.76.i.i, i64 %.81.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.89.not.i.i = icmp eq i64 %.88.i.i, 0
-  br i1 %.89.not.i.i, label %B416.i.i, label %B1434.i
+  br i1 %.89.not.i.i, label %B416.i.i, label %B1454.i
 
 B416.i.i:                                         ; preds = %B206.i.i
   %.106.i.i = inttoptr i64 %.148.i to ptr
@@ -26498,7 +27030,7 @@ B726.i.i:                                         ; preds = %B632.i.i, %B416.i.i
   %.146.i.i = inttoptr i64 %.145.i.i to ptr
   %.147.i.i = load i64, ptr %.146.i.i, align 8
   %.149.not.i.i = icmp eq i64 %.123.i.i, %.147.i.i
-  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B1434.i
+  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B1454.i
 
 B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1780.i.i
   %lsr.iv12.i.i = phi i64 [ %a2, %B880.lr.ph.i.i ], [ %lsr.iv.next13.i.i, %B1780.i.i ]
@@ -26515,61 +27047,61 @@ B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1
   ]
 
 B976.i.i:                                         ; preds = %B880.i.i
-  %66 = add i64 %spec.2.0275.i.i, 8
-  %.321.i.i = inttoptr i64 %66 to ptr
+  %79 = add i64 %spec.2.0275.i.i, 8
+  %.321.i.i = inttoptr i64 %79 to ptr
   %.322.i.i = load i64, ptr %.321.i.i, align 8
   %.324.not.i.i = icmp eq i64 %.304.i.i, %.322.i.i
-  br i1 %.324.not.i.i, label %B1780.i.i, label %B1434.i
+  br i1 %.324.not.i.i, label %B1780.i.i, label %B1454.i
 
 B1054.i.i:                                        ; preds = %B880.i.i
   %.362.i.i = tail call i64 @nbgrad.offset.object_type()
   %.364.i.i = add nsw i64 %.362.i.i, %.304.i.i
   %.365.i.i = inttoptr i64 %.364.i.i to ptr
   %.366.i.i = load i64, ptr %.365.i.i, align 8
-  %.371.i.i = load i64, ptr %sunkaddr477.i, align 8
+  %.371.i.i = load i64, ptr %sunkaddr597.i, align 8
   %.372.not.i.i = icmp eq i64 %.366.i.i, %.371.i.i
-  br i1 %.372.not.i.i, label %B1176.i.i, label %B1434.i
+  br i1 %.372.not.i.i, label %B1176.i.i, label %B1454.i
 
 B1176.i.i:                                        ; preds = %B1054.i.i
-  %.396.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.396.i.i = load i64, ptr %sunkaddr599.i, align 8
   %.398.i.i = add nsw i64 %.396.i.i, %.304.i.i
   %.401.i.i = inttoptr i64 %.398.i.i to ptr
   %.402.i.i = load i64, ptr %.401.i.i, align 8
   %.407.i.i = icmp eq i64 %.402.i.i, 0
-  br i1 %.407.i.i, label %B1434.i, label %B1272.i.i
+  br i1 %.407.i.i, label %B1454.i, label %B1272.i.i
 
 B1272.i.i:                                        ; preds = %B1176.i.i
   %.411.i.i = add nsw i64 %.402.i.i, %.362.i.i
   %.412.i.i = inttoptr i64 %.411.i.i to ptr
   %.413.i.i = load i64, ptr %.412.i.i, align 8
-  %.418.i.i = load i64, ptr %sunkaddr481.i, align 8
+  %.418.i.i = load i64, ptr %sunkaddr601.i, align 8
   %.419.not.i.i = icmp eq i64 %.413.i.i, %.418.i.i
-  br i1 %.419.not.i.i, label %B1394.i.i, label %B1434.i
+  br i1 %.419.not.i.i, label %B1394.i.i, label %B1454.i
 
 B1394.i.i:                                        ; preds = %B1272.i.i
-  %.443.i.i = load i64, ptr %sunkaddr483.i, align 8
+  %.443.i.i = load i64, ptr %sunkaddr603.i, align 8
   %.445.i.i = add nsw i64 %.443.i.i, %.402.i.i
   %.446.i.i = inttoptr i64 %.445.i.i to ptr
   %.447.i.i = load i64, ptr %.446.i.i, align 8
-  %67 = add i64 %spec.2.0275.i.i, 8
-  %.450.i.i = inttoptr i64 %67 to ptr
+  %80 = add i64 %spec.2.0275.i.i, 8
+  %.450.i.i = inttoptr i64 %80 to ptr
   %.451.i.i = load i64, ptr %.450.i.i, align 8
   %.452.not.i.i = icmp eq i64 %.447.i.i, %.451.i.i
-  br i1 %.452.not.i.i, label %B1524.i.i, label %B1434.i
+  br i1 %.452.not.i.i, label %B1524.i.i, label %B1454.i
 
 B1524.i.i:                                        ; preds = %B1394.i.i
-  %.476.i.i = load i64, ptr %sunkaddr485.i, align 8
+  %.476.i.i = load i64, ptr %sunkaddr605.i, align 8
   %.478.i.i = add nsw i64 %.476.i.i, %.402.i.i
   %.479.i.i = inttoptr i64 %.478.i.i to ptr
   %.480.i.i = load i64, ptr %.479.i.i, align 8
-  %68 = add i64 %spec.2.0275.i.i, 16
-  %.483.i.i = inttoptr i64 %68 to ptr
+  %81 = add i64 %spec.2.0275.i.i, 16
+  %.483.i.i = inttoptr i64 %81 to ptr
   %.484.i.i = load i64, ptr %.483.i.i, align 8
   %.485.not.i.i = icmp eq i64 %.480.i.i, %.484.i.i
-  br i1 %.485.not.i.i, label %B1654.i.i, label %B1434.i
+  br i1 %.485.not.i.i, label %B1654.i.i, label %B1454.i
 
 B1654.i.i:                                        ; preds = %B1524.i.i
-  %.509.i.i = load i64, ptr %sunkaddr487.i, align 8
+  %.509.i.i = load i64, ptr %sunkaddr607.i, align 8
   %.511.i.i = add nsw i64 %.509.i.i, %.402.i.i
   %.514.i.i = inttoptr i64 %.511.i.i to ptr
   %.515.i.i = load i64, ptr %.514.i.i, align 8
@@ -26592,18 +27124,18 @@ B1780.i.i:                                        ; preds = %B1738.i.i, %B976.i.
 
 B1942.i.i:                                        ; preds = %B1942.i.preheader.i, %B1942.i.i
   %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B1942.i.i ], [ %lsr.iv8.i.unr.i, %B1942.i.preheader.i ]
-  %lsr.iv.i.i = phi i64 [ %70, %B1942.i.i ], [ %lsr.iv.i.unr.i, %B1942.i.preheader.i ]
+  %lsr.iv.i.i = phi i64 [ %83, %B1942.i.i ], [ %lsr.iv.i.unr.i, %B1942.i.preheader.i ]
   %to.6.0285.i.i = phi i64 [ %.720.i.1.i, %B1942.i.i ], [ %to.6.0285.i.unr.i, %B1942.i.preheader.i ]
   %.694.i.i = inttoptr i64 %lsr.iv.i.i to ptr
   %.695.i.i = load i64, ptr %.694.i.i, align 8
-  %.700.i.i = load i64, ptr %sunkaddr489.i, align 8
+  %.700.i.i = load i64, ptr %sunkaddr609.i, align 8
   %.701.i.i = add nsw i64 %.700.i.i, %.695.i.i
   %.702.i.i = inttoptr i64 %.701.i.i to ptr
   %.703.i.i = load i64, ptr %.702.i.i, align 8
   %.705.i.i = add nsw i64 %.703.i.i, %.704.i.i
   %.706.i.i = inttoptr i64 %.705.i.i to ptr
   %.707.i.i = load i64, ptr %.706.i.i, align 8
-  %.712.i.i = load i64, ptr %sunkaddr491.i, align 8
+  %.712.i.i = load i64, ptr %sunkaddr611.i, align 8
   %.713.i.i = add nsw i64 %.712.i.i, %.707.i.i
   %.714.i.i = inttoptr i64 %.713.i.i to ptr
   %.715.i.i = load i64, ptr %.714.i.i, align 8
@@ -26612,24 +27144,24 @@ B1942.i.i:                                        ; preds = %B1942.i.preheader.i
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
   %.694.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
   %.695.i.1.i = load i64, ptr %.694.i.1.i, align 8
-  %.700.i.1.i = load i64, ptr %sunkaddr489.i, align 8
+  %.700.i.1.i = load i64, ptr %sunkaddr609.i, align 8
   %.701.i.1.i = add nsw i64 %.700.i.1.i, %.695.i.1.i
   %.702.i.1.i = inttoptr i64 %.701.i.1.i to ptr
   %.703.i.1.i = load i64, ptr %.702.i.1.i, align 8
   %.705.i.1.i = add nsw i64 %.703.i.1.i, %.704.i.i
   %.706.i.1.i = inttoptr i64 %.705.i.1.i to ptr
   %.707.i.1.i = load i64, ptr %.706.i.1.i, align 8
-  %.712.i.1.i = load i64, ptr %sunkaddr491.i, align 8
+  %.712.i.1.i = load i64, ptr %sunkaddr611.i, align 8
   %.713.i.1.i = add nsw i64 %.712.i.1.i, %.707.i.1.i
   %.714.i.1.i = inttoptr i64 %.713.i.1.i to ptr
   %.715.i.1.i = load i64, ptr %.714.i.1.i, align 8
-  %69 = add i64 %to.6.0285.i.i, 8
-  %.717.i.1.i = inttoptr i64 %69 to ptr
+  %82 = add i64 %to.6.0285.i.i, 8
+  %.717.i.1.i = inttoptr i64 %82 to ptr
   store i64 %.715.i.1.i, ptr %.717.i.1.i, align 8
   %.720.i.1.i = add i64 %to.6.0285.i.i, 16
   %lsr.iv.next9.i.1.i = add i64 %lsr.iv8.i.i, -2
   %exitcond289.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
-  %70 = add i64 %lsr.iv.i.i, 16
+  %83 = add i64 %lsr.iv.i.i, 16
   br i1 %exitcond289.not.i.1.i, label %B2246.i.i, label %B1942.i.i
 
 B2246.i.i:                                        ; preds = %B1942.i.i, %B1942.i.prol.loopexit.i, %B1810.endif.i.i
@@ -26638,15 +27170,15 @@ B2246.i.i:                                        ; preds = %B1942.i.i, %B1942.i
   br i1 %.738.i.i, label %B2258.i.i, label %B600.i
 
 B2258.i.i:                                        ; preds = %B2246.i.i, %B2310.i.i
-  %to.7.0.i.i = phi i64 [ %71, %B2310.i.i ], [ %to.6.0.lcssa.i.i, %B2246.i.i ]
-  %71 = add i64 %to.7.0.i.i, -8
-  %.753.i.i = inttoptr i64 %71 to ptr
+  %to.7.0.i.i = phi i64 [ %84, %B2310.i.i ], [ %to.6.0.lcssa.i.i, %B2246.i.i ]
+  %84 = add i64 %to.7.0.i.i, -8
+  %.753.i.i = inttoptr i64 %84 to ptr
   %.754.i.i = load i64, ptr %.753.i.i, align 8
   %.755.i.i = icmp eq i64 %.754.i.i, 0
-  br i1 %.755.i.i, label %B1434.i, label %B2310.i.i
+  br i1 %.755.i.i, label %B1454.i, label %B2310.i.i
 
 B2310.i.i:                                        ; preds = %B2258.i.i
-  %.768.i.i = icmp sgt i64 %71, %.148.i
+  %.768.i.i = icmp sgt i64 %84, %.148.i
   br i1 %.768.i.i, label %B2258.i.i, label %B600.i
 
 B790.endif.i.i:                                   ; preds = %B726.i.i
@@ -26657,12 +27189,12 @@ B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
   %.167.i.i = add nsw i64 %.30.i, 40
   %.168.i.i = inttoptr i64 %.167.i.i to ptr
   %.169.i.i = load i64, ptr %.168.i.i, align 8
-  %sunkaddr477.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr477.i, i64 8
-  %sunkaddr481.i = getelementptr i8, ptr %sunkaddr477.i, i64 16
-  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr477.i, i64 32
-  %sunkaddr485.i = getelementptr i8, ptr %sunkaddr477.i, i64 40
-  %sunkaddr487.i = getelementptr i8, ptr %sunkaddr477.i, i64 24
+  %sunkaddr597.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr599.i = getelementptr i8, ptr %sunkaddr597.i, i64 8
+  %sunkaddr601.i = getelementptr i8, ptr %sunkaddr597.i, i64 16
+  %sunkaddr603.i = getelementptr i8, ptr %sunkaddr597.i, i64 32
+  %sunkaddr605.i = getelementptr i8, ptr %sunkaddr597.i, i64 40
+  %sunkaddr607.i = getelementptr i8, ptr %sunkaddr597.i, i64 24
   br label %B880.i.i
 
 B1810.endif.i.i:                                  ; preds = %B1780.i.i, %B790.endif.i.i
@@ -26685,17 +27217,17 @@ B1942.lr.ph.i.i:                                  ; preds = %B1810.endif.i.i
 B1942.i.prol.i:                                   ; preds = %B1942.lr.ph.i.i
   %.694.i.prol.i = inttoptr i64 %.563.i.i to ptr
   %.695.i.prol.i = load i64, ptr %.694.i.prol.i, align 8
-  %sunkaddr492.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr492.i, i64 56
-  %.700.i.prol.i = load i64, ptr %sunkaddr493.i, align 8
+  %sunkaddr612.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr613.i = getelementptr i8, ptr %sunkaddr612.i, i64 56
+  %.700.i.prol.i = load i64, ptr %sunkaddr613.i, align 8
   %.701.i.prol.i = add nsw i64 %.700.i.prol.i, %.695.i.prol.i
   %.702.i.prol.i = inttoptr i64 %.701.i.prol.i to ptr
   %.703.i.prol.i = load i64, ptr %.702.i.prol.i, align 8
   %.705.i.prol.i = add nsw i64 %.703.i.prol.i, %.704.i.i
   %.706.i.prol.i = inttoptr i64 %.705.i.prol.i to ptr
   %.707.i.prol.i = load i64, ptr %.706.i.prol.i, align 8
-  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr492.i, i64 24
-  %.712.i.prol.i = load i64, ptr %sunkaddr495.i, align 8
+  %sunkaddr615.i = getelementptr i8, ptr %sunkaddr612.i, i64 24
+  %.712.i.prol.i = load i64, ptr %sunkaddr615.i, align 8
   %.713.i.prol.i = add nsw i64 %.712.i.prol.i, %.707.i.prol.i
   %.714.i.prol.i = inttoptr i64 %.713.i.prol.i to ptr
   %.715.i.prol.i = load i64, ptr %.714.i.prol.i, align 8
@@ -26711,423 +27243,40 @@ B1942.i.prol.loopexit.i:                          ; preds = %B1942.i.prol.i, %B1
   %lsr.iv8.i.unr.i = phi i64 [ %.573.i.i, %B1942.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B1942.i.prol.i ]
   %lsr.iv.i.unr.i = phi i64 [ %.563.i.i, %B1942.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B1942.i.prol.i ]
   %to.6.0285.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B1942.lr.ph.i.i ], [ %.720.i.prol.i, %B1942.i.prol.i ]
-  %72 = icmp eq i64 %.573.i.i, 1
-  br i1 %72, label %B2246.i.i, label %B1942.i.preheader.i
+  %85 = icmp eq i64 %.573.i.i, 1
+  br i1 %85, label %B2246.i.i, label %B1942.i.preheader.i
 
 B1942.i.preheader.i:                              ; preds = %B1942.i.prol.loopexit.i
-  %sunkaddr488.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr488.i, i64 56
-  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr488.i, i64 24
+  %sunkaddr608.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr609.i = getelementptr i8, ptr %sunkaddr608.i, i64 56
+  %sunkaddr611.i = getelementptr i8, ptr %sunkaddr608.i, i64 24
   br label %B1942.i.i
 
-B916.endif.i:                                     ; preds = %B374.i.i, %B916.i
-  %.15.i.i = add nsw i64 %.30.i, 64
-  %.16.i.i = inttoptr i64 %.15.i.i to ptr
-  %.17.i75.i = load i64, ptr %.16.i.i, align 8
-  %.29.i.i = add nsw i64 %.30.i, 88
-  %.30.i78.i = inttoptr i64 %.29.i.i to ptr
-  %.31.i79.i = load i64, ptr %.30.i78.i, align 8
-  %sunkaddr497.i = getelementptr i8, ptr %.37.i, i64 112
-  %.38.i.i = load i64, ptr %sunkaddr497.i, align 8
-  %.40.i81.i = add nsw i64 %.38.i.i, %.17.i75.i
-  %.45.i82.i = add nsw i64 %.30.i, 80
-  %.46.i83.i = inttoptr i64 %.45.i82.i to ptr
-  %.47.i84.i = load i64, ptr %.46.i83.i, align 8
-  %.49.i85.i = add nsw i64 %.40.i81.i, %.47.i84.i
-  %.131101.not.i.i = icmp slt i64 %.49.i85.i, 1
-  br i1 %.131101.not.i.i, label %B994.i, label %B304.lr.ph.i.i
+B1002.endif.i:                                    ; preds = %B727.i.i, %B1002.i
+  %.417.i.i = inttoptr i64 %.17.i100.i to ptr
+  %.418.i126.i = load i64, ptr %.417.i.i, align 8
+  %.592.not.i = icmp eq i64 %.418.i126.i, 0
+  br i1 %.592.not.i, label %B1252.i, label %B1204.i
 
-B304.lr.ph.i.i:                                   ; preds = %B916.endif.i
-  %.22.i.i = add nsw i64 %.30.i, 72
-  %.23.i76.i = inttoptr i64 %.22.i.i to ptr
-  %.24.i77.i = load i64, ptr %.23.i76.i, align 8
-  %.179.i.i.i.i = add i64 %.38.i, 152
-  %sunkaddr498.i = inttoptr i64 %.31.i79.i to ptr
-  %sunkaddr501.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr502.i = getelementptr i8, ptr %sunkaddr501.i, i64 128
-  %sunkaddr504.i = getelementptr i8, ptr %sunkaddr501.i, i64 16
-  %sunkaddr513.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr514.i = getelementptr i8, ptr %sunkaddr513.i, i64 40
-  %sunkaddr516.i = getelementptr i8, ptr %sunkaddr501.i, i64 144
-  %sunkaddr506.i = getelementptr i8, ptr %sunkaddr501.i, i64 24
-  %sunkaddr508.i = getelementptr i8, ptr %sunkaddr501.i, i64 120
-  %sunkaddr510.i = getelementptr i8, ptr %sunkaddr501.i, i64 80
-  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr501.i, i64 48
-  %sunkaddr534.i = getelementptr i8, ptr %sunkaddr513.i, i64 32
-  %sunkaddr537.i = inttoptr i64 %.24.i77.i to ptr
-  %sunkaddr559.i = getelementptr i8, ptr %sunkaddr501.i, i64 8
-  %sunkaddr563.i = getelementptr i8, ptr %sunkaddr513.i, i64 48
-  %sunkaddr564.i = inttoptr i64 %.154.i to ptr
-  br label %B304.i.i
+B1286.endif.i:                                    ; preds = %B234.i.i.i, %B570.i.i, %B234.i.i, %B1252.i, %B532.endif.i.i, %B2462.i.i
+  %fits.5.1.i = phi i64 [ 1, %B532.endif.i.i ], [ %storemerge57.i214.i, %B1252.i ], [ 1, %B570.i.i ], [ %storemerge57.i214.i, %B234.i.i ], [ 1, %B2462.i.i ], [ 1, %B234.i.i.i ]
+  %result.4.1.i = phi i64 [ %.418.i126.i, %B532.endif.i.i ], [ 0, %B1252.i ], [ %.418.i126.i, %B570.i.i ], [ 0, %B234.i.i ], [ 0, %B2462.i.i ], [ 0, %B234.i.i.i ]
+  br i1 %.12886.not.i.i, label %B1316.endif.i, label %B1318.preheader.i
 
-B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
-  %.13798102.i.i = phi i64 [ 0, %B304.lr.ph.i.i ], [ %.144.i.i, %B733.i.i ]
-  %.144.i.i = add nuw nsw i64 %.13798102.i.i, 1
-  %.173.i86.i = shl nsw i64 %.13798102.i.i, 3
-  %.175.i.i = add nsw i64 %.173.i86.i, %.154.i
-  %.176.i.i = inttoptr i64 %.175.i.i to ptr
-  %.177.i87.i = load i64, ptr %.176.i.i, align 8
-  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i81.i
-  br i1 %.183.not.i.i, label %B432.i.i, label %B360.i.i
+B1318.preheader.i:                                ; preds = %B1286.endif.i
+  %sunkaddr593.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr594.i = getelementptr i8, ptr %sunkaddr593.i, i64 48
+  br label %B1318.i
 
-B360.i.i:                                         ; preds = %B304.i.i
-  %.189.i.i = sub nsw i64 %.13798102.i.i, %.40.i81.i
-  %.190.i.i = mul nuw nsw i64 %.189.i.i, 24
-  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr498.i, i64 %.190.i.i
-  %sunkaddr500.i = getelementptr i8, ptr %sunkaddr499.i, i64 8
-  %.20.i.i90.i = load i64, ptr %sunkaddr500.i, align 8
-  %.20.i.i.i.i = load i64, ptr %sunkaddr502.i, align 8
-  %.25.i.i.i.i = load i64, ptr %sunkaddr504.i, align 8
-  %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
-  %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
-  br i1 %.32.i.i.i.i, label %B1232.i, label %B162.endif.i.i.i.i
-
-B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
-  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
-  %lsr.iv.i.i.i92.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
-  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i92.i to ptr
-  %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
-  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i90.i
-  %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
-  %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
-  %.190.i.i.i.i = tail call i64 %.pre48.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
-  %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
-  store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
-  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i92.i, 8
-  %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i.i.i93.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i93.i, label %B476.i.i.i.i, label %B294.i.i.i.i
-
-B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
-  %.205.i.i.i.i = tail call i64 %.pre48.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i.i.i = load i64, ptr %sunkaddr506.i, align 8
-  %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
-  %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
-  store i64 %.177.i87.i, ptr %.216.i.i.i.i, align 8
-  %.224.i.i.i.i = load i64, ptr %sunkaddr508.i, align 8
-  %.229.i.i.i.i = load i64, ptr %sunkaddr510.i, align 8
-  %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
-  %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i.i.i = load i64, ptr %sunkaddr512.i, align 8
-  %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
-  %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
-  store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
-  %.243.i.i.i.i = icmp eq i64 %.231.i.i.i.i, 0
-  br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
-
-B162.endif.i.i.i.i:                               ; preds = %B360.i.i
-  %.50.i.i.i.i = load i64, ptr %sunkaddr514.i, align 8
-  %.58.i.i.i.i = load i64, ptr %sunkaddr516.i, align 8
-  %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
-  %.pre48.i = inttoptr i64 %.50.i.i.i.i to ptr
-  br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
-
-B92.i.i.i:                                        ; preds = %B476.i.i.i.i
-  %sunkaddr105.i.i = inttoptr i64 %.190.i.i to ptr
-  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i79.i
-  %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
-  %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
-  %.20.i3.i.i.i = load i64, ptr %sunkaddr502.i, align 8
-  %.25.i6.i.i.i = load i64, ptr %sunkaddr504.i, align 8
-  %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
-  %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
-  br i1 %.32.i9.i.i.i, label %common.ret.sink.split.i.i, label %B162.endif.i10.i.i.i
-
-B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.i, %B294.i20.i.i.i
-  %lsr.iv1.i21.i.i.i = phi i64 [ %lsr.iv.next2.i32.i.i.i, %B294.i20.i.i.i ], [ %.58.i16.i.i.i, %B162.endif.i10.i.i.i ]
-  %lsr.iv.i22.i.i.i = phi i64 [ %lsr.iv.next.i31.i.i.i, %B294.i20.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i10.i.i.i ]
-  %.182.i23.i.i.i = inttoptr i64 %lsr.iv.i22.i.i.i to ptr
-  %.183.i24.i.i.i = load i64, ptr %.182.i23.i.i.i, align 8
-  %.185.i25.i.i.i = add nsw i64 %.183.i24.i.i.i, %.68.i.i.i
-  %.186.i26.i.i.i = inttoptr i64 %.185.i25.i.i.i to ptr
-  %.187.i27.i.i.i = load i64, ptr %.186.i26.i.i.i, align 8
-  %.190.i28.i.i.i = tail call i64 %.pre50.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.192.i29.i.i.i = add nsw i64 %.183.i24.i.i.i, %.27.i8.i.i.i
-  %.193.i30.i.i.i = inttoptr i64 %.192.i29.i.i.i to ptr
-  store i64 %.187.i27.i.i.i, ptr %.193.i30.i.i.i, align 8
-  %lsr.iv.next.i31.i.i.i = add i64 %lsr.iv.i22.i.i.i, 8
-  %lsr.iv.next2.i32.i.i.i = add i64 %lsr.iv1.i21.i.i.i, -1
-  %exitcond.not.i33.i.i.i = icmp eq i64 %lsr.iv.next2.i32.i.i.i, 0
-  br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
-
-B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
-  %.205.i36.i.i.i = tail call i64 %.pre50.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i39.i.i.i = load i64, ptr %sunkaddr506.i, align 8
-  %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
-  %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
-  store i64 %.177.i87.i, ptr %.216.i41.i.i.i, align 8
-  %.224.i44.i.i.i = load i64, ptr %sunkaddr508.i, align 8
-  %.229.i47.i.i.i = load i64, ptr %sunkaddr510.i, align 8
-  %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
-  %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i52.i.i.i = load i64, ptr %sunkaddr512.i, align 8
-  %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
-  %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
-  store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
-  %.243.i55.i.i.i = icmp eq i64 %.231.i49.i.i.i, 0
-  br i1 %.243.i55.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B266.i.i.i
-
-B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
-  %.50.i13.i.i.i = load i64, ptr %sunkaddr514.i, align 8
-  %.58.i16.i.i.i = load i64, ptr %sunkaddr516.i, align 8
-  %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
-  %.pre50.i = inttoptr i64 %.50.i13.i.i.i to ptr
-  br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
-
-B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
-  %.122.i.i.i = load i64, ptr %sunkaddr534.i, align 8
-  %.123.i.i94.i = inttoptr i64 %.122.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i94.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
-  br i1 %.129.not.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B278.i.i.i
-
-B278.i.i.i:                                       ; preds = %B266.i.i.i
-  %.133.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %.135.i.i.i = add nsw i64 %.133.i.i.i, %.124.i.i.i
-  %.137.i.i95.i = inttoptr i64 %.135.i.i.i to ptr
-  store i64 %.27.i.i.i.i, ptr %.137.i.i95.i, align 8
-  %.144.i.i.i = add nsw i64 %.135.i.i.i, 8
-  br label %B592.i.i
-
-B624.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
-  %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
-  %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
-  %.16466.i.i.i = load i64, ptr %sunkaddr563.i, align 8
-  %.16667.i.i.i = inttoptr i64 %.16466.i.i.i to ptr
-  %.16768.i.i.i = tail call i64 %.16667.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %common.ret.sink.split.i.i
-
-B432.i.i:                                         ; preds = %B304.i.i
-  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i75.i
-  br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
-
-B446.i.i:                                         ; preds = %B432.i.i
-  %sunkaddr539.i = getelementptr i8, ptr %sunkaddr537.i, i64 %.173.i86.i
-  %.238.i.i = load i64, ptr %sunkaddr539.i, align 8
-  %.239.not.i.i = icmp eq i64 %.238.i.i, 0
-  br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
-
-B496.i.i:                                         ; preds = %B446.i.i
-  %.20.i.i3.i.i = load i64, ptr %sunkaddr502.i, align 8
-  %.25.i.i6.i.i = load i64, ptr %sunkaddr504.i, align 8
-  %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
-  %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
-  br i1 %.32.i.i9.i.i, label %B1232.i, label %B162.endif.i.i10.i.i
-
-B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.i, %B294.i.i20.i.i
-  %lsr.iv1.i.i21.i.i = phi i64 [ %lsr.iv.next2.i.i32.i.i, %B294.i.i20.i.i ], [ %.58.i.i16.i.i, %B162.endif.i.i10.i.i ]
-  %lsr.iv.i.i22.i.i = phi i64 [ %lsr.iv.next.i.i31.i.i, %B294.i.i20.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i10.i.i ]
-  %.182.i.i23.i.i = inttoptr i64 %lsr.iv.i.i22.i.i to ptr
-  %.183.i.i24.i.i = load i64, ptr %.182.i.i23.i.i, align 8
-  %.185.i.i25.i.i = add nsw i64 %.183.i.i24.i.i, %.238.i.i
-  %.186.i.i26.i.i = inttoptr i64 %.185.i.i25.i.i to ptr
-  %.187.i.i27.i.i = load i64, ptr %.186.i.i26.i.i, align 8
-  %.190.i.i28.i.i = tail call i64 %.pre46.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.192.i.i29.i.i = add nsw i64 %.183.i.i24.i.i, %.27.i.i8.i.i
-  %.193.i.i30.i.i = inttoptr i64 %.192.i.i29.i.i to ptr
-  store i64 %.187.i.i27.i.i, ptr %.193.i.i30.i.i, align 8
-  %lsr.iv.next.i.i31.i.i = add i64 %lsr.iv.i.i22.i.i, 8
-  %lsr.iv.next2.i.i32.i.i = add i64 %lsr.iv1.i.i21.i.i, -1
-  %exitcond.not.i.i33.i.i = icmp eq i64 %lsr.iv.next2.i.i32.i.i, 0
-  br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
-
-B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
-  %.205.i.i36.i.i = tail call i64 %.pre46.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i39.i.i = load i64, ptr %sunkaddr506.i, align 8
-  %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
-  %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
-  store i64 %.177.i87.i, ptr %.216.i.i41.i.i, align 8
-  %.224.i.i44.i.i = load i64, ptr %sunkaddr508.i, align 8
-  %.229.i.i47.i.i = load i64, ptr %sunkaddr510.i, align 8
-  %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
-  %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i52.i.i = load i64, ptr %sunkaddr512.i, align 8
-  %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
-  %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
-  store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
-  %.243.i.i55.i.i = icmp eq i64 %.231.i.i49.i.i, 0
-  br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
-
-B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
-  %.50.i.i13.i.i = load i64, ptr %sunkaddr514.i, align 8
-  %.58.i.i16.i.i = load i64, ptr %sunkaddr516.i, align 8
-  %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
-  %.pre46.i = inttoptr i64 %.50.i.i13.i.i to ptr
-  br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
-
-B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
-  %.59.i.i.i = load i64, ptr %sunkaddr502.i, align 8
-  %.64.i57.i.i = load i64, ptr %sunkaddr501.i, align 8
-  %.65.i.i97.i = inttoptr i64 %.59.i.i.i to ptr
-  %.66.i.i98.i = tail call i64 %.65.i.i97.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.71.i.i.i = icmp eq i64 %.66.i.i98.i, 0
-  br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
-
-B308.i.i.i:                                       ; preds = %B56.i.i.i
-  %.99.i.i99.i = load i64, ptr %sunkaddr559.i, align 8
-  %.101.i.i.i = add nsw i64 %.99.i.i99.i, %.66.i.i98.i
-  br label %B592.i.i
-
-common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B624.sink.split.i.sink.split.i.i
-  %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B624.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
-  %.251.i.i61.i.i = load i64, ptr %sunkaddr563.i, align 8
-  %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
-  %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1232.i
-
-B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
-  %.144.i.sink.i.i = phi i64 [ %.144.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
-  %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
-  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i98.i, %B308.i.i.i ]
-  %.146.i.i.i = inttoptr i64 %.144.i.sink.i.i to ptr
-  store i64 %.27.i8.i.sink.i.i, ptr %.146.i.i.i, align 8
-  %.314.i.i = load i64, ptr %sunkaddr563.i, align 8
-  %.316.i.i = inttoptr i64 %.314.i.i to ptr
-  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i87.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr566.i = getelementptr i8, ptr %sunkaddr564.i, i64 %.173.i86.i
-  store i64 %made.2.2.i.i, ptr %sunkaddr566.i, align 8
-  br label %B733.i.i
-
-B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
-  %exitcond.not.i96.i = icmp eq i64 %.144.i.i, %.49.i85.i
-  br i1 %exitcond.not.i96.i, label %B994.i, label %B304.i.i
-
-B994.endif.i:                                     ; preds = %B507.i.i, %B994.i
-  %.355.i.i = inttoptr i64 %.17.i101.i to ptr
-  %.356.i.i = load i64, ptr %.355.i.i, align 8
-  %sunkaddr568.i = getelementptr i8, ptr %.37.i, i64 80
-  %.15.i125.i = load i64, ptr %sunkaddr568.i, align 8
-  %sunkaddr570.i = getelementptr i8, ptr %.37.i, i64 88
-  %.22.i128.i = load i64, ptr %sunkaddr570.i, align 8
-  %.29.i131.i = load i64, ptr %sunkaddr497.i, align 8
-  %sunkaddr574.i = getelementptr i8, ptr %.37.i, i64 64
-  %.36.i133.i = load i64, ptr %sunkaddr574.i, align 8
-  %73 = add i64 %.36.i133.i, %.29.i131.i
-  %.13195.not.i.i = icmp slt i64 %.15.i125.i, 1
-  br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
-
-B272.lr.ph.i.i:                                   ; preds = %B994.endif.i
-  %74 = icmp eq i64 %.15.i125.i, 1
-  br i1 %74, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
-
-B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
-  %.pre257.i = inttoptr i64 %.38.i to ptr
-  br label %B272.epil.preheader.i.i
-
-B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
-  %unroll_iter.i134.i = and i64 %.15.i125.i, 9223372036854775806
-  %75 = shl i64 %73, 3
-  %76 = add i64 %75, %.154.i
-  %sunkaddr575.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr576.i = getelementptr i8, ptr %sunkaddr575.i, i64 56
-  br label %B272.i.i
-
-B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
-  %lsr.iv354.i = phi i64 [ %lsr.iv.next355.i, %B272.i.i ], [ %unroll_iter.i134.i, %B272.lr.ph.new.i.i ]
-  %lsr.iv6.i.i = phi i64 [ %80, %B272.i.i ], [ %76, %B272.lr.ph.new.i.i ]
-  %lsr.iv4.i.i = phi i64 [ %79, %B272.i.i ], [ %.22.i128.i, %B272.lr.ph.new.i.i ]
-  %.173.i135.i = inttoptr i64 %lsr.iv4.i.i to ptr
-  %.174.i136.i = load i64, ptr %.173.i135.i, align 8
-  %.179.i138.i = load i64, ptr %sunkaddr576.i, align 8
-  %.180.i139.i = add nsw i64 %.179.i138.i, %.174.i136.i
-  %.181.i140.i = inttoptr i64 %.180.i139.i to ptr
-  %.182.i141.i = load i64, ptr %.181.i140.i, align 8
-  %.186.i142.i = inttoptr i64 %lsr.iv6.i.i to ptr
-  %.187.i143.i = load i64, ptr %.186.i142.i, align 8
-  store i64 %.187.i143.i, ptr %.181.i140.i, align 8
-  store i64 %.182.i141.i, ptr %.186.i142.i, align 8
-  %77 = add i64 %lsr.iv4.i.i, 24
-  %.173.1.i.i = inttoptr i64 %77 to ptr
-  %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
-  %.179.1.i.i = load i64, ptr %sunkaddr576.i, align 8
-  %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
-  %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
-  %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
-  %78 = add i64 %lsr.iv6.i.i, 8
-  %.186.1.i.i = inttoptr i64 %78 to ptr
-  %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
-  store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
-  store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
-  %lsr.iv.next355.i = add i64 %lsr.iv354.i, -2
-  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next355.i, 0
-  %79 = add i64 %lsr.iv4.i.i, 48
-  %80 = add i64 %lsr.iv6.i.i, 16
-  br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
-
-B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
-  %lsr.iv2.i.i = phi i64 [ %.208.i.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
-  %lsr.iv.i147.i = phi i64 [ %85, %B570.lr.ph.i.i ], [ %lsr.iv.next.i149.i, %B570.i.i ]
-  %.334.i.i = load i64, ptr %sunkaddr578.i, align 8
-  %.338.i.i = inttoptr i64 %lsr.iv.i147.i to ptr
-  %.339.i.i = load i64, ptr %.338.i.i, align 8
-  %.340.i.i = inttoptr i64 %.334.i.i to ptr
-  %.341.i.i = tail call i64 %.340.i.i(i64 %.339.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next.i149.i = add i64 %lsr.iv.i147.i, 8
-  %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
-  %exitcond106.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
-  br i1 %exitcond106.not.i.i, label %B1220.i, label %B570.i.i
-
-B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
-  %81 = and i64 %.15.i125.i, 1
-  %lcmp.mod.not.i144.i = icmp eq i64 %81, 0
-  br i1 %lcmp.mod.not.i144.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
-
-B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
-  %sunkaddr11.i145.pre-phi.i = phi ptr [ %.pre257.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr575.i, %B532.endif.loopexit.unr-lcssa.i.i ]
-  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i134.i, %B532.endif.loopexit.unr-lcssa.i.i ]
-  %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
-  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i128.i
-  %.173.epil.i.i = inttoptr i64 %.172.epil.i.i to ptr
-  %.174.epil.i.i = load i64, ptr %.173.epil.i.i, align 8
-  %sunkaddr12.i146.i = getelementptr i8, ptr %sunkaddr11.i145.pre-phi.i, i64 56
-  %.179.epil.i.i = load i64, ptr %sunkaddr12.i146.i, align 8
-  %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
-  %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
-  %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
-  %82 = add i64 %.1379496.epil.init.i.i, %73
-  %83 = shl i64 %82, 3
-  %.185.epil.i.i = add i64 %83, %.154.i
-  %.186.epil.i.i = inttoptr i64 %.185.epil.i.i to ptr
-  %.187.epil.i.i = load i64, ptr %.186.epil.i.i, align 8
-  store i64 %.187.epil.i.i, ptr %.181.epil.i.i, align 8
-  store i64 %.182.epil.i.i, ptr %.186.epil.i.i, align 8
-  br label %B532.endif.i.i
-
-B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B994.endif.i
-  %.208.i.i = add nsw i64 %.29.i131.i, %.15.i125.i
-  %.292101.not.i.i = icmp slt i64 %.208.i.i, 1
-  br i1 %.292101.not.i.i, label %B1220.i, label %B570.lr.ph.i.i
-
-B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
-  %84 = shl i64 %.36.i133.i, 3
-  %85 = add i64 %84, %.154.i
-  %sunkaddr577.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr578.i = getelementptr i8, ptr %sunkaddr577.i, i64 48
-  br label %B570.i.i
-
-B1266.endif.i:                                    ; preds = %B234.i.i.i, %B234.i.i, %B1232.i, %B1220.i, %B2462.i.i
-  %fits.5.1.i = phi i64 [ %storemerge57.i207.i, %B1232.i ], [ 1, %B1220.i ], [ %storemerge57.i207.i, %B234.i.i ], [ 1, %B2462.i.i ], [ 1, %B234.i.i.i ]
-  %result.4.1.i = phi i64 [ 0, %B1232.i ], [ %.356.i.i, %B1220.i ], [ 0, %B234.i.i ], [ 0, %B2462.i.i ], [ 0, %B234.i.i.i ]
-  br i1 %.12886.not.i.i, label %B1296.endif.i, label %B1298.preheader.i
-
-B1298.preheader.i:                                ; preds = %B1266.endif.i
-  %sunkaddr473.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr473.i, i64 48
-  br label %B1298.i
-
-B1296.endif.i:                                    ; preds = %B1298.i, %B1266.endif.i
+B1316.endif.i:                                    ; preds = %B1318.i, %B1286.endif.i
   %86 = icmp eq i64 %fits.5.1.i, 0
-  br label %B1434.i
+  br label %B1454.i
 
-B1434.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1478.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
+  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1478.i, %B1434.endif.i
-  %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.900.i, %B1478.i ], [ %result.3.0.i, %B1434.endif.i ]
+_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
+  %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
   ret i64 %result.3.0.sink.i
 }
 ;; end

@@ -269,14 +269,16 @@ def asanyarray(a: Any, dtype: Any = None, order: str | None = None, **options: A
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """As `asarray`, in C order and with at least one axis."""
-    result = asarray(a, dtype, "C")
-    return result if result.ndim else result.reshape(1)
+    return _with_axes(asarray(a, dtype, "C"))
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """As `asarray`, in Fortran's order and with at least one axis."""
-    result = asarray(a, dtype, "F")
-    return result if result.ndim else result.reshape(1)
+    return _with_axes(asarray(a, dtype, "F"))
+
+
+def _with_axes(a: Any) -> Any:
+    return a if a.ndim else a.reshape(1)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:

@@ -251,9 +251,11 @@ def call(state: int, arguments: int, count: int, given: int, context: int) -> in
     result = 0
     if compute(state, arguments, count, given, context, block) != 0:
         results = (block + 63) // 64 * 64 + load(state + 8 * RESULTS)
-        scalars(state, results, context)
-        code, length = load(state + 8 * STRUCTURE), load(state + 8 * STRUCTURE_LENGTH)
-        result = pack(code, length, results, load(state + 8 * OUTPUTS), context)
+        if scalars(state, results, context) != 0:
+            code, length = load(state + 8 * STRUCTURE), load(state + 8 * STRUCTURE_LENGTH)
+            result = pack(code, length, results, load(state + 8 * OUTPUTS), context)
+        if result == 0:
+            drop(state, results, context)
     release(block, context)
     return result
 
@@ -376,18 +378,24 @@ def drop(state: int, results: int, context: int) -> None:
             invoke(load(context + 8 * DECREF), made, 0, 0, 0, 0, 0, 0, 0)
 
 
-def scalars(state: int, results: int, context: int) -> None:
-    """Turn 0-d results into scalars where asked."""
+def scalars(state: int, results: int, context: int) -> int:
+    """Turn 0-d results into scalars where asked; 0 after an error."""
     spec = load(state + 8 * OUTPUT_SPECS)
     for k in range(load(state + 8 * OUTPUTS)):
         if load(spec + 8 * SCALAR) != 0:
             scalar = invoke(load(context + 8 * ARRAY_RETURN), load(results + 8 * k), 0, 0, 0, 0, 0, 0, 0)
             store(results + 8 * k, scalar)
+            if scalar == 0:
+                return 0
         spec += 8 * (OUTPUT_HEAD + load(spec + 8 * RANK))
+    return 1
 
 
 def pack(code: int, length: int, results: int, outputs: int, context: int) -> int:
-    """Build the result's tuples, in the words after the results."""
+    """Build the result's tuples, in the words after the results; 0 after an error.
+
+    The tuples take the results, in whose place nothing is left.
+    """
     # Postfix: k >= 0 pushes output k, -1 - n packs the last n into a tuple.
     top = results + 8 * outputs
     stack = top
@@ -395,10 +403,16 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
         word = load(code + 8 * k)
         if word >= 0:
             store(top, load(results + 8 * word))
+            store(results + 8 * word, 0)
             top += 8
         else:
             size = -1 - word
             packed = invoke(load(context + 8 * TUPLE_NEW), size, 0, 0, 0, 0, 0, 0, 0)
+            if packed == 0:
+                while top > stack:
+                    top -= 8
+                    invoke(load(context + 8 * DECREF), load(top), 0, 0, 0, 0, 0, 0, 0)
+                return 0
             top -= 8 * size
             for item in range(size):
                 store(packed + tuple_items() + 8 * item, load(top + 8 * item))
