@@ -24,7 +24,7 @@
 ; digest nbgrad.kernels.windows 3e38601ca4410a1b420ce2e9b5f163c1
 ; digest nbgrad.runtime.blocks a0ac097a1912b668df50d1755f17f301
 ; digest nbgrad.runtime.native a6208e5cc5b8cd1f787752895dce16e8
-; digest nbgrad.runtime.tensors 4ef7a98e6829ddd5fbe5416b63b7fe70
+; digest nbgrad.runtime.tensors 980c6c3c4b6ebc2099b65257ad955b29
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -25084,7 +25084,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
   %sunkaddr411.i = getelementptr i8, ptr %.21.i, i64 16
@@ -26948,7 +26948,7 @@ B1498.i:                                          ; preds = %B1454.endif.i
   %.915.i = load i64, ptr %.914.i, align 8
   %.918.i = inttoptr i64 %.915.i to ptr
   %.919.i = tail call i64 %.918.i(i64 %.908.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -27273,9 +27273,9 @@ B1316.endif.i:                                    ; preds = %B1318.i, %B1286.end
   br label %B1454.i
 
 B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
+_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
   ret i64 %result.3.0.sink.i
 }

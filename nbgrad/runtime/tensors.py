@@ -246,12 +246,11 @@ def entry_tensors(self: int, arguments: int, count: int) -> int:
             invoke(load(context + 8 * INCREF), load(objects + 8 * k), 0, 0, 0, 0, 0, 0, 0)
         if compute(state, objects, total, 0, context, block) != 0:
             fits = agree(wrapping, layout, results)
-            if fits != 0:
-                if scalars(state, results, context) != 0 and wrap(wrapping, layout, results, context) != 0:
-                    code, length = load(wrapping + 8 * PACKING), load(wrapping + 8 * PACKING_LENGTH)
-                    result = pack(code, length, results, load(state + 8 * OUTPUTS), context)
-                    if result != 0:
-                        hand_over(wrapping, layout, results, context)
+            if fits != 0 and scalars(state, results, context) != 0 and wrap(wrapping, layout, results, context) != 0:
+                code, length = load(wrapping + 8 * PACKING), load(wrapping + 8 * PACKING_LENGTH)
+                result = pack(code, length, results, load(state + 8 * OUTPUTS), context)
+                if result != 0:
+                    hand_over(wrapping, layout, results, context)
             if result == 0:
                 drop(state, results, context)
         for k in range(total):
