@@ -118,6 +118,9 @@ SCALARS = {
         "float64": comparison.nextafter_float64,
         "float32": comparison.nextafter_float32,
     },
+    "maximum_half": {"float32": comparison.maximum_half},
+    "minimum_half": {"float32": comparison.minimum_half},
+    "nextafter_half": {"float32": comparison.nextafter_half},
     # Comparisons, logic, bits, choice.
     "equal": comparison.equal,
     "not_equal": comparison.not_equal,
@@ -157,6 +160,9 @@ SCALARS = {
     "sinc_derivative": {"float": sinc.sinc_derivative},
     "random_bits": {"uint64": random.random_bits},
 }
+
+OF_HALF = {name: f"{name}_half" for name in ("maximum", "minimum", "nextafter")}
+"""What is computed otherwise for float16 than for the float32 numbers that stand for them."""
 
 _FALLBACKS = {"f": ("float",), "i": ("int",), "u": ("uint", "int"), "b": ("bool",)}
 

@@ -189,6 +189,16 @@ def minimum(x, y):
     return x if (x < y) | (math.isnan(x)) else y
 
 
+def maximum_half(x, y):
+    """The larger of two numbers of float16, the first of equal ones (zeros); NaN if either is NaN."""
+    return x if (x >= y) | (math.isnan(x)) else y
+
+
+def minimum_half(x, y):
+    """The smaller of two numbers of float16, the first of equal ones (zeros); NaN if either is NaN."""
+    return x if (x <= y) | (math.isnan(x)) else y
+
+
 def fmax(x, y):
     """The larger; ignores a NaN where the other is a number."""
     return x if (x >= y) | (math.isnan(y)) else y
@@ -216,4 +226,22 @@ def nextafter_float32(x, y):
     moved = int32_to_float32(bits + step)
     smallest = with_sign(int32_to_float32(1), y)
     result = y if x == y else (smallest if x == 0.0 else moved)
+    return x + y if (math.isnan(x)) | (math.isnan(y)) else result
+
+
+def nextafter_half(x, y):
+    """The float16 next to x in the direction of y, which are float32 numbers; x itself where they are equal."""
+    size = abs(x)
+    grows = (y > x) == (x > 0.0)
+    # Neighbours differ by 2**13 in the bits of a float32, or by 2**-24 where float16 is subnormal.
+    bits = float32_to_int32(size)
+    moved = int32_to_float32(bits + (8192 if grows else -8192))
+    smallest = int32_to_float32(0x33800000)
+    fine = size + (smallest if grows else -smallest)
+    lowest_normal = int32_to_float32(0x38800000)
+    subnormal = (size < lowest_normal) | ((size == lowest_normal) & (not grows))
+    largest = int32_to_float32(0x477FE000)
+    near = fine if subnormal else (largest if size == math.inf else moved)
+    result = with_sign(smallest, y) if x == 0.0 else with_sign(near, x)
+    result = x if x == y else result
     return x + y if (math.isnan(x)) | (math.isnan(y)) else result

@@ -59,7 +59,8 @@ NEUTRAL = {
 def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
     """Every function of the file: its name, its module, and what makes its IR."""
     kernels = kernel_module()
-    for name in [name for name in kernels.SCALARS if name in PRIMITIVES]:
+    primitives = {**{name: name for name in PRIMITIVES}, **{half: name for name, half in kernels.OF_HALF.items()}}
+    for name in [name for name in kernels.SCALARS if name in primitives]:
         for dtype in map(np.dtype, DTYPES):
             try:
                 kernel = kernels.scalar_kernel(name, dtype.name)
@@ -68,7 +69,7 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             dtypes = [dtype] * kernel.__code__.co_argcount
             if name == "select":
                 dtypes[0] = np.dtype(np.bool_)
-            result = make(name, tuple([placeholder((), d) for d in dtypes])).dtype
+            result = make(primitives[name], tuple([placeholder((), d) for d in dtypes])).dtype
             symbol = shipped.scalar_name(name, dtypes, result)
             yield symbol, kernel.__module__, partial(scalar_text, name, dtypes, result, symbol)
     for place, (pattern, names) in SPECIAL.items():

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special
-from nbgrad.kernels import SCALARS, scalar_kernel
+from nbgrad.kernels import OF_HALF, SCALARS, scalar_kernel
 from nbgrad.kernels.intrinsics import jit_kernel
 
 from .accuracy import magnitudes, near, positive, uniform
@@ -199,6 +199,8 @@ def test_kernels_run_as_ordinary_python():
     operands = {1: ((0.3,), (-0.7,), (25.0,)), 2: ((0.3, 0.7), (2.0, -1.5)), 3: ((True, 0.3, 0.7),)}
     for name, dtype in itertools.product(SCALARS, FLOATS):
         if name.startswith(("bitwise", "invert", "left", "right", "random")):
+            continue
+        if name in OF_HALF.values() and dtype != "float32":
             continue
         function = scalar_kernel(name, dtype)
         for arguments in operands[len(inspect.signature(function).parameters)]:

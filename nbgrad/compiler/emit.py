@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .loops import Access, Loop, Reduction, Value
-from .scalars import LLVM_TYPES, convert, merge, scalar_ir
+from .scalars import LLVM_TYPES, convert, kernel_module, merge, scalar_ir
 from .views import Range
 
 BLOCK = 512
@@ -478,7 +478,9 @@ class Emitter:
         wide = [FLOAT32 if d.num == FLOAT16 else d for d in dtypes]
         operands = [self.cast(v, d, w) for v, d, w in zip(operands, dtypes, wide, strict=True)]
         result = FLOAT32 if value.dtype.num == FLOAT16 else value.dtype
-        symbol, text = self.scalar(value.operation, wide, result)
+        half = any(d.num == FLOAT16 for d in dtypes)
+        name = kernel_module().OF_HALF.get(value.operation, value.operation) if half else value.operation
+        symbol, text = self.scalar(name, wide, result)
         self.scalars[symbol] = text
         arguments = ", ".join(f"{register_type(d)} {v}" for d, v in zip(wide, operands, strict=True))
         called = self.let(f"call {register_type(result)} @{symbol}({arguments})")

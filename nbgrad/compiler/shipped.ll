@@ -1,30 +1,30 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 6334236018df0b6d47f5ef9baa2d6f61
-; digest nbgrad.kernels.comparison 11ec7a6d27a40902a4cf2d901941a7e8
-; digest nbgrad.kernels.error_function deb9f99cb93a9a467a34bf143bf25662
-; digest nbgrad.kernels.exponential 46c4b3bba2055d6198d664dd32a8e155
-; digest nbgrad.kernels.gamma 6f53cb3b9b94a6b6cdc2836997f88a55
-; digest nbgrad.kernels.hyperbolic b2aec0f4e2a4e81609e67a78843540d1
-; digest nbgrad.kernels.inverse_trigonometric ba9ab329cbe447885a2fd6e505983bd6
-; digest nbgrad.kernels.linalg c4d1132bfeff1ce31b856fcf289ad169
-; digest nbgrad.kernels.logarithm d5bed7ecb052ea4f40ff2e2e73b616cf
-; digest nbgrad.kernels.polygamma 6bb3044e41e2f3dfb30f0303a407d34a
-; digest nbgrad.kernels.power a3bd5706746073fa87b4d4961114fc97
-; digest nbgrad.kernels.random 780cb6941f189738b71254aca11d836e
-; digest nbgrad.kernels.reciprocal_root 540aea9cebe3a253eff582b732fcb14f
-; digest nbgrad.kernels.rounding cf6c715cf017afe9e99fa49fd252cfc8
-; digest nbgrad.kernels.scan 01cad3b3b816e39a922995d560be6545
-; digest nbgrad.kernels.scatter a9c679da9abd60880d851883709b369e
-; digest nbgrad.kernels.sinc 4df7cff0599847739cb69e7b5d55f64d
-; digest nbgrad.kernels.single c798b1285caadc5321243291923a3352
-; digest nbgrad.kernels.sort 0ed283082e4db4cfa7de63d310781a7c
-; digest nbgrad.kernels.trigonometric 8cc91eae126a91be404a14c25114dbc9
-; digest nbgrad.kernels.widened b21880bb51fd052b4d6bd92d15ab6bfd
-; digest nbgrad.kernels.windows 3e38601ca4410a1b420ce2e9b5f163c1
-; digest nbgrad.runtime.blocks a0ac097a1912b668df50d1755f17f301
-; digest nbgrad.runtime.native a6208e5cc5b8cd1f787752895dce16e8
-; digest nbgrad.runtime.tensors 980c6c3c4b6ebc2099b65257ad955b29
+; digest nbgrad.kernels.arithmetic 2479feb377904d30b3b1223d692d4478
+; digest nbgrad.kernels.comparison 868a85f655033a5f71af82984f72105a
+; digest nbgrad.kernels.error_function ded29a962ba0a69b186ed0a867ce27cc
+; digest nbgrad.kernels.exponential 5a97ea7b9c1a225d351e6446c8d824f5
+; digest nbgrad.kernels.gamma 9c91d1a50c1d4aec7a019d4557996bb1
+; digest nbgrad.kernels.hyperbolic 70940d512122af1d627c664b2f90accf
+; digest nbgrad.kernels.inverse_trigonometric ecc877839f65012dbd7ef038abd35a45
+; digest nbgrad.kernels.linalg 38dad62be876da13f8c30ac1482dfe16
+; digest nbgrad.kernels.logarithm cf36a5acc365c8c743b2b373901a405d
+; digest nbgrad.kernels.polygamma f59d57b0f8f3e6063f0a2a1316283fb3
+; digest nbgrad.kernels.power e9d50ef00f4bb08159b1d62518bd1fca
+; digest nbgrad.kernels.random 82314e778947bc239d7928bc15c4a1ac
+; digest nbgrad.kernels.reciprocal_root 8eed56ffd5d0943bcfba5fc0bab9763d
+; digest nbgrad.kernels.rounding 92367605d3940a85d0b5e3b4d82cf2e1
+; digest nbgrad.kernels.scan 3e28833dc8001a40253397a54094205e
+; digest nbgrad.kernels.scatter 6f106dea366f1e329f3ed40f3c7e4433
+; digest nbgrad.kernels.sinc 44c14352b5521a5421484b53f3a5006d
+; digest nbgrad.kernels.single 93533bad2677dc4202029780f6a63ca2
+; digest nbgrad.kernels.sort 72bb72c629b6954a88a9313b1fe77447
+; digest nbgrad.kernels.trigonometric 6980211f45a14138c9a3253a27c2e3b9
+; digest nbgrad.kernels.widened 2dfc6b8046dcaac9c4cfa891993271f5
+; digest nbgrad.kernels.windows 1e491a7edb7a4e27c9fab4e5a695f379
+; digest nbgrad.runtime.blocks 2d8422f15a1d025117d4c9dd07f40b8f
+; digest nbgrad.runtime.native cad8c6b9ceda0806369e31fcc987f6e9
+; digest nbgrad.runtime.tensors 463c2c5c3d5ac7c27aa7f9160ba7c0ea
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -6013,6 +6013,65 @@ _ZN6nbgrad7kernels10comparison17nextafter_float64B4v317B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi268.0.2.0.i" = select i1 %.87.i, double %.93.i, double %"$phi172.0.3.0.i"
   ret double %"$phi268.0.2.0.i"
 }
+;; nbgrad.maximum_half.float32.float32.float32 nbgrad.kernels.comparison 27bfc38c8ca994d3
+define internal float @nbgrad.maximum_half.float32.float32.float32(float %a0, float %a1) alwaysinline {
+  %.12.i = fcmp oge float %a0, %a1
+  %.14.i = fcmp uno float %a0, 0.000000e+00
+  %.15.i = or i1 %.14.i, %.12.i
+  %"$phi64.0.2.0.i" = select i1 %.15.i, float %a0, float %a1
+  ret float %"$phi64.0.2.0.i"
+}
+;; nbgrad.minimum_half.float32.float32.float32 nbgrad.kernels.comparison 9cf562cd20134896
+define internal float @nbgrad.minimum_half.float32.float32.float32(float %a0, float %a1) alwaysinline {
+  %.12.i = fcmp ole float %a0, %a1
+  %.14.i = fcmp uno float %a0, 0.000000e+00
+  %.15.i = or i1 %.14.i, %.12.i
+  %"$phi64.0.2.0.i" = select i1 %.15.i, float %a0, float %a1
+  ret float %"$phi64.0.2.0.i"
+}
+;; nbgrad.nextafter_half.float32.float32.float32 nbgrad.kernels.comparison 855613f93814716f
+declare float @llvm.fabs.f32(float)
+
+declare float @llvm.copysign.f32(float, float)
+
+define internal float @nbgrad.nextafter_half.float32.float32.float32(float %a0, float %a1) alwaysinline {
+  %.11.i = tail call float @llvm.fabs.f32(float %a0)
+  %.17.i = fcmp ogt float %a1, %a0
+  %1 = fcmp ule float %a0, 0.000000e+00
+  %.21.i = xor i1 %1, %.17.i
+  %.26.i = bitcast float %.11.i to i32
+  %.5111.in.v.i = select i1 %.21.i, i32 8192, i32 -8192
+  %.5111.in.i = add i32 %.5111.in.v.i, %.26.i
+  %"$phi180.1.2.0.i" = select i1 %.21.i, float 0x3E70000000000000, float 0xBE70000000000000
+  %.5111.i = bitcast i32 %.5111.in.i to float
+  %.80.i = fadd float %.11.i, %"$phi180.1.2.0.i"
+  %.91.i = fcmp olt float %.11.i, 0x3F10000000000000
+  %.93.i = fcmp oeq float %.11.i, 0x3F10000000000000
+  %.95.i = xor i1 %.21.i, true
+  %.98.i = and i1 %.93.i, %.95.i
+  %.99.i = or i1 %.91.i, %.98.i
+  br i1 %.99.i, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B288.i
+
+B288.i:                                           ; preds = %0
+  %2 = fcmp oeq float %.11.i, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B324.i
+
+B324.i:                                           ; preds = %B288.i
+  br label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+
+_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B288.i, %B324.i
+  %"$phi326.0.3.0.i" = phi float [ %.5111.i, %B324.i ], [ %.80.i, %0 ], [ 6.550400e+04, %B288.i ]
+  %.151.i = fcmp oeq float %a0, 0.000000e+00
+  %.157.i = tail call float @llvm.copysign.f32(float 0x3E70000000000000, float %a1)
+  %.168.i = tail call float @llvm.copysign.f32(float %"$phi326.0.3.0.i", float %a0)
+  %"$phi402.0.2.0.i" = select i1 %.151.i, float %.157.i, float %.168.i
+  %.182.i = fcmp oeq float %a0, %a1
+  %"$phi422.0.2.0.i" = select i1 %.182.i, float %a0, float %"$phi402.0.2.0.i"
+  %.207.i = fcmp uno float %a0, %a1
+  %.213.i = fadd float %a0, %a1
+  %"$phi518.0.2.0.i" = select i1 %.207.i, float %.213.i, float %"$phi422.0.2.0.i"
+  ret float %"$phi518.0.2.0.i"
+}
 ;; nbgrad.equal.bool.bool.bool nbgrad.kernels.comparison 8de9cad5e745d6d8
 define internal i1 @nbgrad.equal.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = xor i1 %a0, %a1
@@ -7171,16 +7230,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.32.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
+  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
 
 B144.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
+_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
   %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
   %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
@@ -7296,7 +7355,7 @@ define internal double @nbgrad.erf.float64.float64(double %a0) alwaysinline {
   %.40.i.i.i = fmul double %.12.i11.i.i, %1
   %.115.i = fsub double 1.000000e+00, %.40.i.i.i
   %.120.i = fcmp olt double %.8.i, 1.000000e+00
-  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B170.endif.i:                                     ; preds = %0
   %.5.i1.i = fmul double %a0, %a0
@@ -7312,9 +7371,9 @@ B170.endif.i:                                     ; preds = %0
   %.15.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.14.i10.i, double 0xBFD812746B0379C1)
   %.16.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.15.i11.i, double 0x3FC06EBA8214DB69)
   %.152.i = tail call double @llvm.fmuladd.f64(double %.8.i, double %.16.i12.i, double %.8.i)
-  br label %_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function3erfB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
+_ZN6nbgrad7kernels14error_function3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
   %"$phi232.0.2.0.i" = phi double [ %.152.i, %B170.endif.i ], [ %.115.i, %0 ]
   %.174.i = fcmp uno double %a0, 0.000000e+00
   %2 = tail call double @llvm.copysign.f64(double %"$phi232.0.2.0.i", double %a0)
@@ -7350,7 +7409,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.140.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.138.i.i)
   %.143.i.i = fsub double %.108.i.i, %.140.i.i
   %.148.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.85.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7457,12 +7516,12 @@ B248.i.i:                                         ; preds = %0
   %.88.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.85.i.i, double %.88.i.i, double %.40.i7.i.i.i
   %.164.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.143.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7495,7 +7554,7 @@ define internal double @nbgrad.erfc.float64.float64(double %a0) alwaysinline {
   %.140.i = tail call double @llvm.fmuladd.f64(double %a0, double %.16.i.i, double %.138.i)
   %.143.i = fsub double %.108.i, %.140.i
   %.148.i = fcmp olt double %.8.i, 7.500000e-01
-  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
+  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
 
 B248.i:                                           ; preds = %0
   %.13.i = fcmp ogt double %.8.i, 7.500000e-01
@@ -7602,12 +7661,12 @@ B248.i:                                           ; preds = %0
   %.88.i = fsub double 2.000000e+00, %.40.i7.i.i
   %"$phi136.0.2.0.i" = select i1 %.85.i, double %.88.i, double %.40.i7.i.i
   %.164.i = fcmp ult double %.8.i, 7.500000e-01
-  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B264.i:                                           ; preds = %B248.i
-  br label %_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
+_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
   %"$phi266.0.3.0.i" = phi double [ %.8.i, %B264.i ], [ %.143.i, %0 ], [ %"$phi136.0.2.0.i", %B248.i ]
   ret double %"$phi266.0.3.0.i"
 }
@@ -8110,15 +8169,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
@@ -8310,15 +8369,15 @@ B628.i:                                           ; preds = %0
   %.401.i = fmul double %.8.i, %.382.i
   %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B646.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
 B654.i:                                           ; preds = %B646.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
   %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
   %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
   %.8.i.i22.i = fcmp olt double %"$phi656.0.4.021.i", 0x10000000000000
@@ -8381,7 +8440,7 @@ define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8391,14 +8450,14 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
+_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
@@ -8534,7 +8593,7 @@ declare double @llvm.fmuladd.f64(double, double, double)
 define internal double @nbgrad.digamma.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.18.i = fcmp olt double %a0, 1.000000e+00
-  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B80.i:                                            ; preds = %0
   %.25.i = fadd double %.8.i, 1.000000e+00
@@ -8544,14 +8603,14 @@ B80.i:                                            ; preds = %0
 B92.i:                                            ; preds = %B80.i
   %1 = fsub double %.8.i, %.25.i
   %.48.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B108.i:                                           ; preds = %B80.i
   %.54.i = fadd double %.25.i, -1.000000e+00
   %.56.i = fsub double %.8.i, %.54.i
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
+_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
   %"$phi74.0.2.07.i" = phi double [ %.25.i, %B92.i ], [ %.25.i, %B108.i ], [ %.8.i, %0 ]
   %"$phi126.0.3.0.i" = phi double [ %.48.i, %B92.i ], [ %.56.i, %B108.i ], [ 0.000000e+00, %0 ]
   %.13.i = fcmp olt double %a0, 0.000000e+00
@@ -8720,7 +8779,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8750,7 +8809,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8758,7 +8817,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8938,7 +8997,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -9228,12 +9287,12 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -9570,9 +9629,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
@@ -9619,7 +9678,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9649,7 +9708,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9657,7 +9716,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9837,7 +9896,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -10127,12 +10186,12 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -10469,9 +10528,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
@@ -10501,7 +10560,7 @@ define internal float @nbgrad.sinc_derivative.float32.float32.float32(float %a0,
   %.24.i = tail call double @llvm.rint.f64(double %.6.i)
   %.26.i = fcmp une double %.24.i, %.6.i
   %.27.i = or i1 %.26.i, %.22.i
-  br i1 %.27.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B234.i
+  br i1 %.27.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B234.i
 
 B234.i:                                           ; preds = %0
   %.36.i = fmul double %.10.i, 5.000000e-01
@@ -10544,7 +10603,7 @@ B390.i:                                           ; preds = %B234.endif.i
   %.105.i = fdiv double %.88.sink.i.i, %.83.i
   %"$phi414.0.2.0.i" = select i1 %.96.i, double %.105.i, double 1.000000e+00
   %.148.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.148.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.148.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B432.i:                                           ; preds = %B390.i, %B432.i
   %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
@@ -10563,7 +10622,7 @@ B432.i:                                           ; preds = %B390.i, %B432.i
 
 B516.loopexit.i:                                  ; preds = %B432.i
   %3 = fmul double %.174.i, %.168.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B526.i:                                           ; preds = %B234.endif.i
   %.220.i = fadd double %.6.i, 2.400000e+01
@@ -10609,7 +10668,7 @@ B728.i:                                           ; preds = %B716.i, %B728.i
 B780.i:                                           ; preds = %B728.i, %B716.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.308.i, %B728.i ]
   %.325.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
   %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
@@ -10619,7 +10678,7 @@ B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i
   %.93.i = fcmp ogt double %.91.i, %.6.i
   br i1 %.93.i, label %B390.i, label %B526.i
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
   %.325.sink.i = phi double [ %.325.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
   %result = fptrunc double %.325.sink.i to float
   ret float %result
@@ -10648,7 +10707,7 @@ define internal double @nbgrad.sinc_derivative.float64.float64.float64(double %a
   %.22.i = tail call double @llvm.rint.f64(double %a0)
   %.24.i = fcmp une double %a0, %.22.i
   %.25.i = or i1 %.24.i, %.20.i
-  br i1 %.25.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B234.i
+  br i1 %.25.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B234.i
 
 B234.i:                                           ; preds = %0
   %.34.i = fmul double %"$phi414.0.2.0.frozen.i", 5.000000e-01
@@ -10691,7 +10750,7 @@ B390.i:                                           ; preds = %B234.endif.i
   %.103.i = fdiv double %.88.sink.i.i, %.81.i
   %"$phi414.0.2.0.i" = select i1 %.94.i, double %.103.i, double 1.000000e+00
   %.146.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.146.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.146.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B432.i:                                           ; preds = %B390.i, %B432.i
   %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
@@ -10710,7 +10769,7 @@ B432.i:                                           ; preds = %B390.i, %B432.i
 
 B516.loopexit.i:                                  ; preds = %B432.i
   %3 = fmul double %.172.i, %.166.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B526.i:                                           ; preds = %B234.endif.i
   %.218.i = fadd double %a0, 2.400000e+01
@@ -10756,7 +10815,7 @@ B728.i:                                           ; preds = %B716.i, %B728.i
 B780.i:                                           ; preds = %B728.i, %B716.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.306.i, %B728.i ]
   %.323.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
   %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
@@ -10766,7 +10825,7 @@ B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i
   %.91.i = fcmp ogt double %.89.i, %a0
   br i1 %.91.i, label %B390.i, label %B526.i
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
   %.323.sink.i = phi double [ %.323.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
   ret double %.323.sink.i
 }
@@ -10856,14 +10915,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..248.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.291107.not.i = icmp slt i64 %math.i, 1
@@ -10906,7 +10965,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104113125.unr.i, 2
@@ -11010,7 +11069,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us154.i = icmp samesign ugt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i32 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.343.us.us.1.i, %B200.us.us.i ]
@@ -11061,9 +11120,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11077,14 +11136,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290107.not.i = icmp slt i64 %math.i, 1
@@ -11127,7 +11186,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104113125.unr.i, 2
@@ -11231,7 +11290,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us154.i = icmp samesign ugt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i64 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11282,9 +11341,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11298,14 +11357,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11348,7 +11407,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104110122.unr.i, 2
@@ -11452,7 +11511,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us151.i = icmp samesign ugt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi float [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11503,9 +11562,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11519,14 +11578,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11569,7 +11628,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104110122.unr.i, 2
@@ -11673,7 +11732,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us151.i = icmp samesign ugt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi double [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11724,9 +11783,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11739,7 +11798,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11801,9 +11860,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11816,7 +11875,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11878,9 +11937,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11891,7 +11950,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11962,9 +12021,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11975,7 +12034,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12046,9 +12105,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12061,7 +12120,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12123,9 +12182,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12138,7 +12197,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12200,9 +12259,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12213,7 +12272,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12284,9 +12343,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12297,7 +12356,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12368,9 +12427,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12414,7 +12473,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12426,12 +12485,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12441,7 +12500,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12484,7 +12543,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12496,12 +12555,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -12511,7 +12570,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12555,7 +12614,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12567,12 +12626,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12582,7 +12641,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12625,7 +12684,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -12637,12 +12696,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -12652,7 +12711,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12676,7 +12735,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -12762,9 +12821,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12788,7 +12847,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.150.i, 3
@@ -12874,9 +12933,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -12900,7 +12959,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -12986,9 +13045,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13012,7 +13071,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -13098,9 +13157,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13145,7 +13204,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
 
 B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
   %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -13162,12 +13221,12 @@ B106.epil.i:                                      ; preds = %B106.epil.i.prehead
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -13178,7 +13237,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13196,7 +13255,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13414,7 +13473,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13444,16 +13503,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13471,7 +13530,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13689,7 +13748,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13719,16 +13778,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13746,7 +13805,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13970,7 +14029,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -14000,16 +14059,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -14027,7 +14086,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -14251,7 +14310,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -14281,16 +14340,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -14334,7 +14393,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -14343,7 +14402,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -14357,7 +14416,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 2
   %factor.op.mul61.i = shl i64 %4, 2
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -14447,7 +14506,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -15116,7 +15175,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -15160,7 +15219,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -15169,7 +15228,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -15183,7 +15242,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 3
   %factor.op.mul61.i = shl i64 %4, 3
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -15273,7 +15332,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -15942,7 +16001,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -15985,7 +16044,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16040,7 +16099,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16073,7 +16132,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16105,7 +16164,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16161,7 +16220,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -16234,7 +16293,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -16529,7 +16588,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -16586,7 +16645,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 2
@@ -16643,11 +16702,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -16663,9 +16722,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -16708,7 +16767,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16763,7 +16822,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16796,7 +16855,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16828,7 +16887,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16884,7 +16943,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -16957,7 +17016,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -17252,7 +17311,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -17309,7 +17368,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 3
@@ -17366,11 +17425,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -17386,9 +17445,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17421,13 +17480,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -17739,9 +17798,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17774,13 +17833,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -18092,9 +18151,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18113,7 +18172,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr float, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -18340,7 +18399,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -18425,7 +18484,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -18453,9 +18512,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %61, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18474,7 +18533,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr double, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -18701,7 +18760,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -18786,7 +18845,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -18813,9 +18872,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %60, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18832,7 +18891,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -18897,7 +18956,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -19037,9 +19096,9 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19056,7 +19115,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -19121,7 +19180,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -19260,9 +19319,9 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19284,7 +19343,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -19311,7 +19370,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -19376,7 +19435,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -19457,7 +19516,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -19562,7 +19621,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -19575,7 +19634,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -19685,7 +19744,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -19728,7 +19787,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19750,7 +19809,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -19777,7 +19836,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -19842,7 +19901,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -19923,7 +19982,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20028,7 +20087,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20041,7 +20100,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20151,7 +20210,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20194,7 +20253,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20212,7 +20271,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -20679,7 +20738,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -20709,7 +20768,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -20747,11 +20806,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -20824,9 +20883,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20844,7 +20903,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -21310,7 +21369,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -21340,7 +21399,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -21378,11 +21437,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -21455,9 +21514,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -21624,7 +21683,7 @@ B160.i:                                           ; preds = %B364.i.i.i, %B244.i
   %.72.i = load i64, ptr %.71.i, align 8
   %.75.i = inttoptr i64 %.65.i to ptr
   %.76.i = tail call i64 %.75.i(i64 %.72.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B302.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -21696,7 +21755,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -22918,7 +22977,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i42.i.i = add nsw i64 %.22.i, 88
@@ -22926,7 +22985,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i18.i = load i64, ptr %.34.i43.i.i, align 8
   %.37.i.i19.i = inttoptr i64 %.35.i.i18.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i19.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -22982,7 +23041,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i16.i = icmp eq i64 %lsr.iv.next2.i.i15.i, 0
   br i1 %exitcond.not.i.i16.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.76.i, %B160.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23156,7 +23215,7 @@ B218.i:                                           ; preds = %B364.i.i.i, %B244.i
   %.83.i = load i64, ptr %.82.i, align 8
   %.84.i = inttoptr i64 %.76.i to ptr
   %.85.i = tail call i64 %.84.i(i64 %.83.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B360.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
   %.90.i = shl nsw i64 %.29.i, 3
@@ -23229,7 +23288,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -24465,7 +24524,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i42.i.i = add nsw i64 %.20.i, 88
@@ -24473,7 +24532,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i19.i = load i64, ptr %.34.i43.i.i, align 8
   %.37.i.i20.i = inttoptr i64 %.35.i.i19.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i20.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -24528,7 +24587,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i17.i = icmp eq i64 %lsr.iv.next2.i.i16.i, 0
   br i1 %exitcond.not.i.i17.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -24549,7 +24608,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24570,7 +24629,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24639,7 +24698,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24689,9 +24748,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -24758,7 +24817,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -24768,14 +24827,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -24820,9 +24879,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -24840,7 +24899,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -24923,7 +24982,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -24962,7 +25021,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -25084,7 +25143,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
   %sunkaddr411.i = getelementptr i8, ptr %.21.i, i64 16
@@ -26948,7 +27007,7 @@ B1498.i:                                          ; preds = %B1454.endif.i
   %.915.i = load i64, ptr %.914.i, align 8
   %.918.i = inttoptr i64 %.915.i to ptr
   %.919.i = tail call i64 %.918.i(i64 %.908.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -27273,9 +27332,9 @@ B1316.endif.i:                                    ; preds = %B1318.i, %B1286.end
   br label %B1454.i
 
 B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime7tensors13entry_tensorsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime7tensors13entry_tensorsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
+_ZN6nbgrad7runtime7tensors13entry_tensorsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
   ret i64 %result.3.0.sink.i
 }

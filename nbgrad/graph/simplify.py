@@ -42,10 +42,12 @@ INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER, NEGATIVE, SQRT, SELECT, L
     PRIMITIVES[name]
     for name in "input constant literal iota alias custom gather negative sqrt select logical_not".split()
 )
-RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL, SCATTER_LAST = (
-    PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul scatter_last".split()
+RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL = (
+    PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul".split()
 )
 FLOAT16 = np.dtype(np.float16)
+_ANY_DTYPE = frozenset([PRIMITIVES["scatter_last"], PRIMITIVES["host"]])
+"""What works on float16 as it is."""
 
 
 def simplify(outputs: Sequence[Node]) -> list[Node]:
@@ -165,7 +167,7 @@ class _Simplifier:
                 only = uniform_source(source)
                 if only is not None and not (primitive is BROADCAST and source is only):
                     return broadcast(only, node.shape)
-        elif kind == "special" and primitive is not SCATTER_LAST and any(s.dtype == FLOAT16 for s in node.inputs):
+        elif kind == "special" and primitive not in _ANY_DTYPE and any(s.dtype == FLOAT16 for s in node.inputs):
             # Special kernels have no float16 version; float32 holds every float16.
             wide = [cast(s, np.dtype(np.float32)) if s.dtype == FLOAT16 else s for s in node.inputs]
             return cast(make(node.name, tuple(wide), node.params), node.dtype)

@@ -147,7 +147,8 @@ def _ldexp(x: Node, n: Node) -> Node:
 def _spacing(x: Node) -> Node:
     """The distance to the next number away from zero, with the sign of x; upwards for float16, as NumPy has it."""
     if x.dtype.itemsize == 2:
-        return elementwise("nextafter", x, math.inf) - x
+        gap = elementwise("nextafter", x, math.inf) - x
+        return elementwise("select", elementwise("isinf", x), broadcast(literal(math.nan, x.dtype), x.shape), gap)
     size = elementwise("absolute", x)
     gap = elementwise("nextafter", size, math.inf) - size
     return elementwise("select", elementwise("less", x, 0), -gap, gap)
