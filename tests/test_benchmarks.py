@@ -205,6 +205,13 @@ def test_what_was_to_be_reached() -> None:
     assert len(found) == 4
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times in the simulator mean nothing."""
+    monkeypatch.setenv("NBGRAD_OPTIMIZE", "0")
+
+
+@pytest.mark.usefixtures("quick")
 def test_the_command_for_gpus_in_the_simulator(tmp_path: Path) -> None:
     readme, measured = tmp_path / "README.md", tmp_path / "measured.json"
     readme.write_text("a\n<!-- devices -->\nold\n<!-- /devices -->\nb\n")
@@ -221,6 +228,7 @@ def test_the_command_for_gpus_in_the_simulator(tmp_path: Path) -> None:
     assert "CuPy is skipped" in done.stderr or "CuPy" in lines[8]
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_library_that_fails_is_left_out(tmp_path: Path) -> None:
     """Here its interpreter ends at once; nbgrad's times are there all the same."""
     measured = tmp_path / "measured.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ SIMULATORS: dict[str, Driver] = {
     "forward": Simulator(memory=1 << 26, races=True),
     "reversed": Simulator(memory=1 << 26, order="reversed"),
 }
-nvjitlink = find_spec("cuda.bindings.nvjitlink") is not None if find_spec("cuda") else False
+nvjitlink = ptx._linker() is not None
 TARGETS = [(7, 5), (8, 0), (9, 0), (10, 0)]
 
 

@@ -12,6 +12,8 @@ from nbgrad.errors import ArgumentError, NbgradError
 
 from .agreement import agree, check_derivative, lift, quiet
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(11)
 
 

@@ -13,6 +13,8 @@ from nbgrad.numpy import fft as own
 from .agreement import agree
 from .plane import check
 
+pytestmark = pytest.mark.unoptimized
+
 F = np.fft
 NORMS = [None, "backward", "ortho", "forward"]
 ONE_AXIS = {

@@ -22,6 +22,8 @@ import nbgrad as nb
 from nbgrad import Tensor
 from nbgrad.errors import DtypeError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized
+
 W = np.array([3.0, 4.0, 5.0])
 X = np.array([1.0, 2.0, 4.0])
 

@@ -19,6 +19,8 @@ from nbgrad.graph.trace import recording
 from nbgrad.numpy.index_keys import bounds
 from nbgrad.tensor import Tensor
 
+pytestmark = pytest.mark.unoptimized
+
 A = np.arange(24.0).reshape(2, 3, 4)
 
 KEYS: list[Any] = [

@@ -11,6 +11,8 @@ import nbgrad as nb
 from nbgrad import Tensor, nn, ops
 from nbgrad.errors import ArgumentError, ShapeError
 
+pytestmark = pytest.mark.unoptimized
+
 
 @pytest.mark.parametrize("wrap", [lambda f: f, nb.jit, nb.grad, nb.vmap], ids=["plain", "jit", "grad", "vmap"])
 @pytest.mark.parametrize("bad", [-0.2, -1e-30, 1.5, np.inf, np.nan])

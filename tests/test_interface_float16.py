@@ -13,6 +13,8 @@ import pytest
 import nbgrad as nb
 from nbgrad import Tensor, nn, ops
 
+pytestmark = pytest.mark.unoptimized
+
 LARGE, ZERO = Tensor(np.full((4, 1000), 100, np.float16)), Tensor(np.zeros((4, 1000), np.float16))
 
 

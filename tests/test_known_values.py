@@ -16,6 +16,8 @@ from nbgrad.graph.trace import Trace, current_trace, recording
 from nbgrad.numpy.lifting import wrap
 from nbgrad.runtime import evaluate
 
+pytestmark = pytest.mark.unoptimized
+
 SHORT, LONG = 6, 24
 
 

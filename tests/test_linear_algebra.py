@@ -12,6 +12,8 @@ from nbgrad.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, lift, lower, record
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(3)
 X, Y, Z = rng.normal(size=(3, 4)), rng.normal(size=4), rng.normal(size=(2, 3, 4))
 F4, F2 = X.astype(np.float32), X.astype(np.float16)

@@ -14,6 +14,8 @@ from nbgrad.tensor import Tensor
 
 from .agreement import agree, check_derivative, lift, quiet
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(3)
 X, Y = rng.normal(size=(3, 4)), rng.normal(size=7)
 F4 = X.astype(np.float32)

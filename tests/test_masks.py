@@ -13,6 +13,8 @@ from nbgrad.graph.pieces import merged
 
 from .test_conventions import both_modes
 
+pytestmark = pytest.mark.unoptimized
+
 INF, NAN = np.inf, np.nan
 ROOTS = [0.0, 4.0, 1.0]
 """sqrt has the slopes inf, 1/4 and 1/2 there, and the second derivatives -inf, -1/32 and -1/4."""

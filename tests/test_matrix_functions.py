@@ -14,6 +14,8 @@ from nbgrad.numpy.matrix_functions import expm, logm, solve_sylvester, sqrtm
 
 from .plane import check
 
+pytestmark = pytest.mark.unoptimized
+
 
 def numbers(kind: str, *shape: int) -> np.ndarray:
     """Random numbers, real or complex."""

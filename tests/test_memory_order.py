@@ -19,6 +19,8 @@ from nbgrad.errors import NbgradError
 
 from .numpy_surface import NAMESPACES, SAMPLES, TABLES, function_of, named, variables
 
+pytestmark = pytest.mark.unoptimized
+
 LAYOUTS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,

@@ -21,6 +21,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "recorded" / "mindspore_cases.json").read_text())
 TOLERANCE = {"float16": (1e-2, 1e-3), "float32": (1e-5, 1e-6), "float64": (1e-9, 1e-11)}
 DIFFERENT = {

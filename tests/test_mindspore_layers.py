@@ -19,6 +19,8 @@ from nbgrad import nn, ops
 
 from .recorded.record_mindspore_layers import programs
 
+pytestmark = pytest.mark.unoptimized
+
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded" / "mindspore_layers.json").read_text())
 PROGRAMS = programs(nb, nn, ops)
 

@@ -12,6 +12,8 @@ import nbgrad as nb
 from nbgrad import Tensor, nn
 from nbgrad.errors import ArgumentError, DtypeError, NameTakenError, RangeError, ShapeError
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4, 3))
 

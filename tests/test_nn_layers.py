@@ -25,6 +25,8 @@ from .recorded.record_torch_layers import (
     parameter_value,
 )
 
+pytestmark = pytest.mark.unoptimized
+
 CASES: list[dict[str, Any]] = json.loads(FILE.read_text())
 
 

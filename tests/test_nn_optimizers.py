@@ -15,6 +15,8 @@ from nbgrad.errors import ArgumentError, CellError, DtypeError, NbgradError, Ran
 
 from .recorded.record_torch_optimizers import FILE, WEIGHTS, gradient
 
+pytestmark = pytest.mark.unoptimized
+
 RECORDED = json.loads(FILE.read_text(encoding="utf-8"))
 ARGUMENTS = {"lr": "learning_rate", "amsgrad": "use_amsgrad", "alpha": "decay", "initial_accumulator_value": "accum"}
 """nbgrad's names of PyTorch's arguments, where they differ."""

@@ -11,6 +11,8 @@ import nbgrad as nb
 from nbgrad import nn
 from nbgrad.errors import ArgumentError, DtypeError
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(0)
 X = rng.normal(size=(64, 3)).astype(np.float32)
 TRUE = np.array([[1.5], [-2.0], [0.5]], np.float32)

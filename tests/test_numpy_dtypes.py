@@ -14,6 +14,7 @@ from .numpy_surface import NAMESPACES, SAMPLES, TABLES, function_of, named, vari
 from .rows import Rows
 
 pytestmark = [
+    pytest.mark.unoptimized,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.skipif(
         np.lib.NumpyVersion(np.__version__) < "2.3.0", reason="older versions of NumPy differ for empty and 0-d arrays"

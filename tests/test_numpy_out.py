@@ -16,6 +16,8 @@ from .agreement import gradients, lift, lower, quiet
 from .numpy_surface import NAMESPACES, TABLES, function_of, named
 from .test_numpy_surface import arrays_of, flat, of_real_arrays, real_parts
 
+pytestmark = pytest.mark.unoptimized
+
 WORKING = ("derivative", "zero", "integers")
 
 

@@ -12,6 +12,8 @@ from nbgrad.errors import ArgumentError, DtypeError, ShapeError
 
 from .recorded_cases import cases, check, name
 
+pytestmark = pytest.mark.unoptimized
+
 CASES = cases(
     *"relu relu6 leaky_relu prelu elu celu selu sigmoid gelu silu mish softplus logsigmoid softsign tanhshrink".split(),
     *"hardtanh hardsigmoid hardswish hardshrink softshrink softmax log_softmax softmin glu".split(),

@@ -13,6 +13,8 @@ from nbgrad import ops
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError
 from nbgrad.ops.primitives import FORMS, REQUIRED
 
+pytestmark = pytest.mark.unoptimized
+
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], np.float32)
 Y = np.array([[2.0, 2.0, 1.0], [1.0, 3.0, 3.0]], np.float32)
 P = np.abs(X) / 8

@@ -16,6 +16,8 @@ from nbgrad.runtime.evaluate import compute
 
 from .recorded_cases import cases, check, name
 
+pytestmark = pytest.mark.unoptimized
+
 CASES = cases(*"conv1d conv2d conv_transpose2d unfold fold".split())
 
 

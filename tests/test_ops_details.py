@@ -13,6 +13,8 @@ from nbgrad import ops
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, RangeError, ShapeError
 from nbgrad.ops.spelling import SPELLINGS, spelled
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(5)
 X = nb.Tensor(rng.normal(size=(2, 3, 4)).astype(np.float32))
 M = nb.Tensor(np.array([[1.0, 5.0, 5.0], [7.0, 2.0, 7.0]], np.float32))

@@ -11,6 +11,8 @@ import nbgrad as nb
 
 from .recorded.ops_functions import CASES, FILE, INPUTS, INTEGERS, direction_for, weights_for
 
+pytestmark = pytest.mark.unoptimized
+
 RECORDED = json.loads(FILE.read_text())
 
 

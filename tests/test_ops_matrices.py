@@ -13,6 +13,8 @@ from nbgrad.errors import ArgumentError, ShapeError
 
 from .plane import check
 
+pytestmark = pytest.mark.unoptimized
+
 
 def numbers(kind: str, *shape: int) -> np.ndarray:
     """Random numbers, real or complex."""

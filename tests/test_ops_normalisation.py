@@ -11,6 +11,8 @@ from nbgrad.errors import ArgumentError, ShapeError
 
 from .recorded_cases import cases, check, name
 
+pytestmark = pytest.mark.unoptimized
+
 CASES = cases(*"layer_norm group_norm instance_norm batch_norm normalize rms_norm lrn".split())
 
 

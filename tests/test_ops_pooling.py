@@ -11,6 +11,8 @@ from nbgrad.errors import ArgumentError, ShapeError
 
 from .recorded_cases import cases, check, name
 
+pytestmark = pytest.mark.unoptimized
+
 CASES = cases(
     *"max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d".split(),
     *"adaptive_max_pool2d interpolate".split(),

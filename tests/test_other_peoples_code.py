@@ -20,6 +20,8 @@ from nbgrad.errors import TracedValueError
 from . import other_peoples_code as code
 from . import other_peoples_physics as physics
 
+pytestmark = pytest.mark.unoptimized
+
 PARAMETERS: dict[Callable[[Any], Any], list[float]] = {**code.SNIPPETS, **physics.SNIPPETS}
 SNIPPETS = list(PARAMETERS)
 NAMES = [function.__name__ for function in SNIPPETS]

@@ -43,6 +43,8 @@ from .high_precision import (
 )
 from .test_structural_primitives import STRUCTURAL
 
+pytestmark = pytest.mark.unoptimized
+
 ANYWHERE, POSITIVE, UNIT, PROBABILITY = (-3.0, 3.0), (0.2, 3.0), (-0.9, 0.9), (0.05, 0.95)
 SHAPES = [(), (0,), (1,), (7,), (3, 4), (2, 0, 3), (1500,), (40_000,)]
 

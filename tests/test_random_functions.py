@@ -13,6 +13,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 NAMES = "abxy"
 EACH = 25
 

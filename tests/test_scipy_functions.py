@@ -14,6 +14,8 @@ import scipy.special as sp
 import nbgrad as nb
 from nbgrad.errors import DtypeError, RangeError
 
+pytestmark = pytest.mark.unoptimized
+
 INF, NAN = math.inf, math.nan
 EDGES: list[tuple[str, Any, Any, Any]] = [
     ("log_ndtr far down", sp.log_ndtr, -1e5, 1e5 + 1e-5),

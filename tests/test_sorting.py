@@ -14,6 +14,8 @@ from nbgrad.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, record
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(4)
 X, Y, Z = rng.normal(size=(3, 4)), rng.normal(size=4), rng.normal(size=(2, 3, 4))
 F4 = X.astype(np.float32)

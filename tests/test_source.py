@@ -27,6 +27,8 @@ from nbgrad.errors import ArgumentError, DtypeError, TracedValueError
 from . import other_peoples_code as code
 from . import other_peoples_package as package
 
+pytestmark = pytest.mark.unoptimized
+
 X = np.array([0.7, 0.3])
 
 

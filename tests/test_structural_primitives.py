@@ -52,6 +52,8 @@ from .high_precision import (
     nodes_of,
 )
 
+pytestmark = pytest.mark.unoptimized
+
 # ----- Structure -----
 
 

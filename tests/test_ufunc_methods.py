@@ -12,6 +12,8 @@ from nbgrad.lifting import lift
 
 from .agreement import agree, check_derivative
 
+pytestmark = pytest.mark.unoptimized
+
 X = np.array([[1.5, -2.0, 0.5, 3.0, -1.0], [0.25, 4.0, -0.75, 2.0, 1.0]])
 N = np.array([[6, 4, 12, 9, 3], [1, 7, 2, 5, 8]])
 

@@ -9,6 +9,8 @@ import pytest
 
 from .agreement import agree, check_derivative, lift
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(5)
 REDUCIBLE = (
     "subtract divide hypot logaddexp logaddexp2 fmax fmin fmod remainder floor_divide copysign nextafter heaviside"
