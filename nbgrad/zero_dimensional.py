@@ -26,9 +26,14 @@ def is_array(tensor: Tensor) -> bool:
     return tensor.__class__ is ZeroDimensional
 
 
+def is_scalar(tensor: Tensor) -> bool:
+    """Whether a Tensor is what NumPy would give as a scalar, which shares memory with nothing."""
+    return tensor.__class__ is Tensor and not tensor._node.shape and not tensor._node.tensor
+
+
 def as_array(tensor: Tensor) -> Tensor:
     """What a function gives that NumPy has return an array, also without axes."""
-    if tensor.__class__ is Tensor and not tensor._node.shape and not tensor._node.tensor:
+    if is_scalar(tensor):
         tensor = Tensor._of(strong(tensor._node))
         tensor.__class__ = ZeroDimensional
     return tensor

@@ -160,7 +160,7 @@ def apply_along_axis(func1d: Function, axis: Any, arr: Any, *args: Any, **kwargs
     extra = result.ndim - len(lead)
     sources = range(len(lead), result.ndim)
     # NumPy makes an array of all results, one after the other, and moves their axes to where the axis was.
-    return wrap(moveaxis_node(copied(result, "C"), tuple(sources), tuple(range(at, at + extra))))
+    return as_array(wrap(moveaxis_node(copied(result, "C"), tuple(sources), tuple(range(at, at + extra)))))
 
 
 def _single(result: Any) -> Any:

@@ -14,10 +14,11 @@ import numpy as np
 from ..errors import DtypeError
 from ..graph.complex_numbers import is_complex, pair, parts
 from ..graph.derivatives import choose
-from ..graph.ir import Node, beside, broadcast, elementwise, strong, zeros
+from ..graph.ir import Node, beside, broadcast, elementwise, zeros
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from ..zero_dimensional import as_array, is_array, is_scalar
 from .lifting import as_node, number, wrap
 from .ordering import like_argument
 from .promotion import float_of
@@ -44,12 +45,15 @@ def imag(val: Any) -> Tensor:
 def _no_part(tensor: Tensor) -> Tensor:
     if tensor._node.weak:
         return wrap(number(0.0))
-    return wrap(beside(zeros(tensor.shape, tensor._node.dtype), tensor._node))
+    zero = wrap(beside(zeros(tensor.shape, tensor._node.dtype), tensor._node))
+    return as_array(zero) if is_array(tensor) else zero
 
 
 def _part(tensor: Tensor, side: int) -> Tensor:
     if tensor.dtype.kind != "c":
         return _no_part(tensor) if side else tensor
+    if is_scalar(tensor):
+        return wrap(parts(tensor._node)[side])
     from ..aliasing import view
     from ..moves import PART_MOVES
 
@@ -127,13 +131,13 @@ def real_if_close(a: Any, tol: float = 100) -> Tensor:
     """
     node = as_node(a)
     if not is_complex(node):
-        return wrap(strong(node)) if node.weak else real(a)
+        return as_array(real(a))
     re, im = parts(node)
     if not node.size:
         return wrap(re)
     bound = tol * float(np.finfo(re.dtype).eps) if tol > 1 else tol
     near = reduce("min", elementwise("less", elementwise("absolute", im), bound), range(node.ndim))
-    return wrap(re if bool(concrete(near, "bool")) else node)
+    return as_array(wrap(re if bool(concrete(near, "bool")) else node))
 
 
 def iscomplexobj(x: Any) -> bool:

@@ -118,10 +118,10 @@ def clip(a: Any, min: Any = None, max: Any = None, out: Any = None, *, a_min: An
     if high is not None:
         bound = next(bounds)
         result = elementwise("select", _beyond("greater", result, bound), bound, result)
-    only = nodes[1] if len(nodes) == 2 and nodes[0].dtype.kind == "f" else None
-    if only is not None and only.name == "literal" and literal_value(only) == 0 and not np.signbit(literal_value(only)):
-        # A single bound wins over what equals it: minus zero becomes zero, the bound.
-        result = result + 0.0
+    only = nodes[1] if len(nodes) == 2 and nodes[0].dtype.kind == "f" and nodes[0].dtype.itemsize > 2 else None
+    if only is not None and only.name == "literal" and literal_value(only) == 0:
+        # A single bound wins over what equals it, but for float16: zeros of another sign become the bound.
+        result = -(-result + 0.0) if np.signbit(literal_value(only)) else result + 0.0
     return deliver(result, out)
 
 

@@ -265,7 +265,7 @@ def tile(A: Any, reps: Any) -> Tensor:
     counts = (1,) * (node.ndim - len(counts)) + counts
     node = at_least(node, len(counts))
     if all(r == 1 for r in counts):
-        return wrap(node)
+        return as_array(wrap(node))
     spread: list[int] = []
     wide: list[int] = []
     for r, n in zip(counts, node.shape, strict=True):

@@ -19,6 +19,7 @@ from ..graph.complex_numbers import conjugate
 from ..graph.ir import BOOL, Node, beside, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .creation import diagonal_node, eye
 from .factorisations import inv
 from .lifting import wrap
@@ -210,7 +211,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
             message = f"axes={count} is more axes than the shapes {first.shape} and {second.shape} have."
             raise ShapeError(message)
         left, right = tuple(range(first.ndim - count, first.ndim)), tuple(range(count))
-    return wrap(tensordot_node(first, second, left, right))
+    return as_array(wrap(tensordot_node(first, second, left, right)))
 
 
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1) -> Tensor:
@@ -283,7 +284,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         return elementwise("subtract", plus, minus)
 
     if x[2] is None and y[2] is None:
-        return wrap(minor(0, 1))
+        return as_array(wrap(minor(0, 1)))
     rows = [reshape(v, (*shape, 1)) for v in (minor(1, 2), minor(2, 0), minor(0, 1))]
     return wrap(from_last(concatenate(rows, len(shape)), axis_of(axisc, len(shape) + 1)))
 

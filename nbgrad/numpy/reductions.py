@@ -119,7 +119,8 @@ def reduce_ufunc(
     else:
         result = reduce(_primitive(name), node, axes)
     if start is not None:
-        result = elementwise(name, result, cast(start, node.dtype))
+        # As NumPy, from the start on: which of two zeros is the greatest depends on the order.
+        result = elementwise(name, cast(start, node.dtype), result)
     return reshape(result, kept) if keepdims else result
 
 

@@ -18,6 +18,7 @@ from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent, zeros
 from ..graph.primitives import argsort, cast, concatenate, gather, iota, pad, reduce, reshape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .cumulative import accumulate_ufunc, difference
 from .lifting import FLOAT64, as_node, wrap
 from .operands import (
@@ -77,7 +78,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     shape = common_shape([node.shape for node in (*conditions, *choices, result)])
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = elementwise("select", condition, choice, result)
-    return wrap(broadcast(result, shape))
+    return as_array(wrap(broadcast(result, shape)))
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:

@@ -21,7 +21,18 @@ from ..runtime.memory_order import copied, order_of_copy, order_of_loop, with_ax
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
-from .operands import at_least, axes_of, axis_of, integers, only, real_dtype, reduced_axes, shape_of, take_runs
+from .operands import (
+    array_node,
+    at_least,
+    axes_of,
+    axis_of,
+    integers,
+    only,
+    real_dtype,
+    reduced_axes,
+    shape_of,
+    take_runs,
+)
 from .viewing import viewing, viewing_each
 
 # ----- On nodes -----
@@ -293,11 +304,15 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
 # ----- Order along axes -----
 
 
-@viewing
 def flip(m: Any, axis: Any = None) -> Tensor:
-    """Order reversed along axes; along all of them by default."""
-    node = as_node(m)
-    return wrap(flip_node(node, axes_of(axis, node.ndim)))
+    """Order reversed along axes; along all of them by default. Without axes, there is a scalar."""
+    axes = axes_of(axis, as_node(m).ndim)
+    return _flipped(m, axes) if as_node(m).ndim else wrap(array_node(m))
+
+
+@viewing
+def _flipped(m: Any, axes: Sequence[int]) -> Tensor:
+    return wrap(flip_node(as_node(m), axes))
 
 
 def _flip_at(name: str, m: Any, axis: int) -> Tensor:
@@ -327,7 +342,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     if axis is None:
         flat = reshape_primitive(node, (node.size,))
         # Several shifts of the flat array add up.
-        return wrap(reshape_primitive(_roll(flat, sum(shifts), 0), node.shape))
+        return as_array(wrap(reshape_primitive(_roll(flat, sum(shifts), 0), node.shape)))
     axes = [axis_of(k, node.ndim) for k in integers(axis, "axis")]
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         message = f"shift={shift!r} and axis={axis!r} have different lengths."

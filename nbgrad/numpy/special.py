@@ -16,6 +16,7 @@ from ..graph.derivatives import choose
 from ..graph.ir import Node, broadcast, constant, elementwise, literal, make
 from ..graph.primitives import cast, reduce, reshape
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .lifting import FLOAT64, as_node, wrap
 from .operands import axes_of, integer, keep
 from .ordering import like_argument
@@ -110,7 +111,7 @@ def i0(x: Any) -> Tensor:
     if node.dtype.kind == "c":
         message = "i0 works on real numbers, but got complex ones."
         raise DtypeError(message)
-    return wrap(bessel("i0", cast(node, float_of(node))))
+    return as_array(wrap(bessel("i0", cast(node, float_of(node)))))
 
 
 def kaiser(M: Any, beta: Any) -> Tensor:

@@ -17,6 +17,7 @@ from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape, scatter_add, transpose
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
+from ..zero_dimensional import as_array
 from .creation import diagonal_node
 from .joining import join
 from .lifting import FLOAT64, as_node
@@ -383,7 +384,7 @@ def cov(
     Tensor
     """
     freedom = ddof if ddof is not None else 0 if bias else 1
-    return deliver(_squeezed(_covariance(m, y, rowvar, freedom, dtype, fweights, aweights)))
+    return as_array(deliver(_squeezed(_covariance(m, y, rowvar, freedom, dtype, fweights, aweights))))
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:

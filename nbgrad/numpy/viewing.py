@@ -15,7 +15,7 @@ import numpy as np
 from ..exports import aliasing_module
 from ..graph.ir import placeholder
 from ..tensor import Tensor
-from ..zero_dimensional import as_array
+from ..zero_dimensional import as_array, is_scalar
 from .lifting import supported
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -57,9 +57,10 @@ def viewing_each(function: Function) -> Function:
 def _views(
     function: Callable[..., Any], base: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any], in_order: bool
 ) -> Any:
-    if base._node.weak:
-        # Of a Python number, NumPy makes an array first, which shares memory with nothing.
-        return _each(as_array, function(as_array(base), *args, **kwargs))
+    if is_scalar(base):
+        # Nothing shares memory with a scalar. Of a Python number, NumPy makes an array first.
+        result = function(base, *args, **kwargs)
+        return _each(as_array, result) if base._node.weak else result
     aliasing = aliasing_module()
     result = function(base, *args, **kwargs)
     if base.__class__ is Tensor and base._node.dtype.kind != "c":
