@@ -17,6 +17,8 @@ from nbgrad import config
 from nbgrad.errors import NbgradError
 from nbgrad.numpy import numpy_table
 
+pytestmark = pytest.mark.unoptimized
+
 EXPRESSIONS = """
 b * a
 (b * 2.0) * a

@@ -21,6 +21,8 @@ from nbgrad.runtime.evaluate import compute
 
 from .test_primitives import philox
 
+pytestmark = pytest.mark.unoptimized
+
 UINT64 = np.dtype(np.uint64)
 COUNT = 100_000
 ALPHA = 1e-3

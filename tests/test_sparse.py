@@ -26,6 +26,8 @@ from nbgrad.sparse.pattern import dependencies
 
 from .test_random_graphs import LONG, QUICK, graphs, inputs_of
 
+pytestmark = pytest.mark.unoptimized
+
 Function = Callable[..., Any]
 
 
