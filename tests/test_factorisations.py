@@ -22,6 +22,8 @@ from nbgrad.runtime.evaluate import compute
 from .agreement import agree, check_derivative
 from .plane import check
 
+pytestmark = pytest.mark.unoptimized
+
 rng = np.random.default_rng(3)
 
 

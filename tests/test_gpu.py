@@ -30,6 +30,8 @@ from .gpu import Place, close, on
 from .test_device_linear_algebra import CASES
 from .test_device_programs import FUNCTIONS, MATRICES, check, floats
 
+pytestmark = pytest.mark.unoptimized
+
 FOLDER = Path(__file__).resolve().parents[1] / "asv_bench"
 sys.path.insert(0, str(FOLDER))
 try:

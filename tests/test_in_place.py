@@ -17,6 +17,8 @@ import pytest
 import nbgrad as nb
 from nbgrad.errors import NbgradError, ShapeError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized
+
 X = numpy.array([[0.7, -0.3, 0.2, 1.1], [-0.6, 0.9, 0.4, -0.8], [0.5, 1.3, -1.2, 0.35]])
 
 PROGRAMS = """
