@@ -43,8 +43,8 @@ def way_out(of_number: bool) -> str:
     written = _is_written(frame) or (not of_number and (isinstance(function, np.ufunc) or _is_ours(function)))
     if written and frame in converted:
         return (
-            "The array that it is written into was made elsewhere, as a plain ndarray: make that one by "
-            "nbgrad.numpy.zeros (or nbgrad.numpy.array)."
+            "The array that it is written into is a plain ndarray from elsewhere, or its copy: make that one by "
+            "nbgrad.numpy.zeros, or copy it by np.copy(a) instead of a.copy()."
         )
     if not written and (frame in converted or _is_compiled(function)):
         what = f"{called}()" if called else "The function that is called there"
