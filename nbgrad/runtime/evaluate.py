@@ -19,6 +19,7 @@ from .. import config
 from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch_further
+from ..graph.collection import RareCollection
 from ..graph.interpret import interpret, interpret_order
 from ..graph.ir import HOST, PRIMITIVES, Node, copied, on_host, plain, plain_dtype, topological
 from ..graph.known_values import KnownValues, Piece
@@ -239,8 +240,9 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
     key = (len(nodes), device, key) if sources else (device, key)
     entry = _programs.get(key)
     if entry is None:
-        outputs, arguments = _without_values([*nodes, *derive()], leaves)
-        program = make_program([Output(node) for node in outputs], arguments, device)
+        with RareCollection():
+            outputs, arguments = _without_values([*nodes, *derive()], leaves)
+            program = make_program([Output(node) for node in outputs], arguments, device)
         entry = [next(_uses), program]
         with _lock.held():
             _programs[key] = entry
@@ -285,10 +287,8 @@ def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list
     new: dict[Node, Node] = {}
     given = set(leaves)
     for node in topological([*nodes, *leaves]):
-        if node in given or any(new[source] is not source for source in node.inputs):
-            new[node] = copied(node, tuple([new[source] for source in node.inputs]))
-        else:
-            new[node] = node
+        inputs = tuple([new[source] for source in node.inputs])
+        new[node] = copied(node, inputs) if node in given or inputs != node.inputs else node
     return [new[node] for node in nodes], [new[leaf] for leaf in leaves]
 
 
