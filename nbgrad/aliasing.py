@@ -17,7 +17,7 @@ import numpy as np
 
 from .compiler.views import View
 from .dtype import dtype_of
-from .graph.ir import HOST, Node, constant
+from .graph.ir import HOST, Node, constant, snapshot
 from .graph.trace import current_trace
 from .moves import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
@@ -290,12 +290,12 @@ class _Shared(Tensor):
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
         array = _shared_data(self)
         raw = _raw(self)
-        return raw if array is None else _constant(np.array(array), raw)
+        return raw if array is None else _like(raw, snapshot(array))
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         array = _shared_data(self)
-        if current_trace() is None and array is not None and array.flags.writeable and array.shape == node.shape:
+        if array is not None and not node.traced and array.flags.writeable and array.shape == node.shape:
             np.copyto(array, concrete(node, "array"), casting="unsafe")
             return
         self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
@@ -332,10 +332,9 @@ def _shared_data(tensor: Tensor) -> np.ndarray | None:
     return None
 
 
-def _constant(array: np.ndarray, like: Node) -> Node:
-    """The node of an array, which follows the rules that another one follows, and stays where that is."""
-    node = constant(array)
-    node.tensor, node.place = like.tensor, like.place
+def _like(other: Node, node: Node) -> Node:
+    """The node of an array, which follows from now on the rules that another one follows, and stays where that is."""
+    node.tensor, node.place = other.tensor, other.place
     return node
 
 
@@ -384,7 +383,7 @@ def share(tensor: Tensor) -> np.ndarray:
     else:
         array = np.array(array, order="C")
     if can_share:
-        tensor._node = _constant(array, tensor._node)
+        tensor._node = _like(tensor._node, constant(array))
         _become_shared(tensor)
     return array
 

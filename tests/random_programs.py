@@ -249,7 +249,7 @@ class Writer:
         return self.drawn
 
     def subject(self) -> Any:
-        return dict(self.leaves()).get(self.drawn, np.zeros(()))
+        return np.asarray(dict(self.leaves()).get(self.drawn, 0.0))
 
     def draw_x(self) -> str:
         return self.array("fffciub")

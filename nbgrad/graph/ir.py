@@ -285,7 +285,7 @@ def make(name: str, inputs: tuple[Node, ...], params: Params = ()) -> Node:
     if (dtype.kind == "c" or (inputs and inputs[0].dtype.kind == "c")) and name not in _complex.kept:
         return _complex.expand(name, inputs, params)
     node = Node(primitive, inputs, params, shape, dtype)
-    if name == "transpose":
+    if name == "transpose" or (name == "concatenate" and any(x.primitive.name == "broadcast" for x in inputs)):
         node.layout = DERIVED
     return node
 
@@ -371,6 +371,14 @@ def constant(value: Any, weak: bool = False) -> Node:
         return node
     node = Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
     node.place = value.device
+    return node
+
+
+def snapshot(array: np.ndarray) -> Node:
+    """A constant with the values that an array has now, which counts as lying in memory as the array does."""
+    node = constant(array.copy())
+    if not array.flags.c_contiguous:
+        node.layout = array.strides
     return node
 
 

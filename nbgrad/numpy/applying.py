@@ -317,7 +317,7 @@ def _over_elements(function: Function, nodes: list[Node], cores: Cores | None, o
         ends: list[Shape] = [()] * len(dtypes)
         if cores is not None:
             ends = [tuple([extents[name] for name in core]) for core in cores[1]]
-        empty = [wrap(filled((*lead, *end), 0, dtype)) for end, dtype in zip(ends, dtypes, strict=True)]
+        empty = [as_array(wrap(filled((*lead, *end), 0, dtype))) for end, dtype in zip(ends, dtypes, strict=True)]
         return empty[0] if len(empty) == 1 else tuple(empty)
     rows = []
     for node, width in zip(nodes, widths, strict=True):
@@ -330,7 +330,7 @@ def _over_elements(function: Function, nodes: list[Node], cores: Cores | None, o
     shaped = [reshape(node, (*lead, *node.shape[1:])) for node in results]
     if dtypes is not None:
         shaped = [cast(node, dtype) for node, dtype in zip(shaped, dtypes, strict=True)]
-    tensors = tuple([wrap(node) for node in shaped])
+    tensors = tuple([as_array(wrap(node)) for node in shaped])
     return tensors if several else tensors[0]
 
 

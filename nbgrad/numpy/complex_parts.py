@@ -22,6 +22,7 @@ from ..zero_dimensional import as_array, is_array, is_scalar
 from .lifting import as_node, number, wrap
 from .ordering import like_argument
 from .promotion import float_of
+from .viewing import sharing
 
 
 def real(val: Any) -> Tensor:
@@ -33,11 +34,13 @@ def real(val: Any) -> Tensor:
     >>> np.real(nb.Tensor(np.array([1 + 2j, 3j]))).tolist()
     [1.0, 0.0]
     """
+    val = sharing(val)
     return _part(val, 0) if isinstance(val, Tensor) else wrap(parts(as_node(val))[0])
 
 
 def imag(val: Any) -> Tensor:
     """The imaginary part, elementwise; of a complex Tensor a view; zeros for real arrays."""
+    val = sharing(val)
     return _part(val, 1) if isinstance(val, Tensor) else wrap(parts(as_node(val))[1])
 
 

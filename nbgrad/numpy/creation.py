@@ -121,7 +121,7 @@ def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any) -
     device = node.device if device is None else device
     made = full(node.shape if shape is None else shape, value, node.dtype if dtype is None else dtype, device=device)
     if order == "F" or (order == "K" and may_differ(node) and made.ndim == node.ndim):
-        made = wrap(copied(made._node, "F") if order == "F" else like_copy(made._node, node))
+        made = array_of(copied(made._node, "F") if order == "F" else like_copy(made._node, node))
     # Like a user's Tensor also in how it promotes.
     return Tensor(made) if node.tensor else made
 
@@ -178,7 +178,8 @@ def eye(
     only("order", order, "C", "F")
     shape = shape_of((N, N if M is None else M))
     offset = positions(shape, 1) - positions(shape, 0)
-    return wrap(copied(made_on(cast(elementwise("equal", offset, integer(k, "k")), real_dtype(dtype)), device), order))
+    ones = cast(elementwise("equal", offset, integer(k, "k")), real_dtype(dtype))
+    return array_of(copied(made_on(ones, device), order))
 
 
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Tensor:

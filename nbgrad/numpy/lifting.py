@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import DtypeError
 from ..graph.complex_numbers import pair
-from ..graph.ir import BOOL, INT64, Node, constant, literal
+from ..graph.ir import BOOL, INT64, Node, constant, literal, snapshot
 from ..interop import conversion_of, device_node, on_cuda, values_of
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from ..tensor import Tensor
@@ -77,7 +77,7 @@ def as_node(value: Any) -> Node:
         )
         raise DtypeError(message)
     if array.dtype.isnative and type(value) is np.ndarray and (array.flags.writeable or array.base is not None):
-        array = array.copy()
+        return snapshot(array)
     return constant(array)
 
 

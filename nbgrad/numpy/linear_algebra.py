@@ -18,6 +18,7 @@ from ..graph import primitives
 from ..graph.complex_numbers import conjugate
 from ..graph.ir import BOOL, Node, beside, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
+from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .creation import diagonal_node, eye
@@ -119,7 +120,7 @@ def tensordot_node(a: Node, b: Node, axes_a: tuple[int, ...], axes_b: tuple[int,
 def dot_node(a: Node, b: Node) -> Node:
     """`np.dot` on nodes: over the last axis of `a` and the second to last of `b`."""
     if a.ndim == 0 or b.ndim == 0:
-        return elementwise("multiply" if common_bool(a, b) else "logical_and", *promote([a, b]))
+        return copied(multiply(a, b), "C")
     return tensordot_node(a, b, (a.ndim - 1,), (0 if b.ndim == 1 else b.ndim - 2,))
 
 
@@ -172,7 +173,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     """Sum of products over the last axes."""
     first, second = array_node(a), array_node(b)
     if first.ndim == 0 or second.ndim == 0:
-        return wrap(multiply(first, second))
+        return wrap(copied(multiply(first, second), "C"))
     return wrap(tensordot_node(first, second, (first.ndim - 1,), (second.ndim - 1,)))
 
 

@@ -59,7 +59,7 @@ def as_loop(rule: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rule)
     def with_results_as_operands(*nodes: Node) -> Any:
         results = rule(*nodes)
-        if all(node.layout is None for node in nodes):
+        if not any(map(may_differ, nodes)):
             return results
         if isinstance(results, tuple):
             return tuple([_as_operands(found, nodes) for found in results])

@@ -16,6 +16,7 @@ from ..graph.derivatives import choose
 from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
 from ..graph.primitives import argsort, cast, gather, iota, reduce, reshape, transpose
 from ..runtime.evaluate import require
+from ..runtime.memory_order import like_reduction
 from ..tensor import Tensor
 from .cumulative import accumulate_ufunc
 from .lifting import FLOAT64, as_node
@@ -49,7 +50,8 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     result = reshape(mean_node(middle, last), kept)
     top = reshape(cut(ordered, last, n - 1, 1), kept)
     # NaN sorts last, so the greatest element tells whether there is one.
-    return deliver(elementwise("select", elementwise("isnan", top), top, result), out)
+    found = elementwise("select", elementwise("isnan", top), top, result)
+    return deliver(found if keepdims else like_reduction(found, node, axes), out)
 
 
 def quantile(

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape
+from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from .lifting import as_node
 from .operands import (
@@ -259,12 +260,12 @@ def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, wh
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first greatest element along an axis (of the flat array, if None); NaN wins."""
-    return deliver(extremum_position(as_node(a), axis, keepdims, "max"), out)
+    return deliver(copied(extremum_position(as_node(a), axis, keepdims, "max"), "C"), out)
 
 
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first least element along an axis (of the flat array, if None); NaN wins."""
-    return deliver(extremum_position(as_node(a), axis, keepdims, "min"), out)
+    return deliver(copied(extremum_position(as_node(a), axis, keepdims, "min"), "C"), out)
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
@@ -339,9 +340,8 @@ def _nan_position(name: str, a: Any, axis: Any, out: Any, keepdims: bool) -> Ten
     if numbers is not None and node.size:
         found = reduce_ufunc("logical_or", numbers, axis)
         demand(found, f"nanarg{name} met a slice of nothing but NaN.")
-    return deliver(
-        extremum_position(without_nan(node, -np.inf if name == "max" else np.inf), axis, keepdims, name), out
-    )
+    position = extremum_position(without_nan(node, -np.inf if name == "max" else np.inf), axis, keepdims, name)
+    return deliver(copied(position, "C"), out)
 
 
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:

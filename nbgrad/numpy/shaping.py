@@ -434,7 +434,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None, orde
     only("device", device, None, "cpu")
     if not copy and isinstance(x, Tensor) and x.dtype == np.dtype(dtype):
         return x
-    return as_array(wrap(copied(cast(as_node(x), real_dtype(dtype)), memory_order(x, order, "K", "C", "F", "A"))))
+    return as_array(wrap(cast(copied(as_node(x), memory_order(x, order, "K", "C", "F", "A")), real_dtype(dtype))))
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, **options: Any) -> Tensor:

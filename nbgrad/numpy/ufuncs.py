@@ -39,6 +39,7 @@ from ..tensor import Tensor
 from ..zero_dimensional import ZeroDimensional
 from .integer_ufuncs import INTEGER_UFUNC_RULES
 from .lifting import as_node, number, wrap
+from .ordering import as_loop
 from .promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes, number_like
 from .scipy_functions import COMPLEX_FUNCTIONS
 from .scipy_ufuncs import SCIPY_RULES
@@ -70,12 +71,13 @@ def _primitive(name: str) -> Rule:
 # ----- Compositions -----
 
 
+@as_loop
 def _same(x: Node) -> Node:
     return x
 
 
 def _always(value: bool) -> Rule:
-    return lambda x: broadcast(literal(value, BOOL), x.shape)
+    return as_loop(lambda x: broadcast(literal(value, BOOL), x.shape))
 
 
 def _compare(name: str) -> Rule:
@@ -220,7 +222,7 @@ _COMPLEX_NAMES = (
     "logical_and logical_or logical_xor logical_not"
 ).split()
 COMPLEX_RULES: dict[str, Rule] = {
-    **{name: partial(elementwise, name) for name in _COMPLEX_NAMES},
+    **{name: as_loop(partial(elementwise, name)) for name in _COMPLEX_NAMES},
     **{name: RULES[name] for name in ("positive", "square", "reciprocal", "power", "float_power", *COMPARISONS)},
     "conjugate": conjugate_node,
     **COMPLEX_FUNCTIONS,

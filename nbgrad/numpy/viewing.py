@@ -28,8 +28,8 @@ def viewing(function: Function, in_order: bool = False) -> Function:
 
     @functools.wraps(function)
     def with_views(*args: Any, **kwargs: Any) -> Any:
-        if args and type(args[0]) is np.ndarray and supported(args[0].dtype):
-            args = aliasing_module().from_numpy(args[0], tensor_rules=False), *args[1:]
+        if args:
+            args = sharing(args[0]), *args[1:]
         if args and isinstance(args[0], Tensor):
             return _views(function, args[0], args[1:], kwargs, in_order)
         if not args and kwargs:
@@ -40,6 +40,13 @@ def viewing(function: Function, in_order: bool = False) -> Function:
         return function(*args, **kwargs)
 
     return with_views  # type: ignore[return-value]
+
+
+def sharing(value: Any) -> Any:
+    """A plain ndarray as a Tensor that shares its memory, if there are such; else the value itself."""
+    if type(value) is np.ndarray and supported(value.dtype):
+        return aliasing_module().from_numpy(value, tensor_rules=False)
+    return value
 
 
 def viewing_each(function: Function) -> Function:

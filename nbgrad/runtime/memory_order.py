@@ -82,6 +82,26 @@ def order_of_loop(shape: Shape, operands: Sequence[Strides]) -> list[int]:
     return order[::-1]
 
 
+def order_of_pieces(pieces: Sequence[tuple[Shape, Strides]]) -> list[int]:
+    """The order of axes, the slowest first, in which a concatenation of pieces lies.
+
+    An axis goes outside of another where all pieces step farther along it; those that have one element along either say
+    nothing, and where pieces disagree, or none says anything, C order stays.
+    """
+    order: list[int] = []
+    for axis in range(len(pieces[0][0])):
+        place = len(order)
+        for position in range(len(order) - 1, -1, -1):
+            other = order[position]
+            votes = [abs(s[axis]) > abs(s[other]) for shape, s in pieces if shape[axis] != 1 != shape[other]]
+            if votes:
+                if not all(votes):
+                    break
+                place = position
+        order.insert(place, axis)
+    return order
+
+
 # ----- Nodes -----
 
 
@@ -118,18 +138,30 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
     if primitive is _CUSTOM:
         return operands[0]
     if primitive is _CONCATENATE:
-        return contiguous(shape, itemsize, order_of_loop((2,) * len(shape), operands))
+        pieces = [(piece.shape, strides) for piece, strides in zip(node.inputs, operands, strict=True)]
+        return contiguous(shape, itemsize, order_of_pieces(pieces))
     if primitive.kind == "movement":
         moved = None if primitive is _PAD else view_through(node, View.strided(first.shape, operands[0]))
         return contiguous(shape, itemsize) if moved is None else moved.strides
     if primitive.kind == "reduction":
-        kept = [axis for axis in range(first.ndim) if axis not in node.params[0]]
-        inner = [kept.index(axis) for axis in order_of_loop(first.shape, operands) if axis in kept]
-        return contiguous(shape, itemsize, inner)
+        return contiguous(shape, itemsize, _order_of_reduction(first.shape, operands[0], node.params[0]))
     if (primitive.kind == "elementwise" and primitive is not _GATHER) or primitive in _LIKE_THEIR_INPUT:
         alike = [strides for source, strides in zip(node.inputs, operands, strict=True) if source.shape == shape]
         return contiguous(shape, itemsize, order_of_loop(shape, alike))
     return contiguous(shape, itemsize)
+
+
+def _order_of_reduction(shape: Shape, strides: Strides, axes: Sequence[int]) -> list[int]:
+    """The order of the axes that a reduction over others leaves."""
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    return [kept.index(axis) for axis in order_of_loop(shape, [strides]) if axis in kept]
+
+
+def like_reduction(node: Node, source: Node, axes: Sequence[int]) -> Node:
+    """A node without some axes of another one, laid out as a reduction over them."""
+    if node.ndim < 2 or not may_differ(source):
+        return node
+    return with_axis_order(node, _order_of_reduction(source.shape, strides_of(source), axes))
 
 
 def _arranged(node: Node, strides: Strides) -> Strides:
@@ -155,7 +187,7 @@ def copied(node: Node, order: str = "K") -> Node:
 
 def kept(node: Node, before: Node) -> Node:
     """What is written to an array, which stays where it is: the new value with the strides of the old one."""
-    if node.layout is None and before.layout is None:
+    if (node.layout is None and before.layout is None) or node.shape != before.shape:
         return node
     strides = strides_of(before)
     same = node.primitive.kind != "movement" and strides == strides_of(node)
