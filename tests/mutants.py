@@ -45,6 +45,7 @@ TESTS: dict[str, str] = {
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives",
     "graph/simplify": "simplify fuse products quotients masks structural_primitives",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives",
+    "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives",
 }
 """Which tests are run for the mutants of a file, in this order: what is fast and telling comes first."""
 WARM = (
