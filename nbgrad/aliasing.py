@@ -22,7 +22,7 @@ from .graph.trace import current_trace
 from .moves import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
 from .runtime.evaluate import concrete
-from .runtime.memory_order import contiguous, copied, is_contiguous, laid_out, order_of_copy, strides_of
+from .runtime.memory_order import copied, is_contiguous, laid_out, strides_of_owned
 from .tensor import Tensor
 from .zero_dimensional import ZeroDimensional
 
@@ -158,13 +158,7 @@ def _owned_place(tensor: Tensor) -> View:
     if array is not None:
         return View.strided(array.shape, array.strides)
     node = tensor._node
-    if node.layout is None:
-        return View.strided(node.shape, contiguous(node.shape, node.dtype.itemsize))
-    strides = strides_of(node)
-    if node.primitive.kind == "movement":  # and NumPy's function, which gave no view, has made a copy
-        order = order_of_copy(node.shape, strides, node.dtype.itemsize)
-        strides = contiguous(node.shape, node.dtype.itemsize, order)
-    return View.strided(node.shape, strides)
+    return View.strided(node.shape, strides_of_owned(node))
 
 
 def _itemsize(tensor: Tensor) -> int:
@@ -216,7 +210,9 @@ def _memory(tensor: Tensor) -> np.ndarray | None:
     while trace is not None and array is None:
         array = trace.callers.array_behind(chain[-1]) if trace.callers else None
         trace = trace.parent
-    return None if array is None else _part_behind(chain, array)
+    if array is None or array.shape != chain[-1].shape:  # an argument of vmap stands for a part that is not known
+        return array
+    return _part_behind(chain, array)
 
 
 def _elements(tensor: Tensor) -> tuple[Tensor, np.ndarray]:

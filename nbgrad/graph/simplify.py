@@ -9,7 +9,7 @@ a rounding, and none assumes that NaN or infinity do not occur.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,7 @@ class _Simplifier:
         for node in topological(outputs):
             if node in replaced:
                 better = replaced[node]
-                for part in topological_until(better, new):
+                for part in topological([better], new):
                     new[part] = intern(part, tuple([new[source] for source in part.inputs]))
                 new[node] = new[better]
                 continue
@@ -136,7 +136,7 @@ class _Simplifier:
             # A rule's result is new graph over canonical nodes: make that canonical too.
             if better not in number:
                 new: dict[Node, Node] = {}
-                for part in topological_until(better, number):
+                for part in topological([better], number):
                     new[part] = self.intern(part, tuple([new.get(source, source) for source in part.inputs]))
                 better = new[better]
             self.known[key] = better
@@ -212,24 +212,6 @@ def _repeated(node: Node) -> Node | None:
         part = reshape(part, part.shape[part.ndim - len(shape) :]) if part.ndim > len(shape) else part
         parts.append(broadcast(part, shape))
     return broadcast(make(node.name, tuple(parts), node.params), node.shape)
-
-
-def topological_until(node: Node, stop: Mapping[Node, Any]) -> list[Node]:
-    """The nodes above those in `stop` that a node needs, inputs first."""
-    order: list[Node] = []
-    done: set[Node] = set()
-    stack = [(node, False)]
-    while stack:
-        current, expanded = stack.pop()
-        if current in stop or current in done:
-            continue
-        if expanded:
-            done.add(current)
-            order.append(current)
-        else:
-            stack.append((current, True))
-            stack.extend((source, False) for source in current.inputs)
-    return order
 
 
 def _turned_products(outputs: Sequence[Node]) -> dict[Node, Node]:

@@ -127,6 +127,17 @@ def strides_of(node: Node) -> Strides:
     return known[node]
 
 
+def strides_of_owned(node: Node) -> Strides:
+    """The strides of an array that is no view: where its node only moves elements, NumPy has made a copy."""
+    if node.layout is None:
+        return contiguous(node.shape, node.dtype.itemsize)
+    strides = strides_of(node)
+    if node.primitive.kind == "movement":
+        order = order_of_copy(node.shape, strides, node.dtype.itemsize)
+        strides = contiguous(node.shape, node.dtype.itemsize, order)
+    return strides
+
+
 def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
     """The strides of a node, given those of its inputs."""
     shape, itemsize = node.shape, node.dtype.itemsize
@@ -189,7 +200,7 @@ def kept(node: Node, before: Node) -> Node:
     """What is written to an array, which stays where it is: the new value with the strides of the old one."""
     if (node.layout is None and before.layout is None) or node.shape != before.shape:
         return node
-    strides = strides_of(before)
+    strides = strides_of_owned(before)
     same = node.primitive.kind != "movement" and strides == strides_of(node)
     return node if same else with_strides(node, strides)
 
