@@ -17,8 +17,9 @@ import numpy as np
 
 from .compiler.views import View
 from .dtype import dtype_of
+from .errors import TracedValueError
 from .graph.ir import HOST, Node, constant, snapshot
-from .graph.trace import current_trace
+from .graph.trace import Trace, current_trace
 from .moves import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
 from .runtime.evaluate import concrete
@@ -167,10 +168,12 @@ def _itemsize(tensor: Tensor) -> int:
 
 def _detach(view: Tensor) -> None:
     """Let a Tensor be no view: NumPy would have copied it."""
-    base, _ = view._base
+    base, key = view._base
     del view._base
     base._views.pop(id(view), None)
-    view._node = copied(view._node, "C")
+    # A reshape in Fortran's order ends with a transpose.
+    names = [name for name, _ in key]
+    view._node = copied(view._node, "F" if names[-1:] == ["transpose"] else "C")
 
 
 def is_view(tensor: Tensor) -> bool:
@@ -187,32 +190,60 @@ def is_in_order(tensor: Tensor, order: str = "C") -> bool:
     return is_contiguous(where.shape, where.strides, _itemsize(tensor), order)
 
 
-def share_memory(a: Any, b: Any, bounds: bool = False) -> bool:
-    """Whether two arrays or Tensors have an element in common, or with `bounds`, the memory that they lie in."""
+def share_memory(a: Any, b: Any, bounds: bool = False, asked: bool = False) -> bool:
+    """Whether two arrays or Tensors have an element in common, or with `bounds`, the memory that they lie in.
+
+    If the user has `asked`, two arguments of a compiled function are an error: those of other calls lie elsewhere.
+    """
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         (root, first), (other, second) = _elements(a), _elements(b)
         if root is other and first.size and second.size:
             if bounds:
                 return bool(first.min() <= second.max() and second.min() <= first.max())
             return bool(np.isin(first, second).any())
-    a, b = (_memory(v) if isinstance(v, Tensor) else v for v in (a, b))
+    trace = current_trace()
+    (a, compiled), (b, other) = ((_memory(v, trace) if isinstance(v, Tensor) else (v, False)) for v in (a, b))
+    if asked and compiled and other:
+        message = (
+            "Whether two arguments of a compiled function share memory may differ from call to call. Ask outside of "
+            "nb.jit."
+        )
+        raise TracedValueError(message)
     arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
     return arrays and np.may_share_memory(a, b) and (bounds or bool(np.shares_memory(a, b)))
 
 
-def _memory(tensor: Tensor) -> np.ndarray | None:
-    """The ndarray that shows the memory of a Tensor: its own, or that of the argument that it stands for."""
+def _memory(tensor: Tensor, trace: Trace | None) -> tuple[np.ndarray | None, bool]:
+    """The ndarray that shows the memory of a Tensor: its own, or that of the argument that it stands for.
+
+    And whether it is an argument of a compiled function. `trace` is the innermost that may know the Tensor.
+    """
     array = _shared_data(tensor)
     if array is not None:
-        return array
+        return array, False
     chain = _chain(tensor)
-    trace = current_trace()
+    compiled = False
     while trace is not None and array is None:
-        array = trace.callers.array_behind(chain[-1]) if trace.callers else None
+        array = trace.callers.behind(chain[-1]) if trace.callers else None
+        compiled = array is not None and trace.guards is not None
         trace = trace.parent
-    if array is None or array.shape != chain[-1].shape:  # an argument of vmap stands for a part that is not known
-        return array
-    return _part_behind(chain, array)
+    if isinstance(array, Tensor):
+        array, compiled = _memory(array, trace)
+    if not isinstance(array, np.ndarray):
+        return None, False
+    if array.shape != chain[-1].shape:  # an argument of vmap stands for a part that is not known
+        return array, compiled
+    return _part_behind(chain, array), compiled
+
+
+def _is_argument(tensor: Tensor) -> bool:
+    """Whether a Tensor, or what it is a view of, is an argument of a function that is recorded."""
+    trace, owner = current_trace(), _chain(tensor)[-1]
+    while trace is not None:
+        if trace.callers and trace.callers.behind(owner) is not None:
+            return True
+        trace = trace.parent
+    return False
 
 
 def _elements(tensor: Tensor) -> tuple[Tensor, np.ndarray]:
@@ -291,7 +322,9 @@ class _Shared(Tensor):
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         array = _shared_data(self)
-        if array is not None and not node.traced and array.flags.writeable and array.shape == node.shape:
+        # An argument's memory is written to at the end (callers.py).
+        at_once = array is not None and array.flags.writeable and not node.traced and not _is_argument(self)
+        if at_once and array.shape == node.shape:
             np.copyto(array, concrete(node, "array"), casting="unsafe")
             return
         self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
@@ -370,7 +403,7 @@ def share(tensor: Tensor) -> np.ndarray:
     array = _shared_data(tensor) if owns else None
     if array is not None:
         return array
-    can_share = type(tensor) is Tensor and current_trace() is None and owns
+    can_share = type(tensor) is Tensor and owns and not tensor._node.traced
     array = concrete(tensor._node, "array")
     if tensor._node.layout is not None:
         array = np.array(laid_out(array, tensor._node))

@@ -33,10 +33,9 @@ class Callers(dict[Node, tuple[Tensor, Any]]):
         self[node] = tensor, value
         return tensor
 
-    def array_behind(self, tensor: Tensor) -> np.ndarray | None:
-        """The caller's ndarray that a Tensor stands for, if it is one."""
-        found = (value for known, value in self.values() if known is tensor and isinstance(value, np.ndarray))
-        return next(found, None)
+    def behind(self, tensor: Tensor) -> Any:
+        """The caller's ndarray or Tensor that a Tensor stands for, if it is one."""
+        return next((value for known, value in self.values() if known is tensor), None)
 
     def check_write(self, node: Node) -> None:
         """Raise if the array behind a node, which the function writes to, must not be written to.

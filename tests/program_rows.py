@@ -110,7 +110,7 @@ STATEMENTS = """
 {to} = np.{like}({x}, order={order})
 {to} = np.{like}({x}, dtype={dtype})
 {to} = np.full_like({f}, {s})
-{to} = np.empty_like({x}); {to_again}[...] = {s}
+{to} = np.empty_like({x}); {to_again}.fill(0); {to_again}[...] = {s}
 {to} = np.zeros({x}.shape); {to_again}[...] = {e}
 {to} = np.zeros({f}.shape, order={forc}); {to_again} += {same}
 {to} = np.zeros(3); {to_again}[1] = {s}

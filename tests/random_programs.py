@@ -98,7 +98,8 @@ class Writer:
         self.program.result = self.draw_result()
         text = "\n".join(self.program.body)
         makes = re.search(
-            r"np\.(zeros|array|asarray|full|ones|eye|arange|linspace|ascont|asfort|require|vectorize)\(|float\(", text
+            r"np\.(zeros|array|asarray|full|ones|eye|arange|linspace|ascontiguousarray|asfortranarray|require|vectorize)\(|float\(",
+            text,
         )
         self.program.style = self.random.choice(
             ["source"] * 5 + ([] if "float(" in text else ["namespace"] * 2) + ([] if makes else ["plain"] * 3)

@@ -29,7 +29,7 @@ from .indexing import getitem, setitem
 from .joining import stack_nodes
 from .lifting import as_node, wrap
 from .operands import axis_of, cut, filled, integers, nodes_of, real_dtype, to_last, truth
-from .ordering import like_argument
+from .ordering import like_argument, like_loop
 from .shaping import common_shape, moveaxis_node
 
 Function = Callable[..., Any]
@@ -330,6 +330,8 @@ def _over_elements(function: Function, nodes: list[Node], cores: Cores | None, o
     shaped = [reshape(node, (*lead, *node.shape[1:])) for node in results]
     if dtypes is not None:
         shaped = [cast(node, dtype) for node, dtype in zip(shaped, dtypes, strict=True)]
+    if cores is None:
+        shaped = [like_loop(node, nodes) for node in shaped]
     tensors = tuple([as_array(wrap(node)) for node in shaped])
     return tensors if several else tensors[0]
 

@@ -187,7 +187,6 @@ def identity(n: int, dtype: Any = None, *, like: Any = None) -> Tensor:
     return eye(n, dtype=float if dtype is None else dtype)
 
 
-@viewing
 def diag(v: Any, k: int = 0) -> Tensor:
     """The k-th diagonal of a matrix, or the matrix with a 1-d array on its k-th diagonal."""
     node = as_node(v)
@@ -196,7 +195,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
     if node.ndim != 2:
         message = f"diag needs one or two axes, but the shape is {node.shape}."
         raise ShapeError(message)
-    return wrap(diagonal_node(node, integer(k, "k"), 0, 1))
+    return diagonal(v, integer(k, "k"))
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:

@@ -30,7 +30,7 @@ from .operands import (
     to_last,
     truth,
 )
-from .ordering import like_argument
+from .ordering import like_argument, like_loop
 from .reductions import widened, without_nan
 
 # ----- On nodes -----
@@ -66,7 +66,7 @@ def accumulate_ufunc(name: str, node: Node, axis: Any = 0, dtype: Any = None) ->
     else:
         message = f"Accumulating with {name} is not supported; use add, multiply, maximum, minimum or logical ones."
         raise ArgumentError(message)
-    return from_last(rows, at)
+    return like_loop(from_last(rows, at), [node])
 
 
 def _running(name: str, node: Node, axis: Any, dtype: Any) -> Node:

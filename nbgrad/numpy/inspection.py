@@ -46,12 +46,12 @@ def min_scalar_type(a: Any, /) -> np.dtype[Any]:
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether two arrays have an element in common."""
-    return aliasing_module().share_memory(a, b)
+    return aliasing_module().share_memory(a, b, asked=True)
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether the memory between the first and the last element of two arrays overlaps."""
-    return aliasing_module().share_memory(a, b, bounds=True)
+    return aliasing_module().share_memory(a, b, bounds=True, asked=True)
 
 
 def _value(a: Any) -> Any:

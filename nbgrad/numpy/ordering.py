@@ -10,7 +10,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..graph.ir import Node
+import numpy as np
+
+from ..graph.ir import Node, placeholder
 from ..runtime.memory_order import copied, like_copy, may_differ, order_of_loop, strides_of, with_axis_order
 from ..tensor import Tensor
 from .lifting import wrap
@@ -28,6 +30,9 @@ def like_argument(position: int = 0, order: str = "K") -> Callable[[Function], F
             result = function(*args, **kwargs)
             source = args[position] if len(args) > position else next(iter(kwargs.values()), None)
             node = source._node if isinstance(source, Tensor) else None
+            if type(source) is np.ndarray and not source.flags.c_contiguous:
+                node = placeholder(source.shape, source.dtype)
+                node.layout = source.strides
 
             def arranged(found: Node) -> Node:
                 if found.ndim < 2 or (found.layout is None and (node is None or not may_differ(node))):
@@ -59,16 +64,17 @@ def as_loop(rule: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rule)
     def with_results_as_operands(*nodes: Node) -> Any:
         results = rule(*nodes)
-        if not any(map(may_differ, nodes)):
-            return results
         if isinstance(results, tuple):
-            return tuple([_as_operands(found, nodes) for found in results])
-        return _as_operands(results, nodes)
+            return tuple([like_loop(found, nodes) for found in results])
+        return like_loop(results, nodes)
 
     return with_results_as_operands
 
 
-def _as_operands(found: Node, nodes: Sequence[Node]) -> Node:
+def like_loop(found: Node, nodes: Sequence[Node]) -> Node:
+    """A node that lies as NumPy's loop over operands runs."""
+    if not any(node.layout is not None or may_differ(node) for node in nodes):
+        return found
     alike = [strides_of(node) for node in nodes if node.shape == found.shape]
     return with_axis_order(found, order_of_loop(found.shape, alike))
 

@@ -17,7 +17,7 @@ from ..graph.ir import Node, Shape, broadcast
 from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
-from ..runtime.memory_order import copied, order_of_copy, order_of_loop, with_axis_order
+from ..runtime.memory_order import copied, like_copy, may_differ, order_of_copy, order_of_loop, with_axis_order
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
@@ -342,15 +342,16 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     if axis is None:
         flat = reshape_primitive(node, (node.size,))
         # Several shifts of the flat array add up.
-        return as_array(wrap(reshape_primitive(_roll(flat, sum(shifts), 0), node.shape)))
+        return as_array(wrap(copied(reshape_primitive(_roll(flat, sum(shifts), 0), node.shape), "C")))
     axes = [axis_of(k, node.ndim) for k in integers(axis, "axis")]
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         message = f"shift={shift!r} and axis={axis!r} have different lengths."
         raise ShapeError(message)
     count = len(shifts) if len(axes) == 1 else len(axes)
+    rolled = node
     for k in range(count):
-        node = _roll(node, shifts[k % len(shifts)], axes[k % len(axes)])
-    return wrap(node)
+        rolled = _roll(rolled, shifts[k % len(shifts)], axes[k % len(axes)])
+    return wrap(like_copy(rolled, node) if may_differ(node) else rolled)
 
 
 def _roll(node: Node, shift: int, axis: int) -> Node:
