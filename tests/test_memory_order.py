@@ -139,7 +139,6 @@ w = np.conj(b); w.reshape(-1)[1] = 9.0; r = w + b
 w = np.conj(b[0]); r = b * (2.0 if w.flags.c_contiguous else 3.0)
 w = np.roll(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.reshape(b, (3, 2), order="F"); r = b * sum(w.strides)
-w = np.vectorize(lambda t: t * t)(b.T); w.reshape(-1)[1] = 9.0; r = w
 w = np.empty_like(np.diagonal(b)); w[...] = np.diagonal(b); r = b * (2.0 if w.flags.f_contiguous else 3.0)
 v = b[0, :1] * 1.0; d = np.diag(v); v /= 2.5; r = d
 w = np.dot(b.T, 2.0); w.reshape(-1)[1] = 9.0; r = w
