@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder, show, topological
+from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder, show
 from nbgrad.graph.primitives import cast, concatenate, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.simplify import simplify
 
 Shape = tuple[int, ...]
-NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 4.0, -4.0, 0.25]
+NUMBERS = [0.0, -0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 4.0, -4.0, 0.25]
 LITERALS = [*NUMBERS, 0.5, 1.0, 1.0, -1.0, 3.0, math.inf, -math.inf, math.nan, 1e-4, 2.0**-14, -(2.0**14)]
 POWERS = [0.0, 1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0]
 SHAPES: list[Shape] = [(), (1,), (3,), (2, 3), (1, 3), (2, 1), (3, 1, 2), (1, 2, 2), (2, 3, 2), (0, 2)]
@@ -165,6 +165,8 @@ class Chain:
     def reduced(self) -> Node:
         x = self.number()
         axes = self.random.sample(range(x.ndim), self.random.randint(0, x.ndim))
+        if self.random.random() < 0.4:
+            axes = [axis for axis, n in enumerate(x.shape) if n == 1]
         names = ["sum", "sum", "prod"] + ["max", "min"] * all(x.shape[a] for a in axes)
         return reduce(self.random.choice(names), x, axes)
 
@@ -173,7 +175,8 @@ class Chain:
         rows = reshape(x, (1, *x.shape)) if x.ndim == 2 else reshape(x, (1, 1, x.size))
         other = self.leaf((1, rows.shape[2], self.random.choice([1, 2])), "float64")
         made = matmul(rows, other)
-        return transpose(made, (0, 2, 1)) if self.random.random() < 0.5 else made
+        # It may be one number times another, without the zero that a sum begins with: the sign of zeros is let go.
+        return elementwise("absolute", transpose(made, (0, 2, 1)) if self.random.random() < 0.5 else made)
 
     def unit_rows(self) -> Node:
         """Rows of a matrix, picked by comparing positions, as in Jacobians."""
@@ -197,9 +200,10 @@ def same(found: np.ndarray, expected: np.ndarray, outputs: Sequence[Node]) -> No
     __tracebackhide__ = True
     assert found.dtype == expected.dtype and found.shape == expected.shape, show(outputs)
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(found, expected, rtol=2e-3 if found.dtype == np.float16 else 1e-14, atol=0)
-    # A product of matrices may be one number times another, without the zero that a sum begins with.
-    if found.dtype.kind == "f" and not any(node.name == "matmul" for node in topological(outputs)):
+        np.testing.assert_allclose(
+            found, expected, 2e-3 if found.dtype == np.float16 else 1e-14, 0, err_msg=show(outputs)
+        )
+    if found.dtype.kind == "f":
         zero = expected == 0
         np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(expected[zero]), show(outputs))
 
@@ -210,7 +214,8 @@ def test_values_stay(seed: int) -> None:
         chain = Chain(1000 * seed + number)
         for _ in range(chain.random.randint(2, 9)):
             chain.grow()
-        outputs = chain.nodes[-2:]
+        # All of them, or the last ones: what only one node reads is treated in other ways.
+        outputs = chain.nodes[-2:] if number % 2 else chain.nodes[2:]
         simple = simplify(outputs)
         for node, was in zip(simple, outputs, strict=True):
             assert (node.shape, node.dtype) == (was.shape, was.dtype)
