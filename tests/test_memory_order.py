@@ -34,7 +34,7 @@ REPEATED = {
 }
 OF_REPEATED = frozenset(
     "add cumprod cumsum cumulative_prod cumulative_sum delete fftshift hfft i0 insert maximum nan_to_num nancumsum "
-    "repeat tile".split()
+    "tile".split()
 )
 """Functions (and `accumulate` of two ufuncs) that lie otherwise where rows are the same memory: strides of zero say
 nothing about the order of axes, and what is composed of several steps here decides otherwise than NumPy's one loop."""
@@ -136,6 +136,7 @@ r = (b.T * 1.0).reshape(-1, order="A")
 r = b.copy(order="F").ravel("K")
 r = b.reshape((3, 2), order="A")
 w = np.conj(b); w.reshape(-1)[1] = 9.0; r = w + b
+w = np.full((2, 3), 0.5).T + b[0, 0]; w.reshape(-1)[1] = 9.0; r = w
 w = np.conj(b[0]); r = b * (2.0 if w.flags.c_contiguous else 3.0)
 w = np.roll(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.reshape(b, (3, 2), order="F"); r = b * sum(w.strides)

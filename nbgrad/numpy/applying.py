@@ -331,7 +331,9 @@ def _over_elements(function: Function, nodes: list[Node], cores: Cores | None, o
     if dtypes is not None:
         shaped = [cast(node, dtype) for node, dtype in zip(shaped, dtypes, strict=True)]
     if cores is None:
-        shaped = [like_loop(node, nodes) for node in shaped]
+        # NumPy copies the arguments into arrays of objects first.
+        copies = [copied(node) for node in nodes]
+        shaped = [like_loop(node, copies) for node in shaped]
     tensors = tuple([as_array(wrap(node)) for node in shaped])
     return tensors if several else tensors[0]
 

@@ -33,6 +33,7 @@ from .operands import (
     real_dtype,
     take_positions,
 )
+from .ordering import in_c_order
 from .viewing import viewing
 
 # ----- On nodes -----
@@ -275,6 +276,7 @@ def tile(A: Any, reps: Any) -> Tensor:
     return wrap(reshape(broadcast(reshape(node, tuple(spread)), tuple(wide)), shape))
 
 
+@in_c_order
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
     """Each element repeated along an axis (of the flat array, if None); `repeats` may be one number per element."""
     node = as_node(a)

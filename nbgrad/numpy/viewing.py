@@ -37,7 +37,9 @@ def viewing(function: Function, in_order: bool = False) -> Function:
             if isinstance(kwargs[name], Tensor):
                 rest = {other: kwargs[other] for other in others}
                 return _views(lambda base, **rest: function(**{name: base}, **rest), kwargs[name], (), rest, in_order)
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        # Of a Python number, NumPy makes an array first.
+        return _each(as_array, result) if args and isinstance(args[0], int | float | complex) else result
 
     return with_views  # type: ignore[return-value]
 

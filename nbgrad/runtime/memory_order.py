@@ -19,8 +19,8 @@ from ..compiler.views import View, view_through
 from ..graph.ir import PRIMITIVES, Node, Shape, make
 
 Strides = tuple[int, ...]
-_ALIAS, _CONCATENATE, _CUSTOM, _GATHER, _PAD = (
-    PRIMITIVES[name] for name in ("alias", "concatenate", "custom", "gather", "pad")
+_ALIAS, _BROADCAST, _CONCATENATE, _CUSTOM, _GATHER, _PAD = (
+    PRIMITIVES[name] for name in ("alias", "broadcast", "concatenate", "custom", "gather", "pad")
 )
 _LIKE_THEIR_INPUT = frozenset([PRIMITIVES[name] for name in ("recurrence", "accumulate")])
 
@@ -152,7 +152,11 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
         pieces = [(piece.shape, strides) for piece, strides in zip(node.inputs, operands, strict=True)]
         return contiguous(shape, itemsize, order_of_pieces(pieces))
     if primitive.kind == "movement":
-        moved = None if primitive is _PAD else view_through(node, View.strided(first.shape, operands[0]))
+        strides = operands[0]
+        if first.primitive is _BROADCAST and not first.inputs[0].shape:
+            # What `full` makes, more often than `broadcast_to` of a number.
+            strides = contiguous(first.shape, itemsize)
+        moved = None if primitive is _PAD else view_through(node, View.strided(first.shape, strides))
         return contiguous(shape, itemsize) if moved is None else moved.strides
     if primitive.kind == "reduction":
         return contiguous(shape, itemsize, _order_of_reduction(first.shape, operands[0], node.params[0]))
