@@ -55,9 +55,9 @@ def test_zeros_of_ufuncs(name: str) -> None:
                     assert_same_signs(ours, theirs, name)
 
 
-# Not in the table: reductions by max and min of more zeros, fmax, fmin, nanmax and sorting, whose sign depends on the
-# vector length, the memory's layout and the processor in NumPy; running ones of compiled float64 and float32; clipping
-# by arrays, where NumPy gives the bound and here what is clipped stays; sum(initial=-0.0), which is 0.0 here.
+# Not in the table: max and min of more zeros along contiguous memory, fmax, fmin, nanmax and sorting, whose sign
+# depends on the vector length, the memory's layout and the processor in NumPy. NumPy's are certain, and others here
+# (design/0043): max and min along other axes and of float16, running ones, clipping by arrays, sum(initial=-0.0).
 OF_LISTS: dict[str, Callable[[Any], Any]] = {
     "sum": np.sum,
     "sum of one row": lambda x: np.sum(x.reshape(1, -1), axis=0),
