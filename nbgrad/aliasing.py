@@ -322,9 +322,13 @@ class _Shared(Tensor):
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         array = _shared_data(self)
-        # An argument's memory is written to at the end (callers.py).
-        at_once = array is not None and array.flags.writeable and not node.traced and not _is_argument(self)
-        if at_once and array.shape == node.shape:
+        if (
+            array is not None
+            and array.flags.writeable
+            and array.shape == node.shape
+            and not node.traced
+            and not _is_argument(self)  # whose memory is written to at the end (callers.py)
+        ):
             np.copyto(array, concrete(node, "array"), casting="unsafe")
             return
         self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
