@@ -137,6 +137,7 @@ r = b.copy(order="F").ravel("K")
 r = b.reshape((3, 2), order="A")
 w = np.conj(b); w.reshape(-1)[1] = 9.0; r = w + b
 w = np.full((2, 3), 0.5).T + b[0, 0]; w.reshape(-1)[1] = 9.0; r = w
+w = b * 1.0; w.flat = 0.5; w = w.T + b[0, 0]; w.reshape(-1)[1] = 9.0; r = w
 w = np.conj(b[0]); r = b * (2.0 if w.flags.c_contiguous else 3.0)
 w = np.roll(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.reshape(b, (3, 2), order="F"); r = b * sum(w.strides)

@@ -19,8 +19,8 @@ from ..compiler.views import View, view_through
 from ..graph.ir import PRIMITIVES, Node, Shape, make
 
 Strides = tuple[int, ...]
-_ALIAS, _BROADCAST, _CONCATENATE, _CUSTOM, _GATHER, _PAD = (
-    PRIMITIVES[name] for name in ("alias", "broadcast", "concatenate", "custom", "gather", "pad")
+_ALIAS, _BROADCAST, _CONCATENATE, _CUSTOM, _GATHER, _PAD, _RESHAPE = (
+    PRIMITIVES[name] for name in "alias broadcast concatenate custom gather pad reshape".split()
 )
 _LIKE_THEIR_INPUT = frozenset([PRIMITIVES[name] for name in ("recurrence", "accumulate")])
 
@@ -153,8 +153,7 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
         return contiguous(shape, itemsize, order_of_pieces(pieces))
     if primitive.kind == "movement":
         strides = operands[0]
-        if first.primitive is _BROADCAST and not first.inputs[0].shape:
-            # What `full` makes, more often than `broadcast_to` of a number.
+        if _is_full(first):
             strides = contiguous(first.shape, itemsize)
         moved = None if primitive is _PAD else view_through(node, View.strided(first.shape, strides))
         return contiguous(shape, itemsize) if moved is None else moved.strides
@@ -164,6 +163,14 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
         alike = [strides for source, strides in zip(node.inputs, operands, strict=True) if source.shape == shape]
         return contiguous(shape, itemsize, order_of_loop(shape, alike))
     return contiguous(shape, itemsize)
+
+
+def _is_full(node: Node) -> bool:
+    """Whether a node repeats a number: `full` and assignments make those, more often than `broadcast_to`."""
+    source = node
+    while source.primitive is _BROADCAST or source.primitive is _RESHAPE:
+        source = source.inputs[0]
+    return source is not node and not source.shape
 
 
 def _order_of_reduction(shape: Shape, strides: Strides, axes: Sequence[int]) -> list[int]:
