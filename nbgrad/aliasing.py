@@ -222,13 +222,10 @@ def _memory(tensor: Tensor, trace: Trace | None) -> tuple[np.ndarray | None, boo
     if array is not None:
         return array, False
     chain = _chain(tensor)
-    compiled = False
-    while trace is not None and array is None:
-        array = trace.callers.behind(chain[-1]) if trace.callers else None
-        compiled = array is not None and trace.guards is not None
-        trace = trace.parent
-    if isinstance(array, Tensor):
-        array, compiled = _memory(array, trace)
+    array, trace = _argument_behind(chain[-1], trace)
+    compiled = trace is not None and trace.guards is not None
+    if isinstance(array, Tensor) and trace is not None:
+        array, compiled = _memory(array, trace.parent)
     if not isinstance(array, np.ndarray):
         return None, False
     if array.shape != chain[-1].shape:  # an argument of vmap stands for a part that is not known
@@ -236,14 +233,20 @@ def _memory(tensor: Tensor, trace: Trace | None) -> tuple[np.ndarray | None, boo
     return _part_behind(chain, array), compiled
 
 
+def _argument_behind(owner: Tensor, trace: Trace | None) -> tuple[Any, Trace | None]:
+    """What the caller of a recorded function has in place of a Tensor, and the recording; None of both if it is no
+    argument."""
+    while trace is not None:
+        found = trace.callers.behind(owner) if trace.callers else None
+        if found is not None:
+            return found, trace
+        trace = trace.parent
+    return None, None
+
+
 def _is_argument(tensor: Tensor) -> bool:
     """Whether a Tensor, or what it is a view of, is an argument of a function that is recorded."""
-    trace, owner = current_trace(), _chain(tensor)[-1]
-    while trace is not None:
-        if trace.callers and trace.callers.behind(owner) is not None:
-            return True
-        trace = trace.parent
-    return False
+    return _argument_behind(_chain(tensor)[-1], current_trace())[1] is not None
 
 
 def _elements(tensor: Tensor) -> tuple[Tensor, np.ndarray]:

@@ -158,11 +158,16 @@ def check_template(name: str, generations: Callable[[int], list[tuple[int, int]]
     assert known
 
 
+def in_turn(name: str, table: Collection[str]) -> Callable[[int], list[tuple[int, int]]]:
+    """One generation for each kernel of a row, and another first one for each row."""
+    first = list(table).index(name)
+    return lambda number: [GENERATIONS[(first + number) % len(GENERATIONS)]]
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_every_template(name: str) -> None:
     """Each of its kernels for one generation, in turn."""
-    first = list(TEMPLATES).index(name)
-    check_template(name, lambda number: [GENERATIONS[(first + number) % len(GENERATIONS)]])
+    check_template(name, in_turn(name, TEMPLATES))
 
 
 @pytest.mark.slow
@@ -188,8 +193,7 @@ def check_python_kernel(place: str, generations: Callable[[int], list[tuple[int,
 @pytest.mark.parametrize("place", PYTHON_KERNELS)
 def test_every_kernel_in_python(place: str) -> None:
     """Each of its dtypes for one generation, in turn."""
-    first = list(PYTHON_KERNELS).index(place)
-    check_python_kernel(place, lambda number: [GENERATIONS[(first + number) % len(GENERATIONS)]])
+    check_python_kernel(place, in_turn(place, PYTHON_KERNELS))
 
 
 @pytest.mark.slow

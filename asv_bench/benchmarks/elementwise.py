@@ -36,13 +36,21 @@ class Functions:
         self.function(self.x)
 
 
-class Fusion:
-    """What is left of a long expression: kernels over arrays, and arrays between them."""
+class Fused:
+    """The compiled gradient of a long expression, after its first call."""
+
+    length: int
 
     def setup(self):
-        self.inputs = tasks.pair(100_000)
+        self.inputs = tasks.pair(self.length)
         self.function = nb.jit(nb.value_and_grad(lambda x, y: TASKS["fused"].function(np, x, y), (0, 1)))
         self.function(*self.inputs)
+
+
+class Fusion(Fused):
+    """What is left of a long expression: kernels over arrays, and arrays between them."""
+
+    length = 100_000
 
     def track_kernels(self):
         """The partial sums of the chunks are combined by one more, which is small and not counted."""
@@ -54,13 +62,10 @@ class Fusion:
     track_kernels.unit, track_intermediate_bytes.unit = "kernels", "bytes"
 
 
-class StackPositions:
+class StackPositions(Fused):
     """The same call from 40 depths of C calls: the time must not depend on where the stack happens to lie."""
 
-    def setup(self):
-        self.inputs = tasks.pair(2000)
-        self.function = nb.jit(nb.value_and_grad(lambda x, y: TASKS["fused"].function(np, x, y), (0, 1)))
-        self.function(*self.inputs)
+    length = 2000
 
     def track_slowest_to_median(self):
         times = [self.seconds(depth) for depth in range(40)]

@@ -517,7 +517,7 @@ def elementwise(name: str, *operands: Node | Number) -> Node:
     return Node(primitive, tuple(nodes), (), shape, BOOL if primitive.boolean else nodes[-1].dtype)
 
 
-def copied(node: Node, inputs: tuple[Node, ...]) -> Node:
+def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same operation on other inputs, which is all else that the node is."""
     made = Node(node.primitive, inputs, node.params, node.shape, node.dtype, weak=node.weak)
     made.traced, made.tensor, made.place = node.traced, node.tensor, node.place

@@ -16,7 +16,7 @@ from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
-from .ir import PRIMITIVES, Node, constant, copied
+from .ir import PRIMITIVES, Node, constant, with_inputs
 
 MOST_BYTES = 1 << 28
 """Of all values that one recording keeps, beside those of its last piece; beyond that, the oldest are forgotten."""
@@ -96,7 +96,7 @@ class Piece:
                 new[node] = leaf = constant(values.get(node, node.value))
                 leaf.tensor, leaf.place = node.tensor, node.place
         for node in self.readers:
-            new[node] = copied(node, tuple([new[source] for source in node.inputs]))
+            new[node] = with_inputs(node, tuple([new[source] for source in node.inputs]))
         return [new[node] for node in nodes]
 
 

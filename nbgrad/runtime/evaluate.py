@@ -21,7 +21,7 @@ from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch_further
 from ..graph.collection import RareCollection
 from ..graph.interpret import interpret, interpret_order
-from ..graph.ir import HOST, PRIMITIVES, Node, copied, on_host, plain, plain_dtype, topological
+from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
 from ..graph.primitives import reduce
 from ..graph.structure import INPUT, structure
@@ -288,7 +288,7 @@ def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list
     given = set(leaves)
     for node in topological([*nodes, *leaves]):
         inputs = tuple([new[source] for source in node.inputs])
-        new[node] = copied(node, inputs) if node in given or inputs != node.inputs else node
+        new[node] = with_inputs(node, inputs) if node in given or inputs != node.inputs else node
     return [new[node] for node in nodes], [new[leaf] for leaf in leaves]
 
 
