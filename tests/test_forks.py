@@ -143,6 +143,38 @@ for work in (build, imports):
 
 
 @pytest.mark.fork
+def test_no_import_begins_between_a_look_and_the_fork(tmp_path: Path) -> None:
+    """A thread imports all the time; another one forks, and each child imports the same module."""
+    (tmp_path / "nbgrad_quick_import.py").write_text("")
+    script = """
+import os, signal, sys, threading, warnings
+from nbgrad.compiler import locks
+warnings.simplefilter("ignore", DeprecationWarning)
+locks._OURS = frozenset([*locks._OURS, "nbgrad_quick_import"])
+sys.setswitchinterval(1e-6)
+stop = threading.Event()
+
+def imports():
+    while not stop.is_set():
+        import nbgrad_quick_import
+        del sys.modules["nbgrad_quick_import"]
+
+thread = threading.Thread(target=imports, daemon=True)
+thread.start()
+for k in range(50):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        import nbgrad_quick_import
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, k
+stop.set()
+thread.join()
+"""
+    finish(script, {"PYTHONPATH": str(tmp_path)})
+
+
+@pytest.mark.fork
 def test_two_threads_fork_at_once() -> None:
     script = """
 import os, signal, threading, warnings

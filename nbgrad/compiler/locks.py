@@ -3,18 +3,20 @@
 In: nothing. Out: `ForkSafeLock`, used wherever threads share a table, and `building`, held while LLVM and Numba work.
 A child process gets a copy of every lock as it is, and the threads that held some of them are gone: an ordinary lock
 could stay closed for ever. Our own locks are open in a child. What LLVM, Numba or an import had begun cannot be
-repaired there, so a fork waits until they have finished: some milliseconds, and never longer than `LONGEST_WAIT`.
+repaired there, so a fork waits until they have finished, and no import begins meanwhile: some milliseconds, and never
+longer than `LONGEST_WAIT`.
 """
 
 from __future__ import annotations
 
+import _imp
 import os
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 LONGEST_WAIT = 30.0
@@ -55,39 +57,53 @@ building = ForkSafeLock()
 # ----- Forks -----
 
 _OURS = frozenset(["nbgrad", "numpy", "scipy", "numba", "llvmlite", "optree", "opt_einsum"])
-_held_over_fork: list[Any] = []
+_releases: list[Callable[[], object]] = []
+"""These give back the locks that are held over the fork."""
 
 
 def _before_fork() -> None:
-    """Wait until no other thread builds, or imports what we need."""
+    """Wait until no other thread builds, or imports what we need, and keep others from beginning to."""
     end = time.monotonic() + LONGEST_WAIT
-    taken = building.acquire(LONGEST_WAIT)
-    # A library's own lock, which Numba holds too when users compile.
-    llvmlite = sys.modules.get("llvmlite.binding.ffi")
-    theirs = getattr(getattr(getattr(llvmlite, "lib", None), "_lock", None), "_lock", None)
-    if theirs is not None and not theirs.acquire(timeout=max(0.0, end - time.monotonic())):
-        theirs = None
-    _held_over_fork.extend(lock for lock in (taken, theirs) if lock is not None)
-    # Sleeping first gives this thread a whole slice of time, in which it looks and forks.
-    time.sleep(1e-6)
-    while _imports_of_others() and time.monotonic() < end:
+    while True:
+        _hold(end)
+        if not _imports_of_others() or time.monotonic() >= end:
+            return
+        # The thread that imports may want these locks.
+        _release()
         time.sleep(1e-3)
 
 
+def _hold(end: float) -> None:
+    building_lock = building.acquire(max(0.0, end - time.monotonic()))
+    if building_lock is not None:
+        _releases.append(building_lock.release)
+    # A library's own lock, which Numba holds too when users compile.
+    llvmlite = sys.modules.get("llvmlite.binding.ffi")
+    theirs = getattr(getattr(getattr(llvmlite, "lib", None), "_lock", None), "_lock", None)
+    if theirs is not None and theirs.acquire(timeout=max(0.0, end - time.monotonic())):
+        _releases.append(theirs.release)
+    # Python's own, without which no thread finds the lock of a module, so that no import begins until the fork.
+    _imp.acquire_lock()
+    _releases.append(_imp.release_lock)
+
+
 def _imports_of_others() -> bool:
-    """Whether another thread is importing a module that we need."""
-    locks: dict[str, Any] = getattr(sys.modules.get("importlib._bootstrap"), "_module_locks", {})
+    """Whether another thread imports a module that we need, or is about to: it has found the module's lock."""
+    locks: dict[str, Any] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
     me = threading.get_ident()
     for name, reference in list(locks.items()):
-        owner = getattr(reference(), "owner", None)
-        if owner is not None and owner != me and name.partition(".")[0] in _OURS:
+        lock = reference()
+        package = name.partition(".")[0]
+        if lock is not None and lock.owner != me and (package in _OURS or package in sys.stdlib_module_names):
             return True
     return False
 
 
 def _release() -> None:
-    while _held_over_fork:
-        _held_over_fork.pop().release()
+    while _releases:
+        # Python renews its lock in a child, in some versions without an owner.
+        with suppress(RuntimeError):
+            _releases.pop()()
 
 
 def _after_fork_in_child() -> None:
