@@ -15,7 +15,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad import Tensor
-from nbgrad.errors import ArgumentError, DtypeError, TracedValueError
+from nbgrad.errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 
 pytestmark = pytest.mark.unoptimized
 
@@ -349,6 +349,21 @@ def test_parts_are_written_in_place() -> None:
         Tensor([1j]).real = 1j  # type: ignore
     with pytest.raises(DtypeError, match="no imaginary part"):
         Tensor([1.0]).imag = 1.0  # type: ignore
+
+
+def test_values_of_parts_broadcast_as_any_others() -> None:
+    def written(x: Any) -> Any:
+        z = np.ones_like(x) * 1j
+        z.imag = x[:1][np.newaxis, np.newaxis]
+        z.real = x[:1]
+        return np.real(z) * 3 + np.imag(z) * x
+
+    x = np.array([[0.5, 2.0], [-1.0, 4.0]])
+    np.testing.assert_allclose(nb.jit(written)(x), written(x))
+    nb.check_grads(written, (x,))
+    for wrong in ((3,), (3, 2, 2)):
+        with pytest.raises(ShapeError, match="does not broadcast"):
+            Tensor(np.zeros((2, 2)) * 1j).imag = np.ones(wrong)  # type: ignore
 
 
 def test_a_complex_value_in_a_real_array_is_an_error() -> None:

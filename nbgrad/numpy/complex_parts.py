@@ -14,11 +14,12 @@ import numpy as np
 from ..errors import DtypeError
 from ..graph.complex_numbers import is_complex, pair, parts
 from ..graph.derivatives import choose
-from ..graph.ir import Node, beside, broadcast, elementwise, zeros
+from ..graph.ir import Node, beside, elementwise, zeros
 from ..graph.primitives import cast, reduce
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from ..zero_dimensional import as_array, is_array, is_scalar
+from .indexing import fitted
 from .lifting import as_node, number, wrap
 from .ordering import like_argument
 from .promotion import float_of
@@ -76,7 +77,7 @@ def set_part(target: Tensor, value: Any, side: int) -> None:
         target[...] = value
         return
     both = list(parts(node))
-    both[side] = broadcast(cast(new, both[side].dtype), node.shape)
+    both[side] = fitted(cast(new, both[side].dtype), node.shape)
     target._replace(pair(both[0], both[1]))
 
 

@@ -212,9 +212,9 @@ def setitem(node: Node, key: Any, value: Node) -> Node:
     entries = entries_of(node.shape, key)
     if any(map(is_advanced, entries)):
         flat, shape = flat_positions(node.shape, entries)
-        return _write(node, flat, _fitted(value, shape))
+        return _write(node, flat, fitted(value, shape))
     ranges, shape = _basic(entries)
-    value = _fitted(value, shape)
+    value = fitted(value, shape)
     if math.prod(shape) == 0:
         return node
     full = tuple([length for _, length, _ in ranges])
@@ -228,7 +228,7 @@ def setitem(node: Node, key: Any, value: Node) -> Node:
     return placed if inside is None else elementwise("select", inside, placed, node)
 
 
-def _fitted(value: Node, shape: Shape) -> Node:
+def fitted(value: Node, shape: Shape) -> Node:
     """A value broadcast to the shape that it is written to; extra axes in front are dropped if their extent is 1."""
     extra = value.ndim - len(shape)
     if extra > 0 and all(n == 1 for n in value.shape[:extra]):
@@ -280,7 +280,7 @@ def _set_masked(node: Node, key: Any, value: Node) -> Node | None:
     if value.ndim > len(rest):
         return None
     mask = reshape(as_node(key), key.shape + (1,) * len(rest))
-    return elementwise("select", mask, broadcast(_fitted(value, rest), node.shape), node)
+    return elementwise("select", mask, broadcast(fitted(value, rest), node.shape), node)
 
 
 def _write(node: Node, flat: Node, value: Node) -> Node:
@@ -302,13 +302,13 @@ def add_at(node: Node, key: Any, value: Node) -> Node:
     entries = entries_of(node.shape, key)
     if any(map(is_advanced, entries)):
         flat, shape = flat_positions(node.shape, entries)
-        value = reshape(_fitted(value, shape), flat.shape)
+        value = reshape(fitted(value, shape), flat.shape)
         if flat.size == 0:
             return node
         return elementwise("add", node, reshape(scatter_add(node.size, flat, value), node.shape))
     ranges, shape = _basic(entries)
     full = tuple([length for _, length, _ in ranges])
-    return elementwise("add", node, unslice(reshape(_fitted(value, shape), full), node.shape, ranges))
+    return elementwise("add", node, unslice(reshape(fitted(value, shape), full), node.shape, ranges))
 
 
 # ----- Functions -----
@@ -422,7 +422,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     node = as_node(arr)
     shape = node.shape if axis is not None else (node.size,)
     flat = _along_axis(shape, indices, 0 if axis is None else axis_of(axis, node.ndim))
-    value = _fitted(cast(as_node(values), node.dtype), flat.shape)
+    value = fitted(cast(as_node(values), node.dtype), flat.shape)
     _store(arr, _write(node, flat, value))
 
 
