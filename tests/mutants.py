@@ -41,8 +41,9 @@ ROOT = Path(__file__).parent.parent
 SURVIVORS = Path(__file__).with_name("mutants_survivors.txt")
 TESTS: dict[str, str] = {
     "graph/derivatives": "conventions reductions primitives structural_primitives complex linear_algebra masks",
-    "graph/masks": "masks conventions",
-    "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives",
+    "graph/masks": "masks conventions random_slopes",
+    "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
+    "factorisations random_slopes",
     "graph/simplify": "simplify_patterns simplify fuse products quotients masks structural_primitives",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives",
     "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives",

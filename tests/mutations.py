@@ -1,7 +1,8 @@
 """Single mutations of a file of Python.
 
 In: its text. Out: mutations, each with the changed text and a description of it that does not depend on line numbers.
-Called by mutants.py. Annotations, docstrings, decorators, imports, assertions, errors and texts are left alone.
+Called by mutants.py. Annotations, docstrings, decorators, imports, assertions (`strict=True` is one), errors and texts
+are left alone.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ class Mutator:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 yield from self.expression(child, scope)
-            elif isinstance(child, ast.keyword):
+            elif isinstance(child, ast.keyword) and child.arg != "strict":
                 yield from self.expression(child.value, scope)
             elif isinstance(child, ast.comprehension):
                 yield from self.expression(child.iter, scope)

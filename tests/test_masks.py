@@ -79,6 +79,12 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[floa
         [0, 0, -0.25],
     ),
     "a loop": (lambda x: sum(np.sqrt(x)[k] for k in range(1, 3)), ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "in both branches of a slice": (
+        lambda x: np.where(x[1:] < 9, np.sqrt(x)[1:], 2 * np.sqrt(x)[1:])[1:],
+        [0.0, 0.0, 4.0],
+        [0, 0, 0.25],
+        [0, 0, -1 / 32],
+    ),
     "through a product": (lambda x: (np.sqrt(x) * 3)[1:], ROOTS, [0, 0.75, 1.5], [0, -3 / 32, -0.75]),
     "through a sum of slices": (
         lambda x: (-np.sqrt(x))[1:] + np.sqrt(x)[1:] * 3,
@@ -106,6 +112,14 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[floa
     "padded with zeros": (lambda x: np.sqrt(np.pad(x, 1))[1:-1], [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
     "padded, all of it": (lambda x: np.sqrt(np.pad(x, 1)), [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
     "beside zeros": (lambda x: np.sqrt(np.concatenate([np.zeros(1), x])), [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
+    "padded and scaled": (lambda x: np.sqrt(4 * np.pad(x, 1)), [4.0, 1.0], [0.5, 1], [-1 / 16, -0.5]),
+    "padded, in another dtype": (
+        lambda x: np.sqrt(np.pad(x, 1).astype(np.float32)),
+        [4.0, 1.0],
+        [0.25, 0.5],
+        [-1 / 32, -0.25],
+    ),
+    "maximum of where": (lambda x: np.maximum(np.where(x > 2, x, 3 * x), 1.0), [1.0, 4.0], [3, 1], [0, 0]),
     "written into zeros": (lambda x: np.sqrt(_written(x)), [4.0, 1.0], [0.25, 0.5], [-1 / 32, -0.25]),
 }
 

@@ -27,6 +27,7 @@ CHANGES: dict[str, list[str]] = {
     'a = "exp log".split()': ['a = "{exp => }log".split()', 'a = "exp {log => }".split()'],
     "if a: b()": ["if {a => not (a)}: b()", "if {a => False}: b()", "if a: {b() => pass}"],
     "a: int = b\nassert a > 0": [],
+    "a = f(b, strict=True)": [],
     "if 'é': sin(b)": [
         "if {'é' => not ('é')}: sin(b)",
         "if {'é' => False}: sin(b)",

@@ -186,7 +186,7 @@ class _Cotangents:
         if parts is None:
             return whole
         g = assembled(parts, node.shape, lambda a, b: a + b)
-        if all(masked(part) for part in parts.values()):
+        if all(masked(part) and part not in self.masks.rules for part in parts.values()):
             masks = {box: part.inputs[0] for box, part in parts.items()}
             mask = assembled(masks, node.shape, lambda a, b: elementwise("logical_or", a, b))
             g = elementwise("select", mask, g, zeros(g.shape, g.dtype))
