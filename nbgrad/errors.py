@@ -100,6 +100,10 @@ class ShapeError(NbgradError, ValueError):
     """Shapes, axes or positions do not fit."""
 
 
+class BroadcastError(ShapeError):
+    """Shapes do not broadcast together."""
+
+
 class AxisError(ShapeError, IndexError):
     """An array has no such axis; NumPy's error is a ValueError and an IndexError, too."""
 

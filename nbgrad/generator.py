@@ -17,8 +17,9 @@ import numpy as np
 
 from .compiler.locks import ForkSafeLock
 from .errors import ArgumentError, DtypeError, ShapeError
-from .graph.ir import Node, Shape, constant, elementwise, extent
+from .graph.ir import Node, constant, elementwise, extent
 from .graph.primitives import cast, concatenate, iota, reshape, slice_axes
+from .graph.shapes import Shape
 from .graph.trace import current_trace
 from .parameter import Parameter
 from .tensor import Tensor

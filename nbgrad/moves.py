@@ -16,8 +16,9 @@ from .compiler.views import View, view_through
 from .errors import ArgumentError
 from .graph.complex_numbers import pair, parts
 from .graph.interpret import slices_of
-from .graph.ir import Node, Shape, make, placeholder
+from .graph.ir import Node, make, placeholder
 from .graph.primitives import reshape, transpose
+from .graph.shapes import Shape
 from .numpy.indexing import getitem, setitem
 from .numpy.joining import windows_node
 from .runtime.memory_order import strides_of, with_strides

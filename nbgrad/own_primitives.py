@@ -16,9 +16,10 @@ import numpy as np
 
 from .errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from .graph.host import DEVICE_CALLS, DeviceCall
-from .graph.ir import Node, Shape, make, plain_dtype, zeros
+from .graph.ir import Node, make, plain_dtype, zeros
 from .graph.own_kernels import NAME, Call, Kernel, Layout, nodes_of, run_unpacked
 from .graph.primitives import concatenate, reshape
+from .graph.shapes import Shape
 from .interop import full_name
 from .lifting import kind_of, name_of
 from .numpy.lifting import any_tensor, as_node, supported

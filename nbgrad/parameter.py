@@ -19,8 +19,9 @@ import numpy as np
 
 from .devices import moved
 from .errors import ArgumentError, DtypeError
-from .graph.ir import HOST, PRIMITIVES, Node, Shape, constant, placed, placeholder, plain
+from .graph.ir import HOST, PRIMITIVES, Node, constant, placed, placeholder, plain
 from .graph.primitives import cast
+from .graph.shapes import Shape
 from .graph.trace import CELLS, current_trace
 from .numpy.lifting import as_node
 from .runtime import evaluate

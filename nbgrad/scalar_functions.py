@@ -11,8 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
-from .errors import DtypeError, ShapeError
-from .graph.ir import joint_shape
+from .errors import BroadcastError, DtypeError, ShapeError
+from .graph.shapes import joint_shape
 from .graph.trace import current_trace
 from .interop import full_name
 from .jit import jit
@@ -51,7 +51,7 @@ class Elementwise:
         try:
             for one in shapes:
                 shape = joint_shape(shape, one)
-        except ValueError:
+        except BroadcastError:
             message = f"{name}() got arrays whose shapes do not broadcast: {', '.join(map(str, shapes))}."
             raise ShapeError(message) from None
         return _spread(record(self.scalar_function, lifted, named), shape, name)

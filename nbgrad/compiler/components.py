@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from ..graph.ir import Node, Shape, broadcast, elementwise, literal, make, topological, zeros
+from ..graph.ir import Node, broadcast, elementwise, literal, make, topological, zeros
 from ..graph.primitives import concatenate, reduce, reshape, slice_axes
+from ..graph.shapes import Shape
 from .builder import SAME
 from .views import MEMO
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ..graph.ir import PRIMITIVES, Node, Shape, literal, topological
+from ..graph.ir import PRIMITIVES, Node, literal, topological
+from ..graph.shapes import Shape
 from .builder import TRUE, LoopBuilder
 from .components import take_apart
 from .loops import Loop, Value

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..graph.ir import Node, Shape
+from ..graph.ir import Node
+from ..graph.shapes import Shape
 from .once import computed_once
 from .views import Range, View
 

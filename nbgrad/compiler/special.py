@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..graph.ir import Node, Shape
+from ..graph.ir import Node
+from ..graph.shapes import Shape
 from . import cpu
 from .fuse import Special
 from .host_calls import host_address

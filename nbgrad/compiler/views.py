@@ -12,7 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..graph.ir import Node, Shape
+from ..graph.ir import Node
+from ..graph.shapes import Shape
 
 Range = tuple[int, int]
 MEMO = 1 << 12

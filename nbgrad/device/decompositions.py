@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.ir import Shape
+from ..graph.shapes import Shape
 from .arrays import Device
 from .launches import Recipe, Routine
 from .libraries import LETTERS, LOWER, TYPES, UPPER, VALUES, VALUES_AND_VECTORS, aligned

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..compiler.fuse import Special
-from ..graph.ir import Node, Shape
+from ..graph.ir import Node
+from ..graph.shapes import Shape
 from .launches import Recipe
 from .python_launches import MOST_BLOCKS, THREADS, launch, power_of_two
 

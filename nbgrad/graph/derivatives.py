@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ir import INT64, Node, Shape, broadcast, elementwise, extent, filled, literal, literal_value, make, zeros
+from .ir import INT64, Node, broadcast, elementwise, extent, filled, literal, literal_value, make, zeros
 from .primitives import (
     COMPARISON,
     accumulate,
@@ -40,6 +40,7 @@ from .primitives import (
     transpose,
     triangular_solve,
 )
+from .shapes import Shape
 
 Partial = Callable[..., Node | float | None]
 Transpose = Callable[[Node, Node], Node]

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .ir import Node, Params, Shape, make
+from .ir import Node, Params, make
+from .shapes import Shape
 
 
 class HostFunction(NamedTuple):

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..errors import TracedValueError
 from .host import run_host
-from .ir import Node, Shape, on_host, topological
+from .ir import Node, on_host, topological
+from .shapes import Shape
 
 Array = np.ndarray
 Rule = Callable[..., Any]

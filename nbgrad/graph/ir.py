@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError
+from ..errors import BroadcastError, DeviceError
+from .shapes import Shape, broadcasts, joint_shape
 
-Shape = tuple[int, ...]
 Params = tuple[Any, ...]
 ShapeRule = Callable[[Sequence["Node"], Params], tuple[Shape, "np.dtype[Any]"]]
 Number = bool | int | float | complex
@@ -443,25 +443,12 @@ def placeholder(shape: Shape, dtype: np.dtype[Any], value: Any = None, weak: boo
 
 def broadcast(node: Node, shape: Shape) -> Node:
     """The node read as `shape`, by NumPy's rules; the node itself where nothing changes."""
-    return node if node.shape == shape else make("broadcast", (node,), (shape,))
-
-
-def joint_shape(a: Shape, b: Shape) -> Shape:
-    """What two shapes broadcast to; several times faster than NumPy's function."""
-    if a == b or not b:
-        return a
-    if not a:
-        return b
-    if len(a) < len(b):
-        a, b = b, a
-    shape = list(a)
-    for axis, extent in enumerate(b, len(a) - len(b)):
-        if shape[axis] != extent:
-            if shape[axis] == 1:
-                shape[axis] = extent
-            elif extent != 1:
-                raise ValueError
-    return tuple(shape)
+    if node.shape == shape:
+        return node
+    if node.shape and not broadcasts(node.shape, shape):
+        message = f"An array of shape {node.shape} cannot be broadcast to {shape}."
+        raise BroadcastError(message)
+    return make("broadcast", (node,), (shape,))
 
 
 _repeated: dict[tuple[Node, Shape], Node] = {}

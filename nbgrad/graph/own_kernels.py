@@ -19,8 +19,9 @@ import numpy as np
 
 from ..errors import ArgumentError, DeviceError
 from .host import HOST, HostFunction, host
-from .ir import Node, Params, Shape
+from .ir import Node, Params
 from .primitives import reshape, slice_axes
+from .shapes import Shape
 
 Layout = tuple[Shape, "np.dtype[Any]"]
 NAME = "own kernel"

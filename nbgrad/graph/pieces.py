@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from .ir import Node, Shape, zeros
+from .ir import Node, zeros
 from .primitives import concatenate, pad
+from .shapes import Shape
 
 Span = tuple[int, int]
 """Start and end along an axis."""

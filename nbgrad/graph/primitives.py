@@ -22,13 +22,13 @@ from .ir import (
     Node,
     Params,
     Primitive,
-    Shape,
     ShapeRule,
     elementwise,
     extent,
     make,
     plain_dtype,
 )
+from .shapes import Shape
 
 FLOAT_UNARY = (
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "

@@ -25,8 +25,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .ir import Node, Shape, broadcast, elementwise, literal, make
+from .ir import Node, broadcast, elementwise, literal, make
 from .primitives import cast, reduce, reshape, slice_axes, transpose
+from .shapes import Shape
 
 BASIS = "basis"
 """Marks the positions that unit vectors are made of; they are ordinary positions otherwise."""

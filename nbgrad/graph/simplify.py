@@ -16,22 +16,10 @@ import numpy as np
 
 from .collection import RareCollection
 from .interpret import evaluate_node
-from .ir import (
-    PRIMITIVES,
-    Node,
-    Shape,
-    broadcast,
-    elementwise,
-    extent,
-    joint_shape,
-    literal,
-    literal_value,
-    make,
-    topological,
-    zeros,
-)
+from .ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
 from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose
 from .products import BASIS, contracted_product, contracted_sum
+from .shapes import Shape, joint_shape
 
 Rule = Callable[[Node], Node | None]
 COMMUTATIVE = frozenset(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ArgumentError
-from ..graph.ir import Shape
+from ..graph.shapes import Shape
 from ..numpy.lifting import as_node
 from ..ops import pooling as functions
 from ..ops.convolution import PAD_MODES, line_ends, pair, resolve_padding, sides

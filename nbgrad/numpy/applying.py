@@ -18,8 +18,9 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError, TracedValueError
 from ..graph.batch import batch
-from ..graph.ir import Node, Shape, broadcast, elementwise, make, placeholder, topological
+from ..graph.ir import Node, broadcast, elementwise, make, placeholder, topological
 from ..graph.primitives import cast, reshape
+from ..graph.shapes import Shape
 from ..graph.trace import recording
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied

@@ -19,8 +19,9 @@ from ..aliasing import from_numpy
 from ..devices import device_of
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..exports import aliasing_module
-from ..graph.ir import Node, Shape, constant
+from ..graph.ir import Node, constant
 from ..graph.primitives import cast, concatenate, reshape
+from ..graph.shapes import Shape
 from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from ..zero_dimensional import as_array

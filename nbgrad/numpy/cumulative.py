@@ -15,6 +15,7 @@ from ..graph.derivatives import cumulative_product
 from ..graph.ir import Node, broadcast, elementwise
 from ..graph.primitives import accumulate, cast, concatenate, recurrence, reduce, reshape
 from ..tensor import Tensor
+from .joining import join
 from .lifting import as_node
 from .operands import (
     axis_of,
@@ -176,7 +177,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = 
                 # NumPy makes an array of the number first, so it is not weak here.
                 part = broadcast(part, tuple(shape))
             parts.insert(place, part)
-    node = concatenate(promote(parts), at)
+    node = join(parts, at)
     for _ in range(times):
         node = difference(node, at)
     return deliver(node)

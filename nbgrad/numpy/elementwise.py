@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
+from ..errors import ArgumentError, BroadcastError, DtypeError, NbgradError, ShapeError
 from ..graph.complex_numbers import is_complex, pair, parts
-from ..graph.ir import BOOL, Node, Shape, broadcast, elementwise, filled, joint_shape, literal, literal_value
+from ..graph.ir import BOOL, Node, broadcast, elementwise, filled, literal, literal_value, strong
 from ..graph.primitives import cast, reduce
+from ..graph.shapes import Shape, joint_shape
 from ..runtime.evaluate import concrete
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
@@ -42,7 +43,7 @@ def _together(name: str, *nodes: Node) -> None:
     try:
         for node in nodes:
             shape = joint_shape(shape, node.shape)
-    except ValueError:
+    except BroadcastError:
         shapes = " and ".join(str(node.shape) for node in nodes)
         message = f"The shapes {shapes} do not broadcast together in {name}."
         raise ShapeError(message) from None
@@ -107,7 +108,8 @@ def clip(a: Any, min: Any = None, max: Any = None, out: Any = None, *, a_min: An
     if (min is not None and a_min is not None) or (max is not None and a_max is not None):
         message = "Give the bounds of clip either as a_min and a_max or as min and max, not both."
         raise ArgumentError(message)
-    given = [as_node(a), *[as_node(bound) for bound in (low, high) if bound is not None]]
+    # NumPy makes an array of a number to be clipped; the bounds stay numbers.
+    given = [strong(as_node(a)), *[as_node(bound) for bound in (low, high) if bound is not None]]
     _together("clip", *given)
     nodes = _common(given)
     result = nodes[0]

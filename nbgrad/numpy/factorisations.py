@@ -20,8 +20,9 @@ from ..graph import primitives
 from ..graph.complex_numbers import conjugate, is_complex
 from ..graph.derivatives import triangle
 from ..graph.host import HOST, HostFunction, host
-from ..graph.ir import INT64, Node, Shape, broadcast, elementwise, make
+from ..graph.ir import INT64, Node, broadcast, elementwise, make
 from ..graph.primitives import cast, reshape
+from ..graph.shapes import Shape
 from ..tensor import Tensor
 from .lifting import wrap
 from .matrices import (

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..errors import RangeError
 from ..graph.derivatives import choose
-from ..graph.ir import Node, elementwise, joint_shape
+from ..graph.ir import Node, elementwise
 from ..graph.primitives import cast
+from ..graph.shapes import joint_shape
 from ..tensor import Tensor
 from .lifting import as_node, wrap
 from .operands import filled, inexact, integer

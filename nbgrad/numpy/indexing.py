@@ -16,16 +16,7 @@ import numpy as np
 from ..compiler.views import contiguous_strides
 from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
 from ..graph.derivatives import unslice
-from ..graph.ir import (
-    BOOL,
-    INT64,
-    Node,
-    Shape,
-    broadcast,
-    constant,
-    elementwise,
-    literal,
-)
+from ..graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise, literal
 from ..graph.primitives import (
     cast,
     gather,
@@ -35,6 +26,7 @@ from ..graph.primitives import (
     scatter_last,
     slice_axes,
 )
+from ..graph.shapes import Shape, broadcasts
 from ..runtime.memory_order import strides_of, with_axis_order
 from ..tensor import Tensor
 from .index_keys import (
@@ -233,13 +225,9 @@ def fitted(value: Node, shape: Shape) -> Node:
     extra = value.ndim - len(shape)
     if extra > 0 and all(n == 1 for n in value.shape[:extra]):
         value = reshape(value, value.shape[extra:])
-    if value.shape != shape:
-        fits = len(shape) >= value.ndim and all(
-            n in (1, m) for n, m in zip(reversed(value.shape), reversed(shape), strict=False)
-        )
-        if not fits:
-            message = f"A value of shape {value.shape} does not broadcast to the shape {shape} that it is written to."
-            raise ShapeError(message)
+    if not broadcasts(value.shape, shape):
+        message = f"A value of shape {value.shape} does not broadcast to the shape {shape} that it is written to."
+        raise ShapeError(message)
     return broadcast(value, shape)
 
 
@@ -464,6 +452,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     """Write the first values, in order, to the elements where a mask is true."""
     node = as_node(arr)
     condition = cast(as_node(mask), BOOL)
+    if condition.size != node.size:
+        message = f"place needs a mask of {node.size} elements, as many as the array has, but got {condition.size}."
+        raise ShapeError(message)
     where = np.flatnonzero(mask_value(condition))
     if where.size:
         value = as_node(vals)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..graph.host import HOST, HostFunction, host
-from ..graph.ir import Node, broadcast, elementwise, joint_shape
+from ..graph.ir import Node, broadcast, elementwise
 from ..graph.primitives import cast
+from ..graph.shapes import joint_shape
 from .ordering import as_loop
 
 INT32 = np.dtype(np.int32)

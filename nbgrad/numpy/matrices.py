@@ -20,8 +20,9 @@ import numpy as np
 from ..errors import ArgumentError, NbgradError, ShapeError
 from ..graph.complex_numbers import conjugate, is_complex, is_zero, pair, parts
 from ..graph.host import HOST, HostFunction
-from ..graph.ir import INT64, PART_OF, Node, Shape, broadcast, elementwise, extent, make, zeros
+from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make, zeros
 from ..graph.primitives import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
+from ..graph.shapes import Shape
 from ..graph.trace import current_trace
 from ..runtime.evaluate import concrete, require
 from .operands import FLOAT16, FLOAT32, array_node, filled, inexact

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..graph.complex_numbers import is_complex, parts
-from ..graph.ir import Node, Shape, broadcast, elementwise, make, zeros
+from ..graph.ir import Node, broadcast, elementwise, make, zeros
 from ..graph.primitives import cast, reduce, reshape, transpose
+from ..graph.shapes import Shape
 from ..tensor import Tensor
 from .factorisations import lu_node, solve_node
 from .lifting import wrap

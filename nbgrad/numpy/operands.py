@@ -14,21 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, DtypeError, ShapeError, TracedValueError
-from ..graph.ir import (
-    INT64,
-    Node,
-    Shape,
-    broadcast,
-    constant,
-    elementwise,
-    extent,
-    literal,
-    plain_dtype,
-    strong,
-)
+from ..graph.ir import INT64, Node, broadcast, constant, elementwise, extent, literal, plain_dtype, strong
 from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
 from ..graph.primitives import take_last as take_last
 from ..graph.primitives import truth as truth
+from ..graph.shapes import Shape
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from .lifting import any_tensor, as_node, supported, wrap

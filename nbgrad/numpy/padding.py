@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
-from ..graph.ir import BOOL, INT64, Node, Shape, broadcast
+from ..graph.ir import BOOL, INT64, Node, broadcast
 from ..graph.primitives import cast, reshape, transpose
 from ..graph.primitives import concatenate as join_nodes
 from ..graph.primitives import pad as pad_node
@@ -251,7 +251,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
         where = np.repeat(where, count) if len(where) == 1 else where
     shape = list(node.shape)
     shape[at] = len(where)
-    new = _fit(new, tuple(shape))
+    new = broadcast(new, tuple(shape))
     # Element k of the values lands before position where[k]; equal positions keep their order.
     order = np.argsort(where, kind="stable")
     landing = where[order] + np.arange(len(where))
@@ -261,17 +261,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
     source[landing] = n + order
     source[~taken] = np.arange(n)
     return wrap(take_positions(join_nodes([node, new], at), at, source))
-
-
-def _fit(node: Node, shape: Shape) -> Node:
-    try:
-        fits = np.broadcast_shapes(node.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        message = f"The values have shape {node.shape}, which does not broadcast to {shape}."
-        raise ShapeError(message)
-    return broadcast(node, shape)
 
 
 NUMPY = {

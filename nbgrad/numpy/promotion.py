@@ -15,20 +15,9 @@ import numpy as np
 
 from ..boundary import numba_message
 from ..errors import ArgumentError, DtypeError
-from ..graph.ir import (
-    BOOL,
-    INT64,
-    Node,
-    Shape,
-    broadcast,
-    constant,
-    elementwise,
-    literal,
-    literal_value,
-    plain_dtype,
-    shared,
-)
+from ..graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise, literal, literal_value, plain_dtype, shared
 from ..graph.primitives import cast
+from ..graph.shapes import Shape
 from ..graph.trace import current_trace
 from .lifting import number
 

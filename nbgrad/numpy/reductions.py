@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape
+from ..graph.shapes import broadcasts
 from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from .lifting import as_node
@@ -51,7 +52,7 @@ def mask_of(where: Any, node: Node) -> Node | None:
     if where is None or where is True:
         return None
     mask = cast(as_node(where), BOOL)
-    if np.broadcast_shapes(mask.shape, node.shape) != node.shape:
+    if not broadcasts(mask.shape, node.shape):
         message = f"where has shape {mask.shape}, which does not broadcast to the array's shape {node.shape}."
         raise ShapeError(message)
     return broadcast(mask, node.shape)

@@ -23,8 +23,9 @@ import numpy as np
 from ..graph.complex_numbers import conjugate, is_complex
 from ..graph.derivatives import choose
 from ..graph.host import HOST, HostFunction, host
-from ..graph.ir import PART_OF, Node, broadcast, elementwise, joint_shape, literal, make
+from ..graph.ir import PART_OF, Node, broadcast, elementwise, literal, make
 from ..graph.primitives import cast
+from ..graph.shapes import joint_shape
 
 Partial = Callable[..., Node | None]
 """From the value and the operands to the derivative by one operand; None for zero."""

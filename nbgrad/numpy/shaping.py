@@ -13,10 +13,11 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..exports import aliasing_module
-from ..graph.ir import Node, Shape, broadcast
+from ..graph.ir import Node, broadcast
 from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
+from ..graph.shapes import Shape
 from ..runtime.memory_order import copied, like_copy, may_differ, order_of_copy, order_of_loop, with_axis_order
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
@@ -87,12 +88,7 @@ def moveaxis_node(node: Node, source: Any, destination: Any) -> Node:
 
 def broadcast_node(node: Node, shape: Any) -> Node:
     """The node read as a shape, or ShapeError."""
-    extents = shape_of(shape)
-    fits = len(extents) >= node.ndim and all(n in (1, m) for n, m in zip(node.shape[::-1], extents[::-1], strict=False))
-    if not fits:
-        message = f"An array of shape {node.shape} cannot be broadcast to {extents}."
-        raise ShapeError(message)
-    return broadcast(node, extents)
+    return broadcast(node, shape_of(shape))
 
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:

@@ -15,6 +15,7 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.complex_numbers import conjugate, is_complex, pair, parts
 from ..graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape, scatter_add, transpose
+from ..graph.shapes import broadcasts
 from ..runtime.evaluate import concrete, require
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
@@ -107,7 +108,7 @@ def var_node(
     mask = mask_of(where, node)
     x = cast(node, work)
     center = _mean(x, axes, mask, True) if mean is None else cast(as_node(mean), work)
-    if np.broadcast_shapes(center.shape, x.shape) != x.shape:
+    if not broadcasts(center.shape, x.shape):
         message = f"mean has shape {center.shape}, which does not broadcast to the array's shape {x.shape}."
         raise ShapeError(message)
     deviation = x - center

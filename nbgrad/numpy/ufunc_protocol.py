@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import BOOL, Node, elementwise, strong
 from ..graph.primitives import accumulate, cast, reshape
+from ..graph.shapes import broadcasts
 from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from . import ufunc_methods
@@ -92,7 +93,7 @@ def _deliver(ufunc: np.ufunc, result: Node, out: Any, mask: Any, casting: str) -
     if mask is not True:
         condition = convert(as_node(mask), BOOL)
         shape = out.shape
-        if np.broadcast_shapes(condition.shape, result.shape, shape) != shape:
+        if not broadcasts(condition.shape, shape):
             message = f"where has shape {condition.shape}, but out has shape {shape}."
             raise ShapeError(message)
         if not np.can_cast(result.dtype, out.dtype, casting):  # pyright: ignore[reportArgumentType]

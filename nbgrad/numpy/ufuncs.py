@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
+from ..errors import ArgumentError, BroadcastError, DtypeError, ShapeError
 from ..graph.complex_numbers import conjugate as conjugate_node
 from ..graph.derivatives import choose
 from ..graph.ir import (
@@ -24,7 +24,6 @@ from ..graph.ir import (
     Primitive,
     broadcast,
     elementwise,
-    joint_shape,
     literal,
     literal_value,
     make,
@@ -33,6 +32,7 @@ from ..graph.ir import (
     strong,
 )
 from ..graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
+from ..graph.shapes import broadcasts, joint_shape
 from ..interop import computes_itself, on_cuda
 from ..runtime.evaluate import LONGEST_CHAIN, require
 from ..tensor import Tensor
@@ -314,9 +314,7 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
         rule = rule_of(ufunc, dtypes[0].kind)
     try:
         results = rule(*[node if node.dtype is d else convert(node, d) for node, d in zip(nodes, dtypes, strict=False)])
-    except ValueError as error:
-        if isinstance(error, NbgradError):
-            raise
+    except BroadcastError:
         shapes = " and ".join(str(node.shape) for node in nodes)
         message = f"The shapes {shapes} do not broadcast together in {ufunc.__name__}."
         raise ShapeError(message) from None
@@ -402,7 +400,7 @@ def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
         if second.shape != shape:
             try:
                 shape = joint_shape(shape, second.shape)
-            except ValueError:
+            except BroadcastError:
                 return None  # the general way says what is wrong
             node, second = broadcast(node, shape), broadcast(second, shape)
     elif kind is float or kind is int:
@@ -501,7 +499,7 @@ def write(target: Tensor, result: Node, what: str, casting: Any = "same_kind") -
     if not np.can_cast(result.dtype, target.dtype, casting):
         message = f"{what} gives {result.dtype}, which cannot be stored in a Tensor of {target._node.dtype}."
         raise DtypeError(message)
-    if result.shape != target.shape and np.broadcast_shapes(result.shape, target.shape) != target.shape:
+    if not broadcasts(result.shape, target.shape):
         message = f"{what} gives shape {result.shape}, which does not fit into a Tensor of shape {target.shape}."
         raise ShapeError(message)
     node = broadcast(cast(result, target._node.dtype), target.shape)

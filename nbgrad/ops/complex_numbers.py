@@ -12,8 +12,9 @@ import numpy as np
 
 from ..errors import DtypeError
 from ..graph.complex_numbers import from_real, pair, parts
-from ..graph.ir import Node, broadcast, elementwise, joint_shape
+from ..graph.ir import Node, broadcast, elementwise
 from ..graph.primitives import concatenate, reshape
+from ..graph.shapes import joint_shape
 from ..numpy import complex_parts
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import inexact, promote

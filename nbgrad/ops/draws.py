@@ -14,8 +14,9 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError
 from ..generator import UINT64, Generator, checked_seed, default_generator, random_bits
 from ..graph import primitives
-from ..graph.ir import INT64, Node, Shape, broadcast, constant, elementwise
+from ..graph.ir import INT64, Node, broadcast, constant, elementwise
 from ..graph.primitives import cast
+from ..graph.shapes import Shape
 from ..numpy.lifting import FLOAT64
 from ..numpy.operands import FLOAT16, FLOAT32, Dtype
 

@@ -12,10 +12,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import ArgumentError, DtypeError, ShapeError
+from ..errors import ArgumentError, BroadcastError, DtypeError, ShapeError
 from ..graph.derivatives import choose
-from ..graph.ir import INT64, Node, broadcast, elementwise, joint_shape
+from ..graph.ir import INT64, Node, broadcast, elementwise
 from ..graph.primitives import cast, reduce, reshape
+from ..graph.shapes import broadcasts, joint_shape
 from ..numpy import special
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import axis_of, demand, inexact, keep, positions, promote, safe_sqrt, scalar
@@ -65,7 +66,7 @@ def _together(name: str, **values: Any) -> list[Node]:
     try:
         for node in nodes:
             shape = joint_shape(shape, node.shape)
-    except ValueError:
+    except BroadcastError:
         message = f"The shapes of {name} do not broadcast together: {_shapes(values, nodes)}."
         raise ShapeError(message) from None
     return nodes
@@ -91,11 +92,7 @@ def _weighted(loss: Node, weight: Any, name: str = "weight") -> Node:
     if weight is None:
         return loss
     node = as_node(weight)
-    try:
-        fits = joint_shape(node.shape, loss.shape) == loss.shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts(node.shape, loss.shape):
         message = f"A {name} of shape {node.shape} does not broadcast to losses of shape {loss.shape}."
         raise ShapeError(message)
     return loss * cast(node, loss.dtype)

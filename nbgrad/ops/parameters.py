@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, broadcast, elementwise
 from ..graph.primitives import cast
+from ..graph.shapes import broadcasts
 from ..numpy.lifting import as_node
 from ..parameter import Parameter
 from ..tensor import Tensor
@@ -71,11 +72,7 @@ def assign_sub(variable: Parameter, value: Any) -> Tensor:
 
 def _updated(variable: Parameter, value: Any, primitive: str) -> Tensor:
     node = _fitting(variable, value, "assign_add" if primitive == "add" else "assign_sub")
-    try:
-        fits = np.broadcast_shapes(node.shape, variable.shape) == variable.shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts(node.shape, variable.shape):
         message = (
             f"The Parameter {variable.name} has shape {variable.shape}, to which a value of shape {node.shape} does "
             "not broadcast."

@@ -15,8 +15,9 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..generator import Generator, default_generator
 from ..graph.derivatives import choose
-from ..graph.ir import INT64, Node, Shape, broadcast, elementwise
+from ..graph.ir import INT64, Node, broadcast, elementwise
 from ..graph.primitives import cast
+from ..graph.shapes import Shape
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import (
     FLOAT16,

@@ -10,10 +10,10 @@ import math
 from typing import Any
 
 from ..errors import ArgumentError, RangeError, ShapeError
-from ..graph.ir import Shape
 from ..graph.primitives import reshape as reshape_node
 from ..graph.primitives import slice_axes
 from ..graph.primitives import transpose as transpose_node
+from ..graph.shapes import Shape
 from ..numpy import creation, cumulative, joining, shaping
 from ..numpy.lifting import as_node, wrap
 from ..numpy.operands import axis_of, cut, integer, integers

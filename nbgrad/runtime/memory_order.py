@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..compiler.views import View, view_through
-from ..graph.ir import PRIMITIVES, Node, Shape, make
+from ..graph.ir import PRIMITIVES, Node, make
+from ..graph.shapes import Shape
 
 Strides = tuple[int, ...]
 _ALIAS, _BROADCAST, _CONCATENATE, _CUSTOM, _GATHER, _PAD, _RESHAPE = (

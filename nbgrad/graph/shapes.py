@@ -1,0 +1,41 @@
+"""Shapes that broadcast, by NumPy's rules.
+
+In: shapes. Out: what they broadcast to, or an error that names them. Called by ir.py, which makes no node that reads an
+array as a shape it cannot have, and wherever an argument must fit an array.
+"""
+
+from __future__ import annotations
+
+from ..errors import BroadcastError
+
+Shape = tuple[int, ...]
+
+
+def broadcasts(shape: Shape, to: Shape) -> bool:
+    """Whether an array of a shape can be read as another shape, by NumPy's rules."""
+    extra = len(to) - len(shape)
+    if extra < 0:
+        return False
+    for n, m in zip(shape, to[extra:], strict=True):  # noqa: SIM110 (a loop takes half the time of `all`)
+        if n != m and n != 1:
+            return False
+    return True
+
+
+def joint_shape(a: Shape, b: Shape) -> Shape:
+    """What two shapes broadcast to, or BroadcastError; several times faster than NumPy's function."""
+    if a == b or not b:
+        return a
+    if not a:
+        return b
+    if len(a) < len(b):
+        a, b = b, a
+    shape = list(a)
+    for axis, extent in enumerate(b, len(a) - len(b)):
+        if shape[axis] != extent:
+            if shape[axis] == 1:
+                shape[axis] = extent
+            elif extent != 1:
+                message = f"The shapes {a} and {b} do not broadcast together."
+                raise BroadcastError(message)
+    return tuple(shape)
