@@ -39,7 +39,7 @@ from .lifting import (
     prepare,
     with_zeros,
 )
-from .positions import check_flag, check_positions, with_positions
+from .positions import check_flag, check_function, check_positions, with_positions
 from .tensor import Tensor
 
 
@@ -117,6 +117,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     >>> vjp_fn(np.array([2.0, 0.0]))
     (array([2., 0.]),)
     """
+    check_function(fn, "vjp")
     check_flag(has_aux, "has_aux")
     # vjp_fn runs later, when the user may have written to the arrays.
     leaves, treespec = flatten(inputs)
@@ -186,6 +187,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     >>> nb.jvp(np.square, np.array([1.0, 3.0]), np.array([1.0, 10.0]))
     (array([1., 9.]), array([ 2., 60.]))
     """
+    check_function(fn, "jvp")
     check_flag(has_aux, "has_aux")
     points = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     vectors = tuple(v) if isinstance(v, tuple | list) else (v,)
@@ -288,6 +290,7 @@ def _basis(node: Node) -> Node:
 def _jacobian(
     fn: Callable[..., Any], grad_position: Any, has_aux: bool, forward: bool, holomorphic: bool
 ) -> Callable[..., Any]:
+    check_function(fn, "jacfwd" if forward else "jacrev")
     check_flag(has_aux, "has_aux")
     check_flag(holomorphic, "holomorphic")
     positions = check_positions(grad_position)

@@ -36,7 +36,7 @@ from .lifting import (
     with_zeros,
 )
 from .parameter import Parameter
-from .positions import Positions, check_flag, check_positions, with_positions
+from .positions import Positions, check_flag, check_function, check_positions, with_positions
 from .runtime.evaluate import finish_pending
 from .tensor import Tensor
 
@@ -330,6 +330,8 @@ def _like(fn: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[...
 def _gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
     """What `grad` gives; its `of_another` makes the same of another function, `with_value` what has the value too."""
 
+    check_function(fn, "grad")
+
     @_like(fn)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         results = Results()
@@ -342,6 +344,8 @@ def _gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
 
 
 def _value_and_gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
+    check_function(fn, "value_and_grad")
+
     @_like(fn)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         results = Results()

@@ -29,6 +29,7 @@ from .graph.trace import CELLS, Trace, current_trace, recording
 from .interop import computes_itself, described_output, full_name
 from .lifting import Lent, flatten, kind_of, lent, name_of, node_of, results_as
 from .paths import RESULT, Path, Paths, one_callers, shortcut
+from .positions import check_function
 from .runtime.evaluate import computed, finish_pending, make_program, ready, refuse
 from .runtime.program import MISSED, Output, Program, missed
 from .signatures import dynamic_kind, flatten_in_order, signature
@@ -541,9 +542,7 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
     positions = check_donate(donate)
     if fn is None:
         return functools.partial(jit, donate=positions)
-    if not callable(fn):
-        message = f"jit expects a function, but got {type(fn).__name__}."
-        raise DtypeError(message)
+    check_function(fn, "jit")
     if isinstance(fn, Jitted):
         return fn if not positions or fn.donate == positions else Jitted(fn.fn, positions)
     return Jitted(fn, positions)

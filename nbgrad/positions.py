@@ -1,7 +1,7 @@
-"""Which arguments a transform differentiates: `grad_position`, flags, and other libraries' names of them.
+"""Which arguments a transform differentiates: `grad_position`, flags, other libraries' names of them; and its function.
 
 In: what a user gave as an argument of a transform. Out: positions as a tuple of ints, flags as bools, or an error that
-says what was expected. Called by the transforms: grad.py, functional.py, sparse/derivatives.py.
+says what was expected. Called by the transforms: grad.py, functional.py, vmap.py, jit.py, sparse/derivatives.py.
 """
 
 from __future__ import annotations
@@ -65,6 +65,13 @@ def with_positions(transform: Transform) -> Transform:
         return transform(*args, **kwargs)
 
     return checked  # type: ignore[return-value]
+
+
+def check_function(fn: Any, transform: str) -> None:
+    """Raise if something that is not a function or a Cell is given to a transform."""
+    if not callable(fn):
+        message = f"{transform} expects a function or a Cell, but got {type(fn).__name__}."
+        raise DtypeError(message)
 
 
 def check_flag(value: Any, name: str) -> bool:

@@ -21,6 +21,7 @@ from .graph.primitives import transpose
 from .graph.trace import recording
 from .interop import advice, described
 from .lifting import Results, flatten, kind_as, kind_of, lent, name_of, node_of, results_as
+from .positions import check_function
 from .runtime.memory_order import is_contiguous
 from .tensor import Tensor
 
@@ -64,9 +65,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
     array([[ 3.],
            [12.]])
     """
-    if not callable(fn):
-        message = f"vmap expects a function or a Cell, but got {type(fn).__name__}."
-        raise DtypeError(message)
+    check_function(fn, "vmap")
     for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         if not all(axis is None or type(axis) is int for axis in flatten(axes)[0]):
             message = f"{name} must be an int, None, or a tuple or list of them, but got {axes!r}."

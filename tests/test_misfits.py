@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.errors import NbgradError
+from nbgrad.errors import DtypeError, NbgradError
 
 ROWS = [
     *["np.copyto(x, np.ones(5))", "np.copyto(x, np.ones((1, 1, 3)))", "np.copyto(x, 1.0, where=np.ones(5, bool))"],
@@ -123,3 +123,22 @@ def test_misfits_are_errors(row: str) -> None:
 def parts(result: Any) -> list[Any]:
     """The arrays of a result."""
     return [] if result is None else list(result) if isinstance(result, tuple | list) else [result]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *["nb.grad(x)", "nb.value_and_grad(x)", "nb.ops.GradOperation()(x)", "nb.jit(x)", "nb.vmap(x)", "nb.jacrev(x)"],
+        *["nb.jacfwd(x)", "nb.hessian(x)", "nb.vjp(x, np.sin)", "nb.jvp(x, np.sin, x)", "nb.hvp(x, np.sin, x)"],
+        *["nb.sparse_jacobian(x)", "nb.sparse_hessian(x)", "nb.differentiable_source(x)"],
+    ],
+)
+def test_transforms_take_functions(call: str) -> None:
+    with pytest.raises(DtypeError, match=r"function.*but got ndarray.*\(at row.py:1"):
+        eval(compile(call, "row.py", "eval"), {"nb": nb, "np": np, "x": np.ones(3)})
+
+
+@pytest.mark.parametrize("call", ["sin()", "sin(1.0, out=2.0)", "add(1.0)", "hypot(1.0, 2.0, 3.0, 4.0)"])
+def test_ufuncs_count_their_arguments(call: str) -> None:
+    with pytest.raises(TypeError, match=r"\(at row.py:1"):
+        eval(compile(f"nb.numpy.{call}", "row.py", "eval"), {"nb": nb})

@@ -120,6 +120,9 @@ def _fits(value: int, dtype: Dtype) -> bool:
 
 
 def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -> tuple[Dtype, ...]:
+    if len(kinds) != ufunc.nin:
+        message = f"{ufunc.__name__} takes {ufunc.nin} argument{'s' if ufunc.nin > 1 else ''}, but got {len(kinds)}."
+        raise DtypeError(message)
     if ufunc.__name__ in COMPARISONS and all(kind is int for kind in kinds):
         kinds = [INT64] * len(kinds)  # NumPy would compare Python's integers as objects
     options: dict[str, Any] = {"casting": casting}

@@ -25,7 +25,7 @@ from ..graph.simplify import simplify
 from ..graph.trace import current_trace, recording
 from ..jit import Jitted
 from ..lifting import name_of, output_nodes, prepare, with_zeros
-from ..positions import check_flag, check_positions, with_positions
+from ..positions import check_flag, check_function, check_positions, with_positions
 from ..tensor import Tensor
 from .colors import Plan, plan, symmetric_plan
 from .pattern import dependencies
@@ -259,7 +259,7 @@ def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: boo
     >>> jacobian.products(np.zeros(100_000))
     2
     """
-    _check(fn, "sparse_jacobian")
+    check_function(fn, "sparse_jacobian")
     return SparseMatrixOf(fn, grad_position, has_aux, symmetric=False)
 
 
@@ -305,11 +305,5 @@ def sparse_hessian(fn: Callable[..., Any], grad_position: Any = 0) -> SparseMatr
     >>> hessian.products(np.ones(1000))
     2
     """
-    _check(fn, "sparse_hessian")
+    check_function(fn, "sparse_hessian")
     return SparseMatrixOf(fn, grad_position, False, symmetric=True)
-
-
-def _check(fn: Any, name: str) -> None:
-    if not callable(fn):
-        message = f"{name} expects a function or a Cell, but got {type(fn).__name__}."
-        raise DtypeError(message)
