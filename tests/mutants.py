@@ -44,9 +44,11 @@ TESTS: dict[str, str] = {
     "graph/masks": "masks conventions random_slopes",
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
     "factorisations random_slopes",
-    "graph/simplify": "simplify_patterns simplify fuse products quotients masks structural_primitives",
-    "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives",
-    "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives",
+    "graph/simplify": "simplify_patterns simplify fuse products quotients masks structural_primitives random_graphs",
+    "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives "
+    "random_graphs arbitrary_fusion",
+    "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives "
+    "random_graphs arbitrary_fusion",
 }
 """Which tests are run for the mutants of a file, in this order: what is fast and telling comes first."""
 WARM = (
@@ -246,7 +248,8 @@ def listed() -> dict[tuple[str, str, str], str]:
     """(file, function, change) -> reason: the mutants that are known to survive.
 
     A block of the file is a line `file, function`, the changes, each four columns to the right, and the reason, which
-    begins with its kind, `equivalent` or `speed`.
+    begins with its kind, `equivalent` or `speed`. A line of the function in the place of a change stands for all
+    changes of the line, and `*` for all changes of the function.
     """
     found: dict[tuple[str, str, str], str] = {}
     for block in SURVIVORS.read_text().split("\n\n"):
@@ -257,6 +260,11 @@ def listed() -> dict[tuple[str, str, str], str]:
             reason = " ".join(lines[1 + len(changes) :])
             found.update({(file, function, change): reason for change in changes})
     return found
+
+
+def entries(name: str, mutation: Mutation) -> list[tuple[str, str, str]]:
+    """The keys of `listed` that stand for a mutation of a file."""
+    return [(name, mutation.function, change) for change in (mutation.change, mutation.line, "*")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -286,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 m
                 for m in mutations((ROOT / "nbgrad" / f"{name}.py").read_text())
                 if options.only in f"{m.function}: {m.change}"
-                and ((name, m.function, m.change) in known) == options.listed
+                and any(entry in known for entry in entries(name, m)) == options.listed
             ]
             if options.sample is not None and options.sample < len(chosen):
                 chosen = random.Random(options.seed).sample(chosen, options.sample)

@@ -48,12 +48,13 @@ SKIPPED = (ast.Import, ast.ImportFrom, ast.Assert, ast.Raise, ast.JoinedStr)
 
 @dataclass(frozen=True)
 class Mutation:
-    """One change: the function it is in, its line with `{before => after}`, the new text, and the first line of the
-    innermost function or lambda around it, which runs if the change does (0: when the module is imported). In a table,
-    the function is the name of the row."""
+    """One change: the function it is in, its line with `{before => after}` and as it was, the new text, and the first
+    line of the innermost function or lambda around it, which runs if the change does (0: when the module is imported).
+    In a table, the function is the name of the row."""
 
     function: str
     change: str
+    line: str
     text: str
     runs_with: int
 
@@ -119,9 +120,9 @@ class Mutator:
         before = self.raw.rfind(b"\n", 0, start) + 1
         after = self.raw.find(b"\n", end)
         after = len(self.raw) if after < 0 else after
-        line = f"{self.part(before, start)}{{{self.part(start, end)} => {new}}}{self.part(end, after)}"
-        text = self.part(0, start) + new + self.part(end, len(self.raw))
-        return Mutation(scope.function, " ".join(line.split()), text, scope.runs_with)
+        change = f"{self.part(before, start)}{{{self.part(start, end)} => {new}}}{self.part(end, after)}"
+        line, text = self.part(before, after), self.part(0, start) + new + self.part(end, len(self.raw))
+        return Mutation(scope.function, " ".join(change.split()), " ".join(line.split()), text, scope.runs_with)
 
     def replaced(self, node: ast.AST, new: str, scope: _Scope) -> Mutation:
         return self.changed(*self.span(node), new, scope)

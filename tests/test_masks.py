@@ -18,6 +18,8 @@ pytestmark = pytest.mark.unoptimized
 INF, NAN = np.inf, np.nan
 ROOTS = [0.0, 4.0, 1.0]
 """sqrt has the slopes inf, 1/4 and 1/2 there, and the second derivatives -inf, -1/32 and -1/4."""
+TRIGAMMA, TETRAGAMMA = np.pi**2 / 6, -2.4041138063191886
+"""The derivative of digamma at 1, and the next, which is -2 zeta(3)."""
 
 # Functions of x; x, the first derivative of their sum, the second (of the sum of the first). Derived on paper.
 CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[float]]] = {
@@ -79,6 +81,23 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[floa
         [0, 0, -0.25],
     ),
     "a loop": (lambda x: sum(np.sqrt(x)[k] for k in range(1, 3)), ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
+    "power, a slice": (lambda x: (x**0.5)[1:], [0.0, 4.0], [0, 0.25], [0, -1 / 32]),
+    "arctan2, a slice": (lambda x: np.arctan2(0 * x, x)[1:], [0.0, 4.0], [0, 0], [0, 0]),
+    "xlogy, a slice": (
+        lambda x: nb.ops.xlogy(nb.Tensor([2.0, 2.0], nb.float64), x)[1:],
+        [0.0, 4.0],
+        [0, 0.5],
+        [0, -1 / 8],
+    ),
+    "gammaln, a slice": (lambda x: nb.ops.lgamma(x)[1:], [0.0, 1.0], [0, -np.euler_gamma], [0, TRIGAMMA]),
+    "digamma, a slice": (lambda x: nb.ops.digamma(x)[1:], [0.0, 1.0], [0, TRIGAMMA], [0, TETRAGAMMA]),
+    "polygamma, a slice": (lambda x: nb.ops.polygamma(1, x)[1:], [0.0, 1.0], [0, TETRAGAMMA], [0, np.pi**4 / 15]),
+    "one of two parts is masked": (
+        lambda x: np.append(np.where(x[:1] > 0, x[:1], 0.0), x[1:] * [0, 3] + x[1:] * [2, 0]),
+        [1.0, 1.0, 1.0],
+        [1, 2, 3],
+        [0, 0, 0],
+    ),
     "in both branches of a slice": (
         lambda x: np.where(x[1:] < 9, np.sqrt(x)[1:], 2 * np.sqrt(x)[1:])[1:],
         [0.0, 0.0, 4.0],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .mutants import ROOT, TESTS, Plugin, listed
+from .mutants import ROOT, TESTS, Plugin, entries, listed
 from .mutations import Mutator, mutations
 
 CHANGES: dict[str, list[str]] = {
@@ -60,13 +60,19 @@ def test_mutations_know_the_row_and_the_function_that_runs_them() -> None:
 
 def test_the_listed_survivors_are_mutants_and_have_reasons() -> None:
     made = {
-        (file, mutation.function, mutation.change)
+        entry
         for file in TESTS
         for mutation in mutations((ROOT / "nbgrad" / f"{file}.py").read_text())
+        for entry in entries(file, mutation)
     }
     for mutant, reason in listed().items():
         assert mutant in made
         assert reason.startswith(("equivalent: ", "speed: ")), mutant
+
+
+def test_an_entry_is_a_change_a_line_or_a_function() -> None:
+    for mutation in mutations("def f(x):\n    return  x + 1"):
+        assert entries("file", mutation) == [("file", "f", c) for c in (mutation.change, "return x + 1", "*")]
 
 
 def test_every_test_that_the_script_runs_exists() -> None:

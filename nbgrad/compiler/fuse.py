@@ -8,7 +8,7 @@ operations becomes a view of what it reads (movements.py); where strides cannot 
 Walking from the outputs back, each elementwise node or reduction joins the kernel of its first consumer if both loop
 over the same domain, else an earlier kernel of that domain, else opens a new one in front. So values are computed as
 late as possible, next to their use. (3) A node is stored only if another kernel, or the user, needs it, and computing
-it again there would cost more (`_is_repeated`); a piece of a concatenation is stored in it.
+it again there would cost more (`_is_cheaper`); a piece of a concatenation is stored in it.
 """
 
 from __future__ import annotations
@@ -207,35 +207,45 @@ class _Fuser:
         return "several kernels read it, and it is too much to compute again"
 
     def _is_repeated(self, repeated: Source) -> bool:
-        """Whether a value is computed again by each loop that uses it, because that is cheaper than an array of it.
+        """Whether a value is computed again by each loop that uses it, because that is cheaper than an array of it."""
+        return self._is_repeatable(repeated) and self._is_cheaper(repeated)
+
+    @staticmethod
+    def _is_repeatable(repeated: Source) -> bool:
+        """Whether loops that use a value could compute it again."""
+        node = repeated.node
+        if node.primitive not in SIMPLE or repeated.anchored:
+            return False
+        direct = True
+        for use in repeated.uses:
+            if not use.in_loop:
+                return False
+            direct = direct and use.direct
+        if direct:
+            return True
+        # Read through views: only a function of one array, which can be read through the same views.
+        arrays = _arrays(repeated)
+        if len(arrays) != 1:
+            return False
+        source, view = arrays[0]
+        return view.is_contiguous and source.node.shape == node.shape and source.node.primitive not in VIRTUAL
+
+    def _is_cheaper(self, repeated: Source) -> bool:
+        """Whether a value that loops could compute again costs less than an array of it; no result depends on that.
 
         It is a few instructions on at most one array that a loop would not read anyway, and those arrays exist anyway.
         """
-        node, own = repeated.node, repeated.uses
-        if node.primitive not in SIMPLE or repeated.anchored:
+        own = repeated.uses
+        if len(own) == 1 and own[0].direct:
             return False
-        indirect = 0
-        for use in own:
-            if not use.in_loop:
-                return False
-            indirect += not use.direct
+        indirect = sum([not use.direct for use in own])
         if not indirect:
-            if len(own) == 1:
-                return False
             places = {use.group for use in own}
             return len(places) > 1 and self._is_near(repeated, max(places), places, MOST_REPEATED)
-        # Read through views: only a function of one array, which can be read through the same views.
-        arrays = [(source, view) for source, view in repeated.reads if source.node.size > 1 or view.is_masked]
-        if len(arrays) != 1 or indirect > MOST_SHIFTED:
+        if indirect > MOST_SHIFTED:
             return False
-        source, view = arrays[0]
-        primitive = source.node.primitive
-        return (
-            view.is_contiguous
-            and source.node.shape == node.shape
-            and primitive not in VIRTUAL
-            and (primitive in LEAVES or source.stored or source.readers > 1)
-        )
+        ((source, _),) = _arrays(repeated)
+        return source.node.primitive in LEAVES or source.stored or source.readers > 1
 
     def _is_near(self, near: Source, home: int, places: set[int], depth: int) -> bool:
         fresh = 0
@@ -414,6 +424,11 @@ class _Fuser:
             and view.is_contiguous
             and without_ones(view.shape) == source.domain
         )
+
+
+def _arrays(repeated: Source) -> list[tuple[Source, View]]:
+    """What a value is made of and is not one number everywhere."""
+    return [(source, view) for source, view in repeated.reads if source.node.size > 1 or view.is_masked]
 
 
 def _entry(source: Source) -> tuple[int, int, Source]:
