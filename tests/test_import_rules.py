@@ -1,7 +1,7 @@
 """The shape of the source: who may import whom, what an import must not load, and how long a file may be.
 
-kernels <- graph/ir, graph/primitives, graph/host <- graph <- compiler <- device <- runtime <- everything that users
-call <- the command line.
+kernels <- graph/ir, graph/shapes, graph/primitives, graph/host <- graph <- compiler <- device <- runtime <- everything
+that users call <- the command line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CUDA = ("cuda", "cupy", "numba.cuda", "numba_cuda")
 MAY_IMPORT_CUDA = ("nbgrad.device", "nbgrad.interop")
 LAYERS = [
     ("nbgrad.kernels",),
-    ("nbgrad.graph.ir", "nbgrad.graph.primitives", "nbgrad.graph.host"),
+    ("nbgrad.graph.ir", "nbgrad.graph.shapes", "nbgrad.graph.primitives", "nbgrad.graph.host"),
     ("nbgrad.graph",),
     ("nbgrad.compiler",),
     ("nbgrad.device",),
