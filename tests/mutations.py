@@ -244,8 +244,8 @@ class Mutator:
                     yield from self.operator(a, op, b, scope)
                 for value in values:
                     yield self.replaced(value, str(isinstance(op, ast.And)), scope)
-            case ast.UnaryOp(op, operand):
-                yield self.replaced(node, self.part(self.span(operand)[0], self.span(node)[1]), scope)
+            case ast.UnaryOp():
+                yield self.replaced(node, re.sub(r"(not|\W)\s*", "", self.source(node), count=1), scope)
             case ast.IfExp(test):
                 yield from self.condition(test, scope)
                 yield self.replaced(test, "True", scope)

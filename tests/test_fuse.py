@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from nbgrad.compiler.emit import emit
 from nbgrad.compiler.fuse import Special, fuse
 from nbgrad.compiler.loops import Loop
-from nbgrad.graph.ir import Node, elementwise, literal, placeholder
+from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder
 from nbgrad.graph.primitives import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.simplify import simplify
 from nbgrad.runtime.evaluate import compute
@@ -83,6 +85,48 @@ def test_equal_kernels_of_other_sizes_have_one_identity() -> None:
     assert emit(first) == emit(second)
 
 
+def ends_of(x: Node) -> Node:
+    """An array but for its first two elements, less all but its last two."""
+    n = x.shape[0] - 2
+    return slice_axes(x, [(2, n, 1)]) - slice_axes(x, [(0, n, 1)])
+
+
+def times_sum(x: Node, of: Node) -> Node:
+    """An array times the sum of another."""
+    return x * broadcast(reduce("sum", of, (0,)), x.shape)
+
+
+REASONS: dict[str, tuple[Callable[[Node], Node], str]] = {
+    "a sum": (lambda x: times_sum(x, x), "its loop ends before it is known"),
+    "an operand of a product of matrices": (
+        lambda x: matmul(reshape(elementwise("exp", x), (1, 5, 20)), reshape(x, (1, 20, 5))),
+        "a kernel that is no loop reads it",
+    ),
+    "exponentials, moved": (
+        lambda x: ends_of(elementwise("exp", x)),
+        "it is read at other points than it is computed at",
+    ),
+    "exponentials in two loops": (
+        lambda x: times_sum(elementwise("exp", x), elementwise("exp", x)),
+        "several kernels read it, and it is too much to compute again",
+    ),
+    "sums in two loops": (
+        lambda x: times_sum(x + 1.0, elementwise("exp", x + 1.0)),
+        "not stored: computed again in 2 kernels, from an array that they read",
+    ),
+    "negatives, moved": (
+        lambda x: ends_of(-x),
+        "not stored: computed again in a kernel, at each point it is read from, from an array that they read",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_why_an_array_is_stored_or_not(name: str) -> None:
+    build, reason = REASONS[name]
+    assert reason in fuse(simplify([build(array(100))])).reasons.values()
+
+
 # ----- Graphs that were once compiled wrongly -----
 
 
@@ -136,3 +180,11 @@ def test_one_value_as_two_outputs() -> None:
     first += 10
     np.testing.assert_array_equal(second, value(x) + 1)
     np.testing.assert_array_equal(third, [1, 2, 3, 4])
+
+
+def test_a_number_beside_what_it_is_made_of() -> None:
+    """Of a leaf, a sum and an exponential of one number."""
+    x, y = array(6), array()
+    total, exponential = reduce("sum", x, (0,)), elementwise("exp", y)
+    (got,) = compute([elementwise("divide", x, broadcast(total, (6,))) + broadcast(exponential, (6,))])
+    np.testing.assert_allclose(got, value(x) / 21 + np.e, rtol=1e-15)

@@ -17,6 +17,7 @@ CHANGES: dict[str, list[str]] = {
     "a = b and c": ["a = b {and => or} c", "a = {b => True} and c", "a = b and {c => True}"],
     "a = not b": ["a = {not b => b}"],
     "a = -b": ["a = {-b => b}"],
+    "a = -(b)": ["a = {-(b) => (b)}"],
     "a = b if c else d": [
         "a = b if {c => not (c)} else d",
         "a = b if {c => True} else d",

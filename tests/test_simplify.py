@@ -41,6 +41,10 @@ SMALLER: dict[str, tuple[Callable[[Node], Node], int]] = {
     "x ** 1": (lambda x: elementwise("power", x, 1.0), 0),
     "x ** 2": (lambda x: elementwise("power", x, 2.0), 1),
     "x ** 0": (lambda x: elementwise("power", x, 0.0), 0),
+    "x ** 3": (lambda x: elementwise("power", x, 3.0), 2),
+    "x ** 4": (lambda x: elementwise("power", x, 4.0), 2),
+    "x ** -1": (lambda x: elementwise("power", x, -1.0), 1),
+    "x ** -2": (lambda x: elementwise("power", x, -2.0), 2),
     "select of one": (lambda x: elementwise("select", elementwise("less", x, 0.0), x, x), 0),
     "select by what is not": (
         lambda x: elementwise("select", elementwise("logical_not", elementwise("isnan", x)), x, x * 2.0),
