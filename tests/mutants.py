@@ -43,7 +43,7 @@ TESTS: dict[str, str] = {
     "graph/derivatives": "conventions reductions primitives structural_primitives complex linear_algebra masks",
     "graph/masks": "masks conventions random_slopes",
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
-    "factorisations random_slopes",
+    "random_slopes",
     "graph/simplify": "simplify_patterns simplify fuse products quotients masks structural_primitives random_graphs",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives "
     "random_graphs arbitrary_fusion",

@@ -1,4 +1,5 @@
-"""Rules of `custom_vjp` that call the function itself, or code that needs plain arrays: SciPy, a simulator."""
+"""Rules of `custom_vjp` that call the function itself, or code that needs plain arrays: SciPy, a simulator; and rules
+of nbgrad's own that are the derivatives of other functions."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ import pytest
 import scipy.optimize
 
 import nbgrad as nb
+from nbgrad.graph.differentiate import pullback
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import constant, elementwise
 
 X = np.array([0.5, 1.0, 2.0])
 
@@ -161,3 +165,13 @@ def test_errors_of_host_code() -> None:
     np.testing.assert_allclose(step(np.ones(3)), np.ones(3))
     with pytest.raises(ValueError, match="only the numbers in arrays may differ"):
         step(np.full(3, 2.0))
+
+
+def test_a_rule_that_is_the_derivative_of_a_function() -> None:
+    """Of x sin(y), also where both operands are one node."""
+    x, y, g = (constant(value) for value in (X, X + 1.0, np.array([1.0, -2.0, 3.0])))
+    for second, values in ((y, X + 1.0), (x, X)):
+        found = pullback(lambda a, b: a * elementwise("sin", b), [x, second], g)
+        first, other = interpret([node for node in found if node is not None])
+        np.testing.assert_allclose(first, np.sin(values) * [1.0, -2.0, 3.0])
+        np.testing.assert_allclose(other, X * np.cos(values) * [1.0, -2.0, 3.0])
