@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.graph.differentiate import vjp
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import constant, elementwise
 from nbgrad.graph.pieces import merged
+from nbgrad.graph.primitives import slice_axes
 
 from .test_conventions import both_modes
 
@@ -204,3 +208,11 @@ def test_slices_that_cover_an_array_need_no_mask() -> None:
 
     graph, _ = str(nb.explain(nb.grad(neighbours), np.ones(100))).split("kernel 0")
     assert "rsqrt" in graph and "select" not in graph
+
+
+def test_a_slice_of_all_elements_has_no_mask_of_its_own() -> None:
+    """Its cotangent is that of the whole array: the rule for its mask would ask for itself."""
+    x = constant(np.array([4.0]))
+    (gradient,) = vjp([slice_axes(elementwise("sqrt", x), [(0, 1, -1)])], [constant(np.array([2.0]))], [x])
+    assert gradient is not None
+    np.testing.assert_array_equal(interpret([gradient])[0], [0.5])

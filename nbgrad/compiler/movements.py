@@ -131,17 +131,14 @@ class Lowered:
         return self._visit(reshape(self._visit(make("sum", (product,), ((axis,),))), shape))
 
     def _turned_product(self, order: tuple[int, ...], a: Node, b: Node) -> Node:
-        """A product of matrices in memory that is in C order when its axes are transposed."""
+        """Products of matrices side by side in memory, which is in C order when their axes are transposed."""
         swapped = order[-1] == 1
         if swapped:
             a, b = (self._visit(transpose(node, (0, 2, 1))) for node in (b, a))
         product = make("matmul", (self._buffer(a, 2), self._buffer(b, 2)))
-        batch, rows, columns = product.shape
-        strides = (rows * columns, columns, 1)
-        if order[0] != 0:
-            strides = (columns, batch * columns, 1)
-            self.interleaved.add(product)
-        self.views[product] = (Source(product), View(product.shape, strides, 0, (None,) * 3))
+        batch, _, columns = product.shape
+        self.interleaved.add(product)
+        self.views[product] = (Source(product), View(product.shape, (columns, batch * columns, 1), 0, (None,) * 3))
         return self._visit(transpose(product, (0, 2, 1))) if swapped else product
 
     def _buffer(self, node: Node, freedom: int) -> Node:
@@ -199,7 +196,10 @@ def _assembled(outputs: Sequence[Node], order: Sequence[Node]) -> set[Node]:
 
 
 def _turned(outputs: Sequence[Node], order: Sequence[Node]) -> dict[Node, tuple[int, ...]]:
-    """Products of matrices that are only read transposed, all in one way that BLAS can write."""
+    """Products of matrices that are only read transposed, all in one way that BLAS can write.
+
+    Where each matrix is transposed by itself, simplify.py has made the product of the transposes.
+    """
     orders: dict[Node, set[tuple[int, ...]]] = {}
     for node in order:
         for source in node.inputs:
@@ -207,5 +207,5 @@ def _turned(outputs: Sequence[Node], order: Sequence[Node]) -> dict[Node, tuple[
                 orders.setdefault(source, set()).add(node.params[0] if node.primitive is TRANSPOSE else ())
     for node in outputs:
         orders.pop(node, None)
-    possible = ((0, 2, 1), (1, 0, 2), (2, 0, 1))
+    possible = ((1, 0, 2), (2, 0, 1))
     return {node: order for node, (order, *others) in orders.items() if not others and order in possible}
