@@ -11,9 +11,9 @@ import pytest
 import nbgrad as nb
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import constant, elementwise
+from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal
 from nbgrad.graph.pieces import merged
-from nbgrad.graph.primitives import slice_axes
+from nbgrad.graph.primitives import argsort, gather, slice_axes
 
 from .test_conventions import both_modes
 
@@ -126,6 +126,12 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float], list[floa
         [0, 0.25, 0],
         [0, -1 / 32, 0],
     ),
+    "chosen by argsort": (
+        lambda x: np.sqrt(x)[np.argsort(x)[1:]],
+        ROOTS,
+        [0, 0.25, 0.5],
+        [0, -1 / 32, -0.25],
+    ),
     "argmax": (lambda x: np.sqrt(x)[np.argmax(x)], ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
     "sorted": (lambda x: np.sort(np.sqrt(x))[1:], ROOTS, [0, 0.25, 0.5], [0, -1 / 32, -0.25]),
     "partitioned": (lambda x: np.partition(np.sqrt(x), 2)[2], ROOTS, [0, 0.25, 0], [0, -1 / 32, 0]),
@@ -210,9 +216,22 @@ def test_slices_that_cover_an_array_need_no_mask() -> None:
     assert "rsqrt" in graph and "select" not in graph
 
 
+def gradient_of_root(x: list[float], chosen: Callable[[Node], Node]) -> np.ndarray:
+    """The derivative of the sum of what is chosen of the square roots of numbers, in a graph."""
+    at = constant(np.array(x))
+    output = chosen(elementwise("sqrt", at))
+    (gradient,) = vjp([output], [broadcast(literal(1.0, output.dtype), output.shape)], [at])
+    assert gradient is not None
+    with np.errstate(all="ignore"):
+        return interpret([gradient])[0]
+
+
 def test_a_slice_of_all_elements_has_no_mask_of_its_own() -> None:
     """Its cotangent is that of the whole array: the rule for its mask would ask for itself."""
-    x = constant(np.array([4.0]))
-    (gradient,) = vjp([slice_axes(elementwise("sqrt", x), [(0, 1, -1)])], [constant(np.array([2.0]))], [x])
-    assert gradient is not None
-    np.testing.assert_array_equal(interpret([gradient])[0], [0.5])
+    found = gradient_of_root([4.0], lambda root: slice_axes(root, [(0, 1, -1)]))
+    np.testing.assert_array_equal(found, [0.25])
+
+
+def test_indices_made_of_an_order_may_leave_elements_out() -> None:
+    found = gradient_of_root([4.0, 1.0, 0.0], lambda root: gather(root, elementwise("minimum", argsort(root), 1)))
+    np.testing.assert_array_equal(found, [0.25, 1.0, 0.0])

@@ -89,8 +89,10 @@ class Slopes(Chain):
         x = self.last()
         if not x.size:
             return x
-        if x.ndim == 1 and self.random.random() < 0.3:
-            return gather(x, argsort(x))
+        if x.ndim == 1 and self.random.random() < 0.5:
+            order = argsort(x)
+            some = slice_axes(order, [(x.size // 2, x.size - x.size // 2, 1)])
+            return gather(x, self.random.choice([order, some, elementwise("minimum", order, x.size // 2)]))
         index = [self.random.randrange(x.size) for _ in range(self.random.randint(1, 4))]
         return gather(reshape(x, (x.size,)), constant(np.array(index, int)))
 

@@ -31,10 +31,10 @@ from .masks import Mask, Masks, everywhere, masked, union
 from .pieces import Box, assembled, box_of, merged
 from .primitives import cast
 
-ALIAS, ARGSORT, BROADCAST, CAST, CONCATENATE, CUSTOM, GATHER, JOIN, PAD, SCATTER_ADD, SELECT, SLICE = (
-    PRIMITIVES[name]
-    for name in "alias argsort broadcast cast concatenate custom gather complex pad scatter_add select slice".split()
+ADD, ALIAS, ARGSORT, BROADCAST, CAST, CONCATENATE, CUSTOM, GATHER, JOIN = (
+    PRIMITIVES[name] for name in "add alias argsort broadcast cast concatenate custom gather complex".split()
 )
+PAD, SCATTER_ADD, SELECT, SLICE = (PRIMITIVES[name] for name in "pad scatter_add select slice".split())
 INDEX_MAPS = frozenset(
     PRIMITIVES[name]
     for name in ("reshape", "transpose", "broadcast", "slice", "pad", "concatenate", "sum", "scatter_add")
@@ -148,7 +148,10 @@ def _mask_transposed(rule: Transpose, mask: Mask, node: Node) -> Mask:
 def _is_permutation(node: Node) -> bool:
     """Whether a gather only puts elements in another order, as sorting does."""
     source, index = node.inputs
-    return source.size == index.size and any(part.primitive is ARGSORT for part in (index, *index.inputs))
+    # An order within each row, and where the rows begin; or the order turned around.
+    moved = index.primitive is ADD or index.primitive.kind == "movement"
+    orders = index.inputs if moved else (index,)
+    return source.size == index.size and any(order.primitive is ARGSORT for order in orders)
 
 
 def accumulate_cotangent(a: Node, b: Node) -> Node:
