@@ -354,7 +354,8 @@ class Tensor(Exports, InPlace, Movable):
         place = before.place
         if place is not None and node.place is not place and (node.place is not None or place is not HOST):
             node = placed(node, place)  # what is written goes where the Tensor is
-        if node.layout is not None or before.layout is not None:
+        moved = node.primitive.kind == "movement" and not hasattr(self, "_base")
+        if moved or node.layout is not None or before.layout is not None:
             node = kept(node, before)
         trace = current_trace()
         if trace is not None:

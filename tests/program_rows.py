@@ -134,8 +134,8 @@ STATEMENTS = """
 {to}, {to} = np.split({x}, 2)
 {to} = np.split({x}, [1])[1]
 {to}, {to} = {x}[0], {same}[1]
-{to} = np.sort({x}, axis={axis})
-{to} = np.sort({x}, axis=None)
+{to} = np.sort({f}, axis={axis})
+{to} = np.sort({k}, axis=None)
 {to} = np.argsort({f}, axis={axis}, kind="stable")
 {to} = np.argmax({f}, axis={axis})
 {to} = np.searchsorted(np.sort({v}), {s})
@@ -219,7 +219,7 @@ np.matmul({x}, {x}, out={x})
 np.dot({m}, {m}, out={m})
 np.take({x}, [1, 0], axis=0, out={x})
 np.clip({f}, -0.5, 0.6, out={same})
-np.concatenate([{x}, {x}], out={x})
+np.concatenate([{x}.copy(), {x}.copy()], out={x})
 np.put_along_axis({m}, np.array([[0], [1]]), {s}, axis=1)
 {c}.real[...] = {e}
 {c}.imag = {e}

@@ -32,12 +32,6 @@ REPEATED = {
     "repeated": lambda a: np.broadcast_to(a[..., :1], a.shape),
     "repeated rows": lambda a: np.broadcast_to(a[:1], a.shape),
 }
-OF_REPEATED = frozenset(
-    "add cumprod cumsum cumulative_prod cumulative_sum delete fftshift hfft i0 insert maximum nan_to_num nancumsum "
-    "tile".split()
-)
-"""Functions (and `accumulate` of two ufuncs) that lie otherwise where rows are the same memory: strides of zero say
-nothing about the order of axes, and what is composed of several steps here decides otherwise than NumPy's one loop."""
 CALLS = [
     (namespace, name, call)
     for namespace, table in TABLES.items()
@@ -74,7 +68,7 @@ def test_results_of_functions_lie_as_numpys(layout: str) -> None:
         module, _ = NAMESPACES[namespace]
         f = named(module, name)
         arrays = [lay_out(SAMPLES[variable]) for variable in variables(call)]
-        if name in OTHER or (layout in REPEATED and name in OF_REPEATED) or not any(a.ndim > 1 for a in arrays):
+        if name in OTHER or not any(a.ndim > 1 for a in arrays):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -150,6 +144,12 @@ w = np.broadcast_to(b[0], (2, 3)).astype(float); w.reshape(-1)[1] = 9.0; r = w
 w = np.hstack([np.broadcast_to(b[0], (2, 3))] * 2); w.reshape(-1)[1] = 9.0; r = w
 import numpy; p = numpy.arange(6.0); v = np.real(p); p[1] = 9.0; r = v * b[0, 0]
 import numpy; p = numpy.arange(6.0); v = np.asfortranarray(p); v[0] = 4.0; p[1:] = 9.0; r = v * b[0, 0]
+w = np.zeros_like(b); w[...] = w[0] + b[0]; w = np.copy(w); w.reshape(-1)[1] = 9.0; r = w
+w = np.zeros_like(b); w[...] = b[0]; w = np.fft.fft(w).real; w.reshape(-1)[1] = 9.0; r = w
+w = np.dot(b.reshape(1, 2, 3).transpose(2, 0, 1), 2.0); w.reshape(-1)[1] = 9.0; r = w
+w = np.inner(b.T, 2.0); w.reshape(-1)[1] = 9.0; r = w
+w = np.delete(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
+w = np.tile(b.T, (1, 2)); w.reshape(-1)[1] = 9.0; r = w
 """.strip().splitlines()
 BASE = np.arange(6.0).reshape(2, 3) + 0.5
 

@@ -175,3 +175,11 @@ def test_aminmax_leaves_nan_out() -> None:
     assert kept.shape == (1, 1)
     gradient = nb.grad(lambda v: nb.ops.aminmax(v, axis=None)[1])(np.array([1.0, np.nan, 5.0]))
     np.testing.assert_array_equal(gradient, [0, 0, 1])
+
+
+@pytest.mark.parametrize("name", "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 rfftn hfft ihfft".split())
+def test_zeros_of_spectra(name: str) -> None:
+    function = getattr(np.fft, name)
+    for given in (np.ones((2, 4)), -np.ones((2, 4)), np.eye(4), np.array([[1.0, 2.0, 3.0, 4.0]]), np.zeros((2, 4))):
+        for dtype in (np.float32, float):
+            assert_same_signs(nb.jit(function)(given.astype(dtype)), function(given.astype(dtype)), name)

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, ShapeError
 from ..graph.derivatives import cumulative_product
 from ..graph.ir import Node, broadcast, elementwise
 from ..graph.primitives import accumulate, cast, concatenate, recurrence, reduce, reshape
+from ..runtime.memory_order import like_copy, may_differ
 from ..tensor import Tensor
 from .joining import join
 from .lifting import as_node
@@ -31,7 +32,7 @@ from .operands import (
     to_last,
     truth,
 )
-from .ordering import like_argument, like_loop
+from .ordering import like_loop
 from .reductions import widened, without_nan
 
 # ----- On nodes -----
@@ -95,7 +96,6 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tens
     return deliver(_running("add", as_node(a), axis, dtype), out)
 
 
-@like_argument()
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """Running products along an axis (of the flat array, if None); the derivative is exact where elements are zero."""
     return deliver(_running("multiply", as_node(a), axis, dtype), out)
@@ -106,7 +106,6 @@ def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> T
     return deliver(_running("add", without_nan(as_node(a), 0.0), axis, dtype), out)
 
 
-@like_argument()
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """Running products that count NaN as one."""
     return deliver(_running("multiply", without_nan(as_node(a), 1.0), axis, dtype), out)
@@ -124,11 +123,11 @@ def _array_api(name: str, x: Any, axis: Any, dtype: Any, out: Any, include_initi
     if include_initial:
         shape = list(result.shape)
         shape[at] = 1
-        result = concatenate([filled(tuple(shape), 0 if name == "add" else 1, result.dtype), result], at)
+        first = filled(tuple(shape), 0 if name == "add" else 1, result.dtype)
+        result = concatenate([like_copy(first, result) if may_differ(result) else first, result], at)
     return deliver(result, out)
 
 
-@like_argument()
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -136,7 +135,6 @@ def cumulative_sum(
     return _array_api("add", x, axis, dtype, out, include_initial)
 
 
-@like_argument()
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Tensor:

@@ -21,6 +21,7 @@ from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import FLOAT64, as_node, wrap
 from .operands import deliver, inexact, integer
+from .ordering import like_argument
 from .promotion import common_dtype, convert
 from .ufuncs import apply_ufunc
 
@@ -132,10 +133,22 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
 
     With `copy=False` a Tensor is changed in place.
     """
+    result = _finite(x, nan, posinf, neginf)
+    if copy:
+        return result
+    if not isinstance(x, Tensor):
+        message = "nan_to_num with copy=False changes its argument, which must be a Tensor here."
+        raise ArgumentError(message)
+    x._replace(result._node)
+    return x
+
+
+@like_argument()
+def _finite(x: Any, nan: Any, posinf: Any, neginf: Any) -> Tensor:
     node = as_node(x)
     result = node
     if is_complex(node):
-        sides = [nan_to_num(wrap(part), True, nan, posinf, neginf)._node for part in parts(node)]
+        sides = [_finite(wrap(part), nan, posinf, neginf)._node for part in parts(node)]
         result = pair(*sides)
     elif node.dtype.kind == "f":
         limits = np.finfo(node.dtype)
@@ -146,12 +159,6 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
         ]
         for test, value in replacements:
             result = elementwise("select", test, broadcast(cast(as_node(value), node.dtype), node.shape), result)
-    if not copy:
-        if not isinstance(x, Tensor):
-            message = "nan_to_num with copy=False changes its argument, which must be a Tensor here."
-            raise ArgumentError(message)
-        x._replace(result)
-        return x
     return wrap(result)
 
 

@@ -23,7 +23,7 @@ from ..tensor import Tensor
 from .fourier import DUAL, Axes, from_half_spectrum, half_spectrum, transform
 from .lifting import as_node, wrap
 from .operands import FLOAT16, FLOAT32, array_node, axis_of, deliver, inexact, integer, integers, only, real_dtype
-from .ordering import like_argument
+from .ordering import like_argument, like_loop
 from .shaping import roll
 
 __all__ = [
@@ -132,12 +132,11 @@ def _to_half(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Node:
     return node
 
 
-def _from_half(name: str, a: Any, s: Any, axes: Any, norm: Any, conjugated: bool = False) -> Node:
+def _from_half(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Node:
     given = array_node(a)
     node, scale = _operand(a), _norm(norm)
     if not is_complex(node):
         node = pair(node, zeros(node.shape, node.dtype))
-    node = conjugate(node) if conjugated else node
     counts, chosen = _extents(name, node, s, axes, halved=True)
     _some_axis(name, chosen)
     if len(set(chosen)) != len(chosen):
@@ -267,10 +266,15 @@ def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: A
     return deliver(_from_half("irfft2", a, s, axes, norm), out)
 
 
-@like_argument()
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
     """Discrete Fourier transform, which is real, of numbers of which half are given, the others being conjugates."""
-    return deliver(_from_half("hfft", a, _single(n), (axis,), DUAL[_norm(norm)], conjugated=True), out)
+    node = array_node(a)
+    return _hfft(wrap(like_loop(conjugate(node), [node])), n, axis, norm, out)
+
+
+@like_argument()
+def _hfft(a: Tensor, n: Any, axis: int, norm: Any, out: Any) -> Tensor:
+    return deliver(_from_half("hfft", a, _single(n), (axis,), DUAL[_norm(norm)]), out)
 
 
 @like_argument()

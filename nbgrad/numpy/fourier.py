@@ -29,7 +29,13 @@ DUAL = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 def _fftn(x: np.ndarray, axes: Axes, forward: bool, norm: str) -> Any:
     from scipy import fft
 
-    return (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm) if x.size else x
+    if not x.size:
+        return x
+    found: Any = (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm)
+    if x.dtype.kind == "f":
+        # SciPy mirrors one half, which makes zeros negative; NumPy's are positive.
+        found.imag += 0.0
+    return found
 
 
 def _rfftn(x: np.ndarray, axes: Axes, norm: str) -> Any:

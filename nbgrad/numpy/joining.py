@@ -16,6 +16,7 @@ from ..graph.ir import INT64, Node, broadcast, constant
 from ..graph.primitives import concatenate as join_nodes
 from ..graph.primitives import reshape, transpose
 from ..runtime.evaluate import concrete
+from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
@@ -273,7 +274,7 @@ def tile(A: Any, reps: Any) -> Tensor:
         spread += [n] if r == 1 else [1, n]
         wide += [n] if r == 1 else [r, n]
     shape = tuple([r * n for r, n in zip(counts, node.shape, strict=True)])
-    return wrap(reshape(broadcast(reshape(node, tuple(spread)), tuple(wide)), shape))
+    return wrap(copied(reshape(broadcast(reshape(node, tuple(spread)), tuple(wide)), shape), "C"))
 
 
 @in_c_order

@@ -18,7 +18,7 @@ from ..graph import primitives
 from ..graph.complex_numbers import conjugate
 from ..graph.ir import BOOL, Node, beside, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
-from ..runtime.memory_order import copied
+from ..runtime.memory_order import copied, like_copy, may_differ
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .creation import diagonal_node, eye
@@ -120,8 +120,16 @@ def tensordot_node(a: Node, b: Node, axes_a: tuple[int, ...], axes_b: tuple[int,
 def dot_node(a: Node, b: Node) -> Node:
     """`np.dot` on nodes: over the last axis of `a` and the second to last of `b`."""
     if a.ndim == 0 or b.ndim == 0:
-        return copied(multiply(a, b), "C")
+        return _times_number(a, b)
     return tensordot_node(a, b, (a.ndim - 1,), (0 if b.ndim == 1 else b.ndim - 2,))
+
+
+def _times_number(a: Node, b: Node) -> Node:
+    """An array times a number as a product of arrays: NumPy's is BLAS's for matrices, a ufunc's for all others."""
+    array, found = (a if b.ndim == 0 else b), multiply(a, b)
+    if found.ndim <= 2 and found.dtype.kind in "fc" and found.dtype.itemsize > 2:
+        return copied(found, "C")
+    return like_copy(found, array) if found.dtype != array.dtype and may_differ(array) else found
 
 
 def common_bool(a: Node, b: Node) -> bool:
@@ -173,7 +181,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     """Sum of products over the last axes."""
     first, second = array_node(a), array_node(b)
     if first.ndim == 0 or second.ndim == 0:
-        return wrap(copied(multiply(first, second), "C"))
+        return wrap(_times_number(first, second))
     return wrap(tensordot_node(first, second, (first.ndim - 1,), (second.ndim - 1,)))
 
 

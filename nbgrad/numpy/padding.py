@@ -17,12 +17,14 @@ from ..graph.primitives import cast, reshape, transpose
 from ..graph.primitives import concatenate as join_nodes
 from ..graph.primitives import pad as pad_node
 from ..runtime.evaluate import concrete
+from ..runtime.memory_order import copied
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .borders import STATISTICS, with_function, with_odd_reflection, with_ramps, with_statistics
 from .lifting import as_node, wrap
 from .operands import Runs, at_least, axis_of, integer, take_positions, take_runs
 from .ordering import like_argument
+from .shaping import memory_order
 
 # ----- Pad -----
 
@@ -226,9 +228,13 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
     n = node.shape[at]
     left = np.ones(n, bool)
     left[_positions(obj, n, n - 1)] = False
-    return wrap(take_positions(node, at, np.flatnonzero(left)))
+    found = take_positions(node, at, np.flatnonzero(left))
+    if isinstance(obj, slice) or as_node(obj).ndim == 0:
+        found = copied(found, memory_order(arr, "A", "A"))
+    return wrap(found)
 
 
+@like_argument(order="A")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
     """The array with values before some positions of an axis (of the flat array, if None)."""
     node, new = as_node(arr), as_node(values)

@@ -19,7 +19,7 @@ from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import FLOAT64, as_node, wrap
 from .operands import axes_of, integer, keep
-from .ordering import like_argument
+from .ordering import like_loop
 from .promotion import convert, float_of, loop_dtypes
 from .scipy_functions import apply as bessel
 from .ufuncs import RULES
@@ -104,14 +104,13 @@ def relu(x: Any) -> Tensor:
     return wrap(result)
 
 
-@like_argument()
 def i0(x: Any) -> Tensor:
     """The modified Bessel function of the first kind of order 0, elementwise; its derivative is that of order 1."""
     node = as_node(x)
     if node.dtype.kind == "c":
         message = "i0 works on real numbers, but got complex ones."
         raise DtypeError(message)
-    return as_array(wrap(bessel("i0", cast(node, float_of(node)))))
+    return as_array(wrap(like_loop(bessel("i0", cast(node, float_of(node))), [node])))
 
 
 def kaiser(M: Any, beta: Any) -> Tensor:

@@ -19,6 +19,7 @@ from ..tensor import Tensor
 from . import ufunc_methods
 from .lifting import as_node, wrap
 from .operands import axis_of, deliver, from_last, only, to_last
+from .ordering import like_loop
 from .promotion import convert
 from .shaping import memory_order
 from .ufuncs import apply_ufunc, product, write
@@ -146,8 +147,10 @@ def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...],
     node = as_node(inputs[0])
     at = axis_of(axis, node.ndim)
     if ufunc.__name__ not in _RUNNING or node.dtype.kind == "c":
-        return deliver(ufunc_methods.accumulate_ufunc(ufunc, node, at), outs[0])
-    return deliver(from_last(accumulate(ufunc.__name__, to_last(node, at)), at), outs[0])
+        found = ufunc_methods.accumulate_ufunc(ufunc, node, at)
+    else:
+        found = from_last(accumulate(ufunc.__name__, to_last(node, at)), at)
+    return deliver(like_loop(found, [node]), outs[0])
 
 
 def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -203,15 +203,17 @@ def copied(node: Node, order: str = "K") -> Node:
         order = "C"
     if node.layout is None and (order == "C" or (order == "K" and not may_differ(node))):
         return node
-    made = make("alias", (node,))
-    made.layout = order
-    return made
+    return _alias(node, order)
 
 
 def kept(node: Node, before: Node) -> Node:
     """What is written to an array, which stays where it is: the new value with the strides of the old one."""
-    if (node.layout is None and before.layout is None) or node.shape != before.shape:
+    if node.shape != before.shape:
         return node
+    if node.layout is None and before.layout is None:
+        # Repeated elements become elements of their own.
+        repeats = may_differ(node) and not is_contiguous(node.shape, strides_of(node), node.dtype.itemsize)
+        return _alias(node, "C") if repeats else node
     strides = strides_of_owned(before)
     same = node.primitive.kind != "movement" and strides == strides_of(node)
     return node if same else with_strides(node, strides)
@@ -233,6 +235,10 @@ def with_strides(node: Node, strides: Strides) -> Node:
     layout = None if is_contiguous(node.shape, strides, node.dtype.itemsize) else strides
     if layout is None and node.layout is None:
         return node
+    return _alias(node, layout)
+
+
+def _alias(node: Node, layout: Strides | str | None) -> Node:
     made = make("alias", (node,))
     made.layout = layout
     return made
