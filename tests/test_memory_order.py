@@ -150,6 +150,15 @@ w = np.dot(b.reshape(1, 2, 3).transpose(2, 0, 1), 2.0); w.reshape(-1)[1] = 9.0; 
 w = np.inner(b.T, 2.0); w.reshape(-1)[1] = 9.0; r = w
 w = np.delete(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.tile(b.T, (1, 2)); w.reshape(-1)[1] = 9.0; r = w
+w = np.cumprod(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.cumsum(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.nancumprod(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.nancumsum(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.maximum.accumulate(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.multiply.accumulate(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.hypot.accumulate(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = np.cumulative_prod(b, axis=0); w.reshape(-1)[1] = 9.0; r = w
+w = np.cumulative_sum(b, axis=0, include_initial=True); w.reshape(-1)[1] = 9.0; r = w
 """.strip().splitlines()
 BASE = np.arange(6.0).reshape(2, 3) + 0.5
 

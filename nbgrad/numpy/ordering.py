@@ -73,7 +73,7 @@ def as_loop(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 def like_loop(found: Node, nodes: Sequence[Node]) -> Node:
     """A node that lies as NumPy's loop over operands runs."""
-    if not any(node.layout is not None or may_differ(node) for node in nodes):
+    if found.layout is None and not any(node.layout is not None or may_differ(node) for node in nodes):
         return found
     alike = [strides_of(node) for node in nodes if node.shape == found.shape]
     return with_axis_order(found, order_of_loop(found.shape, alike))
