@@ -19,7 +19,7 @@ from .compiler.views import View
 from .dtype import dtype_of
 from .errors import TracedValueError
 from .graph.ir import HOST, Node, constant, snapshot
-from .graph.trace import Trace, current_trace
+from .graph.trace import Trace, current_trace, is_being_recorded
 from .moves import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .numpy.lifting import wrap
 from .runtime.evaluate import concrete
@@ -325,15 +325,16 @@ class _Shared(Tensor):
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         array = _shared_data(self)
-        if (
-            array is not None
-            and array.flags.writeable
-            and array.shape == node.shape
-            and not node.traced
-            and not _is_argument(self)  # whose memory is written to at the end (callers.py)
-        ):
-            np.copyto(array, concrete(node, "array"), casting="unsafe")
-            return
+        if array is not None and array.shape == node.shape and not _is_argument(self):  # callers.py writes to those
+            if is_being_recorded(node):
+                message = (
+                    f"A value that is being differentiated or compiled is written to a Tensor of shape {node.shape} that "
+                    "shares memory with a plain array, which cannot hold it. Write to a copy: np.array(x)."
+                )
+                raise TracedValueError(message)
+            if array.flags.writeable and not node.traced:
+                np.copyto(array, concrete(node, "array"), casting="unsafe")
+                return
         self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
         self._node = node  # pyright: ignore[reportIncompatibleVariableOverride]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.errors import ArgumentError, NbgradError
+from nbgrad.errors import ArgumentError, NbgradError, TracedValueError
 
 W, G = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 2.0])
 
@@ -166,3 +166,23 @@ def test_an_error_in_the_function_leaves_the_arrays_alone() -> None:
         with pytest.raises(KeyError):
             transform(fails)(w)
         np.testing.assert_array_equal(w, W)
+
+
+@pytest.mark.parametrize("view", [nb.numpy.asarray, nb.numpy.ravel, lambda a: nb.numpy.reshape(a, (3, 1))[:, 0]])
+def test_a_plain_array_outside_cannot_hold_what_is_recorded(view: Any) -> None:
+    plain = np.zeros(3)
+
+    def f(x: Any) -> Any:
+        view(plain)[0] = x
+        return np.sum(plain) * x
+
+    for call in (nb.grad(f), nb.jit(f)):
+        with pytest.raises(TracedValueError, match=r"shares memory with a plain array.*np.array\(x\).*callers_arrays"):
+            call(2.5)
+
+    def g(x: Any) -> Any:
+        view(plain)[0] = 7.0
+        return np.sum(plain) * x
+
+    assert nb.grad(g)(2.5) == 7.0
+    assert plain[0] == 7.0
