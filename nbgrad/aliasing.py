@@ -328,8 +328,8 @@ class _Shared(Tensor):
         if array is not None and array.shape == node.shape and not _is_argument(self):  # callers.py writes to those
             if is_being_recorded(node):
                 message = (
-                    f"A value that is being differentiated or compiled is written to a Tensor of shape {node.shape} that "
-                    "shares memory with a plain array, which cannot hold it. Write to a copy: np.array(x)."
+                    f"A value that is being differentiated or compiled is written to a Tensor of shape {node.shape} "
+                    "that shares memory with a plain array, which cannot hold it. Write to a copy: np.array(x)."
                 )
                 raise TracedValueError(message)
             if array.flags.writeable and not node.traced:

@@ -33,6 +33,9 @@ finally:
     sys.path.remove(str(FOLDER))
 
 
+pytestmark = pytest.mark.unoptimized
+
+
 class Plain(Library):
     """NumPy and SciPy alone, in float64."""
 
