@@ -198,9 +198,11 @@ def share_memory(a: Any, b: Any, bounds: bool = False, asked: bool = False) -> b
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         (root, first), (other, second) = _elements(a), _elements(b)
         if root is other and first.size and second.size:
-            if bounds:
-                return bool(first.min() <= second.max() and second.min() <= first.max())
-            return bool(np.isin(first, second).any())
+            if not bounds:
+                return bool(np.isin(first, second).any())
+            if _shared_data(a) is None:
+                (low, high), (start, end) = _bounds(a), _bounds(b)
+                return low < end and start < high
     trace = current_trace()
     (a, compiled), (b, other) = ((_memory(v, trace) if isinstance(v, Tensor) else (v, False)) for v in (a, b))
     if asked and compiled and other:
@@ -211,6 +213,14 @@ def share_memory(a: Any, b: Any, bounds: bool = False, asked: bool = False) -> b
         raise TracedValueError(message)
     arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
     return arrays and np.may_share_memory(a, b) and (bounds or bool(np.shares_memory(a, b)))
+
+
+def _bounds(tensor: Tensor) -> tuple[int, int]:
+    """Where the first and behind the last byte of a Tensor lie in the memory of what it is a view of."""
+    where = place_of(tensor)
+    steps = [(n - 1) * s for n, s in zip(where.shape, where.strides, strict=True)]
+    low, high = (where.offset + sum(limit(step, 0) for step in steps) for limit in (min, max))
+    return low, high + _itemsize(tensor)
 
 
 def _memory(tensor: Tensor, trace: Trace | None) -> tuple[np.ndarray | None, bool]:

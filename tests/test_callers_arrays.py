@@ -14,6 +14,8 @@ import pytest
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, NbgradError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized
+
 W, G = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 2.0])
 
 

@@ -18,6 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 
 class Pair(NamedTuple):
     first: Any

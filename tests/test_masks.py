@@ -235,3 +235,19 @@ def test_a_slice_of_all_elements_has_no_mask_of_its_own() -> None:
 def test_indices_made_of_an_order_may_leave_elements_out() -> None:
     found = gradient_of_root([4.0, 1.0, 0.0], lambda root: gather(root, elementwise("minimum", argsort(root), 1)))
     np.testing.assert_array_equal(found, [0.25, 1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "move", ["z.T", "z[::-1]", "z.reshape(3, 2)", "np.concatenate([z, z])", "z[[1, 0]]", "z * 2.0"]
+)
+def test_masks_of_complex_numbers_move_in_forward_mode(move: str) -> None:
+    """The slope of the square root at the zeros of a triangle is infinite, and counts for nothing."""
+
+    def f(z: Any) -> Any:
+        return np.sqrt(eval(move, {"z": np.triu(z), "np": np}))
+
+    z = np.array([[1.0, 4.0, 9.0], [2.0, 3.0, 5.0]]) + 1j
+    tangent = nb.jvp(f, z, np.ones_like(z))[1]
+    step = 1e-6
+    difference = (f(z + step) - f(z - step)) / (2 * step)
+    np.testing.assert_allclose(tangent, difference, rtol=1e-8)

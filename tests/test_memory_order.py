@@ -229,3 +229,18 @@ def test_windows_are_only_read() -> None:
     y = nnp.arange(4.0)
     with pytest.raises(NbgradError, match="read-only"):
         nnp.lib.stride_tricks.sliding_window_view(y, 2)[0, 0] = 1.0
+
+
+VIEWS = "b b[0] b[1] b[:,0] b[:,1] b[:,:1] b[::-1] b.T[0] b[...,::2] b[...,1::2] b.reshape(-1)[2:5] b[:,None]".split()
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 0, 1), (2, 1, 0)])
+def test_memory_that_views_share(axes: tuple[int, ...]) -> None:
+    def shared(b: Any) -> list[tuple[bool, bool]]:
+        views = [eval(view, {"b": b}) for view in VIEWS]
+        return [(np.shares_memory(v, w), np.may_share_memory(v, w)) for v in views for w in views]
+
+    b = np.arange(12.0).reshape(2, 3, 2).transpose(axes)
+    for made in (lambda b: b, lambda b: b * 1.0):
+        (_, found), _ = nb.value_and_grad(lambda b, made=made: (np.sum(b), shared(made(b))), has_aux=True)(b)
+        assert list(map(tuple, found)) == shared(made(b))

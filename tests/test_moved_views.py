@@ -16,6 +16,8 @@ from nbgrad import Tensor
 from nbgrad.errors import ArgumentError
 from nbgrad.graph.ir import constant
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(11)
 REAL = RNG.normal(size=(3, 4))
 COMPLEX = REAL + 1j * RNG.normal(size=(3, 4))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from .agreement import agree
+
+pytestmark = pytest.mark.unoptimized
 
 SEEDS = st.integers(0, 2**32 - 1)
 DTYPES = st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.complex128])

@@ -17,6 +17,8 @@ import nbgrad as nb
 from .program_checks import Case, Finding, leaves, shrunk
 from .random_programs import Program, write_program
 
+pytestmark = pytest.mark.unoptimized
+
 EACH = 25
 """Programs of a test."""
 COMPILED = 12

@@ -19,6 +19,8 @@ from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder, 
 from nbgrad.graph.primitives import cast, concatenate, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.simplify import simplify
 
+pytestmark = pytest.mark.unoptimized
+
 Shape = tuple[int, ...]
 NUMBERS = [0.0, -0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 4.0, -4.0, 0.25]
 LITERALS = [*NUMBERS, 0.5, 1.0, 1.0, -1.0, 3.0, math.inf, -math.inf, math.nan, 1e-4, 2.0**-14, -(2.0**14)]

@@ -13,6 +13,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=4)
 M = RNG.normal(size=(3, 4))

@@ -22,6 +22,8 @@ from nbgrad.errors import TracedValueError
 from .program_rows import KNOWN_DIFFERENCES
 from .test_random_programs import KNOWN
 
+pytestmark = pytest.mark.unoptimized
+
 MADE = """
 np.arange(6.0).reshape(2, 3) * one
 np.arange(6.0).reshape(2, 3).T * one

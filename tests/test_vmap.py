@@ -8,6 +8,8 @@ import pytest
 import nbgrad as nb
 from nbgrad import Tensor, nn
 
+pytestmark = pytest.mark.unoptimized
+
 RNG = np.random.default_rng(0)
 A, B = RNG.standard_normal((4, 3)), RNG.standard_normal((4, 3))
 M = RNG.standard_normal((4, 3, 3))

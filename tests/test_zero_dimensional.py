@@ -101,3 +101,17 @@ def test_scalars_and_arrays_without_axes(expression: str, kind: str) -> None:
         np.testing.assert_array_equal(found, want)
         if type(want) is not float:  # nbgrad gives float64 scalars for Python's floats
             assert described(found) == described(want)
+
+
+def test_numpys_own_scalars_are_no_python_numbers() -> None:
+    """NumPy makes arrays of Python's numbers to reshape them; its own scalars stay scalars."""
+
+    def function(x: Any) -> Any:
+        own = np.float64(0.25)
+        found = [np.squeeze(own), np.reshape(own, ()), np.transpose(own), np.ravel(own), np.squeeze(0.25)]
+        return np.sum(x), found
+
+    x = np.ones(2)
+    converted = nb.differentiable_source(function)
+    for call in (nb.value_and_grad(converted, has_aux=True), nb.jit(nb.value_and_grad(converted, has_aux=True))):
+        assert [type(part) for part in call(x)[0][1]] == [type(part) for part in function(x)[1]]

@@ -339,6 +339,9 @@ def _needed(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
 
 
 def _output_tangent(node: Node, operands: list[Node | None], masks: Masks) -> Node | None:
+    if node.primitive is CUSTOM or node.primitive is JOIN:
+        # Rules of complex functions look for masks in both parts.
+        operands = [None if t is None else masks.applied(t) for t in operands]
     if node.primitive is CUSTOM:
         return _custom_tangent(node, operands)
     row = ROWS[node.primitive]

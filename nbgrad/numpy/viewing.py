@@ -38,8 +38,9 @@ def viewing(function: Function, in_order: bool = False) -> Function:
                 rest = {other: kwargs[other] for other in others}
                 return _views(lambda base, **rest: function(**{name: base}, **rest), kwargs[name], (), rest, in_order)
         result = function(*args, **kwargs)
-        # Of a Python number, NumPy makes an array first.
-        return _each(as_array, result) if args and isinstance(args[0], int | float | complex) else result
+        # Of a Python number, NumPy makes an array first; its own scalars, of which some are Python's too, stay scalars.
+        of_number = args and isinstance(args[0], int | float | complex) and not isinstance(args[0], np.generic)
+        return _each(as_array, result) if of_number else result
 
     return with_views  # type: ignore[return-value]
 
