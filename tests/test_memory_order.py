@@ -159,6 +159,8 @@ w = np.multiply.accumulate(b, 0); w.reshape(-1)[1] = 9.0; r = w
 w = np.hypot.accumulate(b, 0); w.reshape(-1)[1] = 9.0; r = w
 w = np.cumulative_prod(b, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.cumulative_sum(b, axis=0, include_initial=True); w.reshape(-1)[1] = 9.0; r = w
+z = b.T * 1j; z.imag = True; w = np.conj(z); w.reshape(-1)[1] = 9.0; r = np.real(w * w)
+z = b.T * 1j; z.real = 2.0; w = np.square(z); w.reshape(-1)[1] = 9.0; r = np.real(w * w)
 """.strip().splitlines()
 BASE = np.arange(6.0).reshape(2, 3) + 0.5
 

@@ -247,7 +247,8 @@ def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
             "result is a constant of the computation."
         )
         raise DtypeError(message)
-    return rule
+    # Both parts are computed apart, in orders that may differ.
+    return as_loop(rule) if kind == "c" else rule
 
 
 def _operand(value: Any) -> Node:
