@@ -14,7 +14,7 @@ from ..errors import ArgumentError, ShapeError
 from ..graph.derivatives import cumulative_product
 from ..graph.ir import Node, broadcast, elementwise
 from ..graph.primitives import accumulate, cast, concatenate, recurrence, reduce, reshape
-from ..runtime.memory_order import like_copy, may_differ
+from ..runtime.memory_order import like_copy
 from ..tensor import Tensor
 from .joining import join
 from .lifting import as_node
@@ -124,7 +124,7 @@ def _array_api(name: str, x: Any, axis: Any, dtype: Any, out: Any, include_initi
         shape = list(result.shape)
         shape[at] = 1
         first = filled(tuple(shape), 0 if name == "add" else 1, result.dtype)
-        result = concatenate([like_copy(first, result) if may_differ(result) else first, result], at)
+        result = concatenate([like_copy(first, result), result], at)
     return deliver(result, out)
 
 

@@ -18,7 +18,7 @@ from ..graph import primitives
 from ..graph.complex_numbers import conjugate
 from ..graph.ir import BOOL, Node, beside, broadcast, elementwise
 from ..graph.primitives import cast, concatenate, reduce, reshape
-from ..runtime.memory_order import copied, like_copy, may_differ
+from ..runtime.memory_order import copied, like_copy
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .creation import diagonal_node, eye
@@ -129,7 +129,7 @@ def _times_number(a: Node, b: Node) -> Node:
     array, found = (a if b.ndim == 0 else b), multiply(a, b)
     if found.ndim <= 2 and found.dtype.kind in "fc" and found.dtype.itemsize > 2:
         return copied(found, "C")
-    return like_copy(found, array) if found.dtype != array.dtype and may_differ(array) else found
+    return like_copy(found, array) if found.dtype != array.dtype else found
 
 
 def common_bool(a: Node, b: Node) -> bool:

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, ShapeError
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
 from ..graph.primitives import cast, reduce, reshape
 from ..graph.shapes import broadcasts
-from ..runtime.memory_order import copied, like_copy, may_differ
+from ..runtime.memory_order import copied, like_copy
 from ..tensor import Tensor
 from .lifting import as_node
 from .operands import (
@@ -181,7 +181,7 @@ def without_nan(node: Node, value: float) -> Node:
     if node.dtype.kind not in "fc":
         return node
     found = elementwise("select", elementwise("isnan", node), filled(node.shape, value, node.dtype), node)
-    return like_copy(found, node) if may_differ(node) else found
+    return like_copy(found, node)
 
 
 # ----- Functions -----

@@ -18,7 +18,7 @@ from ..graph.primitives import cast, slice_axes
 from ..graph.primitives import reshape as reshape_primitive
 from ..graph.primitives import transpose as permute
 from ..graph.shapes import Shape
-from ..runtime.memory_order import copied, like_copy, may_differ, order_of_copy, order_of_loop, with_axis_order
+from ..runtime.memory_order import copied, like_copy, order_of_copy, order_of_loop, with_axis_order
 from ..tensor import Tensor
 from ..zero_dimensional import as_array
 from .lifting import as_node, wrap
@@ -347,7 +347,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     rolled = node
     for k in range(count):
         rolled = _roll(rolled, shifts[k % len(shifts)], axes[k % len(axes)])
-    return wrap(like_copy(rolled, node) if may_differ(node) else rolled)
+    return wrap(like_copy(rolled, node))
 
 
 def _roll(node: Node, shift: int, axis: int) -> Node:

@@ -256,4 +256,6 @@ def may_differ(node: Node) -> bool:
 
 def like_copy(node: Node, source: Node) -> Node:
     """A node with as many axes as another one, laid out as a copy of that in order "K"."""
+    if node.layout is None and not may_differ(source):
+        return node
     return with_axis_order(node, order_of_copy(source.shape, strides_of(source), source.dtype.itemsize))
