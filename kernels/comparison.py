@@ -6,13 +6,7 @@ the operands' dtype otherwise.  Who calls: the table in __init__.py.  All are ex
 
 import math
 
-from .bits import (
-    float32_to_int32,
-    float64_to_int64,
-    int32_to_float32,
-    int64_to_float64,
-    with_sign,
-)
+from .bits import float32_to_int32, float64_to_int64, int32_to_float32, int64_to_float64, with_sign
 
 
 def equal(x, y):

@@ -1,7 +1,7 @@
 """sin, cos and tan of float32 numbers on GPUs: an angle is reduced once for all that is computed of it.
 
 In:  a float32; the functions that end in _at also get what `angle` gives for it.  Out: a float32, or an integer.
-Who calls: nbgrad/device/scalars.py, for the functions in `SCALARS` of device_math.py and in `AT_ANGLE`.
+Who calls: nbgrad/device/kernels/device_scalars.py, for the functions in `SCALARS` of device_math.py and in `AT_ANGLE`.
 """
 
 import math

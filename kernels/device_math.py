@@ -1,29 +1,17 @@
 """The elementary functions of float32 numbers on GPUs, where an instruction for 2**x, 1/x or 1/sqrt(x) is cheap.
 
-In:  float32 numbers.  Out: a float32.  Who calls: nbgrad/device/scalars.py, for the functions in the table `SCALARS`;
-all others are the CPU's kernels (single.py, widened.py).  The errors in the docstrings hold for the largest documented
-errors of the instructions (approximate.py).  Polynomials are fitted for the least largest error, with coefficients
-rounded one after the other.
+In:  float32 numbers.  Out: a float32.  Who calls: nbgrad/device/kernels/device_scalars.py, for the functions in the
+table `SCALARS`; all others are the CPU's kernels (single.py, widened.py).  The errors in the docstrings hold for the
+largest documented errors of the instructions (approximate.py).  Polynomials are fitted for the least largest error,
+with coefficients rounded one after the other.
 """
 
 import math
 
 import numpy as np
 
-from .approximate import (
-    approximate_exp2,
-    approximate_log2,
-    approximate_reciprocal,
-    approximate_rsqrt,
-    saturated_muladd,
-)
-from .bits import (
-    float32_to_int32,
-    fma,
-    int32_to_float32,
-    muladd,
-    with_sign,
-)
+from .approximate import approximate_exp2, approximate_log2, approximate_reciprocal, approximate_rsqrt, saturated_muladd
+from .bits import float32_to_int32, fma, int32_to_float32, muladd, with_sign
 from .device_angles import cos, sin, tan
 
 f32 = np.float32

@@ -2,7 +2,7 @@
 
 In:  pointers to the operands, whose axes have any strides, and the extents.  Out: the product.  Each block makes
 `TILE` by `TILE` elements from tiles of the operands in shared memory, each thread four of them.  Who calls:
-nbgrad/device/matrices.py.
+nbgrad/device/kernels/matrix_recipes.py.
 """
 
 from .bits import fma

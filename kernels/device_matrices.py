@@ -2,7 +2,8 @@
 
 In:  pointers to matrices in C order, and their extent n.  Out: what the kernels in linalg.py give.  A block works on
 one matrix, in shared memory if it fits (`in_shared`) and in device memory otherwise; its first `ROOM` bytes of shared
-memory are for what warps tell each other.  Warps take rows, and lanes columns.  Who calls: nbgrad/device/matrices.py.
+memory are for what warps tell each other.  Warps take rows, and lanes columns.  Who calls:
+nbgrad/device/kernels/matrix_recipes.py.
 """
 
 from .bits import square_root

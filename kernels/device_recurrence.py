@@ -5,7 +5,7 @@ part of a row takes a state s to factor * s + sum, and two parts are one such pa
 their applications, 1990).  A product of many elements of a may leave the range of floats where every state is in it:
 with `scaled`, which is for floats, a factor is m * BIG ** e with 1 <= abs(m) < BIG, or m is 0, infinite or NaN.
 A part that does not begin its row and whose sum is 0 leaves it 0 even if a factor is infinite: what comes before is not
-known to be 0.  `wide` is as in device_scan.py.  Who calls: nbgrad/device/scans.py.
+known to be 0.  `wide` is as in device_scan.py.  Who calls: nbgrad/device/kernels/scans.py.
 """
 
 from .device import barrier, block, shared_like, shuffle_from, thread, threads

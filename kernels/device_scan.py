@@ -4,7 +4,7 @@ In:  rows in C order and their length.  Out: rows of the same shape.  `wide` is 
 the dtype of floats, 64 bits for whole numbers.  Short rows have one thread each.  Longer ones are cut into tiles of
 `ITEMS` elements for each thread of a block: if a row is one tile, `sum_tiles` alone does it; if not, `sum_totals` gives
 the total of each tile, `sum_carries` the totals up to each tile, and `sum_tiles` the rest.  If `reverse`, rows are
-walked from their ends.  Who calls: nbgrad/device/scans.py.
+walked from their ends.  Who calls: nbgrad/device/kernels/scans.py.
 """
 
 from .device import barrier, block, shared_like, shuffle_from, thread, threads

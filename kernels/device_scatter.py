@@ -2,20 +2,11 @@
 
 In:  pointers to positions (int64, all in range) and updates.  Out: sums at each position, or the last update of each.
 `add`, `add_shared` and `add_rows` add to a result that was set to zero before, in no particular order; `sum_sorted` and
-`sum_sorted_long` write all of it, and each sum is in the order of the updates.  Who calls: nbgrad/device/scatters.py.
+`sum_sorted_long` write all of it, and each sum is in the order of the updates.  Who calls:
+nbgrad/device/kernels/scatters.py.
 """
 
-from .device import (
-    atomic_add,
-    atomic_max,
-    barrier,
-    block,
-    blocks,
-    shared_like,
-    shuffle_down,
-    thread,
-    threads,
-)
+from .device import atomic_add, atomic_max, barrier, block, blocks, shared_like, shuffle_down, thread, threads
 
 
 def add(index, updates, out, count):

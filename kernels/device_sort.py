@@ -4,7 +4,7 @@ In:  rows in C order and their length.  Out: positions in each row, and the elem
 follows.  `sort_tiles` sorts tiles of `TILE` elements; a tile has several rows if they are short.  `merge_runs` merges
 pairs of sorted runs of `width` elements: each block finds the part of both that is its tile of the result (Green,
 McColl and Bader, GPU Merge Path, 2012).  In shared memory, each element finds its place by counting those of the other
-run that come before it.  Who calls: nbgrad/device/sorts.py.
+run that come before it.  Who calls: nbgrad/device/kernels/sorts.py.
 """
 
 from .device import barrier, block, shared_like, thread, threads

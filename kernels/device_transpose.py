@@ -2,7 +2,7 @@
 
 In:  a pointer to what is read, neighbours along one axis side by side, the extents and strides.  Out: the same
 elements, neighbours along another axis side by side.  Tiles of 32 by 32 elements go through shared memory, so that both
-sides are in order.  Who calls: nbgrad/device/transposes.py.
+sides are in order.  Who calls: nbgrad/device/kernels/transposes.py.
 """
 
 from .device import barrier, block, shared_like, thread, threads

@@ -2,7 +2,7 @@
 
 In:  a pointer to images or to columns, and the numbers of windows.py in the same order.  Out: columns, images, or
 positions.  A block has 2 ** shift_x threads along rows, 2 ** shift_y rows, and the rest for planes; planes are counted
-with N innermost.  `pieces` blocks share the rows of a plane.  Who calls: nbgrad/device/window_recipes.py.
+with N innermost.  `pieces` blocks share the rows of a plane.  Who calls: nbgrad/device/kernels/window_recipes.py.
 """
 
 from .device import block, blocks, thread, threads

@@ -10,14 +10,7 @@ import math
 
 import numpy as np
 
-from .bits import (
-    float32_to_int32,
-    float64_to_int64,
-    fma,
-    int32_to_float32,
-    int64_to_float64,
-    with_sign,
-)
+from .bits import float32_to_int32, float64_to_int64, fma, int32_to_float32, int64_to_float64, with_sign
 
 f32 = np.float32
 ZERO = f32(0.0)

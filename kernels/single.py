@@ -10,15 +10,7 @@ import math
 
 import numpy as np
 
-from .bits import (
-    float32_to_int32,
-    fma,
-    int32_to_float32,
-    muladd,
-    rare_cos,
-    rare_sin,
-    with_sign,
-)
+from .bits import float32_to_int32, fma, int32_to_float32, muladd, rare_cos, rare_sin, with_sign
 
 f32 = np.float32
 LOG2_E = f32(1.442695)

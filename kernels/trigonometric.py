@@ -7,15 +7,7 @@ of this is branch-free.  Only where |x| exceeds 2**30, or is not finite, a funct
 that element alone, behind a branch with which loops still vectorise (see intrinsics.py).
 """
 
-from .bits import (
-    float64_to_int64,
-    fma,
-    int64_to_float64,
-    muladd,
-    rare_cos,
-    rare_sin,
-    rare_tan,
-)
+from .bits import float64_to_int64, fma, int64_to_float64, muladd, rare_cos, rare_sin, rare_tan
 
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI = 1.5707963267948966

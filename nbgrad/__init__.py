@@ -1,12 +1,12 @@
 """nbgrad: gradients of NumPy functions, compiled.
 
-    record         run the function on Tensors; every operation appends a node    graph/trace.py, numpy/
+    record         run the function on Tensors; every operation appends a node    record/, functions/
     differentiate  graph -> graph, from one table of derivatives                  graph/differentiate.py
     simplify       graph -> graph: equal nodes, constants, algebra                graph/simplify.py
     fuse           graph -> loop nests and special kernels                        compiler/fuse.py
     emit           loop nest -> LLVM IR -> machine code, cached on disk           compiler/emit.py, cpu.py, cache.py
-    plan           what runs together; buffers: lifetimes, one arena              runtime/stages.py, plan.py
-    run            guards, pointers, threads, call                                runtime/program.py, native.py
+    plan           what runs together; buffers: lifetimes, one arena              runtime/stages.py, cpu_plan.py
+    run            guards, pointers, threads, call                                runtime/cpu_program.py, native.py
 
 This file lists every public name. Importing it imports neither Numba nor SciPy and compiles nothing; what scripts
 seldom need is imported when it is first used.
@@ -18,17 +18,19 @@ from typing import Any as _Any
 
 from . import dtype as dtype
 from . import errors as errors
+from . import moved as _moved
 from . import nn as nn
 from . import numpy as numpy
 from . import ops as ops
+from .compiled.explain import explain as explain
+from .compiled.jit import jit as jit
+from .compiled.jit import ms_function as ms_function
 from .compiler.cache import counters as counters
 from .context import GRAPH_MODE as GRAPH_MODE
 from .context import PYNATIVE_MODE as PYNATIVE_MODE
 from .context import get_context as get_context
 from .context import set_context as set_context
 from .context import set_device as set_device
-from .custom import custom_vjp as custom_vjp
-from .custom import stop_gradient as stop_gradient
 from .dtype import bool_ as bool_
 from .dtype import byte as byte
 from .dtype import double as double
@@ -51,58 +53,58 @@ from .dtype import uint8 as uint8
 from .dtype import uint16 as uint16
 from .dtype import uint32 as uint32
 from .dtype import uint64 as uint64
-from .explain import explain as explain
-from .grad import GradOperation as GradOperation
-from .grad import get_grad as get_grad
-from .grad import grad as grad
-from .grad import value_and_grad as value_and_grad
-from .interop import from_dlpack as from_dlpack
-from .jit import jit as jit
-from .jit import ms_function as ms_function
-from .parameter import Parameter as Parameter
-from .parameter import ParameterTuple as ParameterTuple
-from .runtime import object_layout as _object_layout
+from .process import object_layout as _object_layout
+from .record.foreign_arrays import from_dlpack as from_dlpack
+from .record.tensor import Tensor as Tensor
 from .runtime.threads import get_num_threads as get_num_threads
 from .runtime.threads import set_num_threads as set_num_threads
-from .tensor import Tensor as Tensor
-from .tensor import from_numpy as from_numpy
-from .tensor import tensor as tensor
-from .vmap import vmap as vmap
+from .tensors.data import from_numpy as from_numpy
+from .tensors.data import tensor as tensor
+from .tensors.parameter import Parameter as Parameter
+from .tensors.parameter import ParameterTuple as ParameterTuple
+from .transforms.custom import custom_vjp as custom_vjp
+from .transforms.custom import stop_gradient as stop_gradient
+from .transforms.grad import GradOperation as GradOperation
+from .transforms.grad import get_grad as get_grad
+from .transforms.grad import grad as grad
+from .transforms.grad import value_and_grad as value_and_grad
+from .transforms.vmap import vmap as vmap
 
 _object_layout.check()
+_moved.install()
 
 if _TYPE_CHECKING:
     from . import cuda as cuda
-    from .check import check_grads as check_grads
-    from .checkpoint import load_checkpoint as load_checkpoint
-    from .checkpoint import load_param_into_net as load_param_into_net
-    from .checkpoint import save_checkpoint as save_checkpoint
-    from .device_functions import device_function as device_function
-    from .functional import hessian as hessian
-    from .functional import hvp as hvp
-    from .functional import jacfwd as jacfwd
-    from .functional import jacrev as jacrev
-    from .functional import jvp as jvp
-    from .functional import vjp as vjp
-    from .generator import Generator as Generator
-    from .generator import get_seed as get_seed
-    from .generator import set_seed as set_seed
-    from .own_primitives import primitive as primitive
-    from .scalar_functions import elementwise as elementwise
-    from .source.conversion import differentiable_source as differentiable_source
-    from .sparse.derivatives import sparse_hessian as sparse_hessian
-    from .sparse.derivatives import sparse_jacobian as sparse_jacobian
+    from .extend.custom_kernels import primitive as primitive
+    from .extend.device_function import device_function as device_function
+    from .extend.elementwise_functions import elementwise as elementwise
+    from .nn.checkpoint import load_checkpoint as load_checkpoint
+    from .nn.checkpoint import load_param_into_net as load_param_into_net
+    from .nn.checkpoint import save_checkpoint as save_checkpoint
+    from .source.rebinding import differentiable_source as differentiable_source
+    from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
+    from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
+    from .tensors.generator import Generator as Generator
+    from .tensors.generator import get_seed as get_seed
+    from .tensors.generator import set_seed as set_seed
+    from .transforms.check import check_grads as check_grads
+    from .transforms.jacobians import hessian as hessian
+    from .transforms.jacobians import hvp as hvp
+    from .transforms.jacobians import jacfwd as jacfwd
+    from .transforms.jacobians import jacrev as jacrev
+    from .transforms.jacobians import jvp as jvp
+    from .transforms.jacobians import vjp as vjp
 
 _LATER = {
-    "check": "check_grads",
-    "checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
-    "device_functions": "device_function",
-    "functional": "hessian hvp jacfwd jacrev jvp vjp",
-    "generator": "Generator get_seed set_seed",
-    "own_primitives": "primitive",
-    "scalar_functions": "elementwise",
-    "source.conversion": "differentiable_source",
-    "sparse.derivatives": "sparse_hessian sparse_jacobian",
+    "transforms.check": "check_grads",
+    "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
+    "extend.device_function": "device_function",
+    "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
+    "tensors.generator": "Generator get_seed set_seed",
+    "extend.custom_kernels": "primitive",
+    "extend.elementwise_functions": "elementwise",
+    "source.rebinding": "differentiable_source",
+    "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
 _MODULES = frozenset(["cuda"])

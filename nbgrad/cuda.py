@@ -11,13 +11,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .device import arrays, driver, pools, streams
-from .device.arrays import Device as Device
-from .device.driver import Properties as Properties
-from .device.settings import SETTINGS
+from .device.driver.driver import Properties as Properties
+from .device.kernels.settings import SETTINGS
+from .device.memory import arrays, chosen_driver, pools, streams
+from .device.memory.arrays import Device as Device
 from .errors import ArgumentError, DeviceError, DtypeError
-from .interop import device_node
-from .tensor import Tensor
+from .record.foreign_arrays import device_node
+from .record.tensor import Tensor
 
 
 def is_available() -> bool:
@@ -31,7 +31,7 @@ def is_available() -> bool:
     True
     """
     try:
-        return driver.driver().count() > 0
+        return chosen_driver.driver().count() > 0
     except DeviceError:
         return False
 
@@ -46,7 +46,7 @@ def device_count() -> int:
     ...     nb.cuda.device_count()
     2
     """
-    return driver.driver().count() if is_available() else 0
+    return chosen_driver.driver().count() if is_available() else 0
 
 
 def device(name: Any = "cuda") -> Device:
@@ -365,9 +365,9 @@ def simulator(devices: int = 1) -> Iterator[Any]:
     ...     print(nb.Tensor([1.0, 2.0], device="cuda").sum())
     3.0
     """
-    from .device.simulator import Simulator
+    from .device.simulator.simulator import Simulator
 
-    with driver.using(Simulator(devices=devices)) as used:
+    with chosen_driver.using(Simulator(devices=devices)) as used:
         yield used
 
 

@@ -18,10 +18,11 @@ import numpy as np
 
 from .compiler import shipped
 from .compiler.lowering import kernel_module, lower, scalar_text
-from .device.python_kernels import PYTHON_KERNELS, arguments_of
+from .device.kernels.python_kernels import PYTHON_KERNELS, arguments_of
 from .graph.ir import make, placeholder
 from .graph.primitives import PRIMITIVES
-from .runtime import blocks, native, tensors
+from .runtime import blocks, native, words
+from .runtime import native_tensors as tensors
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
 """What scalar kernels compute with; float16 is computed in float32."""
@@ -99,7 +100,7 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
     for function, count in {**native.FUNCTIONS, **blocks.FUNCTIONS, **tensors.FUNCTIONS}.items():
         arguments = ["int64"] * count
         section = shipped.function_name(function, arguments, "int64")
-        text = partial(lower, function, arguments, "int64", "native", native.register)
+        text = partial(lower, function, arguments, "int64", "native", words.register)
         yield section, function.__module__, text
 
 

@@ -263,7 +263,7 @@ def compiled_loops() -> dict[str, tuple[int, list[str], bool]]:
     from nbgrad.compiler.loops import Loop
     from nbgrad.graph.ir import placeholder
     from nbgrad.graph.simplify import simplify
-    from nbgrad.tensor import Tensor
+    from nbgrad.record.tensor import Tensor
 
     emit_object = llvm.TargetMachine.emit_object
     seen: list[tuple[str, str]] = []

@@ -14,7 +14,7 @@ from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, constant, placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
 
 Function = Callable[..., Any]
 

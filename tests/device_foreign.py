@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device import dlpack
-from nbgrad.device.arrays import DeviceArray
-from nbgrad.device.driver import using
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.memory import dlpack
+from nbgrad.device.memory.arrays import DeviceArray
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
 
 A = np.random.default_rng(8).normal(size=(3, 4))
 B = np.random.default_rng(9).normal(size=(3, 4))

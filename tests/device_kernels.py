@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbgrad.device.launches import DeviceKernel
-from nbgrad.device.simulator import LaunchFunction, Simulator
+from nbgrad.device.kernels.launches import DeviceKernel
+from nbgrad.device.simulator.simulator import LaunchFunction, Simulator
 
 ORDERS = ("forward", "reversed")
 

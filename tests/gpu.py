@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import nbgrad as nb
-from nbgrad.device.cuda_driver import CudaDriver
-from nbgrad.device.driver import Driver, using
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.driver.cuda_driver import CudaDriver
+from nbgrad.device.driver.driver import Driver
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
 
 
 class Place(NamedTuple):

@@ -1,7 +1,7 @@
 """Runs the native functions of nbgrad/runtime as Python, so that a tracer, a debugger and coverage see their lines.
 
-In: nothing. Out: `Processor.functions`, the functions under "Native" of native.py, tensors.py and blocks.py with ctypes
-in the place of machine instructions, and `in_place_of_compiled_code()`, which makes every program that is built
+In: nothing. Out: `Processor.functions`, the functions under "Native" of native.py, native_tensors.py and blocks.py with
+ctypes in the place of machine instructions, and `in_place_of_compiled_code()`, which makes every program that is built
 meanwhile call them. Called by test_native_python.py, and by conftest.py for `--native-python`. The code objects are
 those of the package, only their globals differ. Kernels and functions of CPython and NumPy stay what they are. Threads
 run in turn.
@@ -21,9 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from nbgrad.parameter import Parameter
-from nbgrad.runtime import blocks, native, program, tensors
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
+from nbgrad.runtime import blocks, native, words
+from nbgrad.runtime import cpu_program as program
+from nbgrad.runtime import native_tensors as tensors
+from nbgrad.tensors.parameter import Parameter
 
 MODULES = (native, tensors, blocks)
 INSTRUCTIONS = ("load", "load32", "store", "invoke")
@@ -178,7 +180,7 @@ def entries() -> dict[int, str]:
     return {
         native.entry_address(False): "entry",
         native.entry_address(True): "entry_into",
-        native.native_address(tensors.entry_tensors, 3): "entry_tensors",
+        words.native_address(tensors.entry_tensors, 3): "entry_tensors",
     }
 
 

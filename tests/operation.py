@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import nbgrad as nb
-from nbgrad.lifting import lift
+from nbgrad.transforms.arguments import lift
 
 Function = Callable[..., Any]
 Values = Sequence[Any]

@@ -107,8 +107,8 @@ class Case:
         text = "\n".join([*program.make_arguments(), *program.function(), TOTAL])
         self.single = "float32" in text or "complex64" in text
         self.rtol = 1e-3 if self.single else 1e-8
-        code = compile(text, "program.py", "exec")
-        linecache.cache["program.py"] = (len(text), None, text.splitlines(True), "program.py")
+        code = compile(text, "cpu_program.py", "exec")
+        linecache.cache["cpu_program.py"] = (len(text), None, text.splitlines(True), "cpu_program.py")
         self.space: dict[str, Any] = {"np": np, "nb": nb, "__name__": "program"}
         exec(code, self.space)
         self.numpy_total, self.arguments = self.space["total"], self.space["arguments"]
@@ -139,8 +139,8 @@ class Case:
             except NbgradError as error:
                 if " (at " not in str(error):
                     return self.finding(check.__name__, f"{type(error).__name__} names no line: {error}")
-                place = re.search(r" \(at program.py:(\d+)", str(error))
-                line = linecache.getline("program.py", int(place[1])).strip() if place else "the call"
+                place = re.search(r" \(at cpu_program.py:(\d+)", str(error))
+                line = linecache.getline("cpu_program.py", int(place[1])).strip() if place else "the call"
                 self.counts[f"{check.__name__}: {type(error).__name__}: {str(error)[:160]}\n          {line}"] += 1
                 self.counts[f"refused in {check.__name__}"] += 1
                 if check == self.values:

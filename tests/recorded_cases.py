@@ -16,8 +16,8 @@ from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, placeholder
 from nbgrad.graph.trace import recording
+from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.evaluate import compute
-from nbgrad.tensor import Tensor
 
 from .recorded.record_torch_neural import FILE, differentiated, made, operand
 

@@ -25,7 +25,8 @@ from nbgrad.compiler.matmul import matmul_ir
 from nbgrad.graph.ir import PRIMITIVES, Node, make, placeholder
 from nbgrad.graph.primitives import cast
 from nbgrad.graph.simplify import simplify
-from nbgrad.runtime import blocks, native, tensors
+from nbgrad.runtime import blocks, native, words
+from nbgrad.runtime import native_tensors as tensors
 
 LIBRARY = {f"{name}{suffix}" for name in ("sin", "cos", "sincos", "tan", "pow", "fmod") for suffix in ("", "f")}
 LIBRARY |= {"memcpy", "memmove", "memset"}
@@ -141,7 +142,7 @@ def test_special_kernels(cpu_name: str) -> None:
 @pytest.mark.parametrize("cpu_name", CPUS)
 def test_native_entry_points(cpu_name: str) -> None:
     for function, count in {**native.FUNCTIONS, **blocks.FUNCTIONS, **tensors.FUNCTIONS}.items():
-        data = check(native._ir(function, count), "exported", cpu_name, finished=True)
+        data = check(words.native_ir(function, count), "exported", cpu_name, finished=True)
         assert not [name for name, defined in symbols(data).items() if not defined], function.__name__
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad import Tensor
-from nbgrad.lifting import lift
+from nbgrad.transforms.arguments import lift
 
 pytestmark = pytest.mark.unoptimized
 

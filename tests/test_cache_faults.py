@@ -27,7 +27,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from nbgrad.compiler import cache, cpu, private_folder
+from nbgrad.compiler import cache, cpu
+from nbgrad.process import private_folder
 
 FUNCTIONS = range(4)
 ERRORS = [errno.EACCES, errno.EIO, errno.ENOENT, errno.ENOSPC, errno.EMFILE, errno.ESTALE, errno.EROFS]

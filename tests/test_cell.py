@@ -11,7 +11,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad import Parameter, Tensor, nn
-from nbgrad.common.initializer import initializer
+from nbgrad.tensors.initial_values import initializer
 
 
 class Scale(nn.Cell):

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler.locks import ForkSafeLock
-from nbgrad.graph.collection import RareCollection
 from nbgrad.graph.trace import CELLS
+from nbgrad.process.gc_pause import RareCollection
+from nbgrad.process.locks import ForkSafeLock
 
 LARGE = 300_000
 SHAPES = [(3,), (1000,), (0,), (7, 11), (LARGE,), (400, 300), (2, 50_000), ()]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nbgrad.errors import ArgumentError, ShapeError
+from nbgrad.functions.arrays import creation
 from nbgrad.graph.ir import topological
-from nbgrad.numpy import creation
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, record
 

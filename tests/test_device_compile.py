@@ -15,14 +15,15 @@ import pytest
 
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.lowering import kernel_module
-from nbgrad.device import loops, ptx, row_passes
-from nbgrad.device.launches import DeviceKernel, Launch
-from nbgrad.device.python_kernels import PYTHON_KERNELS, python_kernel
+from nbgrad.device.kernels import grid_loops as loops
+from nbgrad.device.kernels import ptx, row_passes
+from nbgrad.device.kernels.launches import DeviceKernel, Launch
+from nbgrad.device.kernels.python_kernels import PYTHON_KERNELS, python_kernel
 from nbgrad.graph.ir import PRIMITIVES, make, placeholder
 from nbgrad.graph.primitives import cast
 from nbgrad.graph.simplify import simplify
+from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.device_plan import _row_pass, _units
-from nbgrad.tensor import Tensor
 
 GENERATIONS = [(7, 5), (8, 0), (9, 0), (10, 0)]
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()

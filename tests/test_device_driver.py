@@ -12,9 +12,10 @@ import types
 import numpy as np
 import pytest
 
-from nbgrad.device import cuda_driver, cuda_errors, ptx
-from nbgrad.device.cuda_driver import CudaDriver
-from nbgrad.device.launches import DeviceKernel
+from nbgrad.device.driver import cuda_driver, cuda_errors
+from nbgrad.device.driver.cuda_driver import CudaDriver
+from nbgrad.device.kernels import ptx
+from nbgrad.device.kernels.launches import DeviceKernel
 from nbgrad.errors import DeviceError
 
 GIB = 1 << 30
@@ -200,7 +201,7 @@ def test_new_driver(bindings):
 def test_on_a_machine_without_a_gpu_cpu_work_goes_on():
     code = """
 import numpy as np, nbgrad as nb
-from nbgrad.device.cuda_driver import CudaDriver
+from nbgrad.device.driver.cuda_driver import CudaDriver
 try:
     CudaDriver()
 except nb.errors.DeviceError as error:

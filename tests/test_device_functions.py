@@ -18,13 +18,13 @@ import pytest
 import scipy.special
 
 import nbgrad as nb
-from nbgrad.device_functions import DeviceFunction
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, TracedValueError
+from nbgrad.extend import numba_helpers as printed_helpers
+from nbgrad.extend.device_function import DeviceFunction
+from nbgrad.extend.numba_source import printed
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, elementwise, placeholder
 from nbgrad.graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY
-from nbgrad.source import printed_helpers
-from nbgrad.source.printed import printed
 
 
 def energy(r, sigma):

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device import dlpack
-from nbgrad.device.arrays import DeviceArray
+from nbgrad.device.memory import dlpack
+from nbgrad.device.memory.arrays import DeviceArray
 from nbgrad.errors import ArgumentError, DeviceError, DtypeError, NbgradError
 
 from . import device_foreign

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from nbgrad.device.host_dialect import parameters
-from nbgrad.device.launches import DeviceKernel
+from nbgrad.device.kernels.launches import DeviceKernel
+from nbgrad.device.simulator.cpu_dialect import parameters
 from nbgrad.errors import DeviceError
 
 from .device_kernels import BLOCK_SUM, ORDERS, kernel, run, square

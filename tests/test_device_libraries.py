@@ -11,24 +11,25 @@ import pytest
 
 from nbgrad.compiler.fuse import Special, fuse
 from nbgrad.compiler.views import View
-from nbgrad.device import libraries, simulated_libraries
-from nbgrad.device.arrays import device_named
-from nbgrad.device.cuda_driver import CudaDriver
-from nbgrad.device.decompositions import DEVICE_ROUTINES
-from nbgrad.device.driver import using
-from nbgrad.device.launches import Fill, Launch
-from nbgrad.device.library_calls import library_recipe
-from nbgrad.device.recorder import Recorder
-from nbgrad.device.settings import SETTINGS
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.driver import libraries
+from nbgrad.device.driver.cuda_driver import CudaDriver
+from nbgrad.device.kernels.launches import Fill, Launch
+from nbgrad.device.kernels.settings import SETTINGS
+from nbgrad.device.libraries.library_calls import library_recipe
+from nbgrad.device.libraries.library_decompositions import DEVICE_ROUTINES
+from nbgrad.device.memory.arrays import device_named
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator import simulated_libraries
+from nbgrad.device.simulator.recorder import Recorder
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import DeviceError
+from nbgrad.functions.linalg import eigenvalues, factorisations, matrix_functions, orthogonal, singular_values
+from nbgrad.functions.linalg.matrix_batches import MatrixError
 from nbgrad.graph import primitives
-from nbgrad.graph.host import DEVICE_CALLS, HOST, HostFunction, host, run_host
-from nbgrad.graph.interleaved import interleaved
+from nbgrad.graph.complex_storage import interleaved
+from nbgrad.graph.host_functions import DEVICE_CALLS, HOST, HostFunction, host, run_host
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, make
-from nbgrad.numpy import eigenvalues, factorisations, matrix_functions, orthogonal, singular_values
-from nbgrad.numpy.matrices import MatrixError
 
 TABLES = (eigenvalues, factorisations, matrix_functions, orthogonal, singular_values)
 """Modules that fill the table of host functions."""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device.driver import using
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
 
 pytestmark = pytest.mark.unoptimized
 

@@ -17,9 +17,10 @@ from scipy import special
 import nbgrad as nb
 from nbgrad.compiler.lowering import kernel_module
 from nbgrad.compiler.scalars import scalar_ir
-from nbgrad.device import host_instructions, ptx
-from nbgrad.device.launches import DeviceKernel
-from nbgrad.device.scalars import device_scalar_ir
+from nbgrad.device.kernels import ptx
+from nbgrad.device.kernels.device_scalars import device_scalar_ir
+from nbgrad.device.kernels.launches import DeviceKernel
+from nbgrad.device.simulator import cpu_instructions as host_instructions
 
 from .device_kernels import run
 from .test_device_compile import kernels_of
@@ -127,7 +128,7 @@ def on_device(name: str, *operands: np.ndarray) -> np.ndarray:
 def on_host(name: str, *operands: np.ndarray) -> np.ndarray:
     """The function on the CPU."""
     from nbgrad.graph.ir import make
-    from nbgrad.tensor import Tensor
+    from nbgrad.record.tensor import Tensor
 
     def function(*tensors: Any) -> Any:
         return Tensor._of(make(name, tuple(tensor._node for tensor in tensors)))

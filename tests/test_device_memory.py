@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from nbgrad.device.launches import DeviceKernel
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.kernels.launches import DeviceKernel
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import DeviceError
 
 from .device_kernels import ORDERS, STORE, kernel, launch, run

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device.driver import using
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
 
 from .test_operations import OPERATIONS
 

@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device.arrays import DeviceArray, device_named, set_stream
-from nbgrad.device.driver import using
-from nbgrad.device.launches import Launch
-from nbgrad.device.recorder import Recorder
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.kernels.launches import Launch
+from nbgrad.device.memory.arrays import DeviceArray, device_named, set_stream
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.recorder import Recorder
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import DeviceError
 from nbgrad.graph.ir import placeholder
+from nbgrad.record.tensor import Tensor
+from nbgrad.runtime.cpu_program import MISSED, Output
 from nbgrad.runtime.device_program import DeviceProgram
-from nbgrad.runtime.program import MISSED, Output
-from nbgrad.tensor import Tensor
 
 pytestmark = pytest.mark.unoptimized
 
@@ -226,7 +226,7 @@ def test_more_parameters_than_a_launch_can_have(simulator: Simulator) -> None:
 
 
 def test_numbers_in_memory(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nbgrad.device import parameters
+    from nbgrad.device.kernels import launch_parameters as parameters
 
     monkeypatch.setattr(parameters, "MOST_WORDS", 3)
     for f in (MATRICES["all kinds at once"], MATRICES["softmax"], MATRICES["padded"]):

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from nbgrad.device.arrays import DeviceArray, device_named
-from nbgrad.device.driver import using
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.memory.arrays import DeviceArray, device_named
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, topological
+from nbgrad.runtime.cpu_program import Output
 from nbgrad.runtime.device_program import DeviceProgram
-from nbgrad.runtime.program import Output
 
 from .test_random_graphs import LONG, QUICK, assert_same, graphs
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbgrad.device.driver import Driver, driver, using
-from nbgrad.device.recorder import Recorder
-from nbgrad.device.simulated_memory import SHARED
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.driver.driver import Driver
+from nbgrad.device.memory.chosen_driver import driver, using
+from nbgrad.device.simulator.recorder import Recorder
+from nbgrad.device.simulator.simulated_memory import SHARED
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import ArgumentError, DeviceError
 
 from .device_kernels import BLOCK_SUM, STORE, launch, native_launch, run, square

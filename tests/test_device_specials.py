@@ -10,17 +10,17 @@ import pytest
 
 from nbgrad.compiler.fuse import Special, fuse
 from nbgrad.compiler.loops import Loop
-from nbgrad.compiler.rows import SCATTER_ROWS
+from nbgrad.compiler.row_scatter import SCATTER_ROWS
 from nbgrad.compiler.views import View
-from nbgrad.device import ptx
-from nbgrad.device.arrays import Device
-from nbgrad.device.driver import Driver
-from nbgrad.device.launches import DeviceKernel, Fill, Launch, Recipe, Routine
-from nbgrad.device.python_kernels import PYTHON_KERNELS, python_kernel
-from nbgrad.device.settings import SETTINGS
-from nbgrad.device.simulator import Simulator
-from nbgrad.device.specials import needed, recipe
-from nbgrad.device.transposes import transpose_recipe
+from nbgrad.device.driver.driver import Driver
+from nbgrad.device.kernels import ptx
+from nbgrad.device.kernels.launches import DeviceKernel, Fill, Launch, Recipe, Routine
+from nbgrad.device.kernels.python_kernels import PYTHON_KERNELS, python_kernel
+from nbgrad.device.kernels.settings import SETTINGS
+from nbgrad.device.kernels.transposes import transpose_recipe
+from nbgrad.device.memory.arrays import Device
+from nbgrad.device.recipes import needed, recipe
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import LibraryError
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import Node, filled, make, placeholder
@@ -495,7 +495,7 @@ ON_A_GPU = [
 @pytest.mark.gpu
 @pytest.mark.parametrize("test", ON_A_GPU, ids=lambda test: f"{test.func.__name__[5:]}-{test.args}")
 def test_on_a_gpu(test: partial[None], monkeypatch: pytest.MonkeyPatch) -> None:
-    from nbgrad.device.cuda_driver import CudaDriver
+    from nbgrad.device.driver.cuda_driver import CudaDriver
 
     used = CudaDriver()
     used.use(0)

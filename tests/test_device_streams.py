@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device import arrays, exchange, pools, streams
+from nbgrad.device import exchange
+from nbgrad.device.memory import arrays, pools, streams
 from nbgrad.errors import ArgumentError, DeviceError, DtypeError
 
 from . import device_foreign
@@ -171,7 +172,7 @@ def test_what_there_is():
 
 
 def test_settings():
-    from nbgrad.device.settings import SETTINGS
+    from nbgrad.device.kernels.settings import SETTINGS
 
     for set_it, name in ((nb.cuda.allow_tf32, "allow_tf32"), (nb.cuda.deterministic, "deterministic")):
         set_it(True)

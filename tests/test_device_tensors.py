@@ -14,8 +14,8 @@ import pytest
 
 import nbgrad as nb
 import nbgrad.numpy as nnp
-from nbgrad.device.driver import using
-from nbgrad.device.simulator import Simulator
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import ArgumentError, DeviceError, DtypeError, ShapeError, TracedValueError
 
 pytestmark = pytest.mark.unoptimized
@@ -572,16 +572,17 @@ def test_freed_memory_is_an_error(simulated):
 
 
 def test_without_a_driver(monkeypatch):
-    from nbgrad.device import cuda_driver, driver
+    from nbgrad.device.driver import cuda_driver
+    from nbgrad.device.memory import chosen_driver
 
     class Missing:
         def __init__(self) -> None:
             raise DeviceError("There is no NVIDIA driver on this machine.")
 
-    monkeypatch.setattr(driver, "_chosen", [])
+    monkeypatch.setattr(chosen_driver, "_chosen", [])
     monkeypatch.setattr(cuda_driver, "CudaDriver", Missing)
     monkeypatch.delenv("NBGRAD_CUDA_SIMULATOR", raising=False)
-    driver._default.cache_clear()
+    chosen_driver._default.cache_clear()
     assert not nb.cuda.is_available() and nb.cuda.device_count() == 0
     with pytest.raises(DeviceError, match="no NVIDIA driver"):
         nb.Tensor(A).to("cuda")

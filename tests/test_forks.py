@@ -106,7 +106,7 @@ def test_a_fork_waits_for_the_compiler_and_for_imports(tmp_path: Path) -> None:
 import os, signal, sys, threading, time, warnings
 import numpy as np
 import nbgrad as nb
-from nbgrad.compiler import locks
+from nbgrad.process import locks
 warnings.simplefilter("ignore", DeprecationWarning)
 locks._OURS = frozenset([*locks._OURS, "nbgrad_slow_import"])
 nb.grad(np.sin)(1.0)
@@ -148,7 +148,7 @@ def test_no_import_begins_between_a_look_and_the_fork(tmp_path: Path) -> None:
     (tmp_path / "nbgrad_quick_import.py").write_text("")
     script = """
 import os, signal, sys, threading, warnings
-from nbgrad.compiler import locks
+from nbgrad.process import locks
 warnings.simplefilter("ignore", DeprecationWarning)
 locks._OURS = frozenset([*locks._OURS, "nbgrad_quick_import"])
 sys.setswitchinterval(1e-6)
@@ -207,7 +207,7 @@ def test_the_collectors_limit_in_a_child() -> None:
     """A block of another thread ends in the parent only."""
     script = """
 import gc, os, threading
-from nbgrad.graph.collection import RareCollection
+from nbgrad.process.gc_pause import RareCollection
 usual = gc.get_threshold()
 inside, done = threading.Event(), threading.Event()
 def work():

@@ -21,8 +21,8 @@ import pytest
 import scipy.linalg
 
 import nbgrad as nb
-from nbgrad.device.driver import using
-from nbgrad.device.launches import DeviceKernel
+from nbgrad.device.kernels.launches import DeviceKernel
+from nbgrad.device.memory.chosen_driver import using
 from nbgrad.errors import DeviceError
 from nbgrad.info import cuda_devices
 
@@ -373,8 +373,8 @@ FAULT = """
 import os
 import numpy as np
 import nbgrad as nb
-from nbgrad.device.driver import driver
-from nbgrad.device.launches import DeviceKernel
+from nbgrad.device.memory.chosen_driver import driver
+from nbgrad.device.kernels.launches import DeviceKernel
 from nbgrad.errors import DeviceError
 from nbgrad.info import cuda_devices
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.device.launches import DeviceKernel
+from nbgrad.device.kernels.launches import DeviceKernel
 
 from .gpu import Place, close, on
 

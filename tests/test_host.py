@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.graph.host import HOST, HostFunction, host
+from nbgrad.graph.host_functions import HOST, HostFunction, host
 
 
 def _same(inputs, params):  # type: ignore[no-untyped-def]

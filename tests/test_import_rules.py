@@ -1,8 +1,4 @@
-"""The shape of the source: who may import whom, what an import must not load, and how long a file may be.
-
-kernels <- graph/ir, graph/shapes, graph/primitives, graph/host <- graph <- compiler <- device <- runtime <- everything
-that users call <- the command line.
-"""
+"""The shape of the source: who may import whom, what an import must not load, and how long files and folders may be."""
 
 from __future__ import annotations
 
@@ -10,69 +6,71 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from .imports import ARROWS, DYNAMIC, IMPORTS, ROOT, SOURCES, TREES, circles
+
 LONGEST_FILE = 600
-SHARED = {"nbgrad.errors", "nbgrad.config"}
+MOST_FILES = 30
+"""In one folder."""
+MOST_AT_THE_TOP = 12
+LAYERS = """
+    kernels
+    errors config dtype moved
+    process
+    graph
+    compiler
+    device.kernels
+    device.driver
+    device.simulator
+    device.memory
+    device.libraries
+    device
+    runtime
+    record
+    functions.arrays
+    functions.linalg
+    functions.analysis
+    functions.elementwise
+    functions
+    cuda
+    tensors
+    transforms
+    compiled
+    numpy
+    source
+    extend
+    sparse
+    ops
+    nn
+    common
+    context precompile
+    __init__
+    info nist
+    __main__
+"""
+"""From the bottom up; every folder is a layer, and so are the files beside `nbgrad/__init__.py`."""
+ORDER = {f"nbgrad.{name}": level for level, line in enumerate(LAYERS.strip().split("\n")) for name in line.split()}
+ORDER["nbgrad"] = ORDER.pop("nbgrad.__init__")
+TABLES = {
+    "nbgrad": "names that scripts seldom need",
+    "nbgrad.compiler.lowering": "kernels, whose files Numba reads",
+    "nbgrad.functions.table": "NumPy's functions",
+    "nbgrad.moved": "modules by their old paths",
+    "nbgrad.nn": "layers",
+    "nbgrad.numpy": "NumPy's names",
+    "nbgrad.numpy.drop_in": "numpy.linalg, fft and random",
+    "nbgrad.ops": "MindSpore's functions",
+    "nbgrad.ops.class_forms": "MindSpore's functions, by their classes",
+    "nbgrad.compiler.matmul": "modules of SciPy",
+    "nbgrad.device.exchange": "libraries of arrays",
+}
+"""Modules that import by a name from a table, at its first use, and the names in the table."""
 CUDA = ("cuda", "cupy", "numba.cuda", "numba_cuda")
-MAY_IMPORT_CUDA = ("nbgrad.device", "nbgrad.interop")
-LAYERS = [
-    ("nbgrad.kernels",),
-    ("nbgrad.graph.ir", "nbgrad.graph.shapes", "nbgrad.graph.primitives", "nbgrad.graph.host"),
-    ("nbgrad.graph",),
-    ("nbgrad.compiler",),
-    ("nbgrad.device",),
-    ("nbgrad.runtime",),
-    ("nbgrad",),
-    ("nbgrad.nist", "nbgrad.info", "nbgrad.__main__"),
-]
-"""From the bottom up; a module belongs to the layer with the longest name that fits it."""
-
-
-def sources() -> dict[str, Path]:
-    """Every module of the package by its name once installed."""
-    found: dict[str, Path] = {}
-    for top, folder in (("nbgrad", ROOT / "nbgrad"), ("nbgrad.kernels", ROOT / "kernels")):
-        for path in sorted(folder.rglob("*.py")):
-            parts = path.relative_to(folder).with_suffix("").parts
-            found[".".join([top, *[part for part in parts if part != "__init__"]])] = path
-    return found
-
-
-SOURCES = sources()
-
-
-@cache
-def imports(name: str) -> list[str]:
-    """The modules that a module imports, wherever in its text it does."""
-    return list(_imports(name))
-
-
-def _imports(name: str) -> Iterator[str]:
-    path = SOURCES[name]
-    package = name if path.stem == "__init__" else name.rpartition(".")[0]
-    for node in ast.walk(parsed(name)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*above, *([node.module] if node.module else [])])
-            for alias in node.names:
-                submodule = f"{base}.{alias.name}"
-                yield submodule if submodule in SOURCES else base
-
-
-@cache
-def parsed(name: str) -> ast.Module:
-    """A module's syntax tree."""
-    return ast.parse(SOURCES[name].read_text(encoding="utf-8"))
+MAY_IMPORT_CUDA = ("nbgrad.device", "nbgrad.record.foreign_arrays")
 
 
 def inside(module: str, package: str) -> bool:
@@ -82,54 +80,70 @@ def inside(module: str, package: str) -> bool:
 
 def layer(module: str) -> int:
     """The number of a module's layer, from the bottom."""
-    fits = [(len(name), number) for number, names in enumerate(LAYERS) for name in names if inside(module, name)]
-    return max(fits)[1]
+    return max((len(name), level) for name, level in ORDER.items() if inside(module, name))[1]
 
 
 def test_the_rule_sees_every_module() -> None:
-    assert len(SOURCES) > 40
+    assert len(SOURCES) > 300
+    folders = {name.rpartition(".")[0] for name, path in SOURCES.items() if path.stem != "__init__"} - {"nbgrad"}
+    tops = {name for name in SOURCES if name.count(".") <= 1}
+    assert folders | tops == {*ORDER}, "LAYERS must name every folder and every file at the top"
     assert layer("nbgrad.kernels.exponential") == 0
-    assert layer("nbgrad.graph.primitives") == 1
-    assert layer("nbgrad.graph.simplify") == 2
-    assert layer("nbgrad.numpy.ufuncs") == layer("nbgrad.tensor") == 6
-    assert "nbgrad.compiler.scalars" in set(imports("nbgrad.compiler.emit"))
-    assert "nbgrad.graph.ir" in set(imports("nbgrad.runtime.program"))
+    assert layer("nbgrad.device.exchange") == ORDER["nbgrad.device"] > layer("nbgrad.device.kernels.ptx")
+    assert "nbgrad.compiler.scalars" in ARROWS["nbgrad.compiler.emit"]
+    assert "nbgrad.graph.holomorphic" in ARROWS["nbgrad.graph.expand_complex"], "imports inside functions"
+    assert "nbgrad.ops" in ARROWS["nbgrad.ops.composite"], "imports by import_module"
+    assert "nbgrad.device.memory.arrays" in ARROWS["nbgrad.device.recipes"], "imports for types"
 
 
 def test_imports_point_downwards() -> None:
     wrong = {
-        name: targets
-        for name in SOURCES
-        if (targets := [t for t in imports(name) if inside(t, "nbgrad") and t not in SHARED and layer(t) > layer(name)])
+        name: above
+        for name, targets in ARROWS.items()
+        if (above := [target for target in targets if layer(target) > layer(name)])
     }
     assert not wrong, f"modules import what stands above them: {wrong}"
+
+
+def test_there_are_no_circles() -> None:
+    doors = {"nbgrad.ops"}  # names under a second address
+    arrows = {name: targets - doors if inside(name, "nbgrad.ops") else targets for name, targets in ARROWS.items()}
+    assert not circles(arrows)
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def test_names_are_computed_in_tables_only() -> None:
+    assert {*TABLES} == DYNAMIC
 
 
 def test_kernels_import_nothing_of_nbgrad_but_kernels() -> None:
     kernels = [name for name in SOURCES if inside(name, "nbgrad.kernels")]
     assert len(kernels) > 20
-    wrong = [
-        (name, target)
-        for name in kernels
-        for target in imports(name)
-        if inside(target, "nbgrad") and not inside(target, "nbgrad.kernels")
-    ]
-    assert not wrong
+    assert not [(name, t) for name in kernels for t in ARROWS[name] if not inside(t, "nbgrad.kernels")]
 
 
 def test_cuda_packages_are_imported_in_few_places() -> None:
-    users = {name for name in SOURCES for target in imports(name) if any(inside(target, package) for package in CUDA)}
+    users = {name for name, targets in IMPORTS.items() for t in targets if any(inside(t, package) for package in CUDA)}
     assert users, "the rule sees no import of CUDA"
-    wrong = [name for name in users if not name.startswith(MAY_IMPORT_CUDA)]
-    assert not wrong
+    assert not [name for name in users if not name.startswith(MAY_IMPORT_CUDA)]
 
 
 def test_modules_open_with_a_docstring_and_end_in_time() -> None:
-    silent = [name for name in SOURCES if not ast.get_docstring(parsed(name))]
+    silent = [name for name in SOURCES if not ast.get_docstring(TREES[name])]
     assert not silent, f"modules without a docstring: {silent}"
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in SOURCES.items()}
     wrong = {name: length for name, length in lengths.items() if length > LONGEST_FILE}
     assert not wrong, f"modules of more than {LONGEST_FILE} lines: {wrong}"
+
+
+def test_no_file_name_twice_and_no_crowded_folder() -> None:
+    doors = {"numpy/linalg.py", "numpy/fft.py", "numpy/random.py"}  # NumPy's names
+    paths = [path.relative_to(ROOT / "nbgrad") for path in SOURCES.values() if path.is_relative_to(ROOT / "nbgrad")]
+    names = Counter(path.name for path in paths if path.name != "__init__.py" and path.as_posix() not in doors)
+    assert not [name for name, count in names.items() if count > 1]
+    folders = Counter(path.parent.as_posix() for path in paths)
+    assert folders.pop(".") <= MOST_AT_THE_TOP
+    assert not {folder: count for folder, count in folders.items() if count > MOST_FILES}
 
 
 def fresh(code: str, **environment: str) -> str:

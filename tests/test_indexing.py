@@ -16,8 +16,8 @@ from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, constant, placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.numpy.index_keys import bounds
-from nbgrad.tensor import Tensor
+from nbgrad.record.index_keys import bounds
+from nbgrad.record.tensor import Tensor
 
 pytestmark = pytest.mark.unoptimized
 

@@ -13,7 +13,7 @@ from nbgrad.graph import known_values
 from nbgrad.graph.ir import constant, topological
 from nbgrad.graph.known_values import KnownValues, Piece
 from nbgrad.graph.trace import Trace, current_trace, recording
-from nbgrad.numpy.lifting import wrap
+from nbgrad.record.as_node import wrap
 from nbgrad.runtime import evaluate
 
 pytestmark = pytest.mark.unoptimized

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, ShapeError, TracedValueError
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
 
 from .agreement import agree, check_derivative, lift, quiet
 

@@ -9,8 +9,8 @@ import scipy.linalg
 
 import nbgrad as nb
 from nbgrad.errors import ShapeError
-from nbgrad.numpy.matrices import MatrixError
-from nbgrad.numpy.matrix_functions import expm, logm, solve_sylvester, sqrtm
+from nbgrad.functions.linalg.matrix_batches import MatrixError
+from nbgrad.functions.linalg.matrix_functions import expm, logm, solve_sylvester, sqrtm
 
 from .plane import check
 

@@ -20,9 +20,11 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiler import host_calls
-from nbgrad.graph.host import HOST, HostFunction, host
+from nbgrad.graph.host_functions import HOST, HostFunction, host
 from nbgrad.graph.trace import recording
-from nbgrad.runtime import blocks, native, program, tensors
+from nbgrad.runtime import blocks, native, words
+from nbgrad.runtime import cpu_program as program
+from nbgrad.runtime import native_tensors as tensors
 
 from .native_python import HOLDING, MODULES, PROCESSOR, in_place_of_compiled_code, native_names
 
@@ -407,7 +409,7 @@ def test_without_memory(name: str) -> None:
 def test_blocks() -> None:
     """The same blocks come back, and the same ones are kept, whatever sizes are taken and given back."""
     native.context()
-    compiled = {f.__name__: HOLDING(native.native_address(f, count)) for f, count in blocks.FUNCTIONS.items()}
+    compiled = {f.__name__: HOLDING(words.native_address(f, count)) for f, count in blocks.FUNCTIONS.items()}
     histories = []
     for functions in (compiled, PROCESSOR.functions):
         rng = np.random.default_rng(1)

@@ -10,11 +10,11 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.errors import NbgradError, TracedValueError
+from nbgrad.functions.table import find
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.numpy.numpy_table import find
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, lift, lower, quiet, record
 from .numpy_surface import NAMESPACES, PAGE, SAMPLES, TABLES, function_of, named, page, public_names, row_of, variables

@@ -13,7 +13,8 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiler.scalars import kernel_module
-from nbgrad.runtime import native, object_layout
+from nbgrad.process import object_layout
+from nbgrad.runtime import native, words
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +112,7 @@ def test_native_code_has_the_measured_numbers(monkeypatch: pytest.MonkeyPatch) -
     """The IR that is shipped has names in their places, and every name is defined."""
     monkeypatch.setattr(object_layout, "measured", lambda: {name: 8 * k for k, name in enumerate(names)})
     names = [function.__name__ for function in object_layout.OFFSETS]
-    text = native._ir(native.entry, 3)
+    text = words.native_ir(native.entry, 3)
     used = set(re.findall(rf"@{object_layout.PREFIX}(\w+)\(", text))
     assert used == set(names)
     assert not re.search(rf"^declare .*{object_layout.PREFIX}", text, re.MULTILINE)
@@ -123,14 +124,14 @@ def test_no_other_offset_is_in_the_sources() -> None:
     """Objects are reached through names of their own in the native functions: none has a number added to it."""
     from pathlib import Path
 
-    for module in ("native.py", "tensors.py"):
+    for module in ("native.py", "native_tensors.py"):
         text = (Path(str(native.__file__)).parent / module).read_text(encoding="utf-8")
         found = re.findall(r"\b(?:argument|array|made|pair|packed|self|node)\b\)* \+ \d+", text)
         assert not found, module
 
 
 def test_offsets_are_instructions() -> None:
-    native.register()
+    words.register()
     known = kernel_module("intrinsics").INTRINSICS
     assert set(object_layout.OFFSETS) <= set(known)
 

@@ -11,7 +11,7 @@ import pytest
 import nbgrad as nb
 from nbgrad import ops
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError
-from nbgrad.ops.primitives import FORMS, REQUIRED
+from nbgrad.ops.class_forms import FORMS, REQUIRED
 
 pytestmark = pytest.mark.unoptimized
 
@@ -131,7 +131,7 @@ def test_results(text):
 @pytest.mark.parametrize("name", FORMS)
 def test_every_class_exists_and_shows_its_options(name):
     kind = getattr(ops, name)
-    assert name in ops.NAMES["primitives"].split()
+    assert name in ops.NAMES["class_forms"].split()
     assert kind.__doc__.startswith(f"{name}(")
     options = {key: (1 if value is REQUIRED else value) for key, value in FORMS[name].options.items()}
     form = kind(**options)
@@ -140,7 +140,7 @@ def test_every_class_exists_and_shows_its_options(name):
 
 
 def test_classes_are_named_in_the_table_of_names():
-    assert set(ops.NAMES["primitives"].split()) == {"Primitive", *FORMS}
+    assert set(ops.NAMES["class_forms"].split()) == {"Primitive", *FORMS}
 
 
 def test_wrong_options_are_errors():

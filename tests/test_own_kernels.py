@@ -19,7 +19,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DeviceError, DtypeError, NbgradError, ShapeError
-from nbgrad.own_primitives import Primitive
+from nbgrad.extend.custom_kernels import Primitive
 
 X = np.array([1.0, -2.0, 0.5])
 Y = np.array([3.0, 1.0, 4.0])

@@ -13,10 +13,10 @@ import nbgrad as nb
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, placeholder, topological
-from nbgrad.graph.pieces import assembled, box_of
 from nbgrad.graph.simplify import simplify
+from nbgrad.graph.slice_cotangents import assembled, box_of
 from nbgrad.graph.trace import recording
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
 
 X = np.arange(1.0, 13.0)
 A = X.reshape(3, 4)

@@ -20,12 +20,7 @@ from nbgrad.graph.derivatives import DERIVATIVES
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import PARAMETER_RULES, RULES, interpret
 from nbgrad.graph.ir import constant, elementwise, placeholder
-from nbgrad.graph.primitives import (
-    BINARY,
-    COMPARISON,
-    FLOAT_UNARY,
-    PRIMITIVES,
-)
+from nbgrad.graph.primitives import BINARY, COMPARISON, FLOAT_UNARY, PRIMITIVES
 from nbgrad.runtime.evaluate import compute
 
 from .agreement import quiet

@@ -15,7 +15,7 @@ import pytest
 import nbgrad as nb
 from nbgrad import config
 from nbgrad.errors import NbgradError
-from nbgrad.numpy import numpy_table
+from nbgrad.functions import table as numpy_table
 
 pytestmark = pytest.mark.unoptimized
 
@@ -122,7 +122,9 @@ def functions_of_numpy() -> dict[str, Any]:
     for module in numpy_table.MODULES:
         numpy_table._load(module)
     ufuncs = [found for found in map(np.__dict__.get, dir(np)) if isinstance(found, np.ufunc)]
-    return {f"{f.__module__}.{f.__name__}": f for f in [*numpy_table._TABLE, *ufuncs] if hasattr(f, "__module__")}
+    return {
+        f"{f.__module__}.{f.__name__}": f for f in [*numpy_table.IMPLEMENTATIONS, *ufuncs] if hasattr(f, "__module__")
+    }
 
 
 RANK = "numpy.linalg.matrix_rank"  # of vectors it is a Python int in NumPy

@@ -13,11 +13,11 @@ from nbgrad.kernels.random import random_bits as kernel
 import nbgrad as nb
 from nbgrad import ops
 from nbgrad.errors import ArgumentError, DtypeError, RangeError, ShapeError
-from nbgrad.generator import Generator, get_seed, set_seed
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, elementwise
 from nbgrad.ops.draws import fraction
 from nbgrad.runtime.evaluate import compute
+from nbgrad.tensors.generator import Generator, get_seed, set_seed
 
 from .test_primitives import philox
 

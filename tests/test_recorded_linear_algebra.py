@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.numpy.matrix_functions import expm
+from nbgrad.functions.linalg.matrix_functions import expm
 
 pytestmark = pytest.mark.unoptimized
 

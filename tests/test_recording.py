@@ -10,10 +10,10 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.graph import interpret as interpreter
+from nbgrad.graph.graph_key import structure
 from nbgrad.graph.ir import placeholder, topological
-from nbgrad.graph.structure import structure
 from nbgrad.graph.trace import recording
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
 
 
 def root_of(a: Any) -> Any:

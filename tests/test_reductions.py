@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, ShapeError, TracedValueError
+from nbgrad.functions.analysis.statistics import mean_node
+from nbgrad.functions.arrays import cumulative, reductions
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.lifting import lift
-from nbgrad.numpy import cumulative, reductions
-from nbgrad.numpy.statistics import mean_node
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
+from nbgrad.transforms.arguments import lift
 
 from .agreement import agree, check_derivative, gradients
 

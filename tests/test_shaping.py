@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError
+from nbgrad.functions.analysis import padding
 from nbgrad.graph.ir import topological
-from nbgrad.numpy import padding
-from nbgrad.numpy.lifting import as_node
-from nbgrad.tensor import Tensor
+from nbgrad.record.as_node import as_node
+from nbgrad.record.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, record
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, ShapeError, TracedValueError
+from nbgrad.functions.arrays import sorting
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.numpy import sorting
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
 
 from .agreement import agree, check_derivative, gradients, record
 

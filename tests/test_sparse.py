@@ -20,9 +20,9 @@ from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, constant, placeholder, show
 from nbgrad.graph.simplify import simplify
 from nbgrad.graph.trace import recording
-from nbgrad.lifting import with_zeros
 from nbgrad.sparse.colors import _star_colors, plan, symmetric_plan
 from nbgrad.sparse.pattern import dependencies
+from nbgrad.transforms.arguments import with_zeros
 
 from .test_random_graphs import LONG, QUICK, graphs, inputs_of
 

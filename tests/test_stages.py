@@ -16,7 +16,7 @@ from nbgrad.graph.ir import Node, elementwise, placeholder
 from nbgrad.graph.primitives import reduce, reduce_kept, transpose
 from nbgrad.graph.simplify import simplify
 from nbgrad.runtime import stages
-from nbgrad.runtime.plan import combining_loops, plan
+from nbgrad.runtime.cpu_plan import combining_loops, plan
 from nbgrad.runtime.stages import BLOCK_BYTES, make_stages
 
 RNG = np.random.default_rng(5)

@@ -15,8 +15,8 @@ from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, placeholder
 from nbgrad.graph.trace import recording
-from nbgrad.lifting import lift
-from nbgrad.tensor import Tensor
+from nbgrad.record.tensor import Tensor
+from nbgrad.transforms.arguments import lift
 
 
 def traced(values: object) -> Tensor:

@@ -21,7 +21,7 @@ import pytest
 import nbgrad as nb
 from nbgrad import nn
 from nbgrad.graph.ir import constant
-from nbgrad.runtime import tensors
+from nbgrad.runtime import native_tensors as tensors
 
 from .native_python import PythonCall
 
@@ -176,7 +176,7 @@ def test_a_call_inside_a_recording_becomes_part_of_it() -> None:
 
 def test_the_interpreter_can_be_asked_for_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    module = sys.modules["nbgrad.jit"]
+    module = sys.modules["nbgrad.compiled.jit"]
     original = module.interpret
 
     def counting(*args: Any) -> Any:

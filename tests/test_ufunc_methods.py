@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nbgrad.errors import ArgumentError, DtypeError, RangeError
-from nbgrad.lifting import lift
+from nbgrad.transforms.arguments import lift
 
 from .agreement import agree, check_derivative
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 import numpy as np
 
 import nbgrad as nb
-from nbgrad.device import ptx
-from nbgrad.device.driver import using
-from nbgrad.device.launches import DeviceKernel
-from nbgrad.device.recorder import Recorder
+from nbgrad.device.kernels import ptx
+from nbgrad.device.kernels.launches import DeviceKernel
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.recorder import Recorder
 
 from . import tasks
 

@@ -43,7 +43,7 @@ class Copy(NbGradOnDevice):
     """The driver's own copy of as many bytes as a task reads and writes."""
 
     def prepare_on_device(self, task: DeviceTask, arrays):
-        from nbgrad.device.driver import driver
+        from nbgrad.device.memory.chosen_driver import driver
 
         moved = sum(a.nbytes for a in arrays)
         moved += sum(arrays[k].nbytes for k in task.wrt or ())

@@ -10,13 +10,13 @@ import numpy as np
 
 import nbgrad as nb
 from nbgrad.compiler.fuse import Special, fuse
-from nbgrad.graph.collection import RareCollection
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.ir import broadcast, literal, placeholder, topological
 from nbgrad.graph.simplify import simplify
 from nbgrad.graph.trace import recording
-from nbgrad.runtime.plan import plan
-from nbgrad.tensor import Tensor
+from nbgrad.process.gc_pause import RareCollection
+from nbgrad.record.tensor import Tensor
+from nbgrad.runtime.cpu_plan import plan
 
 
 def chain(x, turns):

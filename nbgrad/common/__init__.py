@@ -5,8 +5,8 @@ In: nothing. Out: `dtype`, `Tensor`, `Parameter`, `ParameterTuple`, `set_seed`, 
 """
 
 from .. import dtype as dtype
-from ..generator import get_seed as get_seed
-from ..generator import set_seed as set_seed
-from ..parameter import Parameter as Parameter
-from ..parameter import ParameterTuple as ParameterTuple
-from ..tensor import Tensor as Tensor
+from ..record.tensor import Tensor as Tensor
+from ..tensors.generator import get_seed as get_seed
+from ..tensors.generator import set_seed as set_seed
+from ..tensors.parameter import Parameter as Parameter
+from ..tensors.parameter import ParameterTuple as ParameterTuple

@@ -23,8 +23,8 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from .locks import ForkSafeLock
-from .private_folder import is_private, open_private
+from ..process.locks import ForkSafeLock
+from ..process.private_folder import is_private, open_private
 
 MAGIC = b"nbgrad1\n"
 HEADER = len(MAGIC) + 32
@@ -68,7 +68,7 @@ def cpu_features() -> str:
 def toolchain() -> str:
     """A digest of all that turns kernels into code: our own compiler and kernels, Numba, LLVM, NumPy and the CPU.
 
-    Kernels of GPUs are left out; nbgrad/device/ptx.py has a digest of them.
+    Kernels of GPUs are left out; nbgrad/device/kernels/ptx.py has a digest of them.
     """
     total = hashlib.sha256()
     versions = [str(sys.version_info[:2]), np.__version__, llvmlite.__version__, numba_version()]

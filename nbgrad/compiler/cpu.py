@@ -20,10 +20,10 @@ import llvmlite.binding as llvm
 
 from .. import config
 from ..errors import ArgumentError
+from ..process.locks import building
 from . import cache
 from .half import CONVERSIONS
 from .hints import with_hints
-from .locks import building
 from .multiply_add import without_library_calls
 from .passes import run_passes
 from .scalars import RARE

@@ -3,12 +3,12 @@
 In: simplified output nodes. Out: `Fused`, a list of loop nests and special kernels in an order that respects their
 dependencies, with the node that each output is stored as. Called by the runtime when it makes a program.
 
-How. (0) Short axes are taken apart (components.py) and rows are added as a whole (rows.py). (1) Every chain of movement
-operations becomes a view of what it reads (movements.py); where strides cannot say it, the array is stored first. (2)
-Walking from the outputs back, each elementwise node or reduction joins the kernel of its first consumer if both loop
-over the same domain, else an earlier kernel of that domain, else opens a new one in front. So values are computed as
-late as possible, next to their use. (3) A node is stored only if another kernel, or the user, needs it, and computing
-it again there would cost more (`_is_cheaper`); a piece of a concatenation is stored in it.
+How. (0) Short axes are taken apart (unroll_axes.py) and rows are added as a whole (row_scatter.py). (1) Every chain of
+movement operations becomes a view of what it reads (movements.py); where strides cannot say it, the array is stored
+first. (2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its first consumer if
+both loop over the same domain, else an earlier kernel of that domain, else opens a new one in front. So values are
+computed as late as possible, next to their use. (3) A node is stored only if another kernel, or the user, needs it, and
+computing it again there would cost more (`_is_cheaper`); a piece of a concatenation is stored in it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 
 from ..graph.ir import PRIMITIVES, Node, literal, topological
 from ..graph.shapes import Shape
-from .builder import TRUE, LoopBuilder
-from .components import take_apart
+from .loop_builder import TRUE, LoopBuilder
 from .loops import Loop, Value
 from .movements import CONCATENATE, GATHER, UNCOMPUTED, VIRTUAL, Lowered, Source, Use
-from .rows import add_whole_rows
+from .row_scatter import add_whole_rows
+from .unroll_axes import take_apart
 from .views import View, contiguous_strides, view_in_domain, without_ones
 
 LARGEST_KERNEL = 256

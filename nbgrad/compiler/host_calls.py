@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.host import run_host
+from ..graph.host_functions import run_host
 from ..graph.ir import Node
 from .fuse import Special
 

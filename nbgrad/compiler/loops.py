@@ -18,7 +18,7 @@ import numpy as np
 
 from ..graph.ir import Node
 from ..graph.shapes import Shape
-from .once import computed_once
+from ..process.once import computed_once
 from .views import Range, View
 
 GRAIN = 1 << 14

@@ -16,9 +16,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from ..process.interrupts import interrupt_later
 from . import cache, shipped
 from .conversions import LLVM_TYPES, convert
-from .interrupts import interrupt_later
 
 CONTRACTED = frozenset(["add", "subtract", "multiply"])
 """Kernels whose instructions may fuse into multiply-adds."""

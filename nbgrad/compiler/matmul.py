@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.ir import Node
+from ..process.locks import building
 from .fuse import Special
-from .locks import building
 from .views import matrix_layout
 
 PRODUCTS_PER_MICROSECOND = 30_000

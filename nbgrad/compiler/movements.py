@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..graph.ir import PRIMITIVES, Node, broadcast, elementwise, make
 from ..graph.primitives import pad, reshape, transpose
 from ..graph.shapes import Shape
-from .builder import TRUE
+from .loop_builder import TRUE
 from .views import View, matrix_layout, view_through
 
 MOST_PIECES = 4

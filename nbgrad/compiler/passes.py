@@ -1,7 +1,7 @@
 """LLVM's passes over a module, without what llvmlite leaves behind.
 
 In: a pass manager, a module and a builder that was made for this run. Out: the module is changed. Called wherever code
-is compiled for use: by cpu.py and nbgrad/device/ptx.py.
+is compiled for use: by cpu.py and nbgrad/device/kernels/ptx.py.
 """
 
 from __future__ import annotations

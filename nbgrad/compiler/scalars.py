@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..process.locks import building
 from . import cache, huge_angles, shipped
 from .conversions import LLVM_TYPES, convert
-from .locks import building
 from .lowering import kernel_module, lower, scalar_text
 
 __all__ = ["LLVM_TYPES", "convert", "kernel_module", "lower", "merge", "scalar_ir"]

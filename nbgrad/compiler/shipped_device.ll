@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.device_angles 3565187ba793f7eed1a56e279dcaccf8
-; digest nbgrad.kernels.device_linalg b09099cae2074e5f1a4cf882185999f1
-; digest nbgrad.kernels.device_math 86a7ef34e51c674cedf6f7f951abc135
-; digest nbgrad.kernels.device_matmul b571b473f13c591ec4980f60f991ea32
-; digest nbgrad.kernels.device_matrices 9b401038fdb3910b842f631bde5eab95
-; digest nbgrad.kernels.device_recurrence 27060ea8b111c7624e28c7bbb380657b
-; digest nbgrad.kernels.device_scan 490ed6060cc07bfbc8cec98b0af2eee5
-; digest nbgrad.kernels.device_scatter 543f89cac0fb7cdf1b37585072071695
-; digest nbgrad.kernels.device_sort 54d61aa58a8c8886e4f410c7ec7551cb
-; digest nbgrad.kernels.device_transpose d95b3381ac6d6551b9864fe6aa50c234
-; digest nbgrad.kernels.device_windows f98eb9eee7cb1b03252ebec33773f6ce
+; digest nbgrad.kernels.device_angles eef6bd8f5c1a6e593e7deca27b14461c
+; digest nbgrad.kernels.device_linalg 3972fb4f60cabe4bff6ae469ab19f98a
+; digest nbgrad.kernels.device_math d005e82ad5f0baa3790332a8f2ba1909
+; digest nbgrad.kernels.device_matmul c43d6ead9c56509e581d647452e93557
+; digest nbgrad.kernels.device_matrices 38f2d1025231fa3a29173eb9f9d894fc
+; digest nbgrad.kernels.device_recurrence 8bb1d69434b3a2c6ba43d9e112bcfe7c
+; digest nbgrad.kernels.device_scan a871d905de5e809d56fd5e2ba1b6f4e9
+; digest nbgrad.kernels.device_scatter a40911c10332dd0678495d13c99fbeac
+; digest nbgrad.kernels.device_sort 8422102bdf77a62485a6efe249e36062
+; digest nbgrad.kernels.device_transpose 3f42a34c41beb222f7c0ac9cd76c6e93
+; digest nbgrad.kernels.device_windows d2823b0761f74e3f40eeca279124a57f
 ;; nbgrad.kernels.device_math.exp(float32)float32 nbgrad.kernels.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 

@@ -1,7 +1,7 @@
 """Arrays that change hands on a device without being copied: CuPy's, PyTorch's, Numba's, JAX's, and ours.
 
 In: an array of another library, or a `DeviceArray` that another library shall have. Out: the other one, over the same
-memory. Called by Tensor's protocols (nbgrad/exports.py), by `nb.from_dlpack` and `nb.cuda.as_tensor`, and by
+memory. Called by Tensor's protocols (nbgrad/tensors/protocols.py), by `nb.from_dlpack` and `nb.cuda.as_tensor`, and by
 transforms, which give back what they got.
 
 Arrays are taken by `__cuda_array_interface__` (version 3,
@@ -21,9 +21,9 @@ import numpy as np
 
 from ..errors import ArgumentError, DeviceError, DtypeError
 from ..graph.ir import plain_dtype
-from . import dlpack
-from .arrays import Device, DeviceArray, Memory, device_named
-from .streams import current, handle_of, number_of
+from .memory import dlpack
+from .memory.arrays import Device, DeviceArray, Memory, device_named
+from .memory.streams import current, handle_of, number_of
 
 MAKERS = {
     "cupy": ("cupy", "asarray", {}),
@@ -177,7 +177,7 @@ def _in_order(array: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
     if plain or not array.size:
         return array
     # The layout is the copy's business; the memory of a strided array is read on our stream.
-    copying: Any = import_module(".copying", __package__)
+    copying: Any = import_module(".libraries.copying", __package__)
     array.ready_on(array.device.stream)
     return copying.contiguous(array.pointer, array.shape, strides, array.dtype, array.device)
 

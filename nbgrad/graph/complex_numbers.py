@@ -15,8 +15,7 @@ that 2.0 * z scales both parts of z, as in C99, also where they are infinite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Callable
 
 import numpy as np
 
@@ -334,33 +333,6 @@ EXPANSIONS: dict[str, Expansion] = {
 }
 """What a primitive is on complex operands."""
 
-KEPT = frozenset(["alias", "custom", "host", "input", "constant"])
-"""Primitives whose nodes are complex themselves."""
-
-
-def expand(name: str, inputs: Sequence[Node], params: Params) -> Node:
-    """A primitive applied to complex nodes.
-
-    Raises
-    ------
-    DtypeError
-        If it is not defined for complex numbers.
-    """
-    expansion = EXPANSIONS.get(name)
-    if expansion is None:
-        import_module(".holomorphic", __package__)  # more rows of the table
-        expansion = EXPANSIONS.get(name)
-    if expansion is None:
-        message = f"{name} is not defined for complex numbers. Apply it to x.real, x.imag or np.abs(x)."
-        raise DtypeError(message)
-    return expansion(tuple(inputs), params)
-
-
-def complex_literal(value: complex, dtype: np.dtype) -> Node:
-    """A complex number baked into the program."""
-    re, im = (ir.literal(float(part), PART_OF[dtype]) for part in (value.real, value.imag))
-    return Node(COMPLEX, (re, im), (), (), dtype)
-
 
 def literal_number(node: Node) -> complex | None:
     """The number that a node is everywhere, if it is baked into the program."""
@@ -372,6 +344,3 @@ def literal_number(node: Node) -> complex | None:
             return None
         found.append(literal_value(part))
     return complex(*found)
-
-
-ir.install_complex(KEPT, expand, complex_literal)

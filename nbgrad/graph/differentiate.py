@@ -13,23 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from .collection import RareCollection
+from ..process.gc_pause import RareCollection
 from .complex_numbers import add_cotangents
-from .derivatives import (
-    DERIVATIVES,
-    Linear,
-    Multilinear,
-    NoDerivative,
-    Partials,
-    Row,
-    Tangent,
-    Transpose,
-    linear_in,
-)
+from .derivatives import DERIVATIVES, Linear, Multilinear, NoDerivative, Partials, Row, Tangent, Transpose, linear_in
 from .ir import BOOL, PRIMITIVES, Node, Primitive, elementwise, filled, make, placeholder, topological, zeros
 from .masks import Mask, Masks, everywhere, masked, union
-from .pieces import Box, assembled, box_of, merged
 from .primitives import cast
+from .slice_cotangents import Box, assembled, box_of, merged
 
 ADD, ALIAS, ARGSORT, BROADCAST, CAST, CONCATENATE, CUSTOM, GATHER, JOIN = (
     PRIMITIVES[name] for name in "add alias argsort broadcast cast concatenate custom gather complex".split()

@@ -2,7 +2,7 @@
 
 In: a primitive's name and complex nodes. Out: a `custom` node, whose value is a formula on real and imaginary parts,
 and whose derivative is the complex one: the formulas have branches and square roots of differences that are better not
-differentiated. Called through complex_numbers.py, which looks here for what is not linear.
+differentiated. Called by expand_complex.py for what is not linear.
 
 Branch cuts are those of C99 and NumPy, and the sign of a zero tells the side of a cut. Infinite parts and NaN give what
 C99's Annex G says. Inverse functions follow
@@ -18,7 +18,6 @@ from collections.abc import Callable
 import numpy as np
 
 from .complex_numbers import (
-    EXPANSIONS,
     Expansion,
     conjugate,
     is_zero,
@@ -367,35 +366,34 @@ def _root_product(result: Node, z: Node) -> Node:
     return f("sqrt", 1.0 - z) * f("sqrt", z + 1.0)
 
 
-EXPANSIONS.update(
-    {
-        "divide": _division,
-        "power": _raise,
-        "exp": _function("exp", _exp, lambda e, z: e),
-        "exp2": _function("exp2", _exp2, lambda e, z: e * math.log(2)),
-        "expm1": _function("expm1", _expm1, lambda e, z: f("exp", z)),
-        "log": _function("log", _log, _reciprocal_of(lambda r, z: z)),
-        "log2": _function("log2", _scaled_log(2), _reciprocal_of(lambda r, z: z * math.log(2))),
-        "log10": _function("log10", _scaled_log(10), _reciprocal_of(lambda r, z: z * math.log(10))),
-        "log1p": _function("log1p", _log1p, _reciprocal_of(lambda r, z: z + 1.0)),
-        "sqrt": _function("sqrt", _sqrt, lambda r, z: f("divide", 0.5, r)),
-        "sin": _function("sin", _sin, lambda r, z: f("cos", z)),
-        "cos": _function("cos", _cos, lambda r, z: -f("sin", z)),
-        "tan": _function("tan", _tan, lambda r, z: r * r + 1.0),
-        "sinh": _function("sinh", _sinh, lambda r, z: f("cosh", z)),
-        "cosh": _function("cosh", _cosh, lambda r, z: f("sinh", z)),
-        "tanh": _function("tanh", _tanh, lambda r, z: 1.0 - r * r),
-        "arcsin": _function("arcsin", _arcsin, _reciprocal_of(_root_product)),
-        "arccos": _function("arccos", _arccos, lambda r, z: -f("divide", 1.0, _root_product(r, z))),
-        "arctan": _function(
-            "arctan", lambda z: _turned_back(_arctanh(_turned(z))), _reciprocal_of(lambda r, z: z * z + 1.0)
-        ),
-        "arcsinh": _function(
-            "arcsinh",
-            lambda z: _turned_back(_arcsin(_turned(z))),
-            _reciprocal_of(lambda r, z: _root_product(r, _turned(z))),
-        ),
-        "arccosh": _function("arccosh", _arccosh, _reciprocal_of(lambda r, z: f("sqrt", z - 1.0) * f("sqrt", z + 1.0))),
-        "arctanh": _function("arctanh", _arctanh, _reciprocal_of(lambda r, z: (1.0 - z) * (z + 1.0))),
-    }
-)
+FUNCTIONS: dict[str, Expansion] = {
+    "divide": _division,
+    "power": _raise,
+    "exp": _function("exp", _exp, lambda e, z: e),
+    "exp2": _function("exp2", _exp2, lambda e, z: e * math.log(2)),
+    "expm1": _function("expm1", _expm1, lambda e, z: f("exp", z)),
+    "log": _function("log", _log, _reciprocal_of(lambda r, z: z)),
+    "log2": _function("log2", _scaled_log(2), _reciprocal_of(lambda r, z: z * math.log(2))),
+    "log10": _function("log10", _scaled_log(10), _reciprocal_of(lambda r, z: z * math.log(10))),
+    "log1p": _function("log1p", _log1p, _reciprocal_of(lambda r, z: z + 1.0)),
+    "sqrt": _function("sqrt", _sqrt, lambda r, z: f("divide", 0.5, r)),
+    "sin": _function("sin", _sin, lambda r, z: f("cos", z)),
+    "cos": _function("cos", _cos, lambda r, z: -f("sin", z)),
+    "tan": _function("tan", _tan, lambda r, z: r * r + 1.0),
+    "sinh": _function("sinh", _sinh, lambda r, z: f("cosh", z)),
+    "cosh": _function("cosh", _cosh, lambda r, z: f("sinh", z)),
+    "tanh": _function("tanh", _tanh, lambda r, z: 1.0 - r * r),
+    "arcsin": _function("arcsin", _arcsin, _reciprocal_of(_root_product)),
+    "arccos": _function("arccos", _arccos, lambda r, z: -f("divide", 1.0, _root_product(r, z))),
+    "arctan": _function(
+        "arctan", lambda z: _turned_back(_arctanh(_turned(z))), _reciprocal_of(lambda r, z: z * z + 1.0)
+    ),
+    "arcsinh": _function(
+        "arcsinh",
+        lambda z: _turned_back(_arcsin(_turned(z))),
+        _reciprocal_of(lambda r, z: _root_product(r, _turned(z))),
+    ),
+    "arccosh": _function("arccosh", _arccosh, _reciprocal_of(lambda r, z: f("sqrt", z - 1.0) * f("sqrt", z + 1.0))),
+    "arctanh": _function("arctanh", _arctanh, _reciprocal_of(lambda r, z: (1.0 - z) * (z + 1.0))),
+}
+"""The function of complex numbers that each primitive is."""

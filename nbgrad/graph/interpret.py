@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TracedValueError
-from .host import run_host
+from .host_functions import run_host
 from .ir import Node, on_host, topological
 from .shapes import Shape
 

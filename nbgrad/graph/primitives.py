@@ -172,7 +172,7 @@ def _complete_pivots(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.
 
 
 def _host(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
-    from .host import shape_rule
+    from .host_functions import shape_rule
 
     return shape_rule(tuple(inputs), params)
 

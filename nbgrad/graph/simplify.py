@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .collection import RareCollection
+from ..process.gc_pause import RareCollection
 from .interpret import evaluate_node
 from .ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
 from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose

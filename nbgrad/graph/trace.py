@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NbgradError, shorten, users_frame
-from .collection import RareCollection
+from ..process.gc_pause import RareCollection
 from .ir import Node, next_serial
 from .known_values import KnownValues
 

@@ -13,16 +13,16 @@ NAMES: dict[str, str] = {
     "cell": "Cell",
     "containers": "SequentialCell CellList CellDict",
     "dense": "Dense Embedding Flatten Identity Dropout",
-    "activations": (
+    "activation_layers": (
         "ReLU ReLU6 LeakyReLU PReLU ELU CELU SELU SeLU GELU FastGelu SiLU Sigmoid LogSigmoid Tanh Softmax LogSoftmax "
         "Softmin Softplus Softsign HSigmoid HSwish Hardtanh HShrink SoftShrink Mish Tanhshrink GLU get_activation"
     ),
-    "convolution": "Conv1d Conv2d Conv2dTranspose",
-    "pooling": "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d",
-    "normalisation": "BatchNorm1d BatchNorm2d LayerNorm GroupNorm RMSNorm",
+    "convolution_layers": "Conv1d Conv2d Conv2dTranspose",
+    "pooling_layers": "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d",
+    "normalisation_layers": "BatchNorm1d BatchNorm2d LayerNorm GroupNorm RMSNorm",
     "recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
-    "attention": "MultiheadAttention",
-    "losses": (
+    "attention_layers": "MultiheadAttention",
+    "loss_layers": (
         "LossBase MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss "
         "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits"
     ),

@@ -15,14 +15,14 @@ from typing import Any
 
 import optree
 
-from ..custom import custom_vjp
 from ..dtype import DType, dtype_of
 from ..errors import ArgumentError, CellError, DtypeError, NameTakenError
 from ..graph.trace import CELLS, Trace, current_trace
-from ..lifting import flatten
-from ..parameter import Parameter, ParameterTuple
+from ..record.tensor import Tensor
 from ..runtime.evaluate import compute, finish_pending
-from ..tensor import Tensor
+from ..tensors.parameter import Parameter, ParameterTuple
+from ..transforms.arguments import flatten
+from ..transforms.custom import custom_vjp
 
 _SIMPLE = (bool, int, float, str, type(None), DType)
 

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
+from ..functions.linalg.matrix_products import matmul_node
 from ..graph.ir import elementwise
 from ..graph.primitives import transpose
-from ..numpy.lifting import as_node, wrap
-from ..numpy.linear_algebra import matmul_node
-from ..numpy.operands import promote
-from ..ops.indexing import gather
-from ..ops.random import dropout
-from ..ops.shapes import flatten
-from ..tensor import Tensor
-from .activations import get_activation
-from .arguments import default_bias, default_weight, flag, parameter, part, positive, real, whole
+from ..ops.gathering import gather
+from ..ops.random_tensors import dropout
+from ..ops.shape_functions import flatten
+from ..record.as_node import as_node, wrap
+from ..record.promotion import promote
+from ..record.tensor import Tensor
+from .activation_layers import get_activation
 from .cell import Cell
+from .layer_arguments import default_bias, default_weight, flag, parameter, part, positive, real, whole
 
 
 class Dense(Cell):

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..compiled.jit import jit
 from ..errors import ArgumentError, CellError, DtypeError, ShapeError
 from ..graph.trace import current_trace
-from ..jit import jit
-from ..parameter import Parameter, ParameterTuple
-from ..tensor import Tensor
+from ..record.tensor import Tensor
+from ..tensors.parameter import Parameter, ParameterTuple
 from .cell import Cell
 
 FLOAT32 = np.dtype(np.float32)

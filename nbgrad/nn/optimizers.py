@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..parameter import Parameter
-from ..tensor import Tensor
-from .arguments import flag
+from ..record.tensor import Tensor
+from ..tensors.parameter import Parameter
+from .layer_arguments import flag
 from .optimizer import Optimizer, real_number
 
 

@@ -14,19 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from ..common.initializer import Uniform
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..functions.linalg.matrix_products import matmul_node
 from ..graph.ir import Node, broadcast, elementwise, zeros
 from ..graph.primitives import concatenate, reshape, transpose
 from ..graph.trace import current_trace
-from ..numpy.lifting import as_node, wrap
-from ..numpy.linear_algebra import matmul_node
-from ..numpy.operands import cut, inexact, promote
-from ..ops.random import dropout
+from ..ops.random_tensors import dropout
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import cut, inexact
+from ..record.promotion import promote
+from ..record.tensor import Tensor
 from ..runtime.evaluate import compute
-from ..tensor import Tensor
-from .arguments import flag, parameter, part, positive
+from ..tensors.initial_values import Uniform
 from .cell import Cell
+from .layer_arguments import flag, parameter, part, positive
 
 States = tuple[Node, ...]
 Step = Callable[[Node, Node, States], States]

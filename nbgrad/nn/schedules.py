@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..tensor import Tensor
-from .arguments import flag, positive
+from ..record.tensor import Tensor
 from .cell import Cell
+from .layer_arguments import flag, positive
 from .optimizer import real_number
 
 # ----- The formulas: of the time t and the time n that a decay takes -----

@@ -10,14 +10,14 @@ from typing import Any
 
 import optree
 
+from ..compiled.jit import jit
 from ..errors import DtypeError
-from ..grad import Request, _run, value_and_grad
 from ..graph.trace import current_trace
-from ..jit import jit
-from ..lifting import Results
-from ..parameter import ParameterTuple
-from ..positions import check_flag
-from ..tensor import Tensor
+from ..record.tensor import Tensor
+from ..tensors.parameter import ParameterTuple
+from ..transforms.argument_positions import check_flag
+from ..transforms.arguments import Results
+from ..transforms.grad import Request, _run, value_and_grad
 from .cell import Cell
 from .optimizer import Optimizer, real_number
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .construction import asarray
+from ..functions.arrays.construction import asarray
+from ..functions.elementwise.ufunc_protocol import array_ufunc
+from ..functions.table import find
 from .scalar_types import stand_in
 
 SUBMODULES = ("linalg", "fft", "random")
 """Those that have a file here."""
-IN_PYTHON = {"polynomial": "numpy.polynomial", "emath": "numpy.lib", "poly1d": "numpy.lib"}
-"""Parts of NumPy that are written in Python, by its functions, and so run with ours; the packages of their code."""
 _classes: dict[type, Any] = {}
 _modules: dict[str, ModuleType] = {}
 
@@ -38,8 +38,6 @@ def counterpart(name: str) -> Any:
     original = getattr(np, name)
     if name in SUBMODULES:
         return submodule(name)
-    if name in IN_PYTHON:
-        return import_module("nbgrad.source.conversion").converted(original, IN_PYTHON[name])
     return equivalent(original)
 
 
@@ -77,8 +75,6 @@ def equivalent(original: Any) -> Any:
         return original
     if not callable(original):
         return original
-    from .numpy_table import find
-
     try:
         return find(original) or original
     except TypeError:  # what cannot be hashed is no function
@@ -101,8 +97,6 @@ def _method(ufunc: np.ufunc, method: str) -> Any:
     """A method of a ufunc for Tensors, arrays and lists of Tensors."""
 
     def function(*inputs: Any, **options: Any) -> Any:
-        from .ufunc_protocol import array_ufunc
-
         if method != "at":
             inputs = (asarray(inputs[0]), *inputs[1:])
         return array_ufunc(ufunc, method, inputs, options)

@@ -9,38 +9,38 @@ from typing import Any
 
 from numpy.linalg import LinAlgError as LinAlgError
 
-from ..tensor import Tensor
-from . import creation
-from .determinants import det as det
-from .determinants import slogdet as slogdet
-from .eigenvalues import eig as eig
-from .eigenvalues import eigh as eigh
-from .eigenvalues import eigvals as eigvals
-from .eigenvalues import eigvalsh as eigvalsh
-from .factorisations import cholesky as cholesky
-from .factorisations import inv as inv
-from .factorisations import solve as solve
-from .least_squares import lstsq as lstsq
-from .least_squares import tensorinv as tensorinv
-from .least_squares import tensorsolve as tensorsolve
-from .linear_algebra import linalg_cross as cross
-from .linear_algebra import linalg_outer as outer
-from .linear_algebra import linalg_trace as trace
-from .linear_algebra import matmul as matmul
-from .linear_algebra import matrix_power as matrix_power
-from .linear_algebra import multi_dot as multi_dot
-from .linear_algebra import tensordot as tensordot
-from .linear_algebra import vecdot as vecdot
-from .norms import cond as cond
-from .norms import matrix_norm as matrix_norm
-from .norms import norm as norm
-from .norms import vector_norm as vector_norm
-from .orthogonal import qr as qr
-from .shaping import matrix_transpose as matrix_transpose
-from .singular_values import matrix_rank as matrix_rank
-from .singular_values import pinv as pinv
-from .singular_values import svd as svd
-from .singular_values import svdvals as svdvals
+from ..functions.arrays import creation
+from ..functions.arrays.shaping import matrix_transpose as matrix_transpose
+from ..functions.linalg.determinants import det as det
+from ..functions.linalg.determinants import slogdet as slogdet
+from ..functions.linalg.eigenvalues import eig as eig
+from ..functions.linalg.eigenvalues import eigh as eigh
+from ..functions.linalg.eigenvalues import eigvals as eigvals
+from ..functions.linalg.eigenvalues import eigvalsh as eigvalsh
+from ..functions.linalg.factorisations import cholesky as cholesky
+from ..functions.linalg.factorisations import inv as inv
+from ..functions.linalg.factorisations import solve as solve
+from ..functions.linalg.least_squares import lstsq as lstsq
+from ..functions.linalg.least_squares import tensorinv as tensorinv
+from ..functions.linalg.least_squares import tensorsolve as tensorsolve
+from ..functions.linalg.matrix_products import linalg_cross as cross
+from ..functions.linalg.matrix_products import linalg_outer as outer
+from ..functions.linalg.matrix_products import linalg_trace as trace
+from ..functions.linalg.matrix_products import matmul as matmul
+from ..functions.linalg.matrix_products import matrix_power as matrix_power
+from ..functions.linalg.matrix_products import multi_dot as multi_dot
+from ..functions.linalg.matrix_products import tensordot as tensordot
+from ..functions.linalg.matrix_products import vecdot as vecdot
+from ..functions.linalg.norms import cond as cond
+from ..functions.linalg.norms import matrix_norm as matrix_norm
+from ..functions.linalg.norms import norm as norm
+from ..functions.linalg.norms import vector_norm as vector_norm
+from ..functions.linalg.orthogonal import qr as qr
+from ..functions.linalg.singular_values import matrix_rank as matrix_rank
+from ..functions.linalg.singular_values import pinv as pinv
+from ..functions.linalg.singular_values import svd as svd
+from ..functions.linalg.singular_values import svdvals as svdvals
+from ..record.tensor import Tensor
 
 __all__ = [
     "LinAlgError",

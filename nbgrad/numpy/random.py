@@ -15,9 +15,10 @@ from typing import Any
 import numpy as _np
 import numpy.random as _numpys
 
-from ..tensor import Tensor
-from .construction import array, holds_tensors, tensors_of
-from .indexing import take
+from ..functions.arrays.construction import array, tensors_of
+from ..functions.arrays.taking import take
+from ..record.as_node import holds_tensors
+from ..record.tensor import Tensor
 
 _FROM_VALUES = ("shuffle", "permutation", "choice")
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import python_numbers
-from ..tensor import Tensor
-from ..zero_dimensional import ZeroDimensional
-from .construction import array, asarray, empty, holds_tensors
-from .lifting import supported
-from .operands import array_node
+from ..functions.arrays.construction import array, asarray, empty
+from ..record.as_node import holds_tensors
+from ..record.axes_and_dtypes import array_node
+from ..record.numbers import supported
+from ..record.tensor import Tensor
+from ..record.zero_dimensional import ZeroDimensional
+from ..tensors import python_numbers
 
 
 def is_scalar(value: Any) -> bool:

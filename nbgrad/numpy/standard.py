@@ -8,15 +8,15 @@ standard's authors, which CI runs, say whether all of it is there. See https://d
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 from typing import Any
 
 import numpy as np
 
-from ..devices import device_of
 from ..errors import ArgumentError
-from ..interop import from_dlpack
-from ..tensor import Tensor
+from ..record.foreign_arrays import from_dlpack
+from ..record.placement import device_of
+from ..record.tensor import Tensor
 
 VERSION = "2025.12"
 """The edition of the standard that `nbgrad.numpy` follows."""
@@ -46,7 +46,7 @@ def namespace(api_version: str | None = None) -> Any:
             f"nbgrad.numpy follows the array API standard in its editions {', '.join(VERSIONS)}, not {api_version!r}."
         )
         raise ArgumentError(message)
-    return import_module("nbgrad.numpy")
+    return sys.modules[__package__ or ""]
 
 
 class NamespaceInfo:
@@ -76,7 +76,8 @@ class NamespaceInfo:
 
     def devices(self) -> tuple[Any, ...]:
         """All devices; looking for GPUs starts CUDA."""
-        cuda = import_module("nbgrad.cuda")
+        from .. import cuda
+
         return ("cpu", *[cuda.device(number) for number in range(cuda.device_count())])
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .tensor_methods import add_methods
+
 NAMES: dict[str, str] = {
     "elementwise": (
         "add sub subtract mul multiply div divide true_divide floor_div floor_divide floor_mod mod remainder fmod "
@@ -22,24 +24,24 @@ NAMES: dict[str, str] = {
         "heaviside nan_to_num xlogy rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit "
         "is_tensor depend"
     ),
-    "reductions": (
+    "reduction_functions": (
         "sum mean prod amax amin max min argmax argmin aminmax std var std_mean var_mean norm vector_norm "
         "matrix_norm clip_by_global_norm logsumexp cumsum cumprod cummax cummin trapz all any median count_nonzero "
         "nansum nanmean reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any"
     ),
-    "shapes": (
+    "shape_functions": (
         "reshape transpose permute swapaxes swapdims moveaxis movedim expand_dims unsqueeze squeeze broadcast_to "
         "expand expand_as concat cat stack hstack vstack dstack column_stack split tensor_split chunk hsplit vsplit "
         "dsplit unstack unbind tile repeat_interleave repeat_elements flatten ravel flip fliplr flipud roll rot90 "
         "meshgrid atleast_1d atleast_2d atleast_3d triu tril diag diagonal narrow shape size rank numel pad diff"
     ),
-    "indexing": (
+    "gathering": (
         "gather gather_elements gather_d gather_nd scatter_nd scatter tensor_scatter_elements "
         "tensor_scatter_add tensor_scatter_sub tensor_scatter_update index_select index_add index_fill "
         "masked_select one_hot nonzero argwhere slice strided_slice bincount searchsorted"
     ),
-    "sorting": "sort argsort topk unique",
-    "creation": ("zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill"),
+    "ranking": "sort argsort topk unique",
+    "filled_arrays": ("zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill"),
     "linear_algebra": (
         "matmul bmm mm mv dot inner outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr cross kron trace "
         "matrix_power cdist"
@@ -62,12 +64,12 @@ NAMES: dict[str, str] = {
         "max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool2d "
         "interpolate"
     ),
-    "random": (
+    "random_tensors": (
         "rand randn rand_like randn_like uniform normal standard_normal laplace standard_laplace randint randint_like "
         "randperm shuffle dropout dropout1d dropout2d dropout3d"
     ),
     "choices": "bernoulli multinomial gumbel_softmax",
-    "factorisations": (
+    "linear_systems": (
         "det matrix_determinant slogdet log_matrix_determinant inverse cholesky cholesky_solve cholesky_inverse "
         "matrix_solve"
     ),
@@ -76,12 +78,10 @@ NAMES: dict[str, str] = {
         "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft hfft2 ihfft2 hfftn ihfftn "
         "fftshift ifftshift fftfreq rfftfreq"
     ),
-    "complex_numbers": (
-        "real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"
-    ),
+    "complex_values": ("real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"),
     "parameters": "assign assign_add assign_sub",
     "clipping": "clip_by_norm",
-    "primitives": (
+    "class_forms": (
         "Primitive Add Sub Mul Div RealDiv FloorDiv FloorMod Mod Pow TruncateDiv TruncateMod Exp Expm1 Log Log1p Sqrt "
         "Rsqrt Square Reciprocal Inv Abs Neg Sign Floor Ceil Round Trunc Sin Cos Tan Asin ACos Atan Atan2 Sinh Cosh "
         "Tanh Asinh Acosh Atanh Erf Erfc Lgamma Digamma Maximum Minimum Hypot Xlogy Lerp Addcmul Addcdiv AddN Equal "
@@ -99,17 +99,17 @@ NAMES: dict[str, str] = {
 """What is here: module -> names."""
 
 ELSEWHERE: dict[str, str] = {
-    "nbgrad.custom": "stop_gradient",
-    "nbgrad.grad": "grad value_and_grad GradOperation get_grad",
-    "nbgrad.functional": "vjp jvp jacrev jacfwd hessian",
-    "nbgrad.vmap": "vmap",
-    "nbgrad.numpy.banded": "solve_banded",
-    "nbgrad.numpy.eigenvalues": "eigh eigvalsh",
-    "nbgrad.numpy.factorisations": "solve_triangular",
-    "nbgrad.numpy.matrix_functions": "expm logm sqrtm solve_sylvester",
-    "nbgrad.numpy.triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
-    "nbgrad.numpy.special": "erf erfc gammaln lgamma digamma expit logit",
-    "nbgrad.numpy.gamma_functions": "polygamma multigammaln factorial comb",
+    "nbgrad.transforms.custom": "stop_gradient",
+    "nbgrad.transforms.grad": "grad value_and_grad GradOperation get_grad",
+    "nbgrad.transforms.jacobians": "vjp jvp jacrev jacfwd hessian",
+    "nbgrad.transforms.vmap": "vmap",
+    "nbgrad.functions.linalg.banded": "solve_banded",
+    "nbgrad.functions.linalg.eigenvalues": "eigh eigvalsh",
+    "nbgrad.functions.linalg.factorisations": "solve_triangular",
+    "nbgrad.functions.linalg.matrix_functions": "expm logm sqrtm solve_sylvester",
+    "nbgrad.functions.linalg.triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
+    "nbgrad.functions.elementwise.special_functions": "erf erfc gammaln lgamma digamma expit logit",
+    "nbgrad.functions.elementwise.gamma_functions": "polygamma multigammaln factorial comb",
 }
 """What other parts of nbgrad hold: module -> names."""
 
@@ -138,3 +138,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(_module_of)
+
+
+add_methods(lambda name: globals().get(name) or __getattr__(name))

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..functions.elementwise import special_functions as special
 from ..graph.derivatives import choose
 from ..graph.ir import Node, elementwise
 from ..graph.primitives import cast, reshape
-from ..numpy import special
-from ..numpy.lifting import as_node, wrap
-from ..numpy.operands import axis_of, cut, inexact, real_dtype, scalar
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import axis_of, cut, inexact, real_dtype, scalar
+from ..record.tensor import Tensor
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 """The fixed point of Klambauer et al. 2017, Self-normalizing neural networks."""

@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
+from ..functions.arrays import creation, reductions, shaping
+from ..functions.elementwise import pointwise as elementwise
+from ..functions.elementwise import special_functions as special
+from ..functions.linalg import matrix_products as linear_algebra
 from ..graph.ir import BOOL
-from ..numpy import creation, elementwise, linear_algebra, reductions, shaping, special
-from ..numpy.lifting import as_node, wrap
-from ..numpy.operands import inexact, promote
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import inexact
+from ..record.promotion import promote
+from ..record.tensor import Tensor
 
 
 def scaled_dot_product_attention(
@@ -77,7 +81,7 @@ def scaled_dot_product_attention(
     else:
         weights = _masked_softmax(scores, attn_mask)
     if dropout_p:
-        from .random import dropout
+        from .random_tensors import dropout
 
         weights = dropout(weights, dropout_p)
     return linear_algebra.matmul(weights, v)

@@ -9,18 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ArgumentError, ShapeError
-from ..generator import Generator
+from ..functions.arrays.cumulative import accumulate_ufunc
+from ..functions.arrays.reductions import extremum_position
+from ..functions.arrays.shaping import common_shape
+from ..functions.elementwise.special_functions import softmax
 from ..graph import primitives
 from ..graph.derivatives import both, choose
 from ..graph.ir import INT64, Node, broadcast, elementwise, extent, make
 from ..graph.primitives import cast, gather, iota, reduce, reshape
-from ..numpy.cumulative import accumulate_ufunc
-from ..numpy.lifting import FLOAT64, as_node, wrap
-from ..numpy.operands import FLOAT16, FLOAT32, axis_of, cut, demand, filled, inexact, integer, positions, scalar
-from ..numpy.reductions import extremum_position
-from ..numpy.shaping import common_shape
-from ..numpy.special import softmax
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import FLOAT16, FLOAT32, axis_of, cut, demand, filled, inexact, integer, positions, scalar
+from ..record.numbers import FLOAT64
+from ..record.tensor import Tensor
+from ..tensors.generator import Generator
 from .draws import INT32, Source, draw_bits, exponential, happens, probability_of, source_of, uniform_node
 from .spelling import spelled
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
+from ..functions.linalg.norms import vector_norm
 from ..graph.ir import Node, elementwise
 from ..graph.primitives import cast
-from ..numpy.lifting import as_node, wrap
-from ..numpy.norms import vector_norm
-from ..numpy.operands import demand, inexact
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import demand, inexact
+from ..record.tensor import Tensor
 
 FLOAT64 = np.dtype(np.float64)
 

@@ -12,13 +12,14 @@ import math
 from typing import Any
 
 from ..errors import ArgumentError, ShapeError
+from ..functions.linalg.matrix_products import batched
 from ..graph import primitives
 from ..graph.ir import Node
 from ..graph.primitives import Pair, Windows, reshape, transpose
-from ..numpy.lifting import as_node, wrap
-from ..numpy.linear_algebra import batched
-from ..numpy.operands import inexact, integer, integers, promote
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import inexact, integer, integers
+from ..record.promotion import promote
+from ..record.tensor import Tensor
 
 Sides = tuple[Pair, Pair]
 """Padding as (before, after), for rows and for columns."""

@@ -9,24 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ArgumentError, ShapeError
+from ..functions.arrays.shaping import swap
+from ..functions.arrays.taking import take
+from ..functions.linalg import determinants, eigenvalues, matrix_functions, norms, orthogonal, singular_values
+from ..functions.linalg.matrix_batches import adjoint, batched, complex_dtype_of, identity, matrices, part, unbatched
 from ..graph.complex_numbers import conjugate, is_complex
 from ..graph.ir import Node, broadcast, elementwise, make, zeros
 from ..graph.primitives import cast, concatenate, iota, matmul, pad, reshape, slice_axes
-from ..numpy import determinants, eigenvalues, matrix_functions, norms, orthogonal, singular_values
-from ..numpy.indexing import take
-from ..numpy.lifting import as_node, wrap
-from ..numpy.matrices import (
-    adjoint,
-    batched,
-    complex_dtype_of,
-    identity,
-    matrices,
-    part,
-    unbatched,
-)
-from ..numpy.operands import array_node, filled, inexact, promote
-from ..numpy.shaping import swap
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import array_node, filled, inexact
+from ..record.promotion import promote
+from ..record.tensor import Tensor
 from .spelling import spelled
 
 

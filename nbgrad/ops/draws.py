@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..generator import UINT64, Generator, checked_seed, default_generator, random_bits
 from ..graph import primitives
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise
 from ..graph.primitives import cast
 from ..graph.shapes import Shape
-from ..numpy.lifting import FLOAT64
-from ..numpy.operands import FLOAT16, FLOAT32, Dtype
+from ..record.axes_and_dtypes import FLOAT16, FLOAT32, Dtype
+from ..record.numbers import FLOAT64
+from ..tensors.generator import UINT64, Generator, checked_seed, default_generator, random_bits
 
 INT32 = np.dtype(np.int32)
 DIGITS = {FLOAT16: 11, FLOAT32: 24, FLOAT64: 53}

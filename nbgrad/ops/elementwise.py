@@ -1,7 +1,7 @@
 """Elementwise functions under MindSpore's names: arithmetic, comparisons, logic, rounding, clipping, selection.
 
 In: Tensors, ndarrays, numbers, which broadcast. Out: Tensors. Called by users and by primitives.py. Most are one ufunc,
-applied with less Python around it than an operator has, by the operators' rules of promotion (numpy/promotion.py).
+applied with less Python around it than an operator has, by the operators' rules of promotion (record/promotion.py).
 Derivatives at kinks: abs, sign and relu have 0 at 0, both operands of maximum and minimum share it where they are
 equal, clamp has 1 at its bounds, and what `where` does not take has 0 even where it is infinite or NaN.
 """
@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
+from ..functions.elementwise import pointwise as numpy_elementwise
+from ..functions.elementwise import special_functions as special
+from ..functions.elementwise.ufuncs import apply_ufunc, call
 from ..graph.ir import BOOL, Node
 from ..graph.primitives import cast as cast_node
-from ..numpy import elementwise as numpy_elementwise
-from ..numpy import special
-from ..numpy.lifting import as_node, wrap
-from ..numpy.operands import promote, real_dtype
-from ..numpy.promotion import common_dtype, convert
-from ..numpy.ufuncs import apply_ufunc, call
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import real_dtype
+from ..record.promotion import common_dtype, convert, promote
+from ..record.tensor import Tensor
 
 _single: Callable[..., Node] = apply_ufunc  # pyright: ignore[reportAssignmentType]
 """`apply_ufunc` of a ufunc with one result."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ShapeError
+from ..functions.arrays.creation import zeros_like
+from ..functions.arrays.reductions import reduce_ufunc
+from ..functions.linalg import matrix_products as linear_algebra
+from ..functions.linalg.einsum import einsum as numpy_einsum
+from ..functions.linalg.norms import vector_norm
 from ..graph.ir import Node
 from ..graph.primitives import reshape
-from ..numpy import linear_algebra
-from ..numpy.creation import zeros_like
-from ..numpy.lifting import as_node, wrap
-from ..numpy.norms import vector_norm
-from ..numpy.operands import array_node, axis_of
-from ..numpy.reductions import reduce_ufunc
-from ..numpy.subscripts import einsum as numpy_einsum
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import array_node, axis_of
+from ..record.tensor import Tensor
 from .elementwise import add, mul
 from .spelling import spelled
 

@@ -13,14 +13,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, BroadcastError, DtypeError, ShapeError
+from ..functions.elementwise import special_functions as special
 from ..graph.derivatives import choose
 from ..graph.ir import INT64, Node, broadcast, elementwise
 from ..graph.primitives import cast, reduce, reshape
 from ..graph.shapes import broadcasts, joint_shape
-from ..numpy import special
-from ..numpy.lifting import as_node, wrap
-from ..numpy.operands import axis_of, demand, inexact, keep, positions, promote, safe_sqrt, scalar
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import axis_of, demand, inexact, keep, positions, safe_sqrt, scalar
+from ..record.promotion import promote
+from ..record.tensor import Tensor
 from .normalisation import wide
 
 REDUCTIONS = ("none", "mean", "sum")

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ArgumentError, ShapeError
+from ..functions.linalg.norms import vector_norm
 from ..graph.ir import Node, elementwise
 from ..graph.primitives import cast, reduce, reshape, unfold
-from ..numpy.lifting import as_node, wrap
-from ..numpy.norms import vector_norm
-from ..numpy.operands import FLOAT16, FLOAT32, axis_of, inexact, integer, integers, keep, scalar
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import FLOAT16, FLOAT32, axis_of, inexact, integer, integers, keep, scalar
+from ..record.tensor import Tensor
 
 # ----- On nodes -----
 

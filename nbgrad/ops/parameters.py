@@ -14,9 +14,9 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, broadcast, elementwise
 from ..graph.primitives import cast
 from ..graph.shapes import broadcasts
-from ..numpy.lifting import as_node
-from ..parameter import Parameter
-from ..tensor import Tensor
+from ..record.as_node import as_node
+from ..record.tensor import Tensor
+from ..tensors.parameter import Parameter
 
 
 def assign(variable: Parameter, value: Any) -> Tensor:

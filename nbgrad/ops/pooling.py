@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
+from ..functions.arrays.shaping import swap
+from ..functions.linalg.matrix_products import matmul_node
 from ..graph.ir import INT64, Node, broadcast, constant, extent
 from ..graph.primitives import Pair, Windows, cast, gather, iota, reduce, reshape, unfold, window_argmax
-from ..numpy.lifting import as_node, wrap
-from ..numpy.linear_algebra import matmul_node
-from ..numpy.operands import inexact, integers, scalar, take_positions
-from ..numpy.shaping import swap
-from ..tensor import Tensor
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import inexact, integers, scalar, take_positions
+from ..record.tensor import Tensor
 from .convolution import Sides, image_node, line_ends, pair, sides, span
 from .normalisation import wide
 

@@ -16,8 +16,10 @@ import sys
 
 import numpy as np
 
-from .native import LEAST_BLOCK, invoke, load, native_address, store
+from .words import invoke, load, native_address, store
 
+LEAST_BLOCK = 1 << 17
+"""Results of so many bytes come from blocks.py; NumPy's own allocator is faster for smaller ones."""
 # The table of blocks: functions of the C library (0 where there is no such function), how many bytes and blocks are
 # kept, and address and bytes of each, the youngest first.
 ALIGNED, RESIZE, FREE, ADVISE, KEPT_BYTES, KEPT, FIRST_BLOCK = range(7)

@@ -18,11 +18,12 @@ from typing import NamedTuple
 from ..compiler.fuse import Fused, Special
 from ..compiler.loops import Loop
 from ..compiler.views import View
-from ..device import loops, row_passes
-from ..device.arrays import Device
-from ..device.launches import Fill, Launch, Recipe, Routine
+from ..device.kernels import grid_loops as loops
+from ..device.kernels import row_passes
+from ..device.kernels.launches import Fill, Launch, Recipe, Routine
+from ..device.memory.arrays import Device
 from ..graph.ir import Node
-from .plan import LITERAL, Arena, nbytes, reads_and_writes
+from .cpu_plan import LITERAL, Arena, nbytes, reads_and_writes
 from .stages import rows_apart
 
 FEWEST_ROW_ELEMENTS = 32
@@ -80,7 +81,7 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
     multiprocessors = device.properties.multiprocessors
     steps = fused.steps
     if any(isinstance(step, Special) for step in steps):
-        from ..device.specials import needed
+        from ..device.recipes import needed
 
         steps = needed(steps, fused.outputs)
     units = _units(steps, multiprocessors)
@@ -146,7 +147,7 @@ def _operands(kernel: Kernel) -> list[tuple[Node, View | None]]:
 
 def _recipe(kernel: Kernel, device: Device) -> Recipe:
     if isinstance(kernel, Special):
-        from ..device import specials
+        from ..device import recipes as specials
 
         return specials.recipe(kernel, device)
     return loops.recipe(kernel, device.properties.multiprocessors)

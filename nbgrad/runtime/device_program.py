@@ -1,7 +1,7 @@
 """Programs for devices: a graph compiled for given shapes and dtypes, whose arrays are in a GPU's memory.
 
 In: output nodes, the leaves that vary from call to call, and a device. Out: a `DeviceProgram`, which takes and gives
-`DeviceArray`s. Called by evaluate.py and jit.py where values live on a device; the counterpart of program.py.
+`DeviceArray`s. Called by evaluate.py and jit.py where values live on a device; the counterpart of cpu_program.py.
 
 A call makes the outputs, fills in addresses, and hands all launches to the driver in one native call (launcher.py),
 on this thread's current stream; it waits for nothing. Scratch memory belongs to the stream, and all programs that
@@ -19,20 +19,20 @@ from typing import Any
 import numpy as np
 
 from ..compiler.fuse import Special, fuse
-from ..compiler.locks import ForkSafeLock
-from ..device import parameters
-from ..device.arrays import Device, DeviceArray, Memory
-from ..device.launcher import Launches
-from ..device.launches import Fill, Launch, Routine
-from ..device.settings import SETTINGS
+from ..device.driver.launcher import Launches
+from ..device.kernels import launch_parameters as parameters
+from ..device.kernels.launches import Fill, Launch, Routine
+from ..device.kernels.settings import SETTINGS
+from ..device.memory.arrays import Device, DeviceArray, Memory
 from ..errors import DeviceError
-from ..graph.collection import RareCollection
-from ..graph.interleaved import interleaved
+from ..graph.complex_storage import interleaved
 from ..graph.ir import Node, literal_value
 from ..graph.simplify import simplify
+from ..process.gc_pause import RareCollection
+from ..process.locks import ForkSafeLock
+from .cpu_plan import nbytes
+from .cpu_program import MISSED, Output
 from .device_plan import DevicePlan, Planned, plan
-from .plan import nbytes
-from .program import MISSED, Output
 from .scratch import scratch_of
 
 ALIGNMENT = 16

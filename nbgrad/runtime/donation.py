@@ -1,7 +1,7 @@
 """Donation: which results of a program may take the memory of arguments that the caller gives up.
 
 In: a plan, and the positions of the donated arguments. Out: for some outputs the argument whose memory they take.
-Called by program.py. An output may overwrite an argument if nothing reads the argument any more when the output is
+Called by cpu_program.py. An output may overwrite an argument if nothing reads the argument any more when the output is
 written, or if one loop reads each element just before it writes the same element.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..graph.ir import Node
-from .plan import Plan, Step, overwrites, reads_and_writes
+from .cpu_plan import Plan, Step, overwrites, reads_and_writes
 
 
 def donors(

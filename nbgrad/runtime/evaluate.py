@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..compiler.locks import ForkSafeLock
 from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch_further
-from ..graph.collection import RareCollection
+from ..graph.graph_key import INPUT, structure
 from ..graph.interpret import interpret, interpret_order
 from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
 from ..graph.primitives import reduce
-from ..graph.structure import INPUT, structure
 from ..graph.trace import current_trace
+from ..process.gc_pause import RareCollection
+from ..process.locks import ForkSafeLock
+from .cpu_program import Output, Program
 from .memory_order import strides_of
-from .program import Output, Program
 
 _programs: dict[Any, list[Any]] = {}
 """Programs of un-jitted computations by their structure, each with the time of its last use."""
@@ -303,7 +303,7 @@ def make_program(outputs: Sequence[Output], arguments: Sequence[Node], device: A
 
 def uploaded(value: np.ndarray, device: Any) -> Any:
     """An ndarray's copy on a device."""
-    from ..device.arrays import DeviceArray
+    from ..device.memory.arrays import DeviceArray
 
     return DeviceArray.of(value, device)
 

@@ -1,9 +1,9 @@
 """Memory order: how NumPy's array in place of a node would lie in memory.
 
 In: a node. Out: its strides in bytes, by NumPy's rules; the value itself is always in C order. Called where the order
-can be seen: by aliasing.py for views that are written to, by functions with `order=`, for `strides` and `flags`, and by
-evaluate.py before a node forgets how it was made. Recording finds out nothing: a node's `layout` only says whether
-anything that it was made of was ever out of C order.
+can be seen: by shared_memory.py for views that are written to, by functions with `order=`, for `strides` and `flags`,
+and by evaluate.py before a node forgets how it was made. Recording finds out nothing: a node's `layout` only says
+whether anything that it was made of was ever out of C order.
 
 NumPy's rules are those of its iterator ("K": results lie as their operands do), of `NPY_KEEPORDER` for copies, and of
 strides for what only moves elements.

@@ -1,8 +1,8 @@
 """The native code that runs programs: written in Python, compiled once by Numba, then loaded from the disk cache.
 
 In: addresses. Out: `context()`, a table of the addresses that the code needs, and `entry_address()`, the function that
-CPython calls for a program (METH_FASTCALL). Called by program.py. The layouts of the tables are the constants below,
-shared by this file's native functions and by program.py that fills the tables.
+CPython calls for a program (METH_FASTCALL). Called by cpu_program.py. The layouts of the tables are the constants
+below, shared by this file's native functions and by cpu_program.py that fills the tables.
 
 The functions under "Native" work on addresses as int64. `load`, `store` and `invoke` become machine instructions; they
 cannot run as Python. Offsets into CPython's and NumPy's objects are those that object_layout.py measures: calls of its
@@ -12,20 +12,14 @@ functions become numbers when the code is compiled for this process.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import re
-import sys
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..compiler import cpu, host_calls
-from ..compiler.locks import building
-from ..compiler.scalars import kernel_module, lower
-from . import object_layout, threads
-from .object_layout import (
+from ..compiler import host_calls
+from ..process import object_layout
+from ..process.locks import building
+from ..process.object_layout import (
     array_data,
     array_dtype,
     array_extents,
@@ -36,6 +30,9 @@ from .object_layout import (
     object_type,
     tuple_items,
 )
+from . import blocks, threads
+from .blocks import LEAST_BLOCK
+from .words import invoke, load, load32, native_address, store
 
 # ----- Layouts, in units of 8 bytes -----
 # State of a program: what its entry function needs.
@@ -78,8 +75,6 @@ SCALAR, DONOR, RANK, OUTPUT_HEAD = range(2, 6)
     RAISE,
     CONTEXT_LENGTH,
 ) = range(28)
-LEAST_BLOCK = 1 << 17
-"""Results of so many bytes come from blocks.py; NumPy's own allocator is faster for smaller ones."""
 LARGEST_SHARED = 1 << 28
 """Programs that need more memory than this give it back after each call."""
 GROUP_HEAD = 4
@@ -90,31 +85,6 @@ PLACE = 4
 """Words of a place: base, offset, bytes down for each chunk, bytes up for each thread."""
 GROUP_DATA = 7
 """Words that tell threads what to do, ahead of each thread's pointers."""
-
-
-# ----- Instructions -----
-
-NATIVE_ONLY = "This is a machine instruction: it runs only in compiled code."
-
-
-def load(address: int) -> int:
-    """The int64 at an address."""
-    raise TypeError(NATIVE_ONLY)
-
-
-def load32(address: int) -> int:
-    """The int32 at an address."""
-    raise TypeError(NATIVE_ONLY)
-
-
-def store(address: int, value: int) -> None:
-    """Write an int64."""
-    raise TypeError(NATIVE_ONLY)
-
-
-def invoke(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int) -> int:
-    """Call a C function with up to eight word-sized arguments; those it does not take are ignored."""
-    raise TypeError(NATIVE_ONLY)
 
 
 # ----- Native -----
@@ -424,94 +394,10 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
 # ----- Compiling -----
 
 
-def register() -> None:
-    """Give the instructions their meaning to Numba."""
-    from llvmlite import ir
-    from llvmlite.binding import add_symbol
-    from numba import types
-    from numba.core.cgutils import get_or_insert_function
-    from numba.extending import intrinsic
-
-    word = ir.IntType(64)
-
-    def pointer(builder: Any, address: Any, kind: Any) -> Any:
-        return builder.inttoptr(address, ir.PointerType(kind))
-
-    @intrinsic
-    def native_load(typing: Any, address: Any) -> Any:
-        return types.int64(types.int64), lambda c, b, s, a: b.load(pointer(b, a[0], word), align=8)
-
-    @intrinsic
-    def native_load32(typing: Any, address: Any) -> Any:
-        half = ir.IntType(32)
-        return types.int64(types.int64), lambda c, b, s, a: b.sext(b.load(pointer(b, a[0], half), align=4), word)
-
-    @intrinsic
-    def native_store(typing: Any, address: Any, value: Any) -> Any:
-        def generate(c: Any, b: Any, s: Any, a: Any) -> Any:
-            b.store(a[1], pointer(b, a[0], word), align=8)
-            return c.get_dummy_value()
-
-        return types.none(types.int64, types.int64), generate
-
-    @intrinsic
-    def native_invoke(
-        typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any
-    ) -> Any:
-        kind = ir.FunctionType(word, [word] * 8)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.call(pointer(builder, arguments[0], kind), arguments[1:])
-
-        return types.int64(*[types.int64] * 9), generate
-
-    def native_offset(name: str) -> Any:
-        # Numba links what it compiles, though only the IR is used: LLVM ends the process if a name has no address.
-        add_symbol(name, 1)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            function = get_or_insert_function(builder.module, ir.FunctionType(word, []), name)
-            function.attributes.add("readnone")
-            function.attributes.add("nounwind")
-            return builder.call(function, [])
-
-        return intrinsic(lambda typing: (types.int64(), generate))
-
-    meanings = {load: native_load, load32: native_load32, store: native_store, invoke: native_invoke}
-    for offset in object_layout.OFFSETS:
-        meanings[offset] = native_offset(object_layout.PREFIX + offset.__name__)
-    kernel_module("intrinsics").INTRINSICS.update(meanings)
-
-
-def _ir(function: Any, arguments: int) -> str:
-    """IR with an external function `name` on words."""
-    text = lower(function, ["int64"] * arguments, "int64", "native", register)
-    text = re.sub(rf"^declare i64 @{re.escape(object_layout.PREFIX)}.*\n", "", text, flags=re.MULTILINE)
-    text += object_layout.definitions()
-    parameters = ", ".join(f"i64 %a{k}" for k in range(arguments))
-    outside = f"define i64 @exported({parameters}) {{\n  %r = call i64 @native({parameters})\n  ret i64 %r\n}}\n"
-    return text + outside
-
-
-def native_address(function: Any, arguments: int) -> int:
-    """The address of a native function of so many words."""
-    key = f"native {function.__name__} {_source_digest(function.__module__)} {object_layout.measured()}"
-    return cpu.function_address(key, "exported", lambda: _ir(function, arguments), finished=True)
-
+# ----- Addresses -----
 
 FUNCTIONS = {entry: 3, entry_into: 3, worker: 1}
 """What is called from outside, with the number of words that it takes."""
-
-
-@cache
-def _source_digest(module: str) -> str:
-    """What a module's native functions are made of: its file, and this one."""
-    total = hashlib.sha256()
-    for name in dict.fromkeys([__name__, module]):
-        file = sys.modules[name].__file__
-        assert file is not None
-        total.update(Path(file).read_bytes())
-    return total.hexdigest()
 
 
 def entry_address(into: bool = False) -> int:
@@ -563,8 +449,6 @@ def _context() -> np.ndarray:
         ):
             table[slot] = address(runtime, name)
         table[WORKER] = native_address(worker, 1)
-    from . import blocks
-
     table[FAILED], table[RAISE] = host_calls.FAILURES.ctypes.data, id(host_calls.raise_failure)
     table[BLOCKS], table[TAKE_BLOCK], table[GIVE_BLOCK], table[HANDLER] = blocks.attach()
     threads.attach(table[THREADS : THREADS + 1])

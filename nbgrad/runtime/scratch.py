@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiler.locks import ForkSafeLock
-from ..device.arrays import Device, Memory
+from ..device.memory.arrays import Device, Memory
+from ..process.locks import ForkSafeLock
 
 SMALLEST = 1 << 16
 

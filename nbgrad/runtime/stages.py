@@ -1,8 +1,8 @@
 """Stages: kernels that go through their rows together, so that what passes between them stays in cache.
 
 In: the kernels of fuse.py in order. Out: `Stage`s in order; a stage of several kernels runs all of them on one block of
-rows before it goes on to the next block. Called by plan.py, which gives the arrays that live within a stage the memory
-of one block. A softmax, a layer norm or a logistic regression reads its data from memory once in this way.
+rows before it goes on to the next block. Called by cpu_plan.py, which gives the arrays that live within a stage the
+memory of one block. A softmax, a layer norm or a logistic regression reads its data from memory once in this way.
 
 Kernels belong to one stage if they loop over the same rows on their outermost axis (or over a multiple of them), and
 if a row of what one writes is made of, and becomes, the same row elsewhere. Sums over rows are formed per block; what

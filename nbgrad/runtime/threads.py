@@ -18,6 +18,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 
+_wanted: list[int] = []
+"""The number of threads, once it was asked for or set."""
 _cells: list[np.ndarray] = []
 
 
@@ -75,7 +77,7 @@ def available() -> int:
 
 def attach(cell: np.ndarray) -> None:
     """Let native code read the number of threads in `cell`."""
-    cell[0] = available() if openmp() is not None else 1
+    cell[0] = get_num_threads()
     _cells.append(cell)
 
 
@@ -100,22 +102,20 @@ def set_num_threads(count: int) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         message = f"The number of threads must be an integer of at least 1, but got {count!r}."
         raise ArgumentError(message)
-    from .native import context
-
-    context()
+    _wanted[:] = [count if openmp() is not None else 1]
     for cell in _cells:
-        cell[0] = count if openmp() is not None else 1
+        cell[0] = _wanted[0]
 
 
 def get_num_threads() -> int:
     """How many threads compiled programs may use."""
-    from .native import context
-
-    context()
-    return int(_cells[0][0])
+    if not _wanted:
+        _wanted.append(available() if openmp() is not None else 1)
+    return _wanted[0]
 
 
 def _serial_after_fork() -> None:
+    _wanted[:] = [1]
     for cell in _cells:
         cell[0] = 1
 

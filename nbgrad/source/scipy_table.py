@@ -1,7 +1,7 @@
 """What stands for functions of SciPy in code that `differentiable_source` runs.
 
 In: a function of `scipy.linalg`, `scipy.fft`, `scipy.special` or `scipy.integrate`. Out: a function with its signature
-that hands Tensors to nbgrad's, and everything else to SciPy's. Called by table.py. SciPy's ufuncs know
+that hands Tensors to nbgrad's, and everything else to SciPy's. Called by replacements.py. SciPy's ufuncs know
 Tensors by NumPy's protocol and need nothing here; functions that are written in Python by NumPy's, as most of SciPy
 outside of linear algebra, take part by `modules="scipy"`.
 """
@@ -12,15 +12,15 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from .. import numpy as ours
 from ..errors import ArgumentError
-from ..numpy.construction import holds_tensors
-from ..numpy.ufuncs import call
+from ..functions.elementwise.ufuncs import call
+from ..functions.table import module_of
+from ..record.as_node import holds_tensors
 
 Function = Callable[..., Any]
 _NEUTRAL = frozenset(
@@ -66,8 +66,8 @@ def _fft(name: str) -> Function:
     return lambda *args, **kwargs: getattr(ours.fft, name)(*args, **kwargs)
 
 
-def _in_module(module: str, name: str) -> Function:
-    return lambda *args, **kwargs: getattr(import_module(module), name)(*args, **kwargs)
+def _ours_later(module: str, name: str) -> Function:
+    return lambda *args, **kwargs: getattr(module_of(f"analysis.{module}"), name)(*args, **kwargs)
 
 
 TABLE: dict[str, dict[str, tuple[Function, str]]] = {
@@ -99,15 +99,15 @@ TABLE: dict[str, dict[str, tuple[Function, str]]] = {
         **{name: (_fft(name), "x n axis norm") for name in "fft ifft rfft irfft hfft ihfft".split()},
         **{name: (_fft(name), "x s axes norm") for name in "fft2 ifft2 fftn ifftn rfft2 irfft2 rfftn irfftn".split()},
         **{
-            name: (_in_module("nbgrad.ops.spectra", name), "x s axes norm")
+            name: (_ours_later("fft_functions", name.replace("2", "n")), "x s axes norm")
             for name in "hfft2 ihfft2 hfftn ihfftn".split()
         },
         **{
-            name: (_in_module("nbgrad.numpy.cosine_transforms", name), "x type n axis norm orthogonalize")
+            name: (_ours_later("cosine_transforms", name), "x type n axis norm orthogonalize")
             for name in "dct idct dst idst".split()
         },
         **{
-            name: (_in_module("nbgrad.numpy.cosine_transforms", name), "x type s axes norm orthogonalize")
+            name: (_ours_later("cosine_transforms", name), "x type s axes norm orthogonalize")
             for name in "dctn idctn dstn idstn".split()
         },
     },

@@ -1,0 +1,1 @@
+"""Compiled functions: `jit`, and what explains them."""

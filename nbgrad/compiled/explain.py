@@ -1,0 +1,160 @@
+"""`explain`: what was compiled for a function, as text.
+
+In: a function and arguments. Out: the recorded graph, the fused kernels as readable loops with their bytes and
+flops, the memory plan, and the times of compiling and running. Called by users and by `python -m nbgrad explain`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..compiler import cache
+from ..compiler.fuse import Special
+from ..compiler.loops import Loop, show
+from ..errors import ArgumentError
+from ..graph.custom_calls import NAME as OWN_KERNEL
+from ..graph.ir import show as show_graph
+from ..runtime.cpu_plan import Step
+from ..runtime.cpu_program import Program
+from ..transforms.arguments import name_of
+from .explain_device import explain_device
+from .jit import Jitted, jit
+
+
+def explain(fn: Callable[..., Any], *args: Any) -> str:
+    """What nbgrad makes of a function.
+
+    Parameters
+    ----------
+    fn : callable
+        Any function, for example `nb.value_and_grad(loss)`.
+    *args : arrays
+        What to call it with.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ArgumentError
+        If compilation is switched off.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> print(nb.explain(lambda x: np.sum(np.sin(x)), np.zeros(3)))  # doctest: +ELLIPSIS
+    <lambda>: 1 kernel...
+    """
+    before = dict(cache.counters)
+    start = time.perf_counter()
+    compiled = jit(fn.fn if isinstance(fn, Jitted) else fn)
+    compiled(*args)
+    first = time.perf_counter() - start
+    program = _program_of(compiled)
+    runs = 1 + int(min(200, 0.2 / max(first, 1e-6)))
+    samples = [_timed(compiled, args) for _ in range(max(runs, 5))]
+    made = {key: cache.counters[key] - before[key] for key in ("compiled", "loaded")}
+    if not isinstance(program, Program):
+        count = len(program.plan.actions)
+        seconds = sorted(samples)[len(samples) // 2]
+        head = [
+            f"{name_of(fn)}: {count} action{'s' if count != 1 else ''} on {program.device}",
+            f"first call {first * 1e3:.1f} ms, then {seconds * 1e6:.2f} us a call on the host",
+        ]
+        return explain_device(program, head)
+    count = len(program.plan.steps)
+    flops = sum(_cost(step)[1] for step in program.plan.steps)
+    moved = sum(_cost(step)[0] for step in program.plan.steps)
+    seconds = sorted(samples)[len(samples) // 2]
+    lines = [
+        f"{name_of(fn)}: {count} kernel{'s' if count != 1 else ''}, {flops:,} flops, {moved:,} bytes read and written",
+        (
+            f"first call {first * 1e3:.1f} ms ({made['compiled']} compiled, {made['loaded']} from the cache), "
+            f"then {seconds * 1e6:.2f} us a call"
+        ),
+        "",
+        show_graph(program.graph),
+        "",
+    ]
+    position = 0
+    for number, group in enumerate(program.plan.groups):
+        share = f"{group.chunks} chunks{', parallel' if group.parallel else ''}" if group.chunks > 1 else "1 chunk"
+        if len(group.steps) > 1:
+            last = position + len(group.steps) - 1
+            lines.append(
+                f"group {number}: kernels {position} to {last} go through their rows together, a chunk at a time, so "
+                "that what passes between them stays in cache"
+            )
+        for step in group.steps:
+            bytes_, work = _cost(step)
+            lines.append(f"kernel {position} of group {number}: {share}, {work:,} flops, {bytes_:,} bytes")
+            lines.append(_kernel(step, program))
+            lines.append("")
+            position += 1
+    lines.append(_memory(program))
+    return "\n".join(lines)
+
+
+def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
+    start = time.perf_counter()
+    function(*args)
+    return time.perf_counter() - start
+
+
+def _program_of(compiled: Jitted) -> Any:
+    program = next(iter(compiled.paths()), None)
+    if program is None:
+        message = "Nothing was compiled: NBGRAD_DISABLE_JIT is set. Unset it to see what would be compiled."
+        raise ArgumentError(message)
+    return program
+
+
+def _cost(step: Step) -> tuple[int, int]:
+    """(bytes, flops) of a kernel."""
+    kernel = step.kernel
+    if isinstance(kernel, Loop):
+        return kernel.bytes, kernel.flops
+    node = kernel.node
+    touched = sum(s.size * s.dtype.itemsize for s in (*kernel.sources, node))
+    work = 2 * node.size * node.inputs[0].shape[-1] if node.name == "matmul" else node.size
+    return touched, work
+
+
+def host_title(params: tuple[Any, ...]) -> str:
+    """What to call the function of a `host` node."""
+    return f"own kernel {params[1]}" if params[0] == OWN_KERNEL else f"library function {params[0]}"
+
+
+def _kernel(step: Step, program: Program) -> str:
+    kernel = step.kernel
+    where = program.plan.where
+    if isinstance(kernel, Special):
+        shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.sources, kernel.views, strict=True))
+        places = ", ".join(where(node) for node in kernel.sources)
+        target = f"{kernel.node.dtype}{list(kernel.node.shape)}"
+        name = host_title(kernel.node.params) if kernel.node.name == "host" else kernel.node.name
+        return f"{name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"
+    buffers = [f"b{k} = {where(node)}" for k, node in enumerate(dict.fromkeys(kernel.buffers))]
+    return f"# {', '.join(buffers)}\n{show(kernel)}"
+
+
+def _memory(program: Program) -> str:
+    plan = program.plan
+    lines = [
+        (
+            f"memory: arena {plan.arena_bytes:,} bytes for all intermediates ({plan.unshared_bytes:,} without "
+            f"sharing), {len(plan.bases)} inputs and constants, {len(program.outputs)} outputs"
+        )
+    ]
+    for node, (first, last) in plan.lifetimes.items():
+        reason = f"; {plan.reasons[node]}" if node in plan.reasons else ""
+        lines.append(
+            f"  {plan.where(node)}: {node.name} {node.dtype}{list(node.shape)}, groups {first} to {last}{reason}"
+        )
+    for node, reason in plan.reasons.items():
+        if node not in plan.lifetimes and reason.startswith("not stored"):
+            lines.append(f"  {node.name} {node.dtype}{list(node.shape)}: {reason}")
+    return "\n".join(lines)

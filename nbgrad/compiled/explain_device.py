@@ -1,0 +1,60 @@
+"""`explain` for programs on devices: kernels as loops, launches, and where arrays live.
+
+In: a device program, and the first lines that explain.py wrote. Out: text. Called by explain.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..compiler.loops import Loop, show
+from ..graph.ir import Node
+from ..graph.ir import show as show_graph
+
+
+def explain_device(program: Any, head: list[str]) -> str:
+    """What was made of a function on a device.
+
+    Parameters
+    ----------
+    program : DeviceProgram
+    head : list of str
+        What is said first.
+    """
+    from ..device.kernels.launches import Fill, Launch
+
+    plan = program.plan
+    lines = [*head, "", show_graph(program.graph), ""]
+    for number, unit in enumerate(plan.units):
+        together = f" ({len(unit)} loops over the same rows, as one kernel)" if len(unit) > 1 else ""
+        lines.append(f"kernel {number}{together}:")
+        for kernel in unit:
+            lines.append(_kernel(kernel, plan))
+        for planned in plan.actions:
+            if planned.unit != number:
+                continue
+            action = planned.action
+            if isinstance(action, Launch):
+                shared = f", {action.shared:,} bytes of shared memory" if action.shared else ""
+                kind = action.kernel.key.split()[0]
+                lines.append(f"# launch ({kind}): {action.blocks:,} blocks of {action.threads} threads{shared}")
+            elif isinstance(action, Fill):
+                lines.append(f"# fill: {action.nbytes:,} bytes with {action.byte}")
+            else:
+                lines.append(f"# call: {getattr(action.run, '__name__', 'library routine')}")
+        lines.append("")
+    lines.append(
+        f"memory: scratch {plan.bytes:,} bytes for all intermediates, {len(plan.bases)} inputs and constants, "
+        f"{len(program.outputs)} outputs"
+    )
+    return "\n".join(lines)
+
+
+def _kernel(kernel: Any, plan: Any) -> str:
+    if isinstance(kernel, Loop):
+        nodes: dict[Node, None] = dict.fromkeys(kernel.buffers)
+        places = ", ".join(f"b{k} = {plan.where(node)}" for k, node in enumerate(nodes))
+        return f"# {places}\n{show(kernel)}"
+    places = ", ".join(plan.where(node) for node in kernel.sources)
+    node = kernel.node
+    return f"{node.name} -> {node.dtype}{list(node.shape)}\n# reads {places}; writes {plan.where(node)}"

@@ -1,0 +1,1 @@
+"""Kernels of GPUs: from a loop nest, or from Python, to PTX."""

@@ -1,0 +1,93 @@
+"""Recipes of matrices without a library: factorisations, triangular systems, complete pivoting, products.
+
+In: a `Special` whose node is one of `MATRICES` or a "matmul". Out: its recipe. Called by recipes.py, for small
+matrices always and for others where the libraries are not installed. Kernels: kernels/device_matrices.py and
+kernels/device_matmul.py.
+"""
+
+from __future__ import annotations
+
+from ...compiler.fuse import Special
+from ...graph.ir import Node
+from .launches import Fill, Launch, Recipe
+from .python_launches import THREADS, launch, power_of_two, whole_warps
+
+MATRICES = ("lu", "cholesky", "triangular_solve")
+SMALL = 32
+"""Up to this extent a warp does a matrix, faster than a call of a library."""
+ROOM = 512
+"""Shared memory besides the matrix, as in kernels/device_matrices.py."""
+MOST_SHARED = 48 << 10
+"""Bytes that a block of every device can share without asking for more."""
+TILE, PITCH = 32, 33
+"""As in kernels/device_matmul.py."""
+
+
+def is_small(kernel: Special) -> bool:
+    """Whether our own kernels are better than a library's."""
+    return kernel.node.name in MATRICES and kernel.node.inputs[0].shape[1] <= SMALL
+
+
+def _grid(node: Node, n: int) -> tuple[int, int, bool]:
+    """Threads, shared bytes, and whether a matrix lies there."""
+    nbytes = n * n * node.inputs[0].dtype.itemsize
+    inside = nbytes + ROOM <= MOST_SHARED
+    return whole_warps(n if n <= SMALL else THREADS), ROOM + (nbytes if inside else 0), inside
+
+
+def _launch(node: Node, operands: list[tuple[int, str]]) -> Launch:
+    batch, n = node.inputs[0].shape[:2]
+    threads, shared, inside = _grid(node, n)
+    place = f"device_matrices.{node.name}"
+    return launch(place, operands, [n, int(inside)], batch, threads, shared, readonly=1)
+
+
+def complete_pivots_recipe(kernel: Special) -> Recipe:
+    """The orders of rows and columns."""
+    node = kernel.node
+    source = node.inputs[0]
+    dtype = source.dtype.name
+    done = _launch(node, [(0, dtype), (2, dtype), (1, "int64")])
+    inside = _grid(node, source.shape[1])[2]
+    return Recipe((done,), (8 if inside else source.size * source.dtype.itemsize,))
+
+
+def lu_recipe(kernel: Special) -> Recipe:
+    """Both factors, the order and its inverse."""
+    dtype = kernel.node.dtype.name
+    return Recipe((_launch(kernel.node, [(0, dtype), (1, dtype), (1, "int64")]),))
+
+
+def cholesky_recipe(kernel: Special) -> Recipe:
+    """The lower triangular factor."""
+    dtype = kernel.node.dtype.name
+    return Recipe((_launch(kernel.node, [(0, dtype), (1, dtype)]),))
+
+
+def triangular_solve_recipe(kernel: Special) -> Recipe:
+    """The solutions of triangular systems."""
+    node = kernel.node
+    batch, n, columns = node.shape
+    width = min(power_of_two(columns), 32)
+    pieces = -(-columns // width)
+    numbers = [n, columns, pieces, width.bit_length() - 1, *map(int, node.params)]
+    operands = [(k, node.dtype.name) for k in range(3)]
+    threads = whole_warps(n * width)
+    return Recipe((launch("device_matrices.triangular_solve", operands, numbers, batch * pieces, threads, readonly=2),))
+
+
+def matmul_recipe(kernel: Special) -> Recipe:
+    """Products of matrices of any strides."""
+    node = kernel.node
+    batch, m, n = node.shape
+    k = node.inputs[0].shape[2]
+    if k == 0:
+        return Recipe((Fill(2, 0, node.size * node.dtype.itemsize),))
+    down, across = -(-m // TILE), -(-n // TILE)
+    numbers = [m, n, k, down, across]
+    for view in kernel.views:
+        numbers += [*view.strides, int(view.strides[2] != 1)]
+    numbers += (n, batch * n) if kernel.interleaved else (m * n, n)
+    operands = [(position, node.dtype.name) for position in range(3)]
+    blocks, shared = batch * down * across, 16 * TILE * PITCH
+    return Recipe((launch("device_matmul.matmul", operands, numbers, blocks, THREADS, shared, readonly=2),))

@@ -1,0 +1,111 @@
+"""Which special nodes NVIDIA's libraries do on a device, and what the host must do.
+
+In: a `Special` and a device. Out: its `Recipe`, or None for nodes that no library does (those have kernels of our own).
+Called by recipes.py. A `host` node, which calls a function of NumPy or SciPy on the CPU, is done by, in this order:
+what is registered for the device (graph/host_functions.py), cuSOLVER, or that function, for which its operands are
+copied to the host and the result back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...compiler.fuse import Special
+from ...graph.host_functions import DeviceCall, device_call, run_host
+from ..driver.libraries import LETTERS
+from ..kernels.launches import Recipe, Routine
+from ..memory.arrays import Device
+from .library_decompositions import DEVICE_ROUTINES, Layout
+from .library_products import matmul_recipe
+from .solvers import cholesky_recipe, lu_recipe, triangular_solve_recipe
+
+
+def library_recipe(kernel: Special, device: Device) -> Recipe | None:
+    """How a library does a special node; None if none does."""
+    make = RECIPES.get(kernel.node.name)
+    return None if make is None else make(kernel, device)
+
+
+def _lu(kernel: Special, device: Device) -> Recipe:
+    node = kernel.node
+    return lu_recipe(device, node.dtype, node.shape[0], node.shape[2])
+
+
+def _cholesky(kernel: Special, device: Device) -> Recipe:
+    node = kernel.node
+    return cholesky_recipe(device, node.dtype, node.shape[0], node.shape[2])
+
+
+def _triangular_solve(kernel: Special, device: Device) -> Recipe:
+    node = kernel.node
+    lower, transposed, unit = node.params
+    batch, n, columns = node.shape
+    return triangular_solve_recipe(device, node.dtype, (batch, n, columns), lower, transposed, unit)
+
+
+# ----- Host nodes -----
+
+
+@dataclass(frozen=True)
+class _OnHost:
+    """Runs a function of NumPy or SciPy on the host. What it raises is raised."""
+
+    params: tuple[Any, ...]
+    layouts: tuple[Layout, ...]
+    capturable = False
+
+    def __call__(self, context: Any, addresses: Sequence[int]) -> None:
+        driver, stream = context.driver, context.stream
+        arrays: list[np.ndarray] = []
+        for address, (shape, dtype) in zip(addresses[:-1], self.layouts[:-1], strict=True):
+            array = np.empty(shape, dtype)
+            if array.size:
+                driver.download(array, address, stream)
+            arrays.append(array)
+        shape, dtype = self.layouts[-1]
+        found = np.ascontiguousarray(run_host(self.params, *arrays), dtype).reshape(shape)
+        if found.size:
+            driver.upload(addresses[-1], found, stream)
+
+
+@dataclass(frozen=True)
+class _Registered:
+    """Calls what is registered for the device."""
+
+    call: DeviceCall
+    layouts: tuple[Layout, ...]
+    capturable = False
+
+    def __call__(self, context: Any, addresses: Sequence[int]) -> None:
+        self.call(context, addresses, self.layouts)
+
+
+def _host(kernel: Special, device: Device) -> Recipe:
+    """The node's last parameter has the shapes and dtypes of operands and result as the function knows them."""
+    *rest, layouts = kernel.node.params
+    params = tuple(rest)
+    pointers = tuple(range(len(layouts)))
+    call = device_call(params)
+    if call is not None:
+        return Recipe((Routine(_Registered(call, layouts), pointers),))
+    make = DEVICE_ROUTINES.get(params[0])
+    if make is not None and math.prod(layouts[-1][0]) and layouts[0][1].name in LETTERS:
+        recipe = make(device, layouts, *params[1:])
+        if recipe is not None:
+            return recipe
+    return Recipe((Routine(_OnHost(params, layouts), pointers),))
+
+
+RECIPES: dict[str, Callable[[Special, Device], Recipe | None]] = {
+    "matmul": matmul_recipe,
+    "lu": _lu,
+    "cholesky": _cholesky,
+    "triangular_solve": _triangular_solve,
+    "host": _host,
+}
+"""By the name of a special node."""

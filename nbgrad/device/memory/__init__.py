@@ -1,0 +1,1 @@
+"""Arrays in the memory of GPUs: streams, pools, DLPack, and which driver is in use."""

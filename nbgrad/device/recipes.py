@@ -1,0 +1,98 @@
+"""Recipes of special nodes: those that are no loop nests.
+
+In: a `Special` of compiler/fuse.py, and the device. Out: its `Recipe`, whose operands are the sources, then the node,
+then the workspaces. Called by the runtime's device plan. A library does what it does better than our kernels, if it is
+installed; a kernel of our own does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..compiler.fuse import Special
+from ..compiler.loops import Loop
+from ..errors import DeviceError, LibraryError
+from ..graph.ir import Node
+from .kernels.launches import Recipe
+from .kernels.matrix_recipes import (
+    cholesky_recipe,
+    complete_pivots_recipe,
+    is_small,
+    lu_recipe,
+    matmul_recipe,
+    triangular_solve_recipe,
+)
+from .kernels.scans import accumulate_recipe, is_ones, recurrence_recipe
+from .kernels.scatters import scatter_add_recipe, scatter_last_recipe, scatter_rows_recipe
+from .kernels.sorts import argsort_recipe
+from .kernels.window_recipes import fold_recipe, unfold_recipe, window_argmax_recipe
+
+if TYPE_CHECKING:
+    from .memory.arrays import Device
+
+RECIPES: dict[str, Callable[[Special], Recipe]] = {
+    "recurrence": recurrence_recipe,
+    "accumulate": accumulate_recipe,
+    "argsort": argsort_recipe,
+    "scatter_add": scatter_add_recipe,
+    "scatter_rows": scatter_rows_recipe,
+    "scatter_last": scatter_last_recipe,
+    "unfold": unfold_recipe,
+    "fold": fold_recipe,
+    "window_argmax": window_argmax_recipe,
+    "matmul": matmul_recipe,
+    "lu": lu_recipe,
+    "cholesky": cholesky_recipe,
+    "triangular_solve": triangular_solve_recipe,
+    "complete_pivots": complete_pivots_recipe,
+}
+"""Kernels of our own, by the name of the node."""
+
+
+def recipe(kernel: Special, device: Device | None = None) -> Recipe:
+    """What is done for a special node; without a device, by our own kernels only.
+
+    Raises
+    ------
+    DeviceError
+        If only a library can do it, and it is not installed.
+    """
+    if kernel.node.size == 0:
+        return Recipe(())
+    own = RECIPES.get(kernel.node.name)
+    if device is not None and not is_small(kernel):
+        from .libraries.library_calls import library_recipe
+
+        try:
+            found = library_recipe(kernel, device)
+        except LibraryError:
+            if own is None:
+                raise
+            found = None
+        if found is not None:
+            return found
+    if own is None:
+        message = f"No kernel for devices does {kernel.node.name!r}; it needs a library, and none was given a device."
+        raise DeviceError(message)
+    return own(kernel)
+
+
+def needed(steps: Sequence[Loop | Special], outputs: Sequence[Node]) -> list[Loop | Special]:
+    """The steps without those that fill arrays which no recipe reads: the ones that make a recurrence a sum."""
+    lean = [_without_ones(step) if isinstance(step, Special) else step for step in steps]
+    read = set(outputs)
+    kept: list[Loop | Special] = []
+    for step in reversed(lean):
+        if isinstance(step, Loop) and read.isdisjoint(step.targets):
+            continue
+        read.update(step.sources if isinstance(step, Special) else step.reads)
+        kept.append(step)
+    return kept[::-1]
+
+
+def _without_ones(kernel: Special) -> Special:
+    if kernel.node.name != "recurrence" or not is_ones(kernel.node.inputs[0]):
+        return kernel
+    return replace(kernel, sources=kernel.sources[1:] * 2, views=kernel.views[1:] * 2)

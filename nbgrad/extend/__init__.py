@@ -1,0 +1,1 @@
+"""Users' own kernels and functions of numbers inside everything else."""

@@ -1,0 +1,1 @@
+"""Statistics, polynomials, Fourier transforms, sampled data."""

@@ -1,0 +1,110 @@
+"""Discrete Fourier transforms with a derivative: the three kinds that all others are made of.
+
+In: nodes, axes counted from the end, a norm. Out: nodes. Called by fft.py. Values are SciPy's, which keeps single
+precision (a `host` node of the graph). A transform is linear, so that its derivative is another transform:
+
+- complex to complex: the adjoint is the transform in the other direction, unscaled where this one is scaled by 1 / n.
+- real to half of the spectrum: the other half is the conjugate, and has no cotangent of its own.
+- half of the spectrum to real: the elements of the half stand for two each, but for the first and, if the number of
+  points is even, the last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.ir import Node, broadcast, constant
+from ...graph.primitives import cast, reshape
+from ..linalg.matrix_batches import complex_dtype_of, like_operand, real_dtype_of, with_rule
+
+Axes = tuple[int, ...]
+
+DUAL = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+"""The norm of the adjoint of a transform: NumPy's names say which direction is scaled by 1 / n."""
+
+
+def _fftn(x: np.ndarray, axes: Axes, forward: bool, norm: str) -> Any:
+    from scipy import fft
+
+    if not x.size:
+        return x
+    found: Any = (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm)
+    if x.dtype.kind == "f":
+        # SciPy mirrors one half, which makes zeros negative; NumPy's are positive.
+        found.imag += 0.0
+    return found
+
+
+def _rfftn(x: np.ndarray, axes: Axes, norm: str) -> Any:
+    from scipy import fft
+
+    return fft.rfftn(x, axes=axes, norm=norm) if x.size else np.zeros(_half(x.shape, axes))
+
+
+def _irfftn(x: np.ndarray, n: int, axes: Axes, norm: str) -> Any:
+    from scipy import fft
+
+    extents = [x.shape[axis] for axis in axes[:-1]]
+    return fft.irfftn(x, s=[*extents, n], axes=axes, norm=norm) if x.size else np.zeros(_whole(x.shape, n, axes))
+
+
+def _half(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
+    axis = len(shape) + axes[-1]
+    return (*shape[:axis], shape[axis] // 2 + 1, *shape[axis + 1 :])
+
+
+def _whole(shape: tuple[int, ...], n: int, axes: Axes) -> tuple[int, ...]:
+    axis = len(shape) + axes[-1]
+    return (*shape[:axis], n, *shape[axis + 1 :])
+
+
+HOST["fftn"] = HostFunction(lambda inputs, params: (inputs[0].shape, complex_dtype_of(inputs[0].dtype)), _fftn)
+HOST["rfftn"] = HostFunction(
+    lambda inputs, params: (_half(inputs[0].shape, params[0]), complex_dtype_of(inputs[0].dtype)), _rfftn
+)
+HOST["irfftn"] = HostFunction(
+    lambda inputs, params: (_whole(inputs[0].shape, params[0], params[1]), real_dtype_of(inputs[0].dtype)), _irfftn
+)
+
+
+def transform(x: Node, axes: Axes, forward: bool, norm: str) -> Node:
+    """All frequencies of a real or complex array along axes, or the way back."""
+    return with_rule(host("fftn", (x,), axes, forward, norm), _transform_formula, x, static=(axes, forward, norm))
+
+
+def _transform_formula(g: Node, node: Node, x: Node, axes: Axes, forward: bool, norm: str) -> list[Node | None]:
+    return [like_operand(transform(g, axes, not forward, DUAL[norm]), x)]
+
+
+def half_spectrum(x: Node, axes: Axes, norm: str) -> Node:
+    """The frequencies of a real array; of the last of the axes the first half only."""
+    return with_rule(host("rfftn", (x,), axes, norm), _half_formula, x, static=(axes, norm))
+
+
+def _half_formula(g: Node, node: Node, x: Node, axes: Axes, norm: str) -> list[Node | None]:
+    n = x.shape[axes[-1]]
+    return [from_half_spectrum(g * _shares(g, n, axes[-1], 0.5), n, axes, DUAL[norm])]
+
+
+def from_half_spectrum(x: Node, n: int, axes: Axes, norm: str) -> Node:
+    """The real array, of n elements along the last of the axes, whose frequencies have a given first half."""
+    return with_rule(host("irfftn", (x,), n, axes, norm), _whole_formula, x, static=(n, axes, norm))
+
+
+def _whole_formula(g: Node, node: Node, x: Node, n: int, axes: Axes, norm: str) -> list[Node | None]:
+    spectrum = half_spectrum(g, axes, DUAL[norm])
+    return [spectrum * _shares(spectrum, n, axes[-1], 2.0)]
+
+
+def _shares(spectrum: Node, n: int, axis: int, inner: float) -> Node:
+    """1 for the frequencies that are their own conjugates, another number for those that stand for two."""
+    extent: Any = spectrum.shape[axis]
+    values = np.full(extent, inner, real_dtype_of(spectrum.dtype))
+    values[0] = 1.0
+    if n % 2 == 0:
+        values[n // 2] = 1.0
+    line = reshape(constant(values), (extent, *[1] * (-1 - axis)))
+    return cast(broadcast(line, spectrum.shape), spectrum.dtype)

@@ -1,0 +1,1 @@
+"""Functions that make arrays, join, shape, index, reduce and sort them."""

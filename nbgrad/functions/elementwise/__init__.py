@@ -1,0 +1,1 @@
+"""Ufuncs and other functions of elements."""

@@ -1,0 +1,82 @@
+"""Rules for `scipy.special`'s ufuncs: what ufuncs.py uses when one of them is called with a Tensor.
+
+In: operand nodes of one float dtype. Out: nodes. Known by the ufunc's name, so that SciPy is not imported. Those that
+are primitives (erf, erfc, gammaln, expit, logit, xlogy) or NumPy's (exp2, cbrt, log1p, ...) need no rule here; those
+that SciPy itself computes are in scipy_functions.py.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from ...graph.derivatives import choose
+from ...graph.ir import Node, elementwise, literal
+from .scipy_functions import FUNCTIONS
+
+
+def _xlog1py(x: Node, y: Node) -> Node:
+    product = elementwise("multiply", x, elementwise("log1p", y))
+    # Only where log1p is infinite does zero need help; elsewhere x has its slope also at zero.
+    lost = elementwise("logical_and", elementwise("equal", x, 0), elementwise("less_equal", y, -1))
+    lost = elementwise(
+        "logical_or", lost, elementwise("logical_and", elementwise("equal", x, 0), elementwise("isinf", y))
+    )
+    return choose(lost, 0, product, x)
+
+
+def _ndtr(x: Node) -> Node:
+    return elementwise("erfc", x * -math.sqrt(0.5)) * 0.5
+
+
+def _entr(x: Node) -> Node:
+    return choose(elementwise("less", x, 0), -math.inf, -elementwise("xlogy", x, x), x)
+
+
+def _rel_entr(x: Node, y: Node) -> Node:
+    inside = elementwise("logical_and", elementwise("greater", x, 0), elementwise("greater", y, 0))
+    edge = elementwise("logical_and", elementwise("equal", x, 0), elementwise("greater_equal", y, 0))
+    value = elementwise("multiply", x, elementwise("log", elementwise("divide", x, y)))
+    nan = elementwise("isnan", x + y)
+    return elementwise("select", nan, x + y, elementwise("select", inside, value, choose(edge, 0, math.inf, x)))
+
+
+def _kl_div(x: Node, y: Node) -> Node:
+    return _rel_entr(x, y) - x + y
+
+
+def _betaln(a: Node, b: Node) -> Node:
+    apart = elementwise("gammaln", a) + elementwise("gammaln", b)
+    pole = elementwise("isinf", apart)
+    return elementwise("select", pole, apart, apart - elementwise("gammaln", a + b))
+
+
+def _huber(delta: Node, r: Node) -> Node:
+    size = elementwise("absolute", r)
+    near = elementwise("less_equal", size, delta)
+    loss = elementwise("select", near, elementwise("multiply", r, r) * 0.5, delta * (size - delta * 0.5))
+    return choose(elementwise("less", delta, 0), math.inf, loss, delta)
+
+
+def _pseudo_huber(delta: Node, r: Node) -> Node:
+    ratio = r / delta
+    loss = delta * delta * (elementwise("sqrt", ratio * ratio + 1) - 1)
+    loss = choose(elementwise("equal", delta, 0), 0, loss, delta)
+    return choose(elementwise("less", delta, 0), math.inf, loss, delta)
+
+
+SCIPY_RULES = {
+    "psi": partial(elementwise, "digamma"),
+    "xlog1py": _xlog1py,
+    "exp10": lambda x: elementwise("power", literal(10, x.dtype), x),
+    "log_expit": lambda x: -elementwise("logaddexp", -x, 0),
+    "ndtr": _ndtr,
+    "entr": _entr,
+    "rel_entr": _rel_entr,
+    "kl_div": _kl_div,
+    "betaln": _betaln,
+    "huber": _huber,
+    "pseudo_huber": _pseudo_huber,
+    **FUNCTIONS,
+}
+"""By the ufunc's `__name__`."""

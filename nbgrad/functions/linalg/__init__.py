@@ -1,0 +1,1 @@
+"""Products, factorisations and functions of matrices."""

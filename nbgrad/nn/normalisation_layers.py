@@ -1,0 +1,325 @@
+"""Normalisation layers: of batches, layers, groups, and by the root mean square.
+
+In: sizes and initial values; then arrays. Out: Cells. Called by users. What they compute is in
+`nbgrad.ops.normalisation`. Batch normalisation writes its moving statistics while it is recorded, so that compiled
+training steps write them too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..ops.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm_from, rms_norm
+from ..record.as_node import as_node
+from ..record.axes_and_dtypes import only
+from ..record.tensor import Tensor
+from .cell import Cell
+from .layer_arguments import flag, parameter, part, positive, real, whole
+
+
+class _BatchNorm(Cell):
+    """What the batch normalisations have in common; they differ in how many axes an input may have."""
+
+    forms: ClassVar[dict[int, str]]
+    """The shapes that an input may have, by the number of their axes."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.9,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        moving_mean_init: Any = "zeros",
+        moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None,
+        data_format: str = "NCHW",
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__()
+        only("data_format", data_format, "NCHW")
+        self.num_features = positive(num_features, "num_features")
+        self.eps = real(eps, "eps")
+        self.momentum = part(momentum, "momentum")
+        self.affine = flag(affine, "affine")
+        if use_batch_statistics is not None:
+            flag(use_batch_statistics, "use_batch_statistics")
+        self.use_batch_statistics = use_batch_statistics
+        shape = (self.num_features,)
+        mean = parameter(moving_mean_init, shape, dtype, False)
+        variance = parameter(moving_var_init, shape, dtype, False)
+        mean.name, variance.name = "mean", "variance"  # as MindSpore names them
+        self.moving_mean, self.moving_variance = mean, variance
+        self.gamma = parameter(gamma_init, shape, dtype, affine)
+        self.beta = parameter(beta_init, shape, dtype, affine)
+
+    def construct(self, x: Any) -> Tensor:
+        """Standardise every channel."""
+        shape = as_node(x).shape
+        if len(shape) not in self.forms or shape[1] != self.num_features:
+            message = (
+                f"The input of {self.cls_name} must have shape {' or '.join(self.forms.values())} with "
+                f"C = {self.num_features} (num_features), but has shape {shape}."
+            )
+            raise ShapeError(message)
+        by_batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        moving = (self.moving_mean, self.moving_variance)
+        if not by_batch:
+            return batch_norm(x, *moving, self.gamma, self.beta, eps=self.eps)
+        y, mean, variance = batch_norm_training(x, *moving, self.gamma, self.beta, 1.0 - self.momentum, self.eps)
+        self.moving_mean.set_data(mean)
+        self.moving_variance.set_data(variance)
+        return y
+
+    def extend_repr(self) -> str:
+        """The arguments."""
+        return f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+
+
+class BatchNorm1d(_BatchNorm):
+    """Standardise channels of vectors (N, C) or signals (N, C, L) (Ioffe and Szegedy 2015).
+
+    Parameters
+    ----------
+    num_features : int
+        The number of channels, C.
+    eps : float
+        Added to the variance.
+    momentum : float
+        The weight of the old moving statistics in the new ones: `momentum * moving + (1 - momentum) * batch`.
+    affine : bool
+        Whether gamma and beta are trained.
+    gamma_init, beta_init, moving_mean_init, moving_var_init : str, number, Initializer, Tensor or ndarray
+    use_batch_statistics : bool, optional
+        Standardise by the statistics of the batch (true) or by the moving ones (false); None: by those of the batch
+        while training.
+    data_format : {"NCHW"}
+    dtype : dtype
+
+    Attributes
+    ----------
+    gamma, beta : Parameter, shape (C,)
+    moving_mean, moving_variance : Parameter, shape (C,)
+        Not trained, but written by calls that use the statistics of the batch; the variance is the unbiased one.
+
+    Raises
+    ------
+    ArgumentError, DtypeError, ShapeError
+        For arguments that cannot be used.
+
+    Notes
+    -----
+    Differs from `torch.nn.BatchNorm1d`: momentum is 1 minus PyTorch's.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> net = nb.nn.BatchNorm1d(1, momentum=0.5).set_train()
+    >>> print(net(nb.Tensor([[1.0], [3.0]])), net.moving_mean.value(), net.moving_variance.value())
+    [[-0.999995]
+     [ 0.999995]] [1.] [1.5]
+    """
+
+    forms: ClassVar = {2: "(N, C)", 3: "(N, C, L)"}
+
+
+class BatchNorm2d(_BatchNorm):
+    """Standardise channels of images (N, C, H, W); parameters as in `BatchNorm1d`."""
+
+    forms: ClassVar = {4: "(N, C, H, W)"}
+
+
+class LayerNorm(Cell):
+    """Standardise the last axes of every example (Ba et al. 2016).
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        The shape of gamma and beta: that of the axes from `begin_params_axis`.
+    begin_norm_axis : int
+        The mean and the variance are those over the axes from this one.
+    begin_params_axis : int
+        The first axis that gamma and beta belong to.
+    gamma_init, beta_init : str, number, Initializer, Tensor or ndarray
+    epsilon : float
+        Added to the variance.
+    dtype : dtype
+
+    Attributes
+    ----------
+    gamma, beta : Parameter, shape `normalized_shape`
+
+    Raises
+    ------
+    ArgumentError, DtypeError, ShapeError
+        For arguments that cannot be used.
+
+    Notes
+    -----
+    Differs from `torch.nn.LayerNorm`: epsilon is 1e-7, and two axes need `begin_norm_axis=-2, begin_params_axis=-2`.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.nn.LayerNorm((2,))(nb.Tensor([[1.0, 5.0]])))
+    [[-1.  1.]]
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        begin_norm_axis: int = -1,
+        begin_params_axis: int = -1,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        epsilon: float = 1e-7,
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _extents(normalized_shape)
+        self.begin_norm_axis = whole(begin_norm_axis, "begin_norm_axis")
+        self.begin_params_axis = whole(begin_params_axis, "begin_params_axis")
+        if self.begin_params_axis < 0 and len(self.normalized_shape) != -self.begin_params_axis:
+            count = len(self.normalized_shape)
+            message = (
+                f"normalized_shape={self.normalized_shape} has {count} axes, but begin_params_axis={begin_params_axis} "
+                f"leaves {-self.begin_params_axis}. Pass begin_norm_axis={-count}, begin_params_axis={-count}."
+            )
+            raise ArgumentError(message)
+        self.epsilon = real(epsilon, "epsilon")
+        self.gamma = parameter(gamma_init, self.normalized_shape, dtype)
+        self.beta = parameter(beta_init, self.normalized_shape, dtype)
+
+    def construct(self, input_x: Any) -> Tensor:
+        """Standardise the input, of any shape that ends in `normalized_shape`."""
+        return layer_norm_from(
+            input_x, self.gamma, self.beta, self.begin_norm_axis, self.begin_params_axis, self.epsilon
+        )
+
+    def extend_repr(self) -> str:
+        """The axes."""
+        return (
+            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
+            f"begin_params_axis={self.begin_params_axis}"
+        )
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    given = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+    if not given:
+        message = "normalized_shape must have at least one axis."
+        raise ArgumentError(message)
+    return tuple([positive(n, "normalized_shape") for n in given])
+
+
+class GroupNorm(Cell):
+    """Standardise groups of channels of every example (Wu and He 2018).
+
+    Parameters
+    ----------
+    num_groups : int
+        Divides `num_channels`.
+    num_channels : int
+    eps : float
+        Added to the variance.
+    affine : bool
+        Whether gamma and beta are trained.
+    gamma_init, beta_init : str, number, Initializer, Tensor or ndarray
+    dtype : dtype
+
+    Attributes
+    ----------
+    gamma, beta : Parameter, shape (num_channels,)
+
+    Raises
+    ------
+    ArgumentError, DtypeError, ShapeError
+        For arguments that cannot be used.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.nn.GroupNorm(2, 4)(nb.ops.ones((1, 4, 3, 3))).shape
+    (1, 4, 3, 3)
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__()
+        self.num_groups = positive(num_groups, "num_groups")
+        self.num_channels = positive(num_channels, "num_channels")
+        if self.num_channels % self.num_groups:
+            message = f"num_groups must divide num_channels={num_channels}, but is {num_groups}."
+            raise ArgumentError(message)
+        self.eps = real(eps, "eps")
+        self.affine = flag(affine, "affine")
+        self.gamma = parameter(gamma_init, (self.num_channels,), dtype, affine)
+        self.beta = parameter(beta_init, (self.num_channels,), dtype, affine)
+
+    def construct(self, x: Any) -> Tensor:
+        """Standardise the input, of shape (N, C, ...)."""
+        shape = as_node(x).shape
+        if len(shape) < 2 or shape[1] != self.num_channels:
+            message = f"The input of GroupNorm must have shape (N, {self.num_channels}, ...), but has shape {shape}."
+            raise ShapeError(message)
+        return group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self) -> str:
+        """The sizes."""
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
+
+
+class RMSNorm(Cell):
+    """Divide by the root mean square over the last axes (Zhang and Sennrich 2019).
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+    gamma_init : str, number, Initializer, Tensor or ndarray
+    epsilon : float
+        Added to the mean of the squares.
+    dtype : dtype
+
+    Attributes
+    ----------
+    gamma : Parameter, shape `normalized_shape`
+
+    Raises
+    ------
+    ArgumentError, DtypeError, ShapeError
+        For arguments that cannot be used.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.nn.RMSNorm(2, epsilon=0.0)(nb.Tensor([[1.0, 7.0]])))
+    [[0.2 1.4]]
+    """
+
+    def __init__(
+        self, normalized_shape: Any, gamma_init: Any = "ones", epsilon: float = 1e-6, dtype: Any = np.float32
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _extents(normalized_shape)
+        self.epsilon = real(epsilon, "epsilon")
+        self.gamma = parameter(gamma_init, self.normalized_shape, dtype)
+
+    def construct(self, x: Any) -> Tensor:
+        """Scale the input, of any shape that ends in `normalized_shape`."""
+        return rms_norm(x, self.gamma, self.epsilon)[0]
+
+    def extend_repr(self) -> str:
+        """The shape of gamma."""
+        return f"normalized_shape={self.normalized_shape}, epsilon={self.epsilon}"

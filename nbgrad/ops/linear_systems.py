@@ -1,0 +1,142 @@
+"""Determinants, inverses, Cholesky factors and linear systems with MindSpore's names and arguments.
+
+In: array-likes of square matrices in the last two axes. Out: Tensors. Called by users. All is done, and documented, in
+`nbgrad.functions.linalg.factorisations`: matrices that are singular, or not positive definite where they must be, raise
+its `MatrixError`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..functions.arrays.shaping import swap
+from ..functions.linalg import determinants, factorisations
+from ..graph.ir import broadcast
+from ..graph.primitives import cast
+from ..record.as_node import as_node, wrap
+from ..record.axes_and_dtypes import inexact
+from ..record.tensor import Tensor
+from .spelling import spelled
+
+
+def _transposed(value: Any, name: str) -> Tensor:
+    """Matrices with their last two axes swapped."""
+    node = inexact(as_node(value))
+    if node.ndim < 2:
+        message = f"{name} needs matrices in the last two axes, but the shape is {node.shape}."
+        raise ShapeError(message)
+    return wrap(swap(node, -1, -2))
+
+
+@spelled
+def det(input: Any) -> Tensor:
+    """Determinants of matrices; differentiable where they are singular, too.
+
+    Parameters
+    ----------
+    input : array-like, shape (..., n, n)
+
+    Returns
+    -------
+    Tensor, shape (...)
+
+    Raises
+    ------
+    ShapeError
+        If there are no square matrices.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> float(nb.ops.det(nb.Tensor([[2.0, 1.0], [0.0, 4.0]])))
+    8.0
+    """
+    return determinants.det(input)
+
+
+@spelled
+def slogdet(input: Any) -> tuple[Tensor, Tensor]:
+    """Signs of determinants and logarithms of their absolute values."""
+    return determinants.slogdet(input)
+
+
+matrix_determinant, log_matrix_determinant = det, slogdet
+
+
+@spelled
+def inverse(input: Any) -> Tensor:
+    """Inverses of matrices.
+
+    Parameters
+    ----------
+    input : array-like, shape (..., n, n)
+
+    Returns
+    -------
+    Tensor, shape (..., n, n)
+
+    Raises
+    ------
+    MatrixError, ShapeError
+        If a matrix is singular, or not square.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.ops.inverse(nb.Tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return factorisations.inv(input)
+
+
+@spelled
+def cholesky(input: Any, upper: bool = False) -> Tensor:
+    """Cholesky factors of symmetric positive definite matrices, of which one triangle is read.
+
+    Parameters
+    ----------
+    input : array-like, shape (..., n, n)
+    upper : bool
+        Whether the upper triangle is read and an upper triangular factor U with `U.T @ U = input` is given, instead
+        of a lower one.
+
+    Returns
+    -------
+    Tensor, shape (..., n, n)
+
+    Raises
+    ------
+    MatrixError, ShapeError
+        If a matrix is not positive definite, or not square.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.ops.cholesky(nb.Tensor([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return factorisations.cholesky(input, upper=upper)
+
+
+@spelled
+def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
+    """The x of `a @ x = input`, where `input2` is the Cholesky factor of a (the upper one, if `upper`)."""
+    factor = input2 if upper else _transposed(input2, "cholesky_solve")
+    half = factorisations.solve_triangular(factor, input, trans=1)
+    return factorisations.solve_triangular(factor, half)
+
+
+@spelled
+def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
+    """The inverse of a, where `input` is the Cholesky factor of a (the upper one, if `upper`)."""
+    factor = _transposed(input, "cholesky_inverse")._node
+    units = wrap(broadcast(cast(as_node(np.eye(factor.shape[-1])), factor.dtype), factor.shape))
+    return cholesky_solve(units, input, upper)
+
+
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
+    """The x of `matrix @ x = rhs`, or of its transpose if `adjoint`."""
+    return factorisations.solve(_transposed(matrix, "matrix_solve") if adjoint else matrix, rhs)

@@ -1,0 +1,152 @@
+"""Anything array-like as a node: what every function of arrays does first; and `wrap`, what it does last.
+
+In: Tensors, ndarrays, NumPy scalars, Python numbers, nested lists of them. Out: nodes, and Tensors of nodes. An ndarray
+that can still be changed is copied when it is used, so that changing it later never changes what was recorded. Called
+by the functions of `nbgrad.functions` and by everything above them.
+"""
+
+from __future__ import annotations
+
+from collections import UserList, deque
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError, ShapeError
+from ..graph.ir import Node, constant, snapshot, strong
+from ..graph.primitives import concatenate, reshape
+from ..graph.shapes import Shape
+from ..runtime.evaluate import LONGEST_CHAIN, settle
+from .foreign_arrays import conversion_of, device_node, on_cuda, values_of
+from .numbers import number, python_numbers, supported
+from .promotion import common_dtype, promote
+from .tensor import Tensor
+
+
+def as_node(value: Any) -> Node:
+    """The node of anything array-like.
+
+    Raises
+    ------
+    DtypeError
+        If the value is not an array of numbers or booleans.
+    """
+    if isinstance(value, Tensor):
+        return value._node
+    if type(value) in (float, int, bool, complex):
+        return number(value)
+    if type(value) is np.ndarray or isinstance(value, np.generic):
+        array = np.asarray(value)
+    elif isinstance(value, list | tuple):
+        if any_tensor(value):
+            return assembled(value)
+        array = np.array(value)
+    elif on_cuda(value):
+        return device_node(value, copy=True)
+    else:
+        array = values_of(value)
+    if not supported(array.dtype):
+        message = (
+            "Expected an array of booleans, or of integers or floats of at most 64 bits, or complex ones, but got "
+            f"{type(value).__name__} with dtype {array.dtype}. {conversion_of(array.dtype)}"
+        )
+        raise DtypeError(message)
+    if array.dtype.isnative and type(value) is np.ndarray and (array.flags.writeable or array.base is not None):
+        return snapshot(array)
+    return constant(array)
+
+
+def any_tensor(values: Any) -> bool:
+    """Whether nested lists and tuples hold a Tensor anywhere."""
+    stack = [values]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Tensor):
+            return True
+        if isinstance(value, list | tuple):
+            stack.extend(value)
+    return False
+
+
+def wrap(node: Node) -> Tensor:
+    """The Tensor of a node; long chains that nothing is recording are computed now."""
+    if node.depth > LONGEST_CHAIN:
+        settle(node)
+    tensor = _new(Tensor)
+    tensor._node = node
+    return tensor
+
+
+_new = object.__new__
+
+
+SEQUENCES = (list, tuple, deque, UserList)
+"""What NumPy takes apart."""
+
+
+# ----- Lists that hold Tensors -----
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a value is a Tensor, or nested sequences (or an array of objects) with a Tensor anywhere in them."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Tensor):
+            return True
+        if isinstance(one, SEQUENCES):
+            waiting.extend(one)
+        elif isinstance(one, np.ndarray) and one.dtype.hasobject:
+            waiting.extend(one.ravel().tolist())
+    return False
+
+
+def _leaves(value: Any, found: list[Any]) -> Shape:
+    """The shape of nested sequences; what is in them, in order, goes into `found`."""
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        value = value.tolist()
+    if not isinstance(value, SEQUENCES):
+        found.append(value)
+        return tuple(value.shape) if isinstance(value, Tensor) else np.shape(value)
+    shapes = [_leaves(item, found) for item in value]
+    if any(shape != shapes[0] for shape in shapes):
+        different = sorted(set(shapes), key=str)
+        message = (
+            "The elements of a list must have one shape to become an array, but they have shapes "
+            f"{', '.join(map(str, different))}."
+        )
+        raise ShapeError(message)
+    return (len(shapes), *(shapes[0] if shapes else ()))
+
+
+def assembled(value: Any) -> Node:
+    """The array of nested sequences that hold Tensors: one concatenation of all elements, in NumPy's common dtype.
+
+    Among Tensors that follow MindSpore's rules, Python numbers do not widen the dtype.
+    """
+    found: list[Any] = []
+    shape = _leaves(value, found)
+    mindspore = any(isinstance(leaf, Tensor) and leaf._node.tensor for leaf in found)
+    parts: list[Node] = []
+    numbers: list[Any] = []
+
+    def finish_numbers() -> None:
+        """Neighbouring plain elements become one constant."""
+        if numbers:
+            flat = np.concatenate([np.asarray(number).ravel() for number in numbers])
+            if not supported(flat.dtype):
+                message = f"Recorded values and {flat.dtype} cannot be elements of one array."
+                raise DtypeError(message)
+            parts.append(constant(flat, weak=mindspore and python_numbers(numbers)))
+            numbers.clear()
+
+    for leaf in found:
+        if isinstance(leaf, Tensor):
+            finish_numbers()
+            node = strong(leaf._node)
+            parts.append(reshape(node, (node.size,)))
+        else:
+            numbers.append(leaf)
+    finish_numbers()
+    dtype = common_dtype(parts)
+    return reshape(concatenate(promote(parts, dtype), 0), shape)

@@ -1,0 +1,444 @@
+"""Planning: where every array of a program lives.
+
+In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: groups of steps in order, each step with
+its kernel, its chunks and a place for every access, and the size of the one arena that all intermediates share. Two
+arrays share memory if they do not live at the same time. Kernels that go through their rows together (stages.py) are
+one group; what only lives within it takes the memory of one block of rows for each thread. A kernel on its own may
+overwrite an array that it reads for the last time, element by element. Called by cpu_program.py.
+Nothing here touches memory or machine code.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
+from ..compiler.loops import Access, Loop, Reduction, Value, normalise
+from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
+from ..compiler.views import View, contiguous_strides
+from ..graph.ir import PRIMITIVES, Node, placeholder
+from ..graph.primitives import FLOAT_UNARY
+from .stages import Stage, make_stages, row_span
+
+LITERAL = PRIMITIVES["literal"]
+ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "negative", *FLOAT_UNARY])
+"""Operations on floats whose results depend on all operands, whatever LLVM knows of these."""
+ALIGNMENT = 64
+PARALLEL_WORK = 6_000_000
+"""Units of work from which on a step is shared by threads: about 100 microseconds on one, measured on two cores of 2.5
+GHz, where waking a sleeping thread takes up to 70. A light operation on one 32-bit element is about one unit."""
+SPECIAL_WORK = 8
+"""Units for one element of a special kernel."""
+
+
+class Place(NamedTuple):
+    """A position in memory: a base (0 is the arena, then arguments, constants, outputs) and an offset in bytes.
+
+    An array of which only a block of rows exists lies `shift` bytes lower for each block and `apart` bytes higher for
+    each thread.
+    """
+
+    base: int
+    offset: int
+    shift: int = 0
+    apart: int = 0
+
+
+@dataclass
+class Step:
+    """One kernel call."""
+
+    kernel: Loop | Special
+    places: list[Place]
+    chunks: int
+    step: int
+    apart: tuple[int, ...] = ()
+
+
+@dataclass
+class Group:
+    """Steps that run together, chunk by chunk; a single step does all its chunks in one call."""
+
+    steps: list[Step]
+    chunks: int
+    parallel: bool = False
+
+
+@dataclass
+class Plan:
+    """All calls in order and the memory they need; `slots` is how many threads the arena has room for."""
+
+    groups: list[Group]
+    slots: int
+    arena_bytes: int
+    bases: list[Node]
+    places: dict[Node, Place]
+    literals: list[Node]
+    lifetimes: dict[Node, tuple[int, int]] = field(default_factory=dict)
+    unshared_bytes: int = 0
+    elements: int = 0
+    reasons: dict[Node, str] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> list[Step]:
+        """All kernel calls."""
+        return [step for group in self.groups for step in group.steps]
+
+    def where(self, node: Node) -> str:
+        """Where an array lives, in words."""
+        place = self.places[node]
+        outputs = 2 + len(self.bases)
+        if place.shift:
+            return f"arena[{place.offset}:{place.offset + place.shift}] (a block of rows for each thread)"
+        if place.base == 0:
+            return f"arena[{place.offset}:{place.offset + nbytes(node)}]"
+        if place.base < outputs - 1:
+            return f"{self.bases[place.base - 1].name} {place.base - 1}"
+        return "literals" if place.base < outputs else f"output {place.base - outputs}"
+
+
+@dataclass
+class Arena:
+    """A first-fit allocator over time."""
+
+    end: int = 0
+    free: list[tuple[int, int]] = field(default_factory=list)
+    total: int = 0
+
+    def take(self, size: int) -> tuple[int, int]:
+        size = max(ALIGNMENT, _aligned(size))
+        self.total += size
+        for position, (start, room) in enumerate(self.free):
+            if room >= size:
+                if room == size:
+                    del self.free[position]
+                else:
+                    self.free[position] = (start + size, room - size)
+                return start, size
+        start = self.end
+        if self.free and sum(self.free[-1]) == self.end:
+            start = self.free.pop()[0]
+        self.end = start + size
+        return start, size
+
+    def give(self, start: int, size: int) -> None:
+        at = bisect(self.free, (start, size))
+        if at < len(self.free) and self.free[at][0] == start + size:
+            size += self.free.pop(at)[1]
+        if at and sum(self.free[at - 1]) == start:
+            before = self.free.pop(at - 1)
+            start, size, at = before[0], before[1] + size, at - 1
+        self.free.insert(at, (start, size))
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def nbytes(node: Node) -> int:
+    """Bytes of a node's array."""
+    return node.size * node.dtype.itemsize
+
+
+def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int = 1) -> Plan:
+    """Place every array.
+
+    Parameters
+    ----------
+    fused : Fused
+    arguments, constants : sequences of nodes
+        Leaves whose arrays are given at each call, and once.
+    slots : int
+        The most threads that will share a group of steps.
+
+    Returns
+    -------
+    Plan
+    """
+    return _Planner(fused, arguments, constants, slots).run()
+
+
+def _work(loop: Loop) -> float:
+    """The work of a loop in units: operations and accesses, by the width of what they work on."""
+    work = 0
+    for operation, dtype, operands, _, _ in loop.values:
+        if operands:
+            work += (1 if operation in LIGHT else HEAVY_WEIGHT) * dtype.itemsize
+    for access in loop.accesses:
+        work += 2 * access.dtype.itemsize
+    return work / 4 * math.prod(loop.shape)
+
+
+def reads_and_writes(step: Loop | Special) -> tuple[Sequence[Node], Sequence[Node]]:
+    """The nodes that a kernel touches."""
+    if isinstance(step, Special):
+        return step.sources, (step.node,)
+    return step.reads, step.targets
+
+
+def combining_loop(node: Node, kind: str, chunks: int) -> Loop:
+    """The kernel that reduces the results of several chunks to the value of a reduction node."""
+    shape = (chunks, node.size) if node.size > 1 else (chunks,)
+    axes = len(shape)
+    read = View(shape, contiguous_strides(shape), 0, (None,) * axes)
+    write = View(shape, (0, 1)[:axes], 0, (None,) * axes)
+    return normalise(
+        Loop(
+            shape,
+            (Value("load", node.dtype, access=0),),
+            (Access(0, read, node.dtype), Access(1, write, node.dtype)),
+            (),
+            (Reduction(kind, 0, 1, (True, False)[:axes]),),
+            (node, node),
+            (node,),
+        )
+    )
+
+
+def combining_loops(loop: Loop) -> list[Loop]:
+    """Kernels like those that a loop would need if it were long enough to be done in chunks: their code is the same."""
+    found: list[Loop] = []
+    for reduction in loop.reductions:
+        if reduction.axes[0]:
+            node = loop.buffers[loop.accesses[reduction.access].buffer]
+            found.append(_example(reduction.kind, node.dtype, node.size > 1))
+    return found
+
+
+@lru_cache
+def _example(kind: str, dtype: np.dtype[Any], many: bool) -> Loop:
+    """A combining loop of one value or many; the code depends on nothing else."""
+    return combining_loop(placeholder((2,) if many else (), dtype), kind, 2)
+
+
+def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
+    """Whether a loop writes each element of an array after it has read the same element of another, and never again.
+
+    What it writes must be made of what it reads, and nothing else may be, or it must be so by arithmetic on floats: the
+    order of the two is then certain, although the code was compiled for arrays that do not overlap. (Of logic and
+    selections LLVM could find that they do not depend on the element after all, and write before something else reads.)
+    """
+    if not isinstance(loop, Loop):
+        return False
+    read, write = _only_access(loop, argument), _only_access(loop, output)
+    if read < 0 or write < 0:
+        return False
+    view = loop.accesses[read].view
+    if view != loop.accesses[write].view or view.is_masked:
+        return False
+    if any(stride == 0 for n, stride in zip(view.shape, view.strides, strict=True) if n > 1):
+        return False
+    written = [store.value for store in loop.stores if store.access == write]
+    return len(written) == 1 and _is_written_last(loop, read, write, written[0])
+
+
+def _only_access(loop: Loop, node: Node) -> int:
+    """The position of the one access to a node's array; -1 if there are none or several."""
+    if node not in loop.buffers:
+        return -1
+    buffer = loop.buffers.index(node)
+    found = [position for position, access in enumerate(loop.accesses) if access.buffer == buffer]
+    return found[0] if len(found) == 1 else -1
+
+
+def _is_written_last(loop: Loop, read: int, write: int, written: int) -> bool:
+    """Whether a value that is written must wait until an access was read, as `overwrites` wants it."""
+    # By positions of values: whether they are made of what is read, and whether they are so by arithmetic.
+    made, surely = bytearray(len(loop.values)), bytearray(len(loop.values))
+    loads = 0
+    for position, (operation, dtype, operands, access, _) in enumerate(loop.values):
+        if access == read:
+            loads += 1
+            if operation != "load" or loads > 1:
+                return False
+            made[position] = surely[position] = True
+            continue
+        for operand in operands:
+            if made[operand]:
+                made[position] = True
+                if surely[operand] and operation in ARITHMETIC and dtype.kind == "f":
+                    surely[position] = True
+    if surely[written]:
+        return True
+    others = [store.value for store in loop.stores if store.access != write]
+    others += [reduction.value for reduction in loop.reductions]
+    return bool(made[written]) and not any(made[value] for value in others)
+
+
+class _Planner:
+    def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int) -> None:
+        self.slots = slots
+        self.reasons = fused.reasons
+        self.stages = make_stages(fused.steps)
+        literals = [n for s in fused.steps for n in reads_and_writes(s)[0] if n.primitive is LITERAL]
+        self.literals = list(dict.fromkeys(literals))
+        self.bases = [*arguments, *constants]
+        self.places: dict[Node, Place] = {}
+        for position, node in enumerate(self.bases):
+            self.places[node] = Place(1 + position, 0)
+        pool = 1 + len(self.bases)
+        for position, node in enumerate(self.literals):
+            self.places[node] = Place(pool, 8 * position)
+        for position, node in enumerate(fused.outputs):
+            self.places[node] = Place(pool + 1 + position, 0)
+        self.arena = Arena()
+        self.groups: list[Group] = []
+
+    def run(self) -> Plan:
+        first: dict[Node, int] = {}
+        last: dict[Node, int] = {}
+        for position, stage in enumerate(self.stages):
+            for kernel in stage.kernels:
+                reads, writes = reads_and_writes(kernel)
+                for node in (*reads, *writes):
+                    if node not in first:
+                        first[node] = position
+                    last[node] = position
+        held: dict[Node, tuple[int, int]] = {}
+        ending: dict[int, list[Node]] = {}
+        for node, position in last.items():
+            ending.setdefault(position, []).append(node)
+        for position, stage in enumerate(self.stages):
+            written = [node for kernel in stage.kernels for node in reads_and_writes(kernel)[1]]
+            fresh = [node for node in dict.fromkeys(written) if node not in self.places]
+            ends = ending.get(position, [])
+            block = None
+            if stage.rows:
+                block = self._blocks(stage, {node for node in fresh if first[node] == last[node]})
+            for node in fresh:
+                if node not in self.places:
+                    dead = self._replaced(stage, node, ends, held)
+                    held[node] = held.pop(dead) if dead is not None else self.arena.take(nbytes(node))
+                    self.places[node] = Place(0, held[node][0])
+            if isinstance(stage.kernels[0], Special):
+                self._special(stage.kernels[0])
+            else:
+                self._loops(stage)
+            for node in ends:
+                if node in held:
+                    self.arena.give(*held.pop(node))
+            if block is not None:
+                self.arena.give(*block)
+        loops = [step.kernel for group in self.groups for step in group.steps if isinstance(step.kernel, Loop)]
+        elements = sum(math.prod(loop.shape) for loop in loops)
+        lifetimes = {node: (first[node], last[node]) for node in first if self.places[node].base == 0}
+        return Plan(
+            self.groups,
+            self.slots,
+            self.arena.end,
+            self.bases,
+            self.places,
+            self.literals,
+            lifetimes,
+            self.arena.total,
+            elements,
+            self.reasons,
+        )
+
+    @staticmethod
+    def _replaced(stage: Stage, node: Node, ending: Sequence[Node], held: dict[Node, tuple[int, int]]) -> Node | None:
+        """An array that a kernel reads for the last time, and whose memory what it writes may take."""
+        if len(stage.kernels) > 1:
+            return None
+        (kernel,) = stage.kernels
+        for dead in ending:
+            fits = dead in held and dead is not node and dead.dtype == node.dtype and dead.size == node.size
+            if fits and overwrites(kernel, node, dead):
+                return dead
+        return None
+
+    def _blocks(self, stage: Stage, within: set[Node]) -> tuple[int, int] | None:
+        """Place what lives within a stage in memory for one block of rows, for each thread."""
+        sizes: dict[Node, int] = {}
+        for kernel in stage.kernels:
+            assert isinstance(kernel, Loop)
+            sums = {r.access for r in kernel.reductions if r.axes[0]}
+            for position, access in enumerate(kernel.accesses):
+                node = kernel.buffers[access.buffer] if access.buffer >= 0 else None
+                if node is not None and node in within and position not in sums:
+                    step = row_span(kernel, access, stage.factor(kernel))[0]
+                    sizes[node] = step * stage.block * node.dtype.itemsize
+                elif node is not None and position in sums:
+                    within.discard(node)
+        sizes = {node: size for node, size in sizes.items() if node in within}
+        if not sizes:
+            return None
+        starts: dict[Node, int] = {}
+        total = 0
+        for node, size in sizes.items():
+            starts[node] = total
+            total += _aligned(size)
+        block = self.arena.take(total * self.slots)
+        for node, start in starts.items():
+            self.places[node] = Place(0, block[0] + start, sizes[node], total)
+        return block
+
+    def _access_place(self, node: Node, view: View) -> Place:
+        place = self.places[node]
+        if not view.offset:
+            return place
+        return Place(place.base, place.offset + view.offset * node.dtype.itemsize, place.shift, place.apart)
+
+    def _loops(self, stage: Stage) -> None:
+        """The steps of a stage, and those that combine what its chunks have summed."""
+        steps: list[Step] = []
+        after: list[Group] = []
+        held: list[tuple[int, int]] = []
+        work = 0.0
+        chunks = 1
+        for kernel in stage.kernels:
+            assert isinstance(kernel, Loop)
+            if 0 in kernel.shape:
+                continue
+            work += _work(kernel)
+            if stage.rows:
+                chunks, step = -(-stage.rows // stage.block), stage.block * stage.factor(kernel)
+            else:
+                chunks, step = kernel.chunks
+            temporary: dict[int, Place] = {}
+            apart = [0] * len(kernel.reductions)
+            for position, reduction in enumerate(kernel.reductions):
+                if chunks > 1 and reduction.axes[0]:
+                    node = kernel.buffers[kernel.accesses[reduction.access].buffer]
+                    block = self.arena.take(chunks * nbytes(node))
+                    held.append(block)
+                    temporary[reduction.access] = Place(0, block[0])
+                    apart[position] = node.size
+                    combine = combining_loop(node, reduction.kind, chunks)
+                    places = [temporary[reduction.access], self.places[node]]
+                    after.append(Group([Step(combine, places, 1, combine.shape[0], (0,))], 1))
+            places = [
+                temporary[position]
+                if position in temporary
+                else self._access_place(kernel.buffers[access.buffer], access.view)
+                for position, access in enumerate(kernel.accesses)
+                if access.buffer >= 0
+            ]
+            steps.append(Step(kernel, places, chunks, step, tuple(apart)))
+        if steps:
+            self.groups.append(Group(steps, chunks, chunks > 1 and work >= PARALLEL_WORK))
+            self.groups.extend(after)
+        for block in held:
+            self.arena.give(*block)
+
+    def _special(self, kernel: Special) -> None:
+        if kernel.node.size == 0:
+            return
+        places = [self._access_place(s, v) for s, v in zip(kernel.sources, kernel.views, strict=True)]
+        extra = workspace_bytes(kernel)
+        block = self.arena.take(extra) if extra else None
+        if block is not None:
+            places.append(Place(0, block[0]))
+        rows = rows_of(kernel)
+        heavy = rows > 1 and kernel.node.size * SPECIAL_WORK >= PARALLEL_WORK
+        parallel = heavy or shared_by_threads(kernel)
+        self.groups.append(Group([Step(kernel, [*places, self.places[kernel.node]], rows, 1)], rows, parallel))
+        if block is not None:
+            self.arena.give(*block)

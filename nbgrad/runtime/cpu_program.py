@@ -1,0 +1,300 @@
+"""Programs: a graph compiled for given shapes and dtypes, ready to be called.
+
+In: output nodes, the leaves that vary from call to call, and how the result is built. Out: a `Program`, whose `call` is
+a native Python callable: it checks its arguments, allocates the outputs, runs the kernels and wraps the result without
+executing any Python code. Called by evaluate.py and jit.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler import cpu
+from ..compiler.emit import emit
+from ..compiler.fuse import Special, fuse
+from ..compiler.loops import Loop
+from ..compiler.special import special_address, special_sizes
+from ..errors import OutOfMemoryError
+from ..graph.complex_storage import interleaved
+from ..graph.ir import Node, literal_value, on_host, plain_dtype
+from ..graph.simplify import simplify
+from ..process.gc_pause import RareCollection
+from . import native, threads
+from .cpu_plan import Plan, Step, combining_loops, nbytes, plan
+from .donation import donors
+
+RELEASE_ELEMENTS = 1 << 15
+"""From this much work on, other Python threads may run while a program runs."""
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("method", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+METH_FASTCALL = 0x80
+C_ALIGNED, WRITEABLE = 0x101, 0x400
+"""NumPy's flags: in C order and aligned; writeable."""
+
+
+def loop_code(loop: Loop) -> cpu.Code:
+    """A fused loop's code."""
+    return cpu.function_code(f"loop {loop.identity}", "kernel", lambda: emit(loop))
+
+
+@dataclass
+class Output:
+    """How one result comes back: `scalar` turns a 0-d array into a NumPy scalar."""
+
+    node: Node
+    scalar: bool = False
+
+
+class Program:
+    """A compiled graph.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+    arguments : sequence of nodes
+        Leaves in the order of the call's positional arguments; every one C-contiguous and aligned when called.
+    floats : set of int
+        Positions of arguments that are Python floats.
+    structure : sequence of int or None
+        How results are packed, in postfix: k pushes result k, -1 - n packs n values into a tuple. None: a flat tuple.
+    fallback : callable
+        Called with the same arguments when they do not fit the program.
+    donated : set of int
+        Positions of arguments whose memory results may take: they must be writeable. A result that does so is the
+        argument itself.
+    packed : int
+        The length of the longest other structure that an entry of its own (native_tensors.py) packs results into.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Output],
+        arguments: Sequence[Node],
+        floats: frozenset[int] = frozenset(),
+        structure: Sequence[int] | None = None,
+        fallback: Callable[..., Any] | None = None,
+        donated: frozenset[int] = frozenset(),
+        packed: int = 0,
+    ) -> None:
+        start = time.perf_counter()
+        with RareCollection():
+            nodes, leaves = interleaved([output.node for output in outputs], arguments)
+            self.graph = simplify(nodes)
+            fused = fuse(self.graph)
+            known = set(leaves)
+            used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
+            constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
+            self.plan: Plan = plan(fused, leaves, constants, threads.available())
+            self.outputs = outputs
+            self.donors = donors(self.plan, fused.outputs, nodes, leaves, donated)
+            self._keep: list[Any] = []
+            self._into: Callable[..., Any] | None = None
+            self._build(arguments, constants, floats, structure, fallback or _refuse, packed)
+        self.seconds = time.perf_counter() - start
+
+    def _array(self, words: Sequence[int]) -> np.ndarray:
+        """An int64 array that lives as long as the program."""
+        array = np.array(words or [0], np.int64)
+        self._keep.append(array)
+        return array
+
+    def _build(
+        self,
+        arguments: Sequence[Node],
+        constants: Sequence[Node],
+        floats: frozenset[int],
+        structure: Sequence[int] | None,
+        fallback: Callable[..., Any],
+        packed: int,
+    ) -> None:
+        context = native.context()
+        template = [0] * (1 + len(arguments))
+        for node in constants:
+            assert node.value is not None, node
+            array = np.ascontiguousarray(on_host(node.value))
+            self._keep.append(array)
+            template.append(array.ctypes.data)
+        pool = np.zeros(max(1, len(self.plan.literals)), np.int64)
+        for position, node in enumerate(self.plan.literals):
+            pool[position : position + 1].view(node.dtype)[:1] = literal_value(node)
+        self._keep.append(pool)
+        template.append(pool.ctypes.data)
+        template += [0] * len(self.outputs)
+
+        argument_specs: list[int] = []
+        for position, node in enumerate(arguments):
+            if position in floats:
+                argument_specs += [0] * native.ARGUMENT_HEAD
+                continue
+            flags = C_ALIGNED | (WRITEABLE if position in self.donors.values() else 0)
+            argument_specs += [id(plain_dtype(node.dtype)), nbytes(node), flags, node.ndim, *node.shape]
+        output_specs: list[int] = []
+        for position, output in enumerate(self.outputs):
+            node = output.node
+            scalar = output.scalar and node.ndim == 0
+            donor = self.donors.get(position, -1)
+            output_specs += [id(plain_dtype(node.dtype)), nbytes(node), int(scalar), donor, node.ndim, *node.shape]
+        if structure is None:
+            structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
+        table = self._table()
+
+        scratch = 8 * len(template)
+        pointers = native.GROUP_DATA + table[2] * self.plan.slots
+        results = scratch + 8 * pointers
+        objects = results + 8 * (2 * len(self.outputs) + max(len(structure), packed) + 2)
+        header = -(-(objects + 8 * (len(arguments) + 1)) // 64) * 64
+
+        state = self._array([0] * native.STATE_LENGTH)
+        state[native.CONTEXT] = context.ctypes.data
+        state[native.FALLBACK] = id(fallback)
+        state[native.ARGUMENTS] = len(arguments)
+        state[native.ARGUMENT_SPECS] = self._array(argument_specs).ctypes.data
+        state[native.OUTPUTS] = len(self.outputs)
+        state[native.OUTPUT_SPECS] = self._array(output_specs).ctypes.data
+        state[native.TABLE] = self._array(table).ctypes.data
+        state[native.ARENA_BYTES] = header + self.plan.arena_bytes + 64
+        state[native.BASES] = self._array(template).ctypes.data
+        state[native.BASE_COUNT] = len(template)
+        state[native.SCRATCH] = scratch
+        state[native.RELEASE] = int(self._work() >= RELEASE_ELEMENTS)
+        state[native.STRUCTURE] = self._array(list(structure)).ctypes.data
+        state[native.STRUCTURE_LENGTH] = len(structure)
+        state[native.RESULTS] = results
+        state[native.HEADER] = header
+        state[native.MISSED] = id(missed)
+        state[native.OBJECTS] = objects
+        self._keep += [fallback, [node.dtype for node in arguments], [o.node.dtype for o in self.outputs]]
+        self.state = state
+        self.call = self._callable(state, False)
+
+    @property
+    def needed_bytes(self) -> int:
+        """The memory that a call asks for: intermediates and results."""
+        return int(self.state[native.ARENA_BYTES]) + sum(nbytes(output.node) for output in self.outputs)
+
+    def out_of_memory(self, what: str) -> OutOfMemoryError:
+        """The error for a call that did not get the memory that it needs; `what` was called."""
+        results = {output.node for output in self.outputs}
+        arrays = [node for node in (*self.plan.places, *results) if node.name not in ("constant", "input", "literal")]
+        message = (
+            f"{what} needs {_size(self.needed_bytes)} of memory for its intermediates and results, more than there is."
+        )
+        if arrays:
+            largest = max(arrays, key=nbytes)
+            message += (
+                f" The largest array is of {largest.name}, of shape {largest.shape} and dtype {largest.dtype}: "
+                f"{_size(nbytes(largest))}."
+            )
+        return OutOfMemoryError(message)
+
+    def _work(self) -> int:
+        """A rough count of the elements that the program works on."""
+        special = [step.kernel.node for step in self.plan.steps if isinstance(step.kernel, Special)]
+        products = sum(n.size * (n.inputs[0].shape[-1] if n.name == "matmul" else 8) for n in special)
+        return self.plan.elements + products
+
+    def _table(self) -> list[int]:
+        width = max([len(step.places) for step in self.plan.steps], default=0)
+        table = [len(self.plan.groups), self.plan.slots, width]
+        for group in self.plan.groups:
+            words: list[int] = []
+            for step in group.steps:
+                if isinstance(step.kernel, Loop):
+                    # Compile now what a longer array will need: a new length compiles nothing.
+                    self._keep += [loop_code(combining) for combining in combining_loops(step.kernel)]
+                    code = loop_code(step.kernel)
+                    self._keep.append(code)
+                    address = code.address
+                else:
+                    address = special_address(step.kernel)
+                    self._keep.append(getattr(step.kernel, "call", None))
+                sizes = self._array(step_sizes(step))
+                words += [address, len(step.places), sizes.ctypes.data]
+                for place in step.places:
+                    words += [place.base, place.offset, place.shift, place.apart]
+            table += [len(group.steps), group.chunks, int(group.parallel), len(words), *words]
+        return table
+
+    @property
+    def call_into(self) -> Callable[..., Any]:
+        """As `call`, with an array for each result as further arguments, which get the results.
+
+        They must be as `call` would make them and share no memory with anything else: the caller has checked that.
+        Gives `MISSED` if the arguments do not fit.
+        """
+        if self._into is None:
+            self._into = self._callable(self.state, True)
+        return self._into
+
+    def _callable(self, state: np.ndarray, into: bool) -> Callable[..., Any]:
+        return native_callable(native.entry_address(into), state, self._keep)
+
+
+def native_callable(address: int, state: np.ndarray, kept: Any) -> Callable[..., Any]:
+    """A Python callable of a native function, which finds `state` as its `self` and keeps alive what that points to."""
+    definition = _MethodDef(b"nbgrad_program", address, METH_FASTCALL, b"A compiled graph.")
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    # The callable keeps `state` alive, and `state` (through this attribute holder) everything that it points to.
+    holder = _State(state.shape, state.dtype, state)
+    holder.kept = (definition, kept)
+    return make(ctypes.addressof(definition), holder, None)
+
+
+def _size(count: int) -> str:
+    """A number of bytes as text."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024  # type: ignore[assignment]
+    return f"{count:.3g} GiB" if count < 1024 else f"{count / 1024:.3g} TiB"
+
+
+class _State(np.ndarray):
+    """The state of a program, which also keeps alive what it points to."""
+
+    kept: Any
+
+    def __new__(cls, shape: Any, dtype: Any, source: np.ndarray) -> _State:
+        made = np.ndarray.__new__(cls, shape, dtype, buffer=source)
+        made.kept = None
+        return made
+
+
+MISSED = object()
+"""What a call gives whose arguments do not fit, if it has no other fallback."""
+
+
+def missed(*_: Any) -> Any:
+    """The fallback that gives `MISSED`."""
+    return MISSED
+
+
+def _refuse(*arguments: Any) -> Any:
+    """The fallback of programs whose arguments were made to fit: reaching it is a fault of nbgrad itself."""
+    shown = ", ".join(f"{type(a).__name__} {getattr(a, 'dtype', '')}{getattr(a, 'shape', '')}" for a in arguments)
+    message = f"internal error: a program was called with arguments that it was not compiled for: {shown}"
+    raise AssertionError(message)
+
+
+def step_sizes(step: Step) -> list[int]:
+    """The integers that a step's kernel is called with."""
+    if isinstance(step.kernel, Special):
+        return special_sizes(step.kernel)
+    return step.kernel.sizes(step.step, step.apart)

@@ -1,0 +1,164 @@
+"""What stands for NumPy's, `math`'s and Python's own objects in code that `differentiable_source` runs.
+
+In: an object that such code refers to by a global name, an import or a closure. Out: the object that it gets instead:
+of `nbgrad.numpy` for NumPy's, of scalars.py for `math`'s, classes that know Tensors for `float` and `complex`.
+Called by rebinding.py.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import math
+import numbers
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .. import numpy as ours
+from ..numpy.drop_in import equivalent
+from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
+from ..record.tensor import Tensor
+from .math_functions import functions
+from .scipy_table import implementation_of as implementation_of
+from .scipy_table import replacement_in_scipy
+
+_NUMPY_MODULES = ("linalg", "fft", "random")
+
+
+class Replaced(ModuleType):
+    """A module in which some objects are replaced; all others are the original's."""
+
+    def __init__(self, original: ModuleType, replaced: dict[str, Any]) -> None:
+        super().__init__(original.__name__, original.__doc__)
+        self.__dict__.update(replaced)
+        self._original = original
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_original"], name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._original)
+
+
+class _Internal(ModuleType):
+    """A module of SciPy, or inside NumPy, in which functions that users know are replaced."""
+
+    def __init__(self, original: ModuleType) -> None:
+        super().__init__(original.__name__, original.__doc__)
+        self._original = original
+
+    def __getattr__(self, name: str) -> Any:
+        return replacement_of(of_library(getattr(self.__dict__["_original"], name)))
+
+
+def of_library(module: Any) -> Any:
+    """What stands for a module of SciPy, or inside NumPy, as numpy.lib; other objects as they are."""
+    if isinstance(module, ModuleType) and module.__name__.partition(".")[0] in ("numpy", "scipy"):
+        return module if replacement_of(module) is not module else _of_module(module)
+    return module
+
+
+@cache
+def _of_module(module: ModuleType) -> ModuleType:
+    for name in ("polynomial", "emath"):
+        if module is getattr(np, name):
+            return getattr(ours, name)
+    return _Internal(module)
+
+
+@cache
+def _objects() -> dict[int, tuple[Any, Any]]:
+    """By identity: an object, and what stands for it, or the name under which `nbgrad.numpy` has that."""
+    found: dict[int, tuple[Any, Any]] = {}
+    for name in dir(np):
+        original = getattr(np, name, None) if not name.startswith("_") else None
+        if callable(original) or name in ("r_", "c_", "mgrid", "ogrid"):
+            found[id(original)] = original, ("", name)
+    for module in _NUMPY_MODULES:
+        for name in dir(getattr(np, module)):
+            original = getattr(getattr(np, module), name)
+            if not name.startswith("_") and callable(original):
+                found.setdefault(id(original), (original, (module, name)))
+    for original, replacement in (*functions().items(), *PYTHON_NUMBERS.items()):
+        found[id(original)] = original, replacement
+    return found
+
+
+@cache
+def _modules() -> dict[int, ModuleType]:
+    """By identity of a module: what stands for it."""
+    found = {id(np): ours, **{id(getattr(np, name)): getattr(ours, name) for name in _NUMPY_MODULES}}
+    for module in (math, cmath, numbers):
+        replaced = {n: replacement_of(v) for n, v in vars(module).items() if not n.startswith("_")}
+        found[id(module)] = Replaced(module, replaced)
+    return found
+
+
+def replacement_of(value: Any) -> Any:
+    """What stands for an object of NumPy's, `math`'s or Python's; the object itself, if nothing does."""
+    if isinstance(value, ModuleType):
+        return _modules().get(id(value), value)
+    known = _objects().get(id(value))
+    if known is None or known[0] is not value:
+        library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
+        return replacement_in_scipy(value) if library == "scipy" else value
+    replacement = known[1]
+    if type(replacement) is tuple:
+        module, name = replacement
+        return getattr(getattr(ours, module) if module else ours, name)
+    return replacement
+
+
+def generator(value: Any) -> Any:
+    """What stands for a generator of random numbers; other objects as they are."""
+    return ours.random.of(value) if type(value).__module__.startswith("numpy.random") else value
+
+
+# ----- Builtins -----
+
+
+class _TypeOfTypes(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, type)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, type)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is type
+
+    def __hash__(cls) -> int:
+        return hash(type)
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if cls is not type_ or len(args) != 1:
+            return type.__call__(type if cls is type_ else cls, *args, **options)
+        return type_of(args[0])
+
+
+class type_(type, metaclass=_TypeOfTypes):  # noqa: N801 - stands for `type`
+    """`type`, for which Tensors are NumPy's arrays and scalars."""
+
+
+def type_of(value: Any) -> Any:
+    """What `type(value)` is in code that compares it with `float`, `np.ndarray` or `np.float64`."""
+    if isinstance(value, Tensor):
+        return equivalent(scalar_type(value)) if is_scalar(value) else ours.ndarray
+    kind = type(value)
+    if kind is np.ndarray:
+        return ours.ndarray
+    return equivalent(kind) if isinstance(value, np.generic) else PYTHON_NUMBERS.get(kind, kind)
+
+
+def builtins_with(importer: Any) -> dict[str, Any]:
+    """Python's builtins, with `float`, `complex` and `type` that know Tensors, and another `__import__`."""
+    return {
+        **vars(builtins),
+        "float": PYTHON_NUMBERS[float],
+        "complex": PYTHON_NUMBERS[complex],
+        "type": type_,
+        "__import__": importer,
+    }

@@ -1,0 +1,309 @@
+"""`sparse_jacobian` and `sparse_hessian`: matrices of derivatives that are mostly zero, from a handful of products.
+
+In: a function. Out: a callable that gives a `scipy.sparse.csr_array`. The function is recorded once per signature of
+its arguments, like by `jit`; its graph tells which entries there can be (pattern.py), a coloring tells which
+columns or rows may be computed together (colors.py), and all these products are one compiled program, whose
+result is the array of entries. Called by users.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiled.jit import Jitted
+from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from ..graph.batch import batch
+from ..graph.differentiate import jvp, vjp
+from ..graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
+from ..graph.primitives import cast, concatenate, gather, iota, reshape
+from ..graph.simplify import simplify
+from ..graph.trace import current_trace, recording
+from ..record.tensor import Tensor
+from ..transforms.argument_positions import check_flag, check_function, check_positions, with_positions
+from ..transforms.arguments import name_of, output_nodes, prepare, with_zeros
+from ..transforms.grad import split_aux
+from .colors import Plan, plan, symmetric_plan
+from .pattern import dependencies
+
+MOST_ELEMENTS = 1 << 31
+"""Products with more elements than this, together, are refused."""
+MOST_RECORDINGS = 16
+"""So many recordings for one signature are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """The pattern of a matrix, and how its entries are found."""
+
+    pattern: Any
+    plan: Plan
+
+
+class SparseMatrixOf:
+    """A function that gives a matrix of derivatives in sparse form. Made by `sparse_jacobian` and `sparse_hessian`."""
+
+    def __init__(self, fn: Callable[..., Any], grad_position: Any, has_aux: bool, symmetric: bool) -> None:
+        self._fn, self._positions = fn, check_positions(grad_position)
+        self._has_aux, self._symmetric = check_flag(has_aux, "has_aux"), symmetric
+        self._entries = Jitted(self._record)
+        functools.update_wrapper(self, fn, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The matrix; with `has_aux` a pair of it and what else the function returns."""
+        entries, layout, aux = self._run(args, kwargs)
+        pattern = layout.pattern
+        values = np.asarray(entries)
+        if values.dtype.itemsize < 4:
+            values = values.astype(np.float32)
+        import scipy.sparse
+
+        # The caller may change the matrix in place.
+        parts = (values, pattern.indices.copy(), pattern.indptr.copy())
+        matrix = scipy.sparse.csr_array(parts, shape=pattern.shape)
+        return (matrix, aux) if self._has_aux else matrix
+
+    def __reduce__(self) -> Any:
+        """A copy, also in another process, records for itself."""
+        return SparseMatrixOf, (self._fn, self._positions, self._has_aux, self._symmetric)
+
+    def pattern(self, *args: Any, **kwargs: Any) -> Any:
+        """Which entries the matrix can have, for arguments like these: a csr_array of bool with sorted indices."""
+        return self._run(args, kwargs)[1].pattern.copy()
+
+    def colors(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The colors of the columns and of the rows, -1 where there is none.
+
+        Columns of one color share a product J @ s, rows of one color a product s @ J.
+        """
+        found = self._run(args, kwargs)[1].plan
+        return found.columns.copy(), found.rows.copy()
+
+    def products(self, *args: Any, **kwargs: Any) -> int:
+        """How many products with the matrix are computed, all at once, for arguments like these."""
+        found = self._run(args, kwargs)[1].plan
+        return found.forward + found.reverse
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, _Layout, Any]:
+        if current_trace() is not None:
+            kind = "hessian" if self._symmetric else "jacobian"
+            message = (
+                f"The sparse_{kind} of {name_of(self._fn)}() is called while a function is recorded, where a scipy "
+                "matrix cannot be computed. Call it outside of jit, grad and the like (it is compiled by itself), or "
+                "use jvp, vjp or hvp for products with the matrix."
+            )
+            raise TracedValueError(message)
+        return self._entries(*args, **kwargs)
+
+    def _record(self, *args: Any, **kwargs: Any) -> tuple[Tensor, _Layout, Any]:
+        """The entries, recorded for `jit`; the layout belongs to the recording."""
+        fn = self._fn
+        for paths in self._entries._paths.values():
+            # Where positions come from values, old recordings hardly ever fit again.
+            del paths[MOST_RECORDINGS:]
+        call = prepare(fn, args, kwargs, self._positions)
+        if any(node.dtype.kind == "c" for node in call.nodes):
+            message = (
+                f"{name_of(fn)}() is to be differentiated by a complex array, for which there is no sparse matrix. "
+                "Pass its real and imaginary part as two arguments, and differentiate by both."
+            )
+            raise DtypeError(message)
+        with recording(call.nodes, callers=call.callers):
+            output, aux = fn(*call.args, **call.kwargs), None
+            if self._has_aux:
+                output, rest = split_aux(fn, output)
+                aux = rest[0] if len(rest) == 1 else rest
+            outputs = output_nodes(fn, output)
+            if not outputs:
+                message = f"{name_of(fn)}() returned no floating-point array, so it has no derivatives."
+                raise DtypeError(message)
+            if self._symmetric:
+                outputs = _gradient(fn, outputs, call.nodes)
+            tangents = _Linear(outputs, call.nodes, forward=True)
+            pattern = dependencies(tangents.results, tangents.stand_ins)
+            if self._symmetric:
+                # The pattern may have more than there is, but its mirror image may not.
+                pattern = (pattern * pattern.T).tocsr()
+                pattern.sort_indices()
+            shapes = [_joint_shape(nodes) for nodes in (outputs, call.nodes)]
+            if self._symmetric:
+                found = symmetric_plan(pattern, shapes[1])
+            else:
+                # A cotangent of complex numbers is no row of the matrix.
+                found = plan(pattern, *shapes, only_columns=any(node.dtype.kind == "c" for node in outputs))
+            layout = _Layout(pattern, found)
+            entries = _entries(layout, outputs, call.nodes, tangents, fn)
+        return Tensor._of(entries), layout, aux
+
+
+def _gradient(fn: Callable[..., Any], outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
+    """The gradient of a scalar, like `wrt`."""
+    if len(outputs) != 1 or outputs[0].size != 1 or outputs[0].dtype.kind == "c":
+        shapes = ", ".join(f"{node.dtype} of shape {node.shape}" for node in outputs)
+        message = (
+            f"sparse_hessian needs a function that returns one real number, but {name_of(fn)}() returned {shapes}. "
+            "Sum what it returns, or use sparse_jacobian of its gradient."
+        )
+        raise ShapeError(message)
+    one = zeros(outputs[0].shape, outputs[0].dtype) + 1.0
+    return with_zeros(vjp(outputs, [one], wrt), wrt)
+
+
+def _joint_shape(nodes: Sequence[Node]) -> tuple[int, ...] | None:
+    """The shape of an array that holds the elements of all nodes in their order; None if they differ in shape."""
+    shapes = {node.shape for node in nodes}
+    return (len(nodes), *shapes.pop()) if len(shapes) == 1 else None
+
+
+class _Linear:
+    """The tangents of outputs as functions of those of inputs, or the cotangents of inputs of those of outputs."""
+
+    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node], forward: bool) -> None:
+        self.stand_ins = [placeholder(node.shape, node.dtype) for node in (wrt if forward else outputs)]
+        if forward:
+            found = with_zeros(jvp(outputs, wrt, self.stand_ins), outputs)
+        else:
+            found = with_zeros(vjp(outputs, self.stand_ins, wrt), wrt)
+        self.results = simplify(found)
+
+    def products(self, colors: np.ndarray, count: int, dtype: np.dtype[Any]) -> Node:
+        """The products with the sums of the unit vectors of each color, flat, one after the other."""
+        seeds: dict[Node, Node] = {}
+        offset = 0
+        for node in self.stand_ins:
+            own = constant(colors[offset : offset + node.size].astype(np.int64))
+            shape = (count, node.size)
+            number = broadcast(reshape(iota(count), (count, 1)), shape)
+            chosen = cast(elementwise("equal", broadcast(own, shape), number), node.dtype)
+            seeds[node] = reshape(chosen, (count, *node.shape))
+            offset += node.size
+        rows = [reshape(cast(node, dtype), (count, node.size // count)) for node in batch(self.results, seeds, count)]
+        whole = concatenate(rows, 1)
+        return reshape(whole, (whole.size,))
+
+
+def _entries(
+    layout: _Layout, outputs: Sequence[Node], wrt: Sequence[Node], tangents: _Linear, fn: Callable[..., Any]
+) -> Node:
+    """The entries of the pattern, in its order."""
+    dtype = np.result_type(*[node.dtype for node in outputs])
+    found = layout.plan
+    rows, columns = layout.pattern.shape
+    if not found.place.size:
+        return zeros((0,), dtype)
+    elements = found.forward * rows + found.reverse * columns
+    if elements > MOST_ELEMENTS:
+        message = (
+            f"The matrix of derivatives of {name_of(fn)}(), of shape {layout.pattern.shape}, takes "
+            f"{found.forward + found.reverse} products: that is not sparse. Use jvp, vjp or hvp for products with it."
+        )
+        raise ArgumentError(message)
+    parts: list[Node] = []
+    if found.forward:
+        parts.append(tangents.products(found.columns, found.forward, dtype))
+    if found.reverse:
+        parts.append(_Linear(outputs, wrt, forward=False).products(found.rows, found.reverse, dtype))
+    return gather(concatenate(parts, 0), constant(found.place.astype(INT64)))
+
+
+@with_positions
+def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> SparseMatrixOf:
+    """A function that computes the Jacobian of `fn` as a sparse matrix, by few products.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes floating-point arrays of any shape, or containers of them, and returns such, or complex ones.
+    grad_position : int or tuple of int
+        The arguments to differentiate.
+    has_aux : bool
+        If true, only the first element of the returned tuple is differentiated; the result is `(jacobian, aux)`.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `fn` and gives a `scipy.sparse.csr_array` with a row for each element of the result and
+        a column for each element of the argument, both in C order; several arrays follow one another. It has an entry
+        wherever the derivative can be other than zero, for whatever values (float32 if `fn` works in float16). Its
+        methods `pattern`, `colors` and `products` take the same arguments and tell what was found out.
+
+    Raises
+    ------
+    ArgumentError, DtypeError
+        As `grad`; ArgumentError too if the Jacobian is too large and not sparse.
+    TracedValueError
+        If it is called while another function is recorded.
+
+    Notes
+    -----
+    As by `jit`, `fn` is recorded once per signature (shapes and dtypes of arrays, values of everything else), so what
+    it reads from outside is frozen then, and branches on values are checked at each call. Pattern and coloring belong
+    to the recording. Positions that are computed from values are checked like branches: where they differ, `fn` is
+    recorded again.
+
+    Columns without common rows are found by one product (Curtis, Powell and Reid 1974); rows, or some rows, are used
+    where that takes fewer. See Gebremedhin, Manne and Pothen, "What color is your Jacobian?", SIAM Review 47, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> jacobian = nb.sparse_jacobian(lambda x: x[1:] ** 2 - x[:-1])
+    >>> jacobian(np.array([1.0, 2.0, 3.0, 4.0])).toarray()
+    array([[-1.,  4.,  0.,  0.],
+           [ 0., -1.,  6.,  0.],
+           [ 0.,  0., -1.,  8.]])
+    >>> jacobian.products(np.zeros(100_000))
+    2
+    """
+    check_function(fn, "sparse_jacobian")
+    return SparseMatrixOf(fn, grad_position, has_aux, symmetric=False)
+
+
+@with_positions
+def sparse_hessian(fn: Callable[..., Any], grad_position: Any = 0) -> SparseMatrixOf:
+    """A function that computes the matrix of second derivatives of `fn` as a sparse matrix, by few products.
+
+    Parameters
+    ----------
+    fn : callable
+        Returns one real number.
+    grad_position : int or tuple of int
+        The arguments to differentiate, twice.
+
+    Returns
+    -------
+    callable
+        As from `sparse_jacobian`; rows and columns count the elements of the argument.
+
+    Raises
+    ------
+    ArgumentError, DtypeError, TracedValueError
+        As `sparse_jacobian`.
+    ShapeError
+        If `fn` returns more than one number.
+
+    Notes
+    -----
+    The Jacobian of the gradient, of which one of two mirrored entries is enough: a star coloring of the graph of the
+    matrix (Coleman and More 1984; Gebremedhin, Tarafdar, Manne and Pothen 2007). The result is symmetric up to
+    rounding where both of them were computed.
+    Where a rule of your own (`custom_vjp`) is not the true gradient, the matrix need not be symmetric: then use
+    `sparse_jacobian(nb.grad(fn))`.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> hessian = nb.sparse_hessian(lambda x: x[0] * np.sum(x**2))
+    >>> hessian(np.array([1.0, 2.0, 3.0])).toarray()
+    array([[6., 4., 6.],
+           [4., 2., 0.],
+           [6., 0., 2.]])
+    >>> hessian.products(np.ones(1000))
+    2
+    """
+    check_function(fn, "sparse_hessian")
+    return SparseMatrixOf(fn, grad_position, False, symmetric=True)

@@ -1,0 +1,121 @@
+"""From users' data to Tensors: `Tensor(data)`, `nb.tensor`, `Tensor.from_numpy`, pickles.
+
+In: numbers, nested lists, ndarrays, Tensors, initializers. Out: Tensors; Python floats become float32, as in MindSpore.
+Called by users.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError, ShapeError
+from ..graph.ir import HOST, Node, constant, make
+from ..record import shared_memory
+from ..record.as_node import any_tensor, as_node
+from ..record.axes_and_dtypes import real_dtype
+from ..record.numbers import supported
+from ..record.placement import moved
+from ..record.promotion import promote
+from ..record.tensor import Tensor, part_of_tensor
+from .initial_values import initializer
+
+FLOAT32 = np.dtype(np.float32)
+
+
+@part_of_tensor
+class Construction(Tensor):
+    """How Tensors are made of data, and pickled."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, *, device: Any = None
+    ) -> None:
+        if input_data is None:
+            input_data = _initial(dtype, shape, init)
+        node = _node_of_data(input_data)
+        if dtype is not None:
+            node = promote([node], real_dtype(dtype))[0]
+        if not node.tensor:
+            if node.name != "constant" or isinstance(input_data, Tensor):
+                node = make("alias", (node,))
+            node.tensor = True
+            if node.place is None and node.name == "constant" and node.size > 1:
+                node.place = HOST
+        self._node = node if device is None else moved(node, device)
+
+    @staticmethod
+    def from_numpy(array: np.ndarray) -> Tensor:
+        """A Tensor that shares the data of an ndarray."""
+        if not isinstance(array, np.ndarray):
+            message = f"from_numpy takes an ndarray, but got {type(array).__name__}."
+            raise DtypeError(message)
+        _node_of_data(array[:0] if array.ndim else array)  # refuses what a Tensor cannot hold
+        return shared_memory.from_numpy(array)
+
+    def __reduce__(self) -> Any:
+        where = () if self._node.device is None else (repr(self._node.device),)
+        return _from_array, (self.asnumpy(), *where)
+
+
+def tensor(input_data: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+    """A Tensor of data, as `Tensor(input_data, dtype, device=device)`.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.tensor([1, 2], nb.float32))
+    [1. 2.]
+    """
+    return Tensor(input_data, dtype, device=device)
+
+
+from_numpy = Tensor.from_numpy
+
+
+def _from_array(value: np.ndarray, device: str | None = None) -> Tensor:
+    """What pickle calls."""
+    return Tensor(value, device=device)
+
+
+def _initial(dtype: Any, shape: Any, init: Any) -> Tensor:
+    """The data of a Tensor that is given by an initializer."""
+    if init is None or shape is None:
+        message = "A Tensor needs input_data: a Tensor, ndarray, number or list (or shape, dtype and init)."
+        raise DtypeError(message)
+    return initializer(init, shape, np.float32 if dtype is None else dtype)
+
+
+def _node_of_data(data: Any) -> Node:
+    """The node of what a user gave to `Tensor`, with MindSpore's dtypes for Python numbers."""
+    if isinstance(data, Tensor):
+        return data._node
+    if not isinstance(data, bool | int | float | list | tuple) or isinstance(data, np.generic):
+        return as_node(data)
+    if isinstance(data, list | tuple) and any_tensor(data):
+        return as_node(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        message = "Nested lists must have rows of equal length to become a Tensor."
+        raise ShapeError(message) from None
+    if not supported(array.dtype):
+        message = f"A Tensor holds booleans, integers, floats or complex numbers, not data of dtype {array.dtype}."
+        raise DtypeError(message)
+    if array.dtype.char in "dD" and not _holds_numpy(data):
+        array = array.astype(FLOAT32 if array.dtype.kind == "f" else np.complex64)
+    return constant(array)
+
+
+def _holds_numpy(data: Any) -> bool:
+    """Whether nested lists hold a NumPy array or scalar anywhere."""
+    stack = [data]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, np.ndarray | np.generic):
+            return True
+        if isinstance(value, list | tuple):
+            stack.extend(value)
+    return False

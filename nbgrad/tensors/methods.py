@@ -1,0 +1,149 @@
+"""Tensor's methods: the functions of NumPy and of MindSpore that have the Tensor as their first argument.
+
+In: a Tensor and the arguments of a function. Out: what the function gives. Called by users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..functions.arrays import shaping
+from ..functions.elementwise import complex_parts
+from ..functions.table import IMPLEMENTATIONS, implementation
+from ..record import shared_memory
+from ..record.tensor import Tensor, part_of_tensor
+
+_SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
+"""MindSpore's and PyTorch's names of NumPy's parameters."""
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that calls what the table has for a NumPy function."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
+        return (IMPLEMENTATIONS.get(function) or implementation(function))(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = function.__name__
+    method.__doc__ = f"As `numpy.{function.__name__}` of this Tensor."
+    return method
+
+
+@part_of_tensor
+class Methods(Tensor):
+    """The functions of NumPy under ndarray's names."""
+
+    __slots__ = ()
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes from one element to the next along each axis, as NumPy's array would have them."""
+        return shared_memory.place_of(self).strides
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802
+        """The axes in reversed order."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802
+        """The last two axes swapped."""
+        if self.ndim < 2:
+            message = f"mT needs at least two axes, but this Tensor has shape {self.shape}."
+            raise ShapeError(message)
+        return self.swapaxes(-1, -2)
+
+    @property
+    def real(self) -> Tensor:
+        """The real part; a Tensor that is not complex as it is."""
+        return complex_parts.real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        complex_parts.set_part(self, value, 0)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part; zeros for a Tensor that is not complex."""
+        return complex_parts.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        complex_parts.set_part(self, value, 1)
+
+    sum, prod, mean, var, std = (_method(f) for f in (np.sum, np.prod, np.mean, np.var, np.std))
+    max, min, argmax, argmin = (_method(f) for f in (np.max, np.min, np.argmax, np.argmin))
+    any, all, ptp, trace, dot = (_method(f) for f in (np.any, np.all, np.ptp, np.trace, np.dot))
+    cumsum, cumprod, clip, round = (_method(f) for f in (np.cumsum, np.cumprod, np.clip, np.round))
+    ravel, swapaxes, squeeze, diagonal = (_method(f) for f in (np.ravel, np.swapaxes, np.squeeze, np.diagonal))
+    argsort, searchsorted, nonzero = (_method(f) for f in (np.argsort, np.searchsorted, np.nonzero))
+    take, put, repeat, choose = (_method(f) for f in (np.take, np.put, np.repeat, np.choose))
+    argpartition = _method(np.argpartition)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Tensor:
+        """The same elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
+        return implementation(np.reshape)(self, shape[0] if len(shape) == 1 else shape, order=order)
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return implementation(np.transpose)(self, order)
+
+    permute = transpose
+
+    def flatten(self, order: str = "C") -> Tensor:
+        """All elements along one axis, as a copy."""
+        return self.ravel(order).copy()
+
+    def astype(self, dtype: Any, copy: bool = True, *, order: str = "K") -> Tensor:
+        """The elements in another dtype; gradients flow between float dtypes."""
+        return shaping.astype(self, dtype, copy=copy, order=order)
+
+    def copy(self, order: str = "C") -> Tensor:
+        """Another Tensor with the same value, in an order of memory; writing to one does not change the other."""
+        return shaping.copy(self, order)
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
+        """The slices along an axis (the elements, for None) where a 1-d condition is true."""
+        return implementation(np.compress)(condition, self, axis, out)
+
+    def float(self) -> Tensor:
+        """The elements as float32."""
+        return self.astype(np.float32)
+
+    def half(self) -> Tensor:
+        """The elements as float16."""
+        return self.astype(np.float16)
+
+    def double(self) -> Tensor:
+        """The elements as float64."""
+        return self.astype(np.float64)
+
+    def int(self) -> Tensor:
+        """The elements as int32."""
+        return self.astype(np.int32)
+
+    def long(self) -> Tensor:
+        """The elements as int64."""
+        return self.astype(np.int64)
+
+    def bool(self) -> Tensor:
+        """Which elements are not zero."""
+        return self.astype(np.bool_)
+
+    def view(self, *shape: Any, **of: Any) -> Tensor:
+        """As `reshape`; without arguments, or with its own dtype, this Tensor's memory in another Tensor."""
+        return self.reshape(*shape) if shaping.is_shape(self, shape, of) else self[...]
+
+    def contiguous(self) -> Tensor:
+        """The Tensor itself, whose values are in C order."""
+        return self
+
+    def init_data(self, *_: Any, **__: Any) -> Tensor:
+        """The Tensor itself: its data is there from the start."""
+        return self

@@ -1,0 +1,145 @@
+"""Tensor's operators, brackets, and NumPy's protocols: all that Python and NumPy call by themselves.
+
+In: Tensors and what is beside them. Out: Tensors. Called by Python for `x + y`, `x[key]`, `x[key] = y`, and by NumPy
+for its functions: every operation of a recorded function passes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError
+from ..functions.elementwise.ufunc_protocol import array_ufunc
+from ..functions.elementwise.ufuncs import call, operate, operate_in_place, quick_binary, quick_unary
+from ..functions.table import IMPLEMENTATIONS, NOT_GIVEN, array_function
+from ..record import shared_memory
+from ..record.as_node import as_node, wrap
+from ..record.foreign_arrays import computes_itself
+from ..record.indexing import getitem, setitem
+from ..record.tensor import Tensor, part_of_tensor
+
+
+def binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """The operator `self ufunc other`."""
+    return lambda self, other: operate(ufunc, self, other)
+
+
+def reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """The operator `other ufunc self`."""
+    return lambda self, other: operate(ufunc, other, self)
+
+
+def updating(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """The operator that changes `self`, like `+=`."""
+    return lambda self, other: operate_in_place(ufunc, self, other)
+
+
+def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    """The operator `ufunc self`."""
+
+    def operator(self: Any) -> Any:
+        found = quick_unary(ufunc, self)
+        return call(ufunc, self) if found is None else found
+
+    return operator
+
+
+@part_of_tensor
+class Operators(Tensor):
+    """What Python and NumPy call."""
+
+    __slots__ = ()
+
+    # ----- Operators -----
+
+    __add__, __radd__, __iadd__ = binary(np.add), reflected(np.add), updating(np.add)
+    __sub__, __rsub__, __isub__ = binary(np.subtract), reflected(np.subtract), updating(np.subtract)
+    __mul__, __rmul__, __imul__ = binary(np.multiply), reflected(np.multiply), updating(np.multiply)
+    __truediv__, __rtruediv__, __itruediv__ = binary(np.divide), reflected(np.divide), updating(np.divide)
+    __floordiv__, __rfloordiv__ = binary(np.floor_divide), reflected(np.floor_divide)
+    __ifloordiv__ = updating(np.floor_divide)
+    __mod__, __rmod__, __imod__ = binary(np.remainder), reflected(np.remainder), updating(np.remainder)
+    __divmod__, __rdivmod__ = binary(np.divmod), reflected(np.divmod)
+    __rpow__, __ipow__ = reflected(np.power), updating(np.power)
+    __matmul__, __rmatmul__, __imatmul__ = binary(np.matmul), reflected(np.matmul), updating(np.matmul)
+    __and__, __rand__, __iand__ = binary(np.bitwise_and), reflected(np.bitwise_and), updating(np.bitwise_and)
+    __or__, __ror__, __ior__ = binary(np.bitwise_or), reflected(np.bitwise_or), updating(np.bitwise_or)
+    __xor__, __rxor__, __ixor__ = binary(np.bitwise_xor), reflected(np.bitwise_xor), updating(np.bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = binary(np.left_shift), reflected(np.left_shift), updating(np.left_shift)
+    __rshift__, __rrshift__ = binary(np.right_shift), reflected(np.right_shift)
+    __irshift__ = updating(np.right_shift)
+    __lt__, __le__ = binary(np.less), binary(np.less_equal)
+    __gt__, __ge__ = binary(np.greater), binary(np.greater_equal)
+    __neg__, __pos__, __invert__, __abs__ = unary(np.negative), unary(np.positive), unary(np.invert), unary(np.abs)
+
+    def __eq__(self, other: object) -> Any:
+        return operate(np.equal, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return operate(np.not_equal, self, other)
+
+    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            message = "pow() of a Tensor takes no modulus."
+            raise DtypeError(message)
+        return operate(np.power, self, exponent)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return int(self.round()) if ndigits is None else self.round(ndigits)
+
+    conj = conjugate = unary(np.conjugate)
+    abs = unary(np.abs)
+
+    # ----- NumPy's protocols -----
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            count = len(inputs)
+            found = None
+            if count == 1:
+                found = quick_unary(ufunc, inputs[0])
+            elif count == 2:
+                found = quick_binary(ufunc, inputs[0], inputs[1])
+            if found is not None:
+                return found
+        if computes_itself(*inputs):
+            return NotImplemented
+        return array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if len(types) == 1 and func in IMPLEMENTATIONS:
+            for value in kwargs.values():
+                if value is NOT_GIVEN:
+                    break
+            else:
+                return IMPLEMENTATIONS[func](*args, **kwargs)
+        return array_function(func, types, args, kwargs)
+
+    # ----- Python's protocols -----
+
+    def __len__(self) -> int:
+        if not self.shape:
+            message = "A 0-d Tensor has no len()."
+            raise DtypeError(message)
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            message = "A 0-d Tensor cannot be iterated over."
+            raise DtypeError(message)
+        return (self[position] for position in range(self.shape[0]))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __getitem__(self, key: Any) -> Tensor:
+        if shared_memory.is_basic(key):
+            return shared_memory.view(self, key)
+        return wrap(getitem(self._node, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not shared_memory.is_own_view(self, key, value):
+            self._replace(setitem(self._node, key, as_node(value)))

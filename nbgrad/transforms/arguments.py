@@ -1,0 +1,437 @@
+"""Between the caller of a transform and the function that it records.
+
+In: the caller's arguments, which may be containers. Out: the same arguments with arrays replaced by Tensors, fresh
+`alias` nodes for those that are differentiated, and afterwards the results in the caller's kind: what is taken with
+respect to an ndarray is an ndarray, to a Tensor a Tensor, to a Python float a NumPy float. Called by grad.py,
+functional.py and jit.py.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..errors import ArgumentError, DtypeError
+from ..graph.ir import Node, beside, constant, make, on_host, users_constant, zeros
+from ..graph.trace import current_trace, depends_on_recording
+from ..record.as_node import as_node
+from ..record.foreign_arrays import (
+    advice,
+    computes_itself,
+    conversion_of,
+    described_output,
+    device_node,
+    full_name,
+    on_cuda,
+)
+from ..record.numbers import supported
+from ..record.tensor import Tensor
+from ..record.written_arguments import Callers, store
+from ..record.zero_dimensional import as_array, is_array
+from ..runtime.evaluate import compute, compute_derived
+
+Leaves = list[Any]
+
+
+@dataclass
+class Wanted:
+    """One argument that is differentiated: its structure, and per leaf the alias node and the kind of the caller's
+    value."""
+
+    treespec: Any
+    nodes: list[Node] = field(default_factory=list)
+    kinds: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Call:
+    """Arguments ready for recording."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    wanted: list[Wanted]
+    tensors: Any
+    """Whether what the function returns is given as Tensors; or a `Giver`, for arrays of another library."""
+    callers: Callers
+    """The arrays that the function's Tensors stand for."""
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes to differentiate with respect to."""
+        return [node for wanted in self.wanted for node in wanted.nodes]
+
+
+def name_of(fn: Callable[..., Any]) -> str:
+    """What to call a function in a message."""
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def flatten(tree: Any) -> tuple[Leaves, Any]:
+    """The leaves of nested tuples, lists, dicts and the like; None is a leaf."""
+    return optree.tree_flatten(tree, none_is_leaf=True)
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a leaf: "array", "tensor", "float" (a NumPy or Python scalar), "integer", "lent" (another
+    library's array on a CUDA device), or "other"."""
+    if isinstance(value, Tensor):
+        return "tensor"
+    if isinstance(value, np.ndarray):
+        return "array"
+    if isinstance(value, bool | int | np.integer | np.bool_):
+        return "integer"
+    if isinstance(value, complex | float | np.inexact):
+        return "float"
+    return "lent" if isinstance(value, Lent) or on_cuda(value) else "other"
+
+
+class Lent:
+    """Another library's array on a CUDA device, taken as it is: its node, and who gives results back as such arrays."""
+
+    __slots__ = ("__weakref__", "giver", "node")
+
+    def __init__(self, value: Any, copy: bool) -> None:
+        from ..device.exchange import giver, taken
+        from ..device.memory.dlpack import copied
+
+        array = copied(taken(value)) if copy else taken(value)
+        self.giver = giver(value, array)
+        self.node = users_constant(array)
+        self.node.tensor = False  # it follows NumPy's rules of promotion, as ndarrays do
+
+
+def lent(value: Any, copy: bool = False) -> Any:
+    """A leaf of a call's arguments; what another library has lent, or a copy of it, as a `Lent`."""
+    return Lent(value, copy) if not isinstance(value, Tensor) and on_cuda(value) else value
+
+
+def results_as(leaves: Sequence[Any]) -> Any:
+    """How a transform's results are given for these arguments: True for Tensors, a `Giver`, or False for ndarrays."""
+    for leaf in leaves:
+        if isinstance(leaf, Tensor):
+            return True
+    return next((leaf.giver for leaf in leaves if isinstance(leaf, Lent)), False)
+
+
+def differentiable(value: Any) -> bool:
+    """Whether an argument is an array of floating-point numbers, or a container of nothing else."""
+    leaves = flatten(value)[0]
+    kinds = [_element_kind(leaf) for leaf in leaves]
+    return bool(kinds) and all(kind is not None and kind in "fc" for kind in kinds)
+
+
+def _element_kind(leaf: Any) -> str | None:
+    """The kind of an array's elements; None for what is no array."""
+    if isinstance(leaf, Tensor | np.ndarray):
+        return leaf.dtype.kind
+    return lent(leaf).node.dtype.kind if on_cuda(leaf) else None
+
+
+def node_of(value: Any) -> Node:
+    """The node of an argument; arrays are not copied, because the function sees only the Tensor."""
+    if isinstance(value, Tensor):
+        return value._node
+    if type(value) is np.ndarray:
+        return constant(value) if supported(value.dtype) else as_node(value)
+    # A float argument is a run-time input whatever its value, unlike a number in the function's text.
+    if type(value) is float or type(value) is complex:
+        return constant(np.array(value), weak=True)
+    if isinstance(value, Lent):
+        return value.node
+    return device_node(value, copy=False) if on_cuda(value) else as_node(value)
+
+
+def lift(value: Any, callers: Callers | None = None) -> Any:
+    """An argument that is not differentiated: its real arrays become Tensors, all else stays what it is."""
+    callers = Callers() if callers is None else callers
+
+    def leaf(item: Any) -> Any:
+        if type(item) is np.ndarray and supported(item.dtype):
+            return callers.lend(node_of(item), item)
+        if type(item) is Tensor:
+            callers[item._node] = item, item
+        return Tensor._of(item.node) if isinstance(item, Lent) else item
+
+    return leaf(value) if isinstance(value, np.ndarray | Tensor) else optree.tree_map(leaf, value, none_is_leaf=True)
+
+
+def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: Callers) -> tuple[Any, Wanted]:
+    """An argument that is differentiated, `which` of those of `fn`: each leaf becomes a Tensor of a fresh alias."""
+    if type(value) is np.ndarray and value.dtype.kind in "fc" and supported(value.dtype):
+        fresh = _fresh(constant(value))
+        return callers.lend(fresh, value), Wanted(_LEAF, [fresh], ["array"])
+    leaves, treespec = flatten(value)
+    wanted = Wanted(treespec)
+    lifted: list[Any] = []
+    for item in leaves:
+        kind = kind_of(item)
+        if kind == "other":
+            what = f"Argument {which!r} of {name_of(fn)}()"
+            instead = advice(item)
+            message = (
+                f"{what} is {_described(item)}, which cannot be differentiated: expected floating-point arrays, "
+                "Tensors or floats (or tuples, lists or dicts of them). "
+                + (f"Pass {instead}." if instead else "Choose other positions with grad_position, or convert it.")
+            )
+            raise DtypeError(message)
+        dtype = item._node.dtype if kind == "tensor" else item.node.dtype if kind == "lent" else np.asarray(item).dtype
+        if dtype.kind not in "fc" or not supported(dtype):
+            what = f"Argument {which!r} of {name_of(fn)}()"
+            message = (
+                f"{what} is {_described(item)}: there are gradients with respect to float and complex "
+                f"values of up to 64 bits a part, not {dtype}. {conversion_of(dtype)}"
+            )
+            raise DtypeError(message)
+        node = node_of(item)
+        fresh = _fresh(node)
+        wanted.nodes.append(fresh)
+        wanted.kinds.append(item.giver if kind == "lent" else kind)
+        lifted.append(callers.lend(fresh, item) if kind in ("array", "tensor") else Tensor._of(fresh))
+    return optree.tree_unflatten(treespec, lifted), wanted
+
+
+_LEAF = flatten(0)[1]
+
+
+def _fresh(node: Node) -> Node:
+    """An alias that nobody else has."""
+    fresh = make("alias", (node,))
+    fresh.traced = True
+    fresh.weak = node.weak
+    return fresh
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray | Tensor):
+        return f"an array of dtype {value.dtype} and shape {value.shape}"
+    return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"a {full_name(value)}"
+
+
+def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], positions: Sequence[int]) -> Call:
+    """Lift the arguments of a call.
+
+    Raises
+    ------
+    ArgumentError
+        If a position names no argument of the call.
+    DtypeError
+        If a chosen argument is not made of floating-point arrays.
+    """
+    args, kwargs, tensors = _taken(args, kwargs)
+    lifted_args = list(args)
+    lifted_kwargs = dict(kwargs)
+    wanted: dict[int, Wanted] = {}
+    callers = Callers()
+    keys = _parameter_order(fn, len(args), kwargs)
+    for position in positions:
+        if position < len(args):
+            lifted_args[position], wanted[position] = lift_wanted(args[position], fn, position, callers)
+        elif position - len(args) < len(keys):
+            key = keys[position - len(args)]
+            lifted_kwargs[key], wanted[position] = lift_wanted(kwargs[key], fn, key, callers)
+        else:
+            count = len(args) + len(kwargs)
+            message = (
+                f"grad_position {position} is out of range: {name_of(fn)}() was called with {count} "
+                f"argument{'s' if count != 1 else ''}. Positions count from 0; arguments left to their defaults do not "
+                "count."
+            )
+            raise ArgumentError(message)
+    for position, value in enumerate(args):
+        if position not in wanted:
+            lifted_args[position] = lift(value, callers)
+    taken = {keys[p - len(args)] for p in wanted if p >= len(args)}
+    for key, value in kwargs.items():
+        if key not in taken:
+            lifted_kwargs[key] = lift(value, callers)
+    return Call(lifted_args, lifted_kwargs, [wanted[position] for position in positions], tensors, callers)
+
+
+_PLAIN = frozenset([np.ndarray, float, int, bool, complex, str, type(None)])
+"""Kinds of leaves that are no Tensors and no other library's arrays."""
+
+
+def _taken(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any], Any]:
+    """Arguments with other libraries' arrays taken, and how results are given."""
+    tensors = foreign = False
+    for value in (*args, *kwargs.values()):
+        if value.__class__ not in _PLAIN:
+            for leaf in flatten(value)[0]:
+                if isinstance(leaf, Tensor):
+                    tensors = True
+                elif leaf.__class__ not in _PLAIN and (isinstance(leaf, Lent) or on_cuda(leaf)):
+                    foreign = True
+    if not foreign:
+        return args, kwargs, tensors
+    found, treespec = flatten((tuple(args), dict(kwargs)))
+    taken = [lent(leaf) for leaf in found]
+    again: Any = optree.tree_unflatten(treespec, taken)
+    return again[0], again[1], results_as(taken)
+
+
+def kind_as(tensors: Any, otherwise: str = "value") -> Any:
+    """The kind of a result where `tensors` says how results are given."""
+    return "tensor" if tensors is True else tensors or otherwise
+
+
+def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, Any]) -> list[str]:
+    """Keyword arguments in the order of the function's parameters, where that is known."""
+    if len(kwargs) < 2:
+        return list(kwargs)
+    try:
+        # A Cell takes what its construct takes.
+        names = list(inspect.signature(getattr(fn, "construct", fn)).parameters)
+    except (TypeError, ValueError):
+        return list(kwargs)
+    return sorted(kwargs, key=lambda key: names.index(key) if key in names else len(names))
+
+
+# ----- Results -----
+
+
+def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
+    """The nodes of the differentiable values in what a function returned: of floats and complex numbers."""
+    return [node for node in numeric_nodes(fn, output, what) if node.dtype.kind in "fc"]
+
+
+def numeric_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
+    """The nodes of all arrays and numbers in what a function returned.
+
+    Raises
+    ------
+    DtypeError
+        If it returned nothing, or nothing that is an array or a number.
+    """
+    nodes: list[Node] = []
+    leaves = [output] if type(output) is Tensor else flatten(output)[0]
+    numeric = False
+    for leaf in leaves:
+        kind = kind_of(leaf)
+        numeric = numeric or kind != "other"
+        if kind != "other":
+            nodes.append(node_of(leaf))
+    if not numeric:
+        given = "nothing (None)" if output is None else described_output(output)
+        hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
+        message = (
+            f"{what} {name_of(fn)}() returned {given}, but a function that is differentiated must return an array, a "
+            f"number, or a tuple, list or dict of them. {hint}"
+        )
+        raise DtypeError(message)
+    return nodes
+
+
+class Results:
+    """Collects nodes that the caller will get, computes them all in one program, and gives each its kind."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node | None] = []
+        self.kinds: list[Any] = []
+        self.sources: list[Node] = []
+        """What the nodes that are None are derived from."""
+        self.derive: Callable[[], list[Node]] = list
+        """Makes them, in order."""
+        self.arrays: set[int] = set()
+        """Positions of results that are arrays without axes, which Tensors do not show by their kind."""
+        self.stores: list[tuple[_Slot, Any]] = []
+        """What the function has written to its caller's arrays."""
+
+    def add(self, node: Node | None, kind: Any) -> _Slot:
+        """Ask for a node, or for the next that `derive` will make, as "array", "tensor", "float", or by a `Giver`."""
+        self.nodes.append(node)
+        self.kinds.append(kind)
+        return _Slot(len(self.nodes) - 1)
+
+    def store(self, callers: Callers) -> None:
+        """Ask for what the function has written to its caller's arrays, which get it with the results."""
+        for node, value in callers.written():
+            self.stores.append((self.add(node, "array"), value))
+
+    def value(self, value: Any, tensors: Any) -> Any:
+        """Ask for whatever the function returned, Tensors of it as Tensors, as NumPy values, or by a `Giver`."""
+        kind = kind_as(tensors)
+
+        def leaf(item: Any) -> Any:
+            if not isinstance(item, Tensor):
+                return item
+            slot = self.add(item._node, "array" if kind == "value" and is_array(item) else kind)
+            if is_array(item):
+                self.arrays.add(slot.position)
+            return slot
+
+        if isinstance(value, Tensor):
+            return leaf(value)
+        if value.__class__ is tuple and not value:
+            return value
+        return optree.tree_map(leaf, value, none_is_leaf=True)
+
+    def compute(self) -> list[Any]:
+        """All results; while another function is being recorded, what depends on it stays a lazy Tensor."""
+        if current_trace() is None:
+            for kind in self.kinds:
+                if kind.__class__ is not str:
+                    with kind.working():
+                        return self._computed()
+            return self._computed()
+        made = iter(self.derive())
+        nodes = [next(made) if node is None else node for node in self.nodes]
+        lazy = [kind == "tensor" or depends_on_recording(n) for n, kind in zip(nodes, self.kinds, strict=True)]
+        values = iter(compute([node for node, later in zip(nodes, lazy, strict=True) if not later]))
+        return [
+            self._recorded(position, node) if later else as_kind(next(values), kind)
+            for position, (node, kind, later) in enumerate(zip(nodes, self.kinds, lazy, strict=True))
+        ]
+
+    def _recorded(self, position: int, node: Node) -> Tensor:
+        """A result for another function that is being recorded."""
+        is_one = position in self.arrays or self.kinds[position] == "array"
+        return as_array(Tensor._of(node)) if is_one else Tensor._of(node)
+
+    def _computed(self) -> list[Any]:
+        """All results, where nothing is being recorded."""
+        known = [node for node in self.nodes if node is not None]
+        arrays = compute_derived(known, self.sources, self.derive) if self.sources else compute(known)
+        given, derived = iter(arrays[: len(known)]), iter(arrays[len(known) :])
+        in_order = [next(derived if node is None else given) for node in self.nodes]
+        return [as_kind(array, kind) for array, kind in zip(in_order, self.kinds, strict=True)]
+
+    def fill(self, *trees: Any) -> list[Any]:
+        """Trees with their slots replaced by results."""
+        values = self.compute()
+        for slot, value in self.stores:
+            store(value, values[slot.position])
+
+        def leaf(item: Any) -> Any:
+            return values[item.position] if isinstance(item, _Slot) else item
+
+        return [leaf(tree) if type(tree) is _Slot else optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
+
+
+def as_kind(array: Any, kind: Any) -> Any:
+    """A computed result as the caller gets it: `kind` is as in `kind_of`, "value", or a `Giver`."""
+    if kind == "tensor":
+        return Tensor._holding(array)
+    if kind.__class__ is not str:
+        return kind.give(array)
+    if array.__class__ is not np.ndarray:
+        array = on_host(array)
+    return array[()] if kind != "array" and array.ndim == 0 else array
+
+
+@dataclass(frozen=True)
+class _Slot:
+    position: int
+
+
+def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> list[Node]:
+    """Derivatives that have the shapes, dtypes and devices of `nodes`, with zeros for those that are structurally zero.
+
+    A derivative that is the same everywhere comes from no array, and so from no device.
+    """
+    pairs = zip(derivatives, nodes, strict=True)
+    return [beside(zeros(node.shape, node.dtype) if found is None else found, node) for found, node in pairs]

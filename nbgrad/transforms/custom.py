@@ -1,0 +1,234 @@
+"""Derivatives that users control: `stop_gradient` and `custom_vjp`.
+
+In: values, or a function with its own reverse rule. Out: the same values, differentiated as asked. A custom rule holds
+in both modes (forward mode is its transpose) and may itself be differentiated. Called by users.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..errors import ArgumentError, NbgradError, ShapeError, TracedValueError
+from ..graph.ir import Node, make, zeros
+from ..graph.primitives import cast
+from ..record.tensor import Tensor
+from .arguments import flatten, kind_of, lift, name_of, node_of
+
+
+def stop_gradient(value: Any) -> Any:
+    """The same value, treated as a constant by every derivative.
+
+    Parameters
+    ----------
+    value : anything
+        Tensors in tuples, lists and dicts are found; other values are returned as they are.
+
+    Returns
+    -------
+    as `value`
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.grad(lambda x: x * nb.stop_gradient(x))(3.0)
+    np.float64(3.0)
+    """
+
+    def leaf(item: Any) -> Any:
+        return Tensor._of(make("stop_gradient", (item._node,))) if isinstance(item, Tensor) else item
+
+    return optree.tree_map(leaf, value, none_is_leaf=True)
+
+
+class _Rule:
+    """One call of a function with its own rule: what is needed to run the rule later."""
+
+    def __init__(self, backward: _Part, name: str) -> None:
+        self.backward = backward
+        self.name = name
+        self.argument_count = 0
+        self.residual_tree: Any = None
+        self.residual_leaves: list[Any] = []
+        self.output_tree: Any = None
+        self.outputs: list[tuple[tuple[int, ...], np.dtype[Any]] | None] = []
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """The cotangents of the arguments, and None for the residuals, given that of one output."""
+        position = node.params[1]
+        residual_nodes = iter(node.inputs[1 + self.argument_count :])
+        leaves = [Tensor._of(next(residual_nodes)) if leaf is _NODE else leaf for leaf in self.residual_leaves]
+        residuals = optree.tree_unflatten(self.residual_tree, leaves)
+        given: list[Any] = []
+        for k, kind in enumerate(self.outputs):
+            if kind is None:
+                given.append(None)
+            elif k == position:
+                given.append(Tensor._of(g))
+            else:
+                given.append(Tensor._of(zeros(*kind)))
+        found = self.backward(residuals, optree.tree_unflatten(self.output_tree, given))
+        results = self._checked(found, node.inputs[1 : 1 + self.argument_count])
+        return [*results, *[None] * (len(node.inputs) - 1 - self.argument_count)]
+
+    def _checked(self, found: Any, arguments: tuple[Node, ...]) -> list[Node | None]:
+        leaves = flatten(found if isinstance(found, tuple) else (found,))[0]
+        if len(leaves) != len(arguments):
+            message = (
+                f"The reverse rule of {self.name}() must return one gradient per array argument, {len(arguments)} in "
+                f"all, but returned {len(leaves)}. Return None for arguments without a gradient."
+            )
+            raise ArgumentError(message)
+        results: list[Node | None] = []
+        for position, (leaf, argument) in enumerate(zip(leaves, arguments, strict=True)):
+            if leaf is None or argument.dtype.kind not in "fc":
+                results.append(None)
+                continue
+            part = node_of(leaf)
+            if part.shape != argument.shape:
+                message = (
+                    f"The reverse rule of {self.name}() returned a gradient of shape {part.shape} for argument "
+                    f"{position}, which has shape {argument.shape}."
+                )
+                raise ShapeError(message)
+            results.append(cast(part, argument.dtype))
+        return results
+
+
+_NODE = object()
+
+
+class _Part:
+    """One part of a rule. It gets Tensors; if it fails on them, because it needs plain arrays, it gets these."""
+
+    def __init__(self, function: Callable[..., Any], title: str) -> None:
+        self.function, self.title = function, title
+        self.on_host: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self.on_host is not None:
+            return self.on_host(*args)
+        try:
+            return self.function(*args)
+        except Exception as error:
+            from .host_code import HostCode
+
+            code = HostCode(self.function, self.title)
+            try:
+                result = code(*args)
+            except Exception:
+                if isinstance(error, NbgradError) and not isinstance(error, TracedValueError):
+                    raise error from None
+                raise
+            self.on_host = code
+            return result
+
+
+_forward_of: ContextVar[tuple[custom_vjp, ...]] = ContextVar("nbgrad_forward_of", default=())
+"""The functions whose forward rules are running, innermost last."""
+
+
+class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
+    """A function with its own reverse rule.
+
+    Parameters
+    ----------
+    fn : callable
+        The function.
+    bprop : callable, optional
+        MindSpore's form of a rule: `bprop(*inputs, out, dout)` gives one gradient per input. `defvjp` gives a rule
+        in two parts instead.
+
+    Notes
+    -----
+    Rules get Tensors. One that needs plain arrays, because it calls SciPy or a simulator, just gets these, also in
+    `jit` and `vmap`, where the compiled program calls it. What it computes then has no derivative of its own: for
+    second derivatives, the part of the rule that they go through must be written with functions that nbgrad records.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> @nb.custom_vjp
+    ... def clipped(x):
+    ...     return np.exp(x)
+    >>> clipped.defvjp(lambda x: (np.exp(x), x), lambda x, g: (g * np.minimum(np.exp(x), 1.0),))
+    >>> nb.grad(clipped)(2.0)
+    np.float64(1.0)
+    """
+
+    def __init__(self, fn: Callable[..., Any], bprop: Callable[..., Any] | None = None) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self.forward: _Part | None = None
+        self.backward: _Part | None = None
+        if bprop is not None:
+
+            def forward(*args: Any) -> Any:
+                out = fn(*args)
+                return out, (args, out)
+
+            def backward(residuals: Any, g: Any) -> Any:
+                args, out = residuals
+                return bprop(*args, out, g)
+
+            self.defvjp(forward, backward)
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Give the rule.
+
+        Parameters
+        ----------
+        forward : callable
+            `forward(*args)` gives `(output, residuals)`. If it calls this function itself, that is without the rule.
+        backward : callable
+            `backward(residuals, g)` gives a tuple with one gradient per array argument, None where there is none.
+        """
+        name = name_of(self.fn)
+        self.forward = _Part(forward, f"The forward rule of {name}()")
+        self.backward = _Part(backward, f"The reverse rule of {name}()")
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function; what is recorded carries the rule."""
+        leaves = flatten(args)[0]
+        running = _forward_of.get()
+        if self in running or not any(isinstance(leaf, Tensor) for leaf in leaves):
+            return self.fn(*args)
+        if self.forward is None or self.backward is None:
+            name = name_of(self.fn)
+            message = f"{name}() has no reverse rule yet: call {name}.defvjp(forward, backward)."
+            raise ArgumentError(message)
+        lifted: Any = optree.tree_map(_as_tensor, lift(args), none_is_leaf=True)
+        arguments = [leaf._node for leaf in flatten(lifted)[0] if isinstance(leaf, Tensor)]
+        token = _forward_of.set((*running, self))
+        try:
+            returned = self.forward(*lifted)
+        finally:
+            _forward_of.reset(token)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            message = f"The forward rule of {name_of(self.fn)}() must return a pair (output, residuals)."
+            raise ArgumentError(message)
+        output, residuals = returned
+        rule = _Rule(self.backward, name_of(self.fn))
+        rule.argument_count = len(arguments)
+        residual_leaves, rule.residual_tree = flatten(residuals)
+        residual_nodes = [leaf._node for leaf in residual_leaves if isinstance(leaf, Tensor)]
+        rule.residual_leaves = [_NODE if isinstance(leaf, Tensor) else leaf for leaf in residual_leaves]
+        output_leaves, rule.output_tree = flatten(output)
+        output_leaves = [leaf if kind_of(leaf) == "other" else _as_tensor(leaf) for leaf in output_leaves]
+        nodes = [leaf._node if isinstance(leaf, Tensor) else None for leaf in output_leaves]
+        rule.outputs = [None if node is None else (node.shape, node.dtype) for node in nodes]
+        wrapped = [
+            leaf if node is None else Tensor._of(make("custom", (node, *arguments, *residual_nodes), (rule, position)))
+            for position, (leaf, node) in enumerate(zip(output_leaves, nodes, strict=True))
+        ]
+        return optree.tree_unflatten(rule.output_tree, wrapped)
+
+
+def _as_tensor(leaf: Any) -> Any:
+    """Floats and arrays become Tensors too, so that a rule sees one kind of value."""
+    return Tensor._of(node_of(leaf)) if kind_of(leaf) in ("float", "array") else leaf
