@@ -16,9 +16,10 @@ from functools import partial
 import llvmlite.binding as llvm
 import numpy as np
 
-from .compiler import shipped
+from .compiler import shipped, special
 from .compiler.lowering import kernel_module, lower, scalar_text
-from .device.kernels.python_kernels import PYTHON_KERNELS, arguments_of
+from .device.kernels.python_kernels import arguments_of
+from .device.recipes import PYTHON_KERNELS
 from .graph.ir import make, placeholder
 from .graph.primitives import PRIMITIVES
 from .runtime import blocks, native, words
@@ -26,25 +27,6 @@ from .runtime import native_tensors as tensors
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
 """What scalar kernels compute with; float16 is computed in float32."""
-NUMBERS = "int32 int64 float32 float64".split()
-FLOATS = "float32 float64".split()
-SPECIAL = {
-    "scan.recurrence": ("* * *", NUMBERS),
-    "scan.running_maximum": ("* *", NUMBERS),
-    "scan.running_minimum": ("* *", NUMBERS),
-    "scatter.scatter_add": ("int64 * *", NUMBERS),
-    "scatter.scatter_rows": ("int64 * *", NUMBERS),
-    "scatter.scatter_last": ("int64 int64", ["int64"]),
-    "sort.argsort": ("* int64 int64", NUMBERS),
-    "windows.unfold": ("* *", FLOATS),
-    "windows.fold": ("* *", FLOATS),
-    "windows.window_argmax": ("* int64", FLOATS),
-    "linalg.lu": ("* int64 *", FLOATS),
-    "linalg.cholesky": ("* int64 *", FLOATS),
-    "linalg.triangular_solve": ("* * int64 *", FLOATS),
-    "linalg.complete_pivots": ("* * int64", FLOATS),
-}
-"""Special kernels: the dtypes of their arrays, where * stands for each of a list."""
 NEUTRAL = {
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
@@ -73,14 +55,12 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             result = make(primitives[name], tuple([placeholder((), d) for d in dtypes])).dtype
             symbol = shipped.scalar_name(name, dtypes, result)
             yield symbol, kernel.__module__, partial(scalar_text, name, dtypes, result, symbol)
-    for place, (pattern, names) in SPECIAL.items():
+    for place, pointers in special.shipped():
         module, _, name = place.partition(".")
         function = getattr(kernel_module(module), name)
-        for dtype in names:
-            arrays = [f"*{dtype if part == '*' else part}" for part in pattern.split()]
-            arguments = [*arrays, "*int64", "int64", "int64"]
-            section = shipped.function_name(function, arguments, "int64")
-            yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
+        arguments = [*pointers, "*int64", "int64", "int64"]
+        section = shipped.function_name(function, arguments, "int64")
+        yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
     angles = kernel_module("device_angles")
     scalars = [
         *[(f, ["float32"] * f.__code__.co_argcount, "float32") for f in kernel_module("device_math").SCALARS.values()],

@@ -40,7 +40,12 @@ from .mutations import Mutation, mutations
 ROOT = Path(__file__).parent.parent
 SURVIVORS = Path(__file__).with_name("mutants_survivors.txt")
 TESTS: dict[str, str] = {
-    "graph/derivatives": "conventions reductions primitives structural_primitives complex linear_algebra masks",
+    "graph/elementwise_rows": "conventions primitives complex masks",
+    "graph/formulas": "conventions reductions primitives structural_primitives complex linear_algebra masks",
+    "graph/matrix_rows": "structural_primitives linear_algebra factorisations vmap",
+    "graph/movement_rows": "structural_primitives masks complex vmap random_graphs",
+    "graph/reduction_rows": "conventions reductions structural_primitives masks vmap",
+    "graph/window_rows": "structural_primitives ops_convolution vmap",
     "graph/masks": "masks conventions random_slopes",
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
     "random_slopes",

@@ -222,7 +222,9 @@ class Mutator:
             if isinstance(child, ast.expr):
                 yield from self.expression(child, scope)
             elif isinstance(child, ast.keyword) and child.arg != "strict":
-                yield from self.expression(child.value, scope)
+                row = child.arg if isinstance(node, ast.Call) and ast.unparse(node.func) == "named" else None
+                inner = scope if row is None else _Scope(row, scope.runs_with, scope.known)
+                yield from self.expression(child.value, inner)
             elif isinstance(child, ast.comprehension):
                 yield from self.expression(child.iter, scope)
                 for test in child.ifs:

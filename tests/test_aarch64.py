@@ -15,15 +15,14 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from nbgrad import precompile
 from nbgrad.compiler import cpu, special
 from nbgrad.compiler.emit import emit
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import kernel_module
 from nbgrad.compiler.matmul import matmul_ir
+from nbgrad.graph.builders import cast
 from nbgrad.graph.ir import PRIMITIVES, Node, make, placeholder
-from nbgrad.graph.primitives import cast
 from nbgrad.graph.simplify import simplify
 from nbgrad.runtime import blocks, native, words
 from nbgrad.runtime import native_tensors as tensors
@@ -130,11 +129,8 @@ def test_conversions_and_reductions(cpu_name: str) -> None:
 
 @pytest.mark.parametrize("cpu_name", ["generic", *[pytest.param(name, marks=pytest.mark.slow) for name in CPUS][1:]])
 def test_special_kernels(cpu_name: str) -> None:
-    for place, (pattern, names) in precompile.SPECIAL.items():
-        function = place.partition(".")[2]
-        for dtype in names:
-            pointers = [f"*{dtype if part == '*' else part}" for part in pattern.split()]
-            check(special._special_ir(function, pointers), "kernel", cpu_name)
+    for place, pointers in special.shipped():
+        check(special.special_ir(place, pointers), "kernel", cpu_name)
     for dtype in ("float32", "float64"):
         check(matmul_ir(dtype), "kernel", cpu_name)
 

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbgrad.compiler import fuse, movements
+from nbgrad.graph.builders import reduce
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder
-from nbgrad.graph.primitives import reduce
 from nbgrad.runtime import evaluate
 from nbgrad.runtime.evaluate import compute
 

@@ -10,8 +10,8 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiler.fuse import Special, fuse
+from nbgrad.graph.builders import reduce, reshape
 from nbgrad.graph.ir import elementwise, placeholder
-from nbgrad.graph.primitives import reduce, reshape
 from nbgrad.graph.simplify import simplify
 
 pytestmark = pytest.mark.unoptimized

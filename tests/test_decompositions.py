@@ -14,9 +14,9 @@ import nbgrad.numpy as dropped_in
 from nbgrad.errors import ArgumentError, ShapeError
 from nbgrad.functions.linalg import factorisations, triangular_factors
 from nbgrad.functions.linalg.matrix_batches import MatrixError, pieces_of
+from nbgrad.graph.builders import concatenate, pad
 from nbgrad.graph.complex_numbers import pair
 from nbgrad.graph.ir import constant, literal, zeros
-from nbgrad.graph.primitives import concatenate, pad
 from nbgrad.numpy import linalg
 
 from .agreement import agree

@@ -18,9 +18,10 @@ from nbgrad.compiler.lowering import kernel_module
 from nbgrad.device.kernels import grid_loops as loops
 from nbgrad.device.kernels import ptx, row_passes
 from nbgrad.device.kernels.launches import DeviceKernel, Launch
-from nbgrad.device.kernels.python_kernels import PYTHON_KERNELS, python_kernel
+from nbgrad.device.kernels.python_kernels import python_kernel
+from nbgrad.device.recipes import PYTHON_KERNELS
+from nbgrad.graph.builders import cast
 from nbgrad.graph.ir import PRIMITIVES, make, placeholder
-from nbgrad.graph.primitives import cast
 from nbgrad.graph.simplify import simplify
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.device_plan import _row_pass, _units

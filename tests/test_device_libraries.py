@@ -25,7 +25,7 @@ from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import DeviceError
 from nbgrad.functions.linalg import eigenvalues, factorisations, matrix_functions, orthogonal, singular_values
 from nbgrad.functions.linalg.matrix_batches import MatrixError
-from nbgrad.graph import primitives
+from nbgrad.graph import builders
 from nbgrad.graph.complex_storage import interleaved
 from nbgrad.graph.host_functions import DEVICE_CALLS, HOST, HostFunction, host, run_host
 from nbgrad.graph.interpret import interpret
@@ -115,23 +115,23 @@ def run_host_node(name, arrays, device, *params):
 PRODUCTS = {
     "plain": lambda a, b: (a(3, 4, 5), b(3, 5, 6)),
     "one matrix": lambda a, b: (a(1, 4, 5), b(1, 5, 6)),
-    "transposed left": lambda a, b: (primitives.transpose(a(3, 5, 4), (0, 2, 1)), b(3, 5, 6)),
-    "transposed right": lambda a, b: (a(3, 4, 5), primitives.transpose(b(3, 6, 5), (0, 2, 1))),
+    "transposed left": lambda a, b: (builders.transpose(a(3, 5, 4), (0, 2, 1)), b(3, 5, 6)),
+    "transposed right": lambda a, b: (a(3, 4, 5), builders.transpose(b(3, 6, 5), (0, 2, 1))),
     "both transposed": lambda a, b: (
-        primitives.transpose(a(3, 5, 4), (0, 2, 1)),
-        primitives.transpose(b(3, 6, 5), (0, 2, 1)),
+        builders.transpose(a(3, 5, 4), (0, 2, 1)),
+        builders.transpose(b(3, 6, 5), (0, 2, 1)),
     ),
     "the same right matrix": lambda a, b: (a(3, 4, 5), make("broadcast", (b(1, 5, 6),), ((3, 5, 6),))),
     "the same left matrix": lambda a, b: (make("broadcast", (a(1, 4, 5),), ((3, 4, 5),)), b(3, 5, 6)),
     "slices": lambda a, b: (
-        primitives.slice_axes(a(4, 6, 9), [(1, 3, 1), (2, 4, 1), (3, 5, 1)]),
-        primitives.slice_axes(b(3, 8, 6), [(0, 3, 1), (1, 5, 1), (0, 6, 1)]),
+        builders.slice_axes(a(4, 6, 9), [(1, 3, 1), (2, 4, 1), (3, 5, 1)]),
+        builders.slice_axes(b(3, 8, 6), [(0, 3, 1), (1, 5, 1), (0, 6, 1)]),
     ),
     "every second matrix, backwards": lambda a, b: (
-        primitives.slice_axes(a(6, 4, 5), [(5, 3, -2), (0, 4, 1), (0, 5, 1)]),
+        builders.slice_axes(a(6, 4, 5), [(5, 3, -2), (0, 4, 1), (0, 5, 1)]),
         b(3, 5, 6),
     ),
-    "matrices side by side": lambda a, b: (primitives.transpose(a(4, 3, 5), (1, 0, 2)), b(3, 5, 6)),
+    "matrices side by side": lambda a, b: (builders.transpose(a(4, 3, 5), (1, 0, 2)), b(3, 5, 6)),
     "nothing to add up": lambda a, b: (a(3, 4, 0), b(3, 0, 6)),
     "nothing at all": lambda a, b: (a(3, 0, 5), b(3, 5, 6)),
     "large enough for all the workspace": lambda a, b: (a(1, 300, 300), b(1, 300, 300)),
@@ -143,7 +143,7 @@ PRODUCTS = {
 def test_products(case, dtype, device):
     a, b = PRODUCTS[case](lambda *shape: constant(draw(shape, dtype)), lambda *shape: constant(draw(shape, dtype, 1)))
     left, right = interpret([a, b])
-    (kernel,) = specials(primitives.matmul(a, b))
+    (kernel,) = specials(builders.matmul(a, b))
     wide = np.float32 if dtype == "float16" else dtype
     expected = np.matmul(left.astype(wide), right.astype(wide))
     np.testing.assert_allclose(run_special(kernel, device), expected, tolerance(dtype), tolerance(dtype) * 20)
@@ -153,8 +153,8 @@ def test_products(case, dtype, device):
 def test_products_that_lie_side_by_side(dtype, device):
     """A product that is transposed afterwards is written as it is read."""
     a, b = draw((3, 4, 5), dtype), draw((3, 5, 6), dtype, 1)
-    turned = primitives.transpose(primitives.matmul(constant(a), constant(b)), (1, 0, 2))
-    (kernel,) = specials(primitives.reshape(turned, (72,)))
+    turned = builders.transpose(builders.matmul(constant(a), constant(b)), (1, 0, 2))
+    (kernel,) = specials(builders.reshape(turned, (72,)))
     assert kernel.interleaved
     found = run_special(kernel, device)
     np.testing.assert_allclose(found.ravel(), np.matmul(a, b).transpose(1, 0, 2).ravel(), tolerance(dtype))
@@ -163,13 +163,13 @@ def test_products_that_lie_side_by_side(dtype, device):
 @pytest.mark.parametrize("dtype", ["int32", "int64", "bool"])
 def test_whole_numbers_are_left_to_others(dtype, device):
     ones = constant(np.ones((2, 3, 3), dtype))
-    (kernel,) = specials(primitives.matmul(ones, ones))
+    (kernel,) = specials(builders.matmul(ones, ones))
     assert library_recipe(kernel, device) is None
 
 
 def test_tf32_only_if_asked(device, monkeypatch):
     a, b = draw((1, 8, 8), "float32"), draw((1, 8, 8), "float32", 1)
-    (kernel,) = specials(primitives.matmul(constant(a), constant(b)))
+    (kernel,) = specials(builders.matmul(constant(a), constant(b)))
     exact = np.matmul(a.astype(float), b.astype(float))
     assert np.abs(run_special(kernel, device) - exact).max() < 1e-5
     monkeypatch.setattr(SETTINGS, "allow_tf32", True)
@@ -200,7 +200,7 @@ def test_lu(shape, dtype, device):
     if a.dtype.kind == "c":
         found = run_host_node("lu", [a], device)
     else:
-        (kernel,) = specials(primitives.lu(constant(a)))
+        (kernel,) = specials(builders.lu(constant(a)))
         found = run_special(kernel, device)
     both, order, inverse = found[:, :n], found[:, n].real, found[:, n + 1].real
     lower, upper = np.tril(both), np.triu(both, 1) + np.eye(n)
@@ -258,14 +258,14 @@ def test_triangular_solve(shape, dtype, lower, transposed, unit, device):
     if a.dtype.kind == "c":
         found = run_host_node("triangular solve", [a, b], device, lower, transposed, unit)
     else:
-        (kernel,) = specials(primitives.triangular_solve(constant(a), constant(b), lower, transposed, unit))
+        (kernel,) = specials(builders.triangular_solve(constant(a), constant(b), lower, transposed, unit))
         found = run_special(kernel, device)
     np.testing.assert_allclose(operator @ found, b, atol=100 * tolerance(dtype))
 
 
 def test_a_singular_triangle_gives_infinities(device):
     (kernel,) = specials(
-        primitives.triangular_solve(constant(np.diag([1.0, 0.0])[None]), constant(np.ones((1, 2, 1))), True)
+        builders.triangular_solve(constant(np.diag([1.0, 0.0])[None]), constant(np.ones((1, 2, 1))), True)
     )
     np.testing.assert_array_equal(run_special(kernel, device), [[[1], [np.inf]]])
 
@@ -493,9 +493,9 @@ def test_a_product_as_cublas_gets_it():
     recorder = Recorder()
     with using(recorder):
         device = device_named("cuda")
-        a = primitives.transpose(constant(np.zeros((3, 5, 4), np.float32)), (0, 2, 1))
+        a = builders.transpose(constant(np.zeros((3, 5, 4), np.float32)), (0, 2, 1))
         b = make("broadcast", (constant(np.zeros((1, 5, 6), np.float32)),), ((3, 5, 6),))
-        (kernel,) = specials(primitives.matmul(a, b))
+        (kernel,) = specials(builders.matmul(a, b))
         recipe = library_recipe(kernel, device)
         (action,) = recipe.actions
         assert recipe.workspaces == ((1 << 20) + 256,)
@@ -551,7 +551,7 @@ def test_decompositions_on_a_gpu(shape, dtype):
 def test_a_product_is_captured_and_replayed(device):
     driver = device.driver
     a, b = draw((1, 4, 5), "float64"), draw((1, 5, 6), "float64", 1)
-    (kernel,) = specials(primitives.matmul(constant(a), constant(b)))
+    (kernel,) = specials(builders.matmul(constant(a), constant(b)))
     recipe = library_recipe(kernel, device)
     stream = driver.new_stream(0)
     addresses = [driver.allocate(n, stream, 0) for n in (a.nbytes, b.nbytes, 4 * 6 * 8, *recipe.workspaces)]

@@ -15,11 +15,11 @@ from nbgrad.compiler.views import View
 from nbgrad.device.driver.driver import Driver
 from nbgrad.device.kernels import ptx
 from nbgrad.device.kernels.launches import DeviceKernel, Fill, Launch, Recipe, Routine
-from nbgrad.device.kernels.python_kernels import PYTHON_KERNELS, python_kernel
+from nbgrad.device.kernels.python_kernels import python_kernel
 from nbgrad.device.kernels.settings import SETTINGS
 from nbgrad.device.kernels.transposes import transpose_recipe
 from nbgrad.device.memory.arrays import Device
-from nbgrad.device.recipes import needed, recipe
+from nbgrad.device.recipes import PYTHON_KERNELS, needed, recipe
 from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import LibraryError
 from nbgrad.graph.interpret import evaluate_node

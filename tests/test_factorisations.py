@@ -14,9 +14,9 @@ import nbgrad as nb
 from nbgrad import ops
 from nbgrad.errors import RangeError, ShapeError
 from nbgrad.functions.linalg.factorisations import MatrixError, solve_triangular
+from nbgrad.graph.builders import complete_pivots, lu
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant
-from nbgrad.graph.primitives import complete_pivots, lu
 from nbgrad.runtime.evaluate import compute
 
 from .agreement import agree, check_derivative

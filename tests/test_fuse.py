@@ -10,8 +10,8 @@ import pytest
 from nbgrad.compiler.emit import emit
 from nbgrad.compiler.fuse import Special, fuse
 from nbgrad.compiler.loops import Loop
+from nbgrad.graph.builders import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder
-from nbgrad.graph.primitives import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.simplify import simplify
 from nbgrad.runtime.evaluate import compute
 

@@ -9,7 +9,7 @@ import scipy.signal
 import nbgrad as nb
 from nbgrad import Tensor, ops
 from nbgrad.errors import ArgumentError, ShapeError
-from nbgrad.graph import primitives
+from nbgrad.graph import builders
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant
 from nbgrad.runtime.evaluate import compute
@@ -128,8 +128,8 @@ def test_windows_anywhere():
             # The windows of "same" convolutions are copied in another way.
             stride, count = (1, 1), (count[0], size[1])
         windows = (kernel, stride, dilation, before, count)
-        columns = primitives.unfold(constant(rng.normal(size=(2, 3, *size))), windows)
-        nodes = [columns, primitives.fold(columns * columns, windows, size)]
+        columns = builders.unfold(constant(rng.normal(size=(2, 3, *size))), windows)
+        nodes = [columns, builders.fold(columns * columns, windows, size)]
         for got, want in zip(compute(nodes), interpret(nodes), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13, err_msg=f"{windows} on {size}")
 

@@ -13,8 +13,8 @@ from nbgrad.compiler import cache, cpu
 from nbgrad.compiler.emit import emit
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
+from nbgrad.graph.builders import reduce
 from nbgrad.graph.ir import elementwise, placeholder
-from nbgrad.graph.primitives import reduce
 from nbgrad.graph.simplify import simplify
 
 NAME = "NBGRAD_OPTIMIZE"

@@ -17,10 +17,7 @@ from hypothesis import strategies as st
 
 from nbgrad.compiler.views import View
 from nbgrad.graph.batch import batch
-from nbgrad.graph.differentiate import jvp, vjp
-from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder, show, topological, zeros
-from nbgrad.graph.primitives import (
+from nbgrad.graph.builders import (
     accumulate,
     argsort,
     cast,
@@ -37,6 +34,10 @@ from nbgrad.graph.primitives import (
     slice_axes,
     transpose,
 )
+from nbgrad.graph.differentiate import jvp, vjp
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder, topological, zeros
+from nbgrad.graph.show import show
 from nbgrad.graph.simplify import simplify
 from nbgrad.runtime.evaluate import compute
 

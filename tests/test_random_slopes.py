@@ -14,10 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from nbgrad.graph.builders import argsort, gather, reduce, reshape, scatter_add, slice_axes
 from nbgrad.graph.differentiate import jvp, vjp
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, placeholder, show, topological
-from nbgrad.graph.primitives import argsort, gather, reduce, reshape, scatter_add, slice_axes
+from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, placeholder, topological
+from nbgrad.graph.show import show
 
 from .test_simplify_patterns import Chain, Shape
 

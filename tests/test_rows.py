@@ -9,8 +9,8 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiler.fuse import Special, fuse
+from nbgrad.graph.builders import matmul, transpose
 from nbgrad.graph.ir import placeholder
-from nbgrad.graph.primitives import matmul, transpose
 from nbgrad.graph.simplify import simplify
 
 RNG = np.random.default_rng(3)

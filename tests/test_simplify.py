@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nbgrad.graph.builders import cast, concatenate, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, make, placeholder, show, topological, zeros
-from nbgrad.graph.primitives import cast, concatenate, matmul, pad, reduce, reshape, slice_axes, transpose
+from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, make, placeholder, topological, zeros
+from nbgrad.graph.show import show
 from nbgrad.graph.simplify import literal_of, simplify
 
 FLOAT, SINGLE, INT = np.dtype(float), np.dtype(np.float32), np.dtype(int)

@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from nbgrad.graph.builders import cast, concatenate, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder, show
-from nbgrad.graph.primitives import cast, concatenate, iota, matmul, pad, reduce, reshape, slice_axes, transpose
+from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder
+from nbgrad.graph.show import show
 from nbgrad.graph.simplify import simplify
 
 pytestmark = pytest.mark.unoptimized

@@ -17,7 +17,8 @@ import nbgrad as nb
 from nbgrad.graph.batch import batch
 from nbgrad.graph.differentiate import jvp
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, constant, placeholder, show
+from nbgrad.graph.ir import Node, constant, placeholder
+from nbgrad.graph.show import show
 from nbgrad.graph.simplify import simplify
 from nbgrad.graph.trace import recording
 from nbgrad.sparse.colors import _star_colors, plan, symmetric_plan

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbgrad.graph.differentiate import jvp, vjp
-from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import Node, broadcast, constant, elementwise, make, placeholder
-from nbgrad.graph.primitives import (
+from nbgrad.graph.builders import (
     accumulate,
     argsort,
     cast,
@@ -37,6 +34,9 @@ from nbgrad.graph.primitives import (
     unfold,
     window_argmax,
 )
+from nbgrad.graph.differentiate import jvp, vjp
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import Node, broadcast, constant, elementwise, make, placeholder
 from nbgrad.runtime.evaluate import compute
 
 from .agreement import quiet

@@ -15,7 +15,7 @@ from ..compiler.fuse import Special
 from ..compiler.loops import Loop, show
 from ..errors import ArgumentError
 from ..graph.custom_calls import NAME as OWN_KERNEL
-from ..graph.ir import show as show_graph
+from ..graph.show import show as show_graph
 from ..runtime.cpu_plan import Step
 from ..runtime.cpu_program import Program
 from ..transforms.arguments import name_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..compiler.loops import Loop, show
 from ..graph.ir import Node
-from ..graph.ir import show as show_graph
+from ..graph.show import show as show_graph
 
 
 def explain_device(program: Any, head: list[str]) -> str:

@@ -33,12 +33,7 @@ from .views import View, contiguous_strides, view_in_domain, without_ones
 LARGEST_KERNEL = 256
 """Weight of the nodes in one kernel; more would make LLVM slow and run out of registers."""
 HEAVY_WEIGHT = 16
-LIGHT = frozenset(
-    "negative absolute sign floor ceil rint trunc invert sqrt add subtract multiply divide maximum minimum fmax fmin "
-    "copysign bitwise_and bitwise_or bitwise_xor left_shift right_shift select alias stop_gradient custom cast gather "
-    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf "
-    "isfinite signbit sum prod max min".split()
-)
+LIGHT = frozenset(name for name, primitive in PRIMITIVES.items() if primitive.light)
 """Primitives that are a few instructions; all others weigh more."""
 MOST_REPEATED = 2
 """How many values in a row may be computed again."""
@@ -47,7 +42,7 @@ MOST_SHIFTED = 10
 DIVIDE = PRIMITIVES["divide"]
 LEAVES = frozenset([PRIMITIVES["input"], PRIMITIVES["constant"]])
 SIMPLE = frozenset(
-    [p for p in PRIMITIVES.values() if p.kind == "elementwise" and p.name in LIGHT - frozenset(["gather", "divide"])]
+    [p for p in PRIMITIVES.values() if p.kind == "elementwise" and p.light and p.name not in ("gather", "divide")]
 )
 """What may be computed again where it is used, instead of being stored."""
 
@@ -86,7 +81,7 @@ class _Group:
 
     def add(self, source: Source) -> None:
         self.sources.append(source)
-        self.weight += 1 if source.node.primitive.name in LIGHT else HEAVY_WEIGHT
+        self.weight += 1 if source.node.primitive.light else HEAVY_WEIGHT
 
 
 def _used(place: int, domain: Shape, source: Source, view: View, whole: bool, direct: bool = True) -> Use:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.builders import iota
 from ..graph.ir import BOOL, PRIMITIVES, Node, literal, literal_value
-from ..graph.primitives import iota
 from ..graph.shapes import Shape
 from .loops import Access, Loop, Reduction, Store, Value, normalise
 from .views import MEMO, View, contiguous_strides, whole_of

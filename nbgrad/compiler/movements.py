@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..graph.builders import pad, reshape, transpose
 from ..graph.ir import PRIMITIVES, Node, broadcast, elementwise, make
-from ..graph.primitives import pad, reshape, transpose
 from ..graph.shapes import Shape
 from .loop_builder import TRUE
 from .views import View, matrix_layout, view_through

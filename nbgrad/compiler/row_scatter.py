@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.builders import reshape
 from ..graph.ir import PRIMITIVES, Node, Params, Primitive, topological
-from ..graph.primitives import reshape
 from ..graph.shapes import Shape
 
 SCATTER_ADD = PRIMITIVES["scatter_add"]

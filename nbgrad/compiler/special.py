@@ -1,13 +1,14 @@
-"""Special kernels: those that are not loop nests over scalars.
+"""Special kernels on the CPU: those that are not loop nests over scalars, one line each.
 
 In: a `Special` of fuse.py. Out: the address of its native code, with the same ABI as a fused loop, and the integers
-that it is called with. Called by the runtime. The sources lie in kernels/ and are compiled by Numba, once per dtype;
-matrix products are in matmul.py.
+that it is called with. Called by the runtime, and by precompile.py, which compiles what the package comes with. The
+sources lie in kernels/ and are compiled by Numba, once per dtype; matrix products are in matmul.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,29 +20,189 @@ from .host_calls import host_address
 from .matmul import library_address, matmul_ir, matmul_sizes, pieces, shared
 from .scalars import kernel_module, lower
 
-WINDOWS = frozenset(["unfold", "fold", "window_argmax"])
-MATRICES = {"lu": "getrf", "cholesky": "potrf", "triangular_solve": "trsm", "complete_pivots": ""}
-"""Kernels on batches of matrices, and the routines that they call."""
+NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
 SMALL_MATRIX = 64
 """Larger matrices are done one after the other: BLAS shares each among threads."""
 
 
+@dataclass(frozen=True)
+class SpecialKernel:
+    """All that the CPU needs to know of a special kernel.
+
+    Parameters
+    ----------
+    place : str
+        "file.function" in kernels/; `{0}` stands for the node's first parameter.
+    arrays : str
+        The dtypes of its arrays: those of the node's inputs, scratch memory if there is any, the node itself; `*`
+        stands for one dtype that varies.
+    dtypes : str
+        Those for which the package comes with compiled code.
+    rows : callable
+        How many independent rows or matrices a node has: what threads can share.
+    sizes : callable
+        From the node and its rows to the integers that the kernel is called with.
+    workspace : callable
+        Bytes of scratch memory.
+    variants : tuple of str
+        What `{0}` may be.
+    """
+
+    place: str
+    arrays: str
+    dtypes: str
+    rows: Callable[[Node], int]
+    sizes: Callable[[Node, int], list[int]]
+    workspace: Callable[[Node], int] = lambda node: 0
+    variants: tuple[str, ...] = ("",)
+
+    def pointers(self, node: Node) -> list[str]:
+        """The types of its arguments for a node."""
+        parts = self.arrays.split()
+        varying = node.inputs[parts.index("*")].dtype.name if "*" in parts else ""
+        return [f"*{varying if part == '*' else part}" for part in parts]
+
+
+def _lines(node: Node) -> int:
+    return node.size // node.shape[-1]
+
+
+def _one(node: Node) -> int:
+    return 1
+
+
+# ----- Windows of images -----
+
+
+def _images(node: Node) -> Shape:
+    """The shape of the images that a kernel on windows reads or writes."""
+    return node.shape if node.name == "fold" else node.inputs[0].shape
+
+
+def _planes(node: Node) -> int:
+    images = _images(node)
+    return images[0] * images[1]
+
+
+def _windows(node: Node, rows: int) -> list[int]:
+    return [*_images(node), *[number for pair in node.params[:5] for number in pair]]
+
+
+# ----- Batches of matrices -----
+
+
+def _matrices(node: Node) -> int:
+    return node.shape[0] if node.inputs[0].shape[1] <= SMALL_MATRIX else 1
+
+
+def _batch(routine: str, node: Node, rows: int) -> list[int]:
+    """The address of a routine of LAPACK, the extent of a matrix, and the matrices in a chunk."""
+    address = library_address(routine, node.dtype.name) if routine else 0
+    return [address, node.inputs[0].shape[1], node.shape[0] // rows]
+
+
+def _triangular(node: Node, rows: int) -> list[int]:
+    """What kernels/linalg.py says; letters are those of the transposes."""
+    lower, transposed, unit = node.params
+    letters = ["R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"]
+    one, minus = np.array([1, -1], node.dtype).view(f"int{8 * node.dtype.itemsize}").tolist()
+    gemm, trsv = (library_address(name, node.dtype.name) for name in ("gemm", "trsv"))
+    tail = [one, gemm, minus, ord("N"), ord("T"), trsv, 1]
+    return [*_batch("trsm", node, rows), node.shape[2], *map(ord, letters), *tail]
+
+
+KERNELS: dict[str, SpecialKernel] = {
+    "recurrence": SpecialKernel(
+        "scan.recurrence",
+        "* * *",
+        NUMBERS,
+        _lines,
+        lambda node, rows: [rows, node.shape[-1], int(node.params[0])],
+    ),
+    "accumulate": SpecialKernel(
+        "scan.running_{0}",
+        "* *",
+        NUMBERS,
+        _lines,
+        lambda node, rows: [rows, node.shape[-1]],
+        variants=("maximum", "minimum"),
+    ),
+    "argsort": SpecialKernel(
+        "sort.argsort",
+        "* int64 int64",
+        NUMBERS,
+        _lines,
+        lambda node, rows: [rows, node.shape[-1]],
+        workspace=lambda node: node.size * 8,
+    ),
+    "scatter_add": SpecialKernel(
+        "scatter.scatter_add", "int64 * *", NUMBERS, _one, lambda node, rows: [node.inputs[0].size, node.size]
+    ),
+    "scatter_rows": SpecialKernel(
+        "scatter.scatter_rows",
+        "int64 * *",
+        NUMBERS,
+        _one,
+        lambda node, rows: [node.inputs[0].size, node.size, node.inputs[1].shape[1]],
+    ),
+    "scatter_last": SpecialKernel(
+        "scatter.scatter_last", "int64 int64", POSITIONS, _one, lambda node, rows: [node.inputs[0].size, node.size]
+    ),
+    "unfold": SpecialKernel("windows.unfold", "* *", FLOATS, _planes, _windows),
+    "fold": SpecialKernel("windows.fold", "* *", FLOATS, _planes, _windows),
+    "window_argmax": SpecialKernel("windows.window_argmax", "* int64", FLOATS, _planes, _windows),
+    "lu": SpecialKernel(
+        "linalg.lu",
+        "* int64 *",
+        FLOATS,
+        _matrices,
+        lambda node, rows: _batch("getrf", node, rows),
+        workspace=lambda node: node.shape[0] * (node.shape[2] // 2 + 2) * 8,
+    ),
+    "cholesky": SpecialKernel(
+        "linalg.cholesky",
+        "* int64 *",
+        FLOATS,
+        _matrices,
+        lambda node, rows: [*_batch("potrf", node, rows), ord("U")],
+        workspace=lambda node: node.shape[0] * 8,
+    ),
+    "triangular_solve": SpecialKernel(
+        "linalg.triangular_solve",
+        "* * int64 *",
+        FLOATS,
+        _matrices,
+        _triangular,
+        workspace=lambda node: node.shape[0] * 16,
+    ),
+    "complete_pivots": SpecialKernel(
+        "linalg.complete_pivots",
+        "* * int64",
+        FLOATS,
+        lambda node: node.shape[0],
+        lambda node, rows: _batch("", node, rows),
+        workspace=lambda node: node.inputs[0].size * node.inputs[0].dtype.itemsize,
+    ),
+}
+"""By the name of the primitive. Products of matrices (matmul.py) and calls of library functions (host_calls.py) have
+code of their own."""
+
+
+def shipped() -> Iterator[tuple[str, list[str]]]:
+    """The kernels that the package comes with: place in kernels/, and the types of the arguments."""
+    for kernel in KERNELS.values():
+        for variant in kernel.variants:
+            for dtype in kernel.dtypes.split():
+                yield kernel.place.format(variant), [f"*{dtype if p == '*' else p}" for p in kernel.arrays.split()]
+
+
+# ----- For the runtime -----
+
+
 def workspace_bytes(kernel: Special) -> int:
     """Bytes of scratch memory that a kernel needs besides its operands and result."""
-    node = kernel.node
-    match node.name:
-        case "argsort":
-            return node.size * 8
-        case "complete_pivots":
-            return node.inputs[0].size * node.inputs[0].dtype.itemsize
-        case "lu":
-            return node.shape[0] * (node.shape[2] // 2 + 2) * 8
-        case "cholesky":
-            return node.shape[0] * 8
-        case "triangular_solve":
-            return node.shape[0] * 16
-        case _:
-            return 0
+    known = KERNELS.get(kernel.node.name)
+    return 0 if known is None else known.workspace(kernel.node)
 
 
 def rows_of(kernel: Special) -> int:
@@ -49,19 +210,21 @@ def rows_of(kernel: Special) -> int:
     node = kernel.node
     if node.name == "matmul":
         return pieces(node).total
-    if node.name in ("recurrence", "accumulate", "argsort"):
-        return node.size // node.shape[-1]
-    if node.name in WINDOWS:
-        images = _images(node)
-        return images[0] * images[1]
-    if node.name in MATRICES and (node.inputs[0].shape[1] <= SMALL_MATRIX or not MATRICES[node.name]):
-        return node.shape[0]
-    return 1
+    known = KERNELS.get(node.name)
+    return 1 if known is None else known.rows(node)
 
 
 def shared_by_threads(kernel: Special) -> bool:
     """Whether a kernel takes long enough that threads share its rows, by a rule of its own."""
     return kernel.node.name == "matmul" and shared(kernel.node)
+
+
+def special_sizes(kernel: Special) -> list[int]:
+    """The integers that a special kernel is called with."""
+    node = kernel.node
+    if node.name == "matmul":
+        return matmul_sizes(kernel)
+    return [0] if node.name == "host" else KERNELS[node.name].sizes(node, rows_of(kernel))
 
 
 def special_address(kernel: Special) -> int:
@@ -71,65 +234,15 @@ def special_address(kernel: Special) -> int:
         return host_address(kernel)
     if node.name == "matmul":
         return cpu.function_address(f"matmul pieces {node.dtype.name}", "kernel", lambda: matmul_ir(node.dtype.name))
-    function = {"accumulate": f"running_{node.params[0]}" if node.params else ""}.get(node.name, node.name)
-    pointers = [f"*{source.dtype.name}" for source in node.inputs]
-    if workspace_bytes(kernel):
-        pointers.append(f"*{node.inputs[0].dtype.name}" if node.name == "complete_pivots" else "*int64")
-    pointers.append(f"*{node.dtype.name}")
-    key = f"special {function} {' '.join(pointers)}"
-    return cpu.function_address(key, "kernel", lambda: _special_ir(function, pointers))
+    known = KERNELS[node.name]
+    place, pointers = known.place.format(*node.params), known.pointers(node)
+    return cpu.function_address(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))
 
 
-def special_sizes(kernel: Special) -> list[int]:
-    """The integers that a special kernel is called with."""
-    node = kernel.node
-    match node.name:
-        case "recurrence":
-            return [rows_of(kernel), node.shape[-1], int(node.params[0])]
-        case "accumulate" | "argsort":
-            return [rows_of(kernel), node.shape[-1]]
-        case "scatter_add" | "scatter_last":
-            return [node.inputs[0].size, node.size]
-        case "scatter_rows":
-            return [node.inputs[0].size, node.size, node.inputs[1].shape[1]]
-        case "matmul":
-            return matmul_sizes(kernel)
-        case "unfold" | "fold" | "window_argmax":
-            return [*_images(node), *[number for pair in node.params[:5] for number in pair]]
-        case "lu" | "cholesky" | "triangular_solve" | "complete_pivots":
-            return _matrix_sizes(kernel)
-        case "host":
-            return [0]
-        case _:
-            raise AssertionError(node)
-
-
-def _matrix_sizes(kernel: Special) -> list[int]:
-    """(routine, extent, matrices in a chunk, and what kernels/linalg.py says). Letters are those of the transposes."""
-    node = kernel.node
-    routine = MATRICES[node.name]
-    address = library_address(routine, node.dtype.name) if routine else 0
-    sizes = [address, node.inputs[0].shape[1], node.shape[0] // rows_of(kernel)]
-    if node.name == "cholesky":
-        return [*sizes, ord("U")]
-    if node.name == "triangular_solve":
-        lower, transposed, unit = node.params
-        letters = ["R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"]
-        one, minus = np.array([1, -1], node.dtype).view(f"int{8 * node.dtype.itemsize}").tolist()
-        gemm, trsv = (library_address(name, node.dtype.name) for name in ("gemm", "trsv"))
-        return [*sizes, node.shape[2], *map(ord, letters), one, gemm, minus, ord("N"), ord("T"), trsv, 1]
-    return sizes
-
-
-def _images(node: Node) -> Shape:
-    """The shape of the images that a kernel on windows reads or writes."""
-    return node.shape if node.name == "fold" else node.inputs[0].shape
-
-
-def _special_ir(function: str, pointers: Sequence[str]) -> str:
-    modules = [kernel_module(name) for name in ("scan", "scatter", "sort", "windows", "linalg")]
-    found = next(getattr(module, function) for module in modules if hasattr(module, function))
-    text = lower(found, [*pointers, "*int64", "int64", "int64"], "int64", "special")
+def special_ir(place: str, pointers: Sequence[str]) -> str:
+    """The IR of a kernel, with the ABI of a fused loop."""
+    module, _, name = place.partition(".")
+    text = lower(getattr(kernel_module(module), name), [*pointers, "*int64", "int64", "int64"], "int64", "special")
     lines = [text, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
     for position in range(len(pointers)):
         lines.append(f"  %at{position} = getelementptr ptr, ptr %pointers, i64 {position}")

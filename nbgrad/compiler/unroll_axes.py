@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeVar
 
+from ..graph.builders import concatenate, reduce, reshape, slice_axes
 from ..graph.ir import Node, broadcast, elementwise, literal, make, topological, zeros
-from ..graph.primitives import concatenate, reduce, reshape, slice_axes
 from ..graph.shapes import Shape
 from .loop_builder import SAME
 from .views import MEMO

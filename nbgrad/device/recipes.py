@@ -15,40 +15,25 @@ from ..compiler.fuse import Special
 from ..compiler.loops import Loop
 from ..errors import DeviceError, LibraryError
 from ..graph.ir import Node
+from .kernels import matrix_recipes, scans, scatters, sorts, transposes, window_recipes
 from .kernels.launches import Recipe
-from .kernels.matrix_recipes import (
-    cholesky_recipe,
-    complete_pivots_recipe,
-    is_small,
-    lu_recipe,
-    matmul_recipe,
-    triangular_solve_recipe,
-)
-from .kernels.scans import accumulate_recipe, is_ones, recurrence_recipe
-from .kernels.scatters import scatter_add_recipe, scatter_last_recipe, scatter_rows_recipe
-from .kernels.sorts import argsort_recipe
-from .kernels.window_recipes import fold_recipe, unfold_recipe, window_argmax_recipe
+from .kernels.matrix_recipes import is_small
+from .kernels.python_kernels import KernelTable
+from .kernels.scans import is_ones
+from .libraries import matrix_kernels
 
 if TYPE_CHECKING:
     from .memory.arrays import Device
 
+FAMILIES = (scans, scatters, sorts, window_recipes, matrix_recipes)
 RECIPES: dict[str, Callable[[Special], Recipe]] = {
-    "recurrence": recurrence_recipe,
-    "accumulate": accumulate_recipe,
-    "argsort": argsort_recipe,
-    "scatter_add": scatter_add_recipe,
-    "scatter_rows": scatter_rows_recipe,
-    "scatter_last": scatter_last_recipe,
-    "unfold": unfold_recipe,
-    "fold": fold_recipe,
-    "window_argmax": window_argmax_recipe,
-    "matmul": matmul_recipe,
-    "lu": lu_recipe,
-    "cholesky": cholesky_recipe,
-    "triangular_solve": triangular_solve_recipe,
-    "complete_pivots": complete_pivots_recipe,
+    name: make for family in FAMILIES for name, make in family.RECIPES.items()
 }
-"""Kernels of our own, by the name of the node."""
+"""Kernels of our own, by the name of the primitive."""
+PYTHON_KERNELS: KernelTable = {
+    place: row for family in (*FAMILIES, transposes, matrix_kernels) for place, row in family.KERNELS.items()
+}
+"""All kernels that are written in Python, which the package comes with."""
 
 
 def recipe(kernel: Special, device: Device | None = None) -> Recipe:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
+from ..graph.builders import concatenate, reshape
 from ..graph.custom_calls import NAME, Call, Kernel, Layout, nodes_of, run_unpacked
 from ..graph.host_functions import DEVICE_CALLS, DeviceCall
 from ..graph.ir import Node, make, plain_dtype, zeros
-from ..graph.primitives import concatenate, reshape
 from ..graph.shapes import Shape
 from ..record.as_node import any_tensor, as_node
 from ..record.foreign_arrays import full_name

@@ -21,8 +21,9 @@ import numpy as np
 
 from ..errors import DtypeError
 from . import ir
+from .builders import argsort, take_last, truth
 from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, Node, Params, elementwise, literal_value, make, zeros
-from .primitives import PRIMITIVES, argsort, take_last, truth
+from .primitives import PRIMITIVES
 
 COMPLEX, REAL, IMAG, LITERAL, BROADCAST, SELECT = (
     PRIMITIVES[name] for name in "complex real imag literal broadcast select".split()

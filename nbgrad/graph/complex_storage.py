@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .builders import concatenate, reshape, slice_axes
 from .complex_numbers import is_complex
 from .ir import PART_OF, Node, constant, make, on_host, placeholder, topological
-from .primitives import PRIMITIVES, concatenate, reshape, slice_axes
+from .primitives import PRIMITIVES
 
 FIRST = frozenset(PRIMITIVES[name] for name in ("alias", "custom"))
 """Primitives whose value is their first input."""

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DeviceError
+from .builders import reshape, slice_axes
 from .host_functions import HOST, HostFunction, host
 from .ir import Node, Params
-from .primitives import reshape, slice_axes
 from .shapes import Shape
 
 Layout = tuple[Shape, "np.dtype[Any]"]

@@ -14,29 +14,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from ..process.gc_pause import RareCollection
+from .builders import cast
 from .complex_numbers import add_cotangents
-from .derivatives import DERIVATIVES, Linear, Multilinear, NoDerivative, Partials, Row, Tangent, Transpose, linear_in
-from .ir import BOOL, PRIMITIVES, Node, Primitive, elementwise, filled, make, placeholder, topological, zeros
+from .ir import BOOL, Node, elementwise, filled, make, placeholder, topological, zeros
 from .masks import Mask, Masks, everywhere, masked, union
-from .primitives import cast
+from .primitives import PRIMITIVES
+from .rows import Linear, Multilinear, NoDerivative, Partials, Tangent, Transpose, linear_in
 from .slice_cotangents import Box, assembled, box_of, merged
 
 ADD, ALIAS, ARGSORT, BROADCAST, CAST, CONCATENATE, CUSTOM, GATHER, JOIN = (
     PRIMITIVES[name] for name in "add alias argsort broadcast cast concatenate custom gather complex".split()
 )
 PAD, SCATTER_ADD, SELECT, SLICE = (PRIMITIVES[name] for name in "pad scatter_add select slice".split())
-INDEX_MAPS = frozenset(
-    PRIMITIVES[name]
-    for name in ("reshape", "transpose", "broadcast", "slice", "pad", "concatenate", "sum", "scatter_add")
-)
+INDEX_MAPS = frozenset(p for p in PRIMITIVES.values() if isinstance(p.derivative, Linear) and p.derivative.index_map)
 """Linear primitives whose transposes only move elements, so that they move masks too."""
 MOVES = INDEX_MAPS | {ALIAS, CAST, GATHER, SELECT}
 """Linear primitives whose tangents are masked where their operands' are."""
-ROWS: dict[Primitive, Row] = {PRIMITIVES[name]: row for name, row in DERIVATIVES.items()}
-CUT = frozenset(p for p, row in ROWS.items() if isinstance(row, NoDerivative) and p is not CUSTOM)
+CUT = frozenset(p for p in PRIMITIVES.values() if isinstance(p.derivative, NoDerivative) and p is not CUSTOM)
 """Primitives through which no derivative passes."""
-INFINITE = frozenset(p for p, row in ROWS.items() if isinstance(row, Partials) and row.divisor is not None) | frozenset(
-    PRIMITIVES[name] for name in "rsqrt power arctan2 xlogy gammaln digamma polygamma".split()
+INFINITE = frozenset(
+    p
+    for p in PRIMITIVES.values()
+    if isinstance(p.derivative, Partials) and (p.derivative.infinite or p.derivative.divisor is not None)
 )
 """Elementwise primitives whose slope may be infinite where their operands are finite."""
 
@@ -260,7 +259,7 @@ def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _
             if result is not None and source in active:
                 total.add(source, result)
         return
-    row = ROWS[node.primitive]
+    row = node.primitive.derivative
     if isinstance(row, Partials):
         inputs = node.inputs
         if g in masks.rules and node.primitive in INFINITE:
@@ -334,7 +333,7 @@ def _output_tangent(node: Node, operands: list[Node | None], masks: Masks) -> No
         operands = [None if t is None else masks.applied(t) for t in operands]
     if node.primitive is CUSTOM:
         return _custom_tangent(node, operands)
-    row = ROWS[node.primitive]
+    row = node.primitive.derivative
     if isinstance(row, Tangent):
         return row.rule(node, operands)
     if isinstance(row, Linear):

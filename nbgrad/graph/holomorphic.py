@@ -27,7 +27,7 @@ from .complex_numbers import (
     parts,
     unmasked,
 )
-from .derivatives import choose
+from .formulas import choose
 from .ir import Node, Params, elementwise, make, zeros
 
 Value = Callable[..., Node]

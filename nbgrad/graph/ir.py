@@ -31,19 +31,52 @@ PART_OF = {whole: part for part, whole in COMPLEX_OF.items()}
 
 
 class Primitive:
-    """One row of the closed set of operations: its name, its kind and its shape rule.
+    """One row of the closed set of operations: all that is known of it, side by side.
 
-    `kind` is "source" (no inputs), "elementwise" (all shapes equal), "movement" (an index map), "reduction" or
-    "special" (a kernel of its own). `boolean` marks elementwise primitives whose result is always boolean.
+    Parameters
+    ----------
+    kind : str
+        "source" (no inputs), "elementwise" (all shapes equal), "movement" (an index map), "reduction" or "special" (a
+        kernel of its own).
+    shape_rule : callable
+        From inputs and parameters to shape and dtype.
+    meaning : callable, optional
+        What it is in NumPy, of arrays; of the parameters and arrays, if `takes_params`.
+    derivative : object, optional
+        One of the kinds in rows.py.
+    boolean : bool
+        Whether it is elementwise and its result is always boolean.
+    light : bool
+        Whether it is a few instructions, so that it may be computed again instead of being stored.
+    batch : callable, optional
+        From the node, its batched operands (None for those that are the same for all) and the size of the batch to the
+        node of the batch; without it, the primitive of the batched operands.
     """
 
-    __slots__ = ("boolean", "kind", "name", "shape_rule")
+    __slots__ = ("batch", "boolean", "derivative", "kind", "light", "meaning", "name", "shape_rule", "takes_params")
 
-    def __init__(self, name: str, kind: str, shape_rule: ShapeRule, boolean: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        shape_rule: ShapeRule,
+        *,
+        meaning: Callable[..., Any] | None = None,
+        derivative: Any = None,
+        boolean: bool = False,
+        light: bool = False,
+        takes_params: bool = False,
+        batch: Callable[[Node, Sequence[Node | None], int], Node] | None = None,
+    ) -> None:
         self.name = name
         self.kind = kind
         self.shape_rule = shape_rule
+        self.meaning = meaning
+        self.derivative = derivative
         self.boolean = boolean
+        self.light = light
+        self.takes_params = takes_params
+        self.batch = batch
 
     def __repr__(self) -> str:
         return self.name
@@ -252,7 +285,7 @@ def refuse_places(first: Node, second: Node) -> None:
 
 
 PRIMITIVES: dict[str, Primitive] = {}
-"""Every primitive by name; filled by primitives.py, the table."""
+"""Every primitive by name; filled once, by primitives.py."""
 
 
 class _ComplexNumbers:
@@ -554,28 +587,3 @@ def by_serial(outputs: Iterable[Node]) -> list[Node]:
 
 
 _serial = operator.attrgetter("serial")
-
-
-def show_params(params: Params) -> str:
-    """Parameters as text; the bytes of a literal are left out (its value is shown instead)."""
-    return ", ".join(str(p) for p in params if not isinstance(p, bytes) and not callable(p))
-
-
-def show(outputs: Sequence[Node], title: str = "graph") -> str:
-    """The graph as text, one node a line: `%3 = multiply(%1, %2) : float64[10]`."""
-    names: dict[Node, str] = {}
-    lines = [f"{title} {{"]
-    for node in topological(outputs):
-        if node.name == "literal":
-            names[node] = str(literal_value(node))
-            continue
-        names[node] = f"%{len(lines) - 1}"
-        arguments = [names[source] for source in node.inputs]
-        extra = show_params(node.params)
-        if extra:
-            arguments.append(extra)
-        kind = f"{node.dtype}[{', '.join(map(str, node.shape))}]"
-        lines.append(f"  {names[node]} = {node.name}({', '.join(arguments)}) : {kind}")
-    lines.append(f"  return {', '.join(names[node] for node in outputs)}")
-    lines.append("}")
-    return "\n".join(lines)

@@ -25,8 +25,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .builders import cast, reduce, reshape, slice_axes, transpose
 from .ir import Node, broadcast, elementwise, literal, make
-from .primitives import cast, reduce, reshape, slice_axes, transpose
 from .shapes import Shape
 
 BASIS = "basis"

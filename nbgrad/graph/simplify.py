@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..process.gc_pause import RareCollection
+from .builders import cast, concatenate, reduce, reshape, slice_axes, transpose
 from .interpret import evaluate_node
 from .ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
-from .primitives import cast, concatenate, reduce, reshape, slice_axes, transpose
 from .products import BASIS, contracted_product, contracted_sum
 from .shapes import Shape, joint_shape
 

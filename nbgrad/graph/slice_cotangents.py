@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from .builders import concatenate, pad
 from .ir import Node, zeros
-from .primitives import concatenate, pad
 from .shapes import Shape
 
 Span = tuple[int, int]

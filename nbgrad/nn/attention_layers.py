@@ -14,8 +14,8 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.analysis.statistics import mean
 from ..functions.arrays.creation import eye
 from ..functions.linalg.matrix_products import matmul_node
+from ..graph.builders import cast, reshape, transpose
 from ..graph.ir import BOOL, Node, elementwise
-from ..graph.primitives import cast, reshape, transpose
 from ..ops.attention import scaled_dot_product_attention
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import cut, inexact, scalar

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, RangeError, ShapeError
 from ..functions.linalg.matrix_products import matmul_node
+from ..graph.builders import transpose
 from ..graph.ir import elementwise
-from ..graph.primitives import transpose
 from ..ops.gathering import gather
 from ..ops.random_tensors import dropout
 from ..ops.shape_functions import flatten

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.linalg.matrix_products import matmul_node
+from ..graph.builders import concatenate, reshape, transpose
 from ..graph.ir import Node, broadcast, elementwise, zeros
-from ..graph.primitives import concatenate, reshape, transpose
 from ..graph.trace import current_trace
 from ..ops.random_tensors import dropout
 from ..record.as_node import as_node, wrap

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.elementwise import special_functions as special
-from ..graph.derivatives import choose
+from ..graph.builders import cast, reshape
+from ..graph.formulas import choose
 from ..graph.ir import Node, elementwise
-from ..graph.primitives import cast, reshape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, inexact, real_dtype, scalar
 from ..record.tensor import Tensor

@@ -13,10 +13,10 @@ from ..functions.arrays.cumulative import accumulate_ufunc
 from ..functions.arrays.reductions import extremum_position
 from ..functions.arrays.shaping import common_shape
 from ..functions.elementwise.special_functions import softmax
-from ..graph import primitives
-from ..graph.derivatives import both, choose
+from ..graph import builders
+from ..graph.builders import cast, gather, iota, reduce, reshape
+from ..graph.formulas import both, choose
 from ..graph.ir import INT64, Node, broadcast, elementwise, extent, make
-from ..graph.primitives import cast, gather, iota, reduce, reshape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import FLOAT16, FLOAT32, axis_of, cut, demand, filled, inexact, integer, positions, scalar
 from ..record.numbers import FLOAT64
@@ -52,7 +52,7 @@ def _with_replacement(source: Source, weights: Node, count: int) -> Node:
 def _without_replacement(source: Source, weights: Node, count: int) -> Node:
     """Per row of weights, the first of n clocks to ring, each after an exponential time divided by its weight."""
     (bits,) = draw_bits(source, weights.shape)
-    order = primitives.argsort(exponential(bits, weights.dtype) / weights)
+    order = builders.argsort(exponential(bits, weights.dtype) / weights)
     return cut(order, 1, 0, count)
 
 

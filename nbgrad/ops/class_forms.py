@@ -16,8 +16,8 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.analysis import padding
 from ..functions.arrays import creation as numpy_creation
+from ..graph.builders import cast, reduce, reshape
 from ..graph.ir import elementwise
-from ..graph.primitives import cast, reduce, reshape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axes_of, axis_of, inexact, integer, keep, only, real_dtype, scalar
 from ..record.tensor import Tensor

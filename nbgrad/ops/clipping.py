@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError
 from ..functions.linalg.norms import vector_norm
+from ..graph.builders import cast
 from ..graph.ir import Node, elementwise
-from ..graph.primitives import cast
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import demand, inexact
 from ..record.tensor import Tensor

@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import DtypeError
 from ..functions.elementwise import complex_parts
 from ..functions.elementwise.ufuncs import call
+from ..graph.builders import concatenate, reshape
 from ..graph.complex_numbers import from_real, pair, parts
 from ..graph.ir import Node, broadcast, elementwise
-from ..graph.primitives import concatenate, reshape
 from ..graph.shapes import joint_shape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact

@@ -13,9 +13,9 @@ from typing import Any
 
 from ..errors import ArgumentError, ShapeError
 from ..functions.linalg.matrix_products import batched
-from ..graph import primitives
+from ..graph import builders
+from ..graph.builders import Pair, Windows, reshape, transpose
 from ..graph.ir import Node
-from ..graph.primitives import Pair, Windows, reshape, transpose
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact, integer, integers
 from ..record.promotion import promote
@@ -164,9 +164,7 @@ def convolve(x: Node, weight: Node, windows: Windows, groups: int) -> Node:
     outputs = weight.shape[0]
     pixels = count * math.prod(windows[4])
     depth = channels // groups * math.prod(windows[0])
-    columns = (
-        transpose(x, (1, 0, 2, 3)) if _is_pointwise(windows, (size[0], size[1])) else primitives.unfold(x, windows)
-    )
+    columns = transpose(x, (1, 0, 2, 3)) if _is_pointwise(windows, (size[0], size[1])) else builders.unfold(x, windows)
     y = batched(reshape(weight, (groups, outputs // groups, depth)), reshape(columns, (groups, depth, pixels)))
     return transpose(reshape(y, (outputs, count, *windows[4])), (1, 0, 2, 3))
 
@@ -182,7 +180,7 @@ def deconvolve(y: Node, weight: Node, windows: Windows, size: Pair, groups: int)
     columns = batched(filters, rows)
     if _is_pointwise(windows, size):
         return transpose(reshape(columns, (outputs, count, *size)), (1, 0, 2, 3))
-    return primitives.fold(reshape(columns, (outputs, *windows[0], count, *windows[4])), windows, size)
+    return builders.fold(reshape(columns, (outputs, *windows[0], count, *windows[4])), windows, size)
 
 
 # ----- Convolutions -----
@@ -440,7 +438,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     x, batched_input = image_node(input, "unfold")
     kernel, steps, spread = pair(kernel_size, "kernel_size"), pair(stride, "stride"), pair(dilation, "dilation")
     windows = windows_on((x.shape[2], x.shape[3]), kernel, steps, spread, sides(padding), "unfold")
-    columns = transpose(primitives.unfold(x, windows), (3, 0, 1, 2, 4, 5))
+    columns = transpose(builders.unfold(x, windows), (3, 0, 1, 2, 4, 5))
     shape = (x.shape[1] * math.prod(kernel), math.prod(windows[4]))
     return wrap(reshape(columns, (x.shape[0], *shape) if batched_input else shape))
 
@@ -488,5 +486,5 @@ def fold(
         raise ShapeError(message)
     count, channels = columns.shape[0] if batched_input else 1, columns.shape[-2] // elements
     columns = reshape(columns, (count, channels, *kernel, *windows[4]))
-    images = primitives.fold(transpose(columns, (1, 2, 3, 0, 4, 5)), windows, size)
+    images = builders.fold(transpose(columns, (1, 2, 3, 0, 4, 5)), windows, size)
     return wrap(images if batched_input else reshape(images, images.shape[1:]))

@@ -13,9 +13,9 @@ from ..functions.arrays.shaping import swap
 from ..functions.arrays.taking import take
 from ..functions.linalg import determinants, eigenvalues, matrix_functions, norms, orthogonal, singular_values
 from ..functions.linalg.matrix_batches import adjoint, batched, complex_dtype_of, identity, matrices, part, unbatched
+from ..graph.builders import cast, concatenate, iota, matmul, pad, reshape, slice_axes
 from ..graph.complex_numbers import conjugate, is_complex
 from ..graph.ir import Node, broadcast, elementwise, make, zeros
-from ..graph.primitives import cast, concatenate, iota, matmul, pad, reshape, slice_axes
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import array_node, filled, inexact
 from ..record.promotion import promote

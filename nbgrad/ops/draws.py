@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..graph import primitives
+from ..graph import builders
+from ..graph.builders import cast
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise
-from ..graph.primitives import cast
 from ..graph.shapes import Shape
 from ..record.axes_and_dtypes import FLOAT16, FLOAT32, Dtype
 from ..record.numbers import FLOAT64
@@ -111,7 +111,7 @@ def integer_node(source: Source, shape: Shape, low: int, high: int, dtype: Dtype
 
 def permutation_node(source: Source, n: int) -> Node:
     """The numbers below n in random order. For one key, bits are a permutation of counters, so there are no ties."""
-    return primitives.argsort(draw_bits(source, (n,))[0])
+    return builders.argsort(draw_bits(source, (n,))[0])
 
 
 def happens(source: Source, shape: Shape, probability: Node) -> Node:

@@ -17,8 +17,8 @@ from ..errors import ArgumentError, DtypeError
 from ..functions.elementwise import pointwise as numpy_elementwise
 from ..functions.elementwise import special_functions as special
 from ..functions.elementwise.ufuncs import apply_ufunc, call
+from ..graph.builders import cast as cast_node
 from ..graph.ir import BOOL, Node
-from ..graph.primitives import cast as cast_node
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import real_dtype
 from ..record.promotion import common_dtype, convert, promote

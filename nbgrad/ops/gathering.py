@@ -17,8 +17,8 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.analysis import statistics
 from ..functions.arrays import sorting, taking
 from ..functions.arrays.shaping import broadcast_node, common_shape
+from ..graph.builders import cast, iota, reduce, reshape, slice_axes, transpose
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
-from ..graph.primitives import cast, iota, reduce, reshape, slice_axes, transpose
 from ..record import indexing
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, integer, integers, only, shape_of

@@ -14,8 +14,8 @@ import numpy as np
 from ..errors import ShapeError
 from ..functions.arrays.shaping import swap
 from ..functions.linalg import determinants, factorisations
+from ..graph.builders import cast
 from ..graph.ir import broadcast
-from ..graph.primitives import cast
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact
 from ..record.tensor import Tensor

@@ -14,9 +14,9 @@ from typing import Any
 
 from ..errors import ArgumentError, BroadcastError, DtypeError, ShapeError
 from ..functions.elementwise import special_functions as special
-from ..graph.derivatives import choose
+from ..graph.builders import cast, reduce, reshape
+from ..graph.formulas import choose
 from ..graph.ir import INT64, Node, broadcast, elementwise
-from ..graph.primitives import cast, reduce, reshape
 from ..graph.shapes import broadcasts, joint_shape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, demand, inexact, keep, positions, safe_sqrt, scalar

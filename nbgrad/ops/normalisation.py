@@ -13,8 +13,8 @@ from typing import Any
 
 from ..errors import ArgumentError, ShapeError
 from ..functions.linalg.norms import vector_norm
+from ..graph.builders import cast, reduce, reshape, unfold
 from ..graph.ir import Node, elementwise
-from ..graph.primitives import cast, reduce, reshape, unfold
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import FLOAT16, FLOAT32, axis_of, inexact, integer, integers, keep, scalar
 from ..record.tensor import Tensor

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..graph.builders import cast
 from ..graph.ir import Node, broadcast, elementwise
-from ..graph.primitives import cast
 from ..graph.shapes import broadcasts
 from ..record.as_node import as_node
 from ..record.tensor import Tensor

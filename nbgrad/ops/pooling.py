@@ -16,8 +16,8 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..functions.arrays.shaping import swap
 from ..functions.linalg.matrix_products import matmul_node
+from ..graph.builders import Pair, Windows, cast, gather, iota, reduce, reshape, unfold, window_argmax
 from ..graph.ir import INT64, Node, broadcast, constant, extent
-from ..graph.primitives import Pair, Windows, cast, gather, iota, reduce, reshape, unfold, window_argmax
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact, integers, scalar, take_positions
 from ..record.tensor import Tensor

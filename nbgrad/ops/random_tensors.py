@@ -14,9 +14,9 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.arrays.shaping import common_shape
-from ..graph.derivatives import choose
+from ..graph.builders import cast
+from ..graph.formulas import choose
 from ..graph.ir import INT64, Node, broadcast, elementwise
-from ..graph.primitives import cast
 from ..graph.shapes import Shape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import (

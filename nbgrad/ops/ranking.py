@@ -13,9 +13,9 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..functions.arrays import sets, sorting
+from ..graph.builders import argsort as argsort_rows
+from ..graph.builders import cast
 from ..graph.ir import INT64, Node, elementwise, extent
-from ..graph.primitives import argsort as argsort_rows
-from ..graph.primitives import cast
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, from_last, integer, take_last, to_last
 from ..record.tensor import Tensor

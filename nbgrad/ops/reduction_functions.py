@@ -19,8 +19,8 @@ from ..functions.arrays import reductions as numpy_reductions
 from ..functions.arrays.sorting import argsort_node
 from ..functions.elementwise import special_functions as special
 from ..functions.linalg import norms
+from ..graph.builders import accumulate, cast, reduce, reshape
 from ..graph.ir import INT64, Node, broadcast, elementwise, extent, literal
-from ..graph.primitives import accumulate, cast, reduce, reshape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import (
     axis_of,

@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import ArgumentError, RangeError, ShapeError
 from ..functions.analysis.padding import pad as with_border
 from ..functions.arrays import creation, cumulative, joining, shaping
-from ..graph.primitives import reshape as reshape_node
-from ..graph.primitives import slice_axes
-from ..graph.primitives import transpose as transpose_node
+from ..graph.builders import reshape as reshape_node
+from ..graph.builders import slice_axes
+from ..graph.builders import transpose as transpose_node
 from ..graph.shapes import Shape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, integer, integers

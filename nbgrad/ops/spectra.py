@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..functions.analysis import fft_functions
-from ..graph.primitives import cast
+from ..graph.builders import cast
 from ..record.as_node import wrap
 from ..record.tensor import Tensor
 from .spelling import spelled

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
+from ..graph.builders import concatenate, reshape
 from ..graph.ir import Node, constant, snapshot, strong
-from ..graph.primitives import concatenate, reshape
 from ..graph.shapes import Shape
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from .foreign_arrays import conversion_of, device_node, on_cuda, values_of

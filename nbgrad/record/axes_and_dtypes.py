@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, DtypeError, ShapeError, TracedValueError
+from ..graph.builders import cast, concatenate, gather, iota, reshape, slice_axes, transpose
+from ..graph.builders import take_last as take_last
+from ..graph.builders import truth as truth
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise, extent, literal, make, plain_dtype, strong
-from ..graph.primitives import cast, concatenate, gather, iota, reshape, slice_axes, transpose
-from ..graph.primitives import take_last as take_last
-from ..graph.primitives import truth as truth
 from ..graph.shapes import Shape, broadcasts
 from ..runtime.evaluate import concrete, require
 from .as_node import any_tensor, as_node, wrap

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import RangeError, ShapeError, TracedValueError
+from ..graph.builders import cast
 from ..graph.ir import INT64, Node, elementwise, literal_value
-from ..graph.primitives import cast
 from ..graph.shapes import Shape
 from ..graph.trace import current_trace
 from ..runtime.evaluate import concrete, require

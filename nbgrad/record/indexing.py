@@ -15,9 +15,9 @@ import numpy as np
 
 from ..compiler.views import contiguous_strides
 from ..errors import ShapeError
-from ..graph.derivatives import unslice
+from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
+from ..graph.formulas import unslice
 from ..graph.ir import Node, broadcast, constant, elementwise, literal
-from ..graph.primitives import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
 from ..graph.shapes import Shape, broadcasts
 from ..runtime.memory_order import strides_of, with_axis_order
 from .as_node import as_node

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
+from ..graph.builders import cast
 from ..graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise, literal, literal_value, plain_dtype, shared
-from ..graph.primitives import cast
 from ..graph.shapes import Shape
 from ..graph.trace import current_trace
 from .leaks import numba_message

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..compiler.views import View, view_through
 from ..errors import ArgumentError
+from ..graph.builders import concatenate, reshape, transpose
 from ..graph.complex_numbers import pair, parts
-from ..graph.interpret import slices_of
 from ..graph.ir import INT64, Node, constant, make, placeholder
-from ..graph.primitives import concatenate, reshape, transpose
+from ..graph.movement_rows import slices_of
 from ..graph.shapes import Shape
 from ..runtime.memory_order import strides_of, with_strides
 from .axes_and_dtypes import cut, gather_axis

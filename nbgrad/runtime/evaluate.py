@@ -18,11 +18,11 @@ import numpy as np
 from .. import config
 from ..errors import NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch_further
+from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
 from ..graph.interpret import interpret, interpret_order
 from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
-from ..graph.primitives import reduce
 from ..graph.trace import current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock

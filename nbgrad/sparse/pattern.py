@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..graph.interpret import PARAMETER_RULES
 from ..graph.ir import Node, literal_value, topological
+from ..graph.primitives import PRIMITIVES
 from ..graph.trace import current_trace
 from ..runtime.evaluate import concrete
 
@@ -244,7 +244,9 @@ class _Walk:
         assert ids is not None
         key = (node.name, node.params, node.shape, id(ids))
         if key not in self.memory:
-            self.memory[key] = ids, np.asarray(PARAMETER_RULES[node.name](node.params, ids))
+            meaning = node.primitive.meaning
+            assert meaning is not None
+            self.memory[key] = ids, np.asarray(meaning(node.params, ids))
         return self.memory[key][1]
 
     def _concatenate(self, node: Node, operands: list[Ids | None]) -> Ids | None:
@@ -279,7 +281,9 @@ class _Walk:
         assert ids is not None
         # Where each element of a window comes from, counted from 1: outside of the image it is 0.
         pixels = np.arange(1, node.size + 1).reshape(node.shape)
-        place = PARAMETER_RULES["unfold"](node.params[:5], pixels)
+        unfolded = PRIMITIVES["unfold"].meaning
+        assert unfolded is not None
+        place = unfolded(node.params[:5], pixels)
         inside = place > 0
         return self._grouped(place[inside] - 1, ids[inside], node.shape)
 

@@ -18,9 +18,9 @@ import numpy as np
 from ..compiled.jit import Jitted
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..graph.batch import batch
+from ..graph.builders import cast, concatenate, gather, iota, reshape
 from ..graph.differentiate import jvp, vjp
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
-from ..graph.primitives import cast, concatenate, gather, iota, reshape
 from ..graph.simplify import simplify
 from ..graph.trace import current_trace, recording
 from ..record.tensor import Tensor

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..graph.builders import cast, concatenate, iota, reshape, slice_axes
 from ..graph.ir import Node, constant, elementwise, extent
-from ..graph.primitives import cast, concatenate, iota, reshape, slice_axes
 from ..graph.shapes import Shape
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..functions.arrays import shaping
 from ..functions.table import implementation
-from ..graph import primitives
+from ..graph import builders
 from ..graph.ir import HOST, Node, placed
 from ..graph.trace import CELLS, current_trace
 from ..record import shared_memory
@@ -73,12 +73,12 @@ class Mutation(Tensor):
         if self._is_shared() and math.prod(shape) != node.size:
             message = "A Tensor that has views, or is one, cannot be resized. Use np.resize, which gives a new one."
             raise ArgumentError(message)
-        flat, size = primitives.reshape(node, (node.size,)), math.prod(shape)
+        flat, size = builders.reshape(node, (node.size,)), math.prod(shape)
         if size < node.size:
-            flat = primitives.slice_axes(flat, [(0, size, 1)])
+            flat = builders.slice_axes(flat, [(0, size, 1)])
         elif size > node.size:
-            flat = primitives.pad(flat, [(0, size - node.size)])
-        self._take(primitives.reshape(flat, shape))
+            flat = builders.pad(flat, [(0, size - node.size)])
+        self._take(builders.reshape(flat, shape))
 
     def _reshape_in_place(self, shape: Any) -> None:
         """What `x.shape = shape` does."""
@@ -159,7 +159,7 @@ class Flat:
 
     def _flat_node(self) -> Node:
         node = self.base._node
-        return primitives.reshape(node, (node.size,))
+        return builders.reshape(node, (node.size,))
 
     def __len__(self) -> int:
         return self.base.size
@@ -180,9 +180,9 @@ class Flat:
             raise ShapeError(message)
         if count:
             target = getitem(flat, key).shape
-            new = primitives.reshape(repeated(new, count), target)
+            new = builders.reshape(repeated(new, count), target)
             written = setitem(flat, key, new)
-            self.base._replace(primitives.reshape(written, self.base.shape))
+            self.base._replace(builders.reshape(written, self.base.shape))
 
     def copy(self) -> Tensor:
         """All elements, along one axis."""

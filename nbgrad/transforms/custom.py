@@ -15,8 +15,8 @@ import numpy as np
 import optree
 
 from ..errors import ArgumentError, NbgradError, ShapeError, TracedValueError
+from ..graph.builders import cast
 from ..graph.ir import Node, make, zeros
-from ..graph.primitives import cast
 from ..record.tensor import Tensor
 from .arguments import flatten, kind_of, lift, name_of, node_of
 

@@ -17,9 +17,9 @@ import numpy as np
 import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..graph.builders import cast
 from ..graph.differentiate import vjp as node_vjp
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
-from ..graph.primitives import cast
 from ..graph.trace import recording
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor

@@ -17,9 +17,9 @@ import optree
 
 from ..errors import ArgumentError, DtypeError
 from ..graph.batch import batch
+from ..graph.builders import reshape, slice_axes
 from ..graph.custom_calls import Call, Kernel, Layout, nodes_of
 from ..graph.ir import PRIMITIVES, Node, by_serial, constant, make, on_host, plain_dtype
-from ..graph.primitives import reshape, slice_axes
 from ..graph.trace import current_trace
 from ..record.foreign_arrays import full_name
 from ..record.numbers import supported

@@ -17,11 +17,11 @@ import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.batch import batch
+from ..graph.builders import cast, reshape, transpose
 from ..graph.complex_numbers import conjugate, is_complex, pair
 from ..graph.differentiate import jvp as node_jvp
 from ..graph.differentiate import vjp as node_vjp
 from ..graph.ir import Node, placeholder
-from ..graph.primitives import cast, reshape, transpose
 from ..graph.products import unit_vectors
 from ..graph.trace import recording
 from ..record.foreign_arrays import described

@@ -14,8 +14,8 @@ import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..graph.batch import batch
+from ..graph.builders import transpose
 from ..graph.ir import Node, make, placeholder, topological
-from ..graph.primitives import transpose
 from ..graph.trace import recording
 from ..record.foreign_arrays import advice, described
 from ..record.shared_memory import strides_in_memory

@@ -7,9 +7,12 @@ kernels/device_matmul.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...compiler.fuse import Special
 from ...graph.ir import Node
 from .launches import Fill, Launch, Recipe
+from .python_kernels import KernelTable
 from .python_launches import THREADS, launch, power_of_two, whole_warps
 
 MATRICES = ("lu", "cholesky", "triangular_solve")
@@ -91,3 +94,21 @@ def matmul_recipe(kernel: Special) -> Recipe:
     operands = [(position, node.dtype.name) for position in range(3)]
     blocks, shared = batch * down * across, 16 * TILE * PITCH
     return Recipe((launch("device_matmul.matmul", operands, numbers, blocks, THREADS, shared, readonly=2),))
+
+
+KERNELS: KernelTable = {
+    "device_matrices.complete_pivots": ("* * int64", 2, "float32 float64"),
+    "device_matrices.lu": ("* * int64", 2, "float32 float64"),
+    "device_matrices.cholesky": ("* *", 2, "float32 float64"),
+    "device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
+    "device_matmul.matmul": ("* * *", 15, "float32 float64"),
+}
+"""The functions in kernels/ that are launched here, as python_kernels.py has them."""
+RECIPES: dict[str, Callable[[Special], Recipe]] = {
+    "matmul": matmul_recipe,
+    "lu": lu_recipe,
+    "cholesky": cholesky_recipe,
+    "triangular_solve": triangular_solve_recipe,
+    "complete_pivots": complete_pivots_recipe,
+}
+"""By the name of the primitive."""

@@ -1,8 +1,8 @@
 """Kernels written in Python: those that are no loop nests, from the files kernels/device_*.py.
 
 In: the name of a function, the dtypes of its arrays and how many integers follow. Out: a `DeviceKernel`. Called by
-recipes.py and its parts. The IR comes with the package (compiler/shipped.py), so that nothing needs Numba at run time;
-`PYTHON_KERNELS` is the table of what is shipped.
+the recipes. The IR comes with the package (compiler/shipped.py), so that nothing needs Numba at run time; each file of
+recipes lists its functions in `KERNELS`, and device/recipes.py puts the lists together.
 """
 
 from __future__ import annotations
@@ -13,49 +13,7 @@ from functools import cache
 from ...compiler.scalars import kernel_module, lower
 from .launches import DeviceKernel
 
-PYTHON_KERNELS: dict[str, tuple[str, int, str]] = {
-    "device_scan.sum_rows": ("* * *", 3, "int64 float32 float64"),
-    "device_scan.sum_totals": ("* *", 4, "int64 float32 float64"),
-    "device_scan.sum_carries": ("*", 2, "int64 float32 float64"),
-    "device_scan.sum_tiles": ("* * *", 4, "int64 float32 float64"),
-    "device_scan.maximum_rows": ("* * *", 3, "int64 float32 float64"),
-    "device_scan.maximum_totals": ("* *", 4, "int64 float32 float64"),
-    "device_scan.maximum_carries": ("*", 2, "int64 float32 float64"),
-    "device_scan.maximum_tiles": ("* * *", 4, "int64 float32 float64"),
-    "device_scan.minimum_rows": ("* * *", 3, "int64 float32 float64"),
-    "device_scan.minimum_totals": ("* *", 4, "int64 float32 float64"),
-    "device_scan.minimum_carries": ("*", 2, "int64 float32 float64"),
-    "device_scan.minimum_tiles": ("* * *", 4, "int64 float32 float64"),
-    "device_recurrence.recurrence_rows": ("* * * *", 3, "int64 float32 float64"),
-    "device_recurrence.recurrence_totals": ("* * * * int64", 5, "int64 float32 float64"),
-    "device_recurrence.recurrence_carries": ("* * int64", 3, "int64 float32 float64"),
-    "device_recurrence.recurrence_tiles": ("* * * * int64", 5, "int64 float32 float64"),
-    "device_scatter.add": ("int64 * *", 1, "int32 int64 float32 float64"),
-    "device_scatter.add_shared": ("int64 * *", 2, "int32 int64 float32 float64"),
-    "device_scatter.add_rows": ("int64 * *", 3, "int32 int64 float32 float64"),
-    "device_scatter.sum_sorted": ("int64 * int64 * *", 3, "float32 float64"),
-    "device_scatter.sum_sorted_long": ("int64 * int64 * *", 3, "float32 float64"),
-    "device_scatter.narrow": ("int32 *", 1, "int8 int16"),
-    "device_scatter.last": ("int64 int64", 1, "int64"),
-    "device_sort.sort_tiles": ("* int64 *", 5, "int32 int64 float32 float64"),
-    "device_sort.merge_runs": ("* int64 * int64", 4, "int32 int64 float32 float64"),
-    "device_windows.unfold": ("* *", 17, "float32 float64"),
-    "device_windows.fold": ("* *", 17, "float32 float64"),
-    "device_windows.window_argmax": ("* int64", 14, "float32 float64"),
-    "device_matrices.complete_pivots": ("* * int64", 2, "float32 float64"),
-    "device_matrices.lu": ("* * int64", 2, "float32 float64"),
-    "device_matrices.cholesky": ("* *", 2, "float32 float64"),
-    "device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
-    "device_matmul.matmul": ("* * *", 15, "float32 float64"),
-    "device_linalg.copy_strided": ("* *", 12, "int8 int16 int32 int64"),
-    "device_linalg.copy_upper": ("* *", 6, "float32 float64"),
-    "device_linalg.keep_lower": ("int32 *", 3, "float32 float64"),
-    "device_linalg.spoil": ("int32 *", 2, "float32 float64"),
-    "device_linalg.order_of": ("int32 *", 3, "float32 float64"),
-    "device_linalg.order_of_long": ("int64 *", 3, "float32 float64"),
-    "device_linalg.addresses": ("int64", 3, "int64"),
-    "device_transpose.transpose": ("* *", 11, "int8 int16 int32 int64"),
-}
+KernelTable = dict[str, tuple[str, int, str]]
 """By "module.function" of nbgrad.kernels: the dtypes of the arrays, where * stands for each of the last entry's dtypes;
 how many integers follow the arrays; and these dtypes."""
 

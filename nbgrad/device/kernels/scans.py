@@ -6,9 +6,12 @@ kernels/device_scan.py and kernels/device_recurrence.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...compiler.fuse import Special
 from ...graph.ir import Node, literal_value
 from .launches import Launch, Recipe
+from .python_kernels import KernelTable
 from .python_launches import THREADS, launch, whole_warps, wide_dtype
 
 ITEMS = 8
@@ -95,3 +98,29 @@ def _recurrence(node: Node) -> Recipe:
     operands = [*sources, (second, wide), (out, dtype), (third, "int64")]
     actions.append(launch(f"{place}_tiles", operands, numbers, rows * count, threads, shared, readonly=2))
     return Recipe(tuple(actions), (8 * rows * count,) * 3 if count > 1 else ())
+
+
+KERNELS: KernelTable = {
+    "device_scan.sum_rows": ("* * *", 3, "int64 float32 float64"),
+    "device_scan.sum_totals": ("* *", 4, "int64 float32 float64"),
+    "device_scan.sum_carries": ("*", 2, "int64 float32 float64"),
+    "device_scan.sum_tiles": ("* * *", 4, "int64 float32 float64"),
+    "device_scan.maximum_rows": ("* * *", 3, "int64 float32 float64"),
+    "device_scan.maximum_totals": ("* *", 4, "int64 float32 float64"),
+    "device_scan.maximum_carries": ("*", 2, "int64 float32 float64"),
+    "device_scan.maximum_tiles": ("* * *", 4, "int64 float32 float64"),
+    "device_scan.minimum_rows": ("* * *", 3, "int64 float32 float64"),
+    "device_scan.minimum_totals": ("* *", 4, "int64 float32 float64"),
+    "device_scan.minimum_carries": ("*", 2, "int64 float32 float64"),
+    "device_scan.minimum_tiles": ("* * *", 4, "int64 float32 float64"),
+    "device_recurrence.recurrence_rows": ("* * * *", 3, "int64 float32 float64"),
+    "device_recurrence.recurrence_totals": ("* * * * int64", 5, "int64 float32 float64"),
+    "device_recurrence.recurrence_carries": ("* * int64", 3, "int64 float32 float64"),
+    "device_recurrence.recurrence_tiles": ("* * * * int64", 5, "int64 float32 float64"),
+}
+"""The functions in kernels/ that are launched here, as python_kernels.py has them."""
+RECIPES: dict[str, Callable[[Special], Recipe]] = {
+    "recurrence": recurrence_recipe,
+    "accumulate": accumulate_recipe,
+}
+"""By the name of the primitive."""

@@ -10,9 +10,12 @@ the result looks for its updates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...compiler.fuse import Special
 from ...graph.ir import Node
 from .launches import Fill, Launch, Recipe
+from .python_kernels import KernelTable
 from .python_launches import MOST_BLOCKS, THREADS, launch, power_of_two, wide_dtype
 from .settings import SETTINGS
 from .sorts import sorting
@@ -88,3 +91,21 @@ def scatter_last_recipe(kernel: Special) -> Recipe:
     count, size = kernel.node.inputs[0].size, kernel.node.size
     operands = [(0, "int64"), (1, "int64")]
     return Recipe((Fill(1, 0xFF, 8 * size), launch("device_scatter.last", operands, [count], _grid(count), readonly=1)))
+
+
+KERNELS: KernelTable = {
+    "device_scatter.add": ("int64 * *", 1, "int32 int64 float32 float64"),
+    "device_scatter.add_shared": ("int64 * *", 2, "int32 int64 float32 float64"),
+    "device_scatter.add_rows": ("int64 * *", 3, "int32 int64 float32 float64"),
+    "device_scatter.sum_sorted": ("int64 * int64 * *", 3, "float32 float64"),
+    "device_scatter.sum_sorted_long": ("int64 * int64 * *", 3, "float32 float64"),
+    "device_scatter.narrow": ("int32 *", 1, "int8 int16"),
+    "device_scatter.last": ("int64 int64", 1, "int64"),
+}
+"""The functions in kernels/ that are launched here, as python_kernels.py has them."""
+RECIPES: dict[str, Callable[[Special], Recipe]] = {
+    "scatter_add": scatter_add_recipe,
+    "scatter_rows": scatter_rows_recipe,
+    "scatter_last": scatter_last_recipe,
+}
+"""By the name of the primitive."""

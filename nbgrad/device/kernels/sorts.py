@@ -6,10 +6,13 @@ recipes.py and scatters.py. Kernels: kernels/device_sort.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...compiler.fuse import Special
 from .launches import Launch, Recipe
+from .python_kernels import KernelTable
 from .python_launches import THREADS, launch, power_of_two
 
 TILE = 1024
@@ -62,3 +65,14 @@ def sorting(
         now = after
     nbytes = np.dtype(dtype).itemsize * size
     return tuple(actions), (nbytes, nbytes, 8 * size) if passes else ()
+
+
+KERNELS: KernelTable = {
+    "device_sort.sort_tiles": ("* int64 *", 5, "int32 int64 float32 float64"),
+    "device_sort.merge_runs": ("* int64 * int64", 4, "int32 int64 float32 float64"),
+}
+"""The functions in kernels/ that are launched here, as python_kernels.py has them."""
+RECIPES: dict[str, Callable[[Special], Recipe]] = {
+    "argsort": argsort_recipe,
+}
+"""By the name of the primitive."""

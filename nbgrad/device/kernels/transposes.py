@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from ...compiler.loops import Loop
 from .launches import Recipe
+from .python_kernels import KernelTable
 from .python_launches import THREADS, launch
 
 TILE, PITCH = 32, 33
 """As in kernels/device_transpose.py."""
 NARROW = 8
 """Axes that are shorter than this are as well copied without tiles."""
+
+KERNELS: KernelTable = {
+    "device_transpose.transpose": ("* *", 11, "int8 int16 int32 int64"),
+}
+"""The functions in kernels/ that are launched here, as python_kernels.py has them."""
 
 
 def transpose_recipe(loop: Loop) -> Recipe | None:

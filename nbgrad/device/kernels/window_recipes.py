@@ -6,12 +6,13 @@ kernels/device_windows.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...compiler.fuse import Special
 from ...graph.ir import Node
 from ...graph.shapes import Shape
 from .launches import Recipe
+from .python_kernels import KernelTable
 from .python_launches import MOST_BLOCKS, THREADS, launch, power_of_two
 
 ROWS = 4
@@ -58,3 +59,17 @@ def images_of(node: Node) -> Shape:
 
 def _numbers(node: Node) -> list[int]:
     return [*images_of(node), *[number for pair in node.params[:5] for number in pair]]
+
+
+KERNELS: KernelTable = {
+    "device_windows.unfold": ("* *", 17, "float32 float64"),
+    "device_windows.fold": ("* *", 17, "float32 float64"),
+    "device_windows.window_argmax": ("* int64", 14, "float32 float64"),
+}
+"""The functions in kernels/ that are launched here, as python_kernels.py has them."""
+RECIPES: dict[str, Callable[[Special], Recipe]] = {
+    "unfold": unfold_recipe,
+    "fold": fold_recipe,
+    "window_argmax": window_argmax_recipe,
+}
+"""By the name of the primitive."""

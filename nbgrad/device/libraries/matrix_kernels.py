@@ -14,11 +14,22 @@ from typing import Any
 import numpy as np
 
 from ..driver.libraries import ALIGNMENT, real
-from ..kernels.python_kernels import PYTHON_KERNELS, python_kernel
+from ..kernels.python_kernels import KernelTable, python_kernel
 from ..memory.arrays import Device
 
 THREADS = 256
 MOST_BLOCKS = 1 << 16
+
+KERNELS: KernelTable = {
+    "device_linalg.copy_strided": ("* *", 12, "int8 int16 int32 int64"),
+    "device_linalg.copy_upper": ("* *", 6, "float32 float64"),
+    "device_linalg.keep_lower": ("int32 *", 3, "float32 float64"),
+    "device_linalg.spoil": ("int32 *", 2, "float32 float64"),
+    "device_linalg.order_of": ("int32 *", 3, "float32 float64"),
+    "device_linalg.order_of_long": ("int64 *", 3, "float32 float64"),
+    "device_linalg.addresses": ("int64", 3, "int64"),
+}
+"""The functions in kernels/ that are launched here, as python_kernels.py has them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,7 @@ class Loaded:
 def load(device: Device, name: str, dtype: np.dtype[Any]) -> Loaded:
     """A kernel of device_linalg.py, for arrays of a dtype: of the real one for complex numbers."""
     place = f"device_linalg.{name}"
-    dtypes, numbers, _ = PYTHON_KERNELS[place]
+    dtypes, numbers, _ = KERNELS[place]
     kernel = python_kernel(place, tuple(dtypes.replace("*", real(dtype).name).split()), numbers)
     device.driver.use(device.index)
     return Loaded(device.driver.function(kernel, device.index))

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError, TracedValueError
 from ...graph.batch import batch
+from ...graph.builders import cast, reshape
 from ...graph.ir import Node, broadcast, elementwise, make, placeholder, topological
-from ...graph.primitives import cast, reshape
 from ...graph.shapes import Shape
 from ...graph.trace import recording
 from ...record.as_node import as_node, wrap

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError
+from ...graph.builders import cast, concatenate, reshape
 from ...graph.ir import Node, broadcast, constant, elementwise
-from ...graph.primitives import cast, concatenate, reshape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import cut, filled, from_last, integer, to_last
 from ..arrays.creation import linspace

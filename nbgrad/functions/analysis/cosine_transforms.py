@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
+from ...graph.builders import cast, reshape
 from ...graph.complex_numbers import is_complex, pair, parts
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import Node, broadcast, constant
-from ...graph.primitives import cast, reshape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import only
 from ...record.tensor import Tensor

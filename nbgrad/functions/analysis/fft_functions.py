@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...graph.builders import cast, pad, slice_axes
 from ...graph.complex_numbers import conjugate, is_complex, pair
 from ...graph.ir import Node, zeros
-from ...graph.primitives import cast, pad, slice_axes
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     FLOAT16,

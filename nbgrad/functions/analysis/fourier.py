@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.builders import cast, reshape
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import Node, broadcast, constant
-from ...graph.primitives import cast, reshape
 from ..linalg.matrix_batches import complex_dtype_of, like_operand, real_dtype_of, with_rule
 
 Axes = tuple[int, ...]

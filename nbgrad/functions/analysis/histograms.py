@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...graph.builders import cast, reduce, reshape, scatter_add
 from ...graph.ir import BOOL, INT64, Node, elementwise, extent
-from ...graph.primitives import cast, reduce, reshape, scatter_add
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import cut, filled, inexact, nodes_of, truth
 from ...record.numbers import FLOAT64

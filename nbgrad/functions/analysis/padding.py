@@ -13,10 +13,10 @@ import numpy as np
 
 from ...errors import ArgumentError, DtypeError, RangeError, ShapeError
 from ...functions.arrays.result_order import memory_order
+from ...graph.builders import cast, reshape, transpose
+from ...graph.builders import concatenate as join_nodes
+from ...graph.builders import pad as pad_node
 from ...graph.ir import BOOL, INT64, Node, broadcast
-from ...graph.primitives import cast, reshape, transpose
-from ...graph.primitives import concatenate as join_nodes
-from ...graph.primitives import pad as pad_node
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import Runs, at_least, axis_of, integer, take_positions, take_runs
 from ...record.tensor import Tensor

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
-from ...graph.derivatives import choose
+from ...graph.builders import argsort, cast, gather, iota, reduce, reshape, transpose
+from ...graph.formulas import choose
 from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
-from ...graph.primitives import argsort, cast, gather, iota, reduce, reshape, transpose
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import axes_of, cut, deliver, filled, inexact, keep, only, take_last
 from ...record.numbers import FLOAT64

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...graph.builders import argsort, cast, concatenate, gather, iota, pad, reduce, reshape
 from ...graph.complex_numbers import conjugate
 from ...graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent, zeros
-from ...graph.primitives import argsort, cast, concatenate, gather, iota, pad, reduce, reshape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     array_node,

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...graph.builders import cast, reduce, reshape, scatter_add, transpose
 from ...graph.complex_numbers import conjugate, is_complex, pair, parts
 from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent
-from ...graph.primitives import cast, reduce, reshape, scatter_add, transpose
 from ...graph.shapes import broadcasts
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError
-from ...graph.primitives import transpose
+from ...graph.builders import transpose
 from ...record.as_node import as_node, holds_tensors, wrap
 from ...record.axes_and_dtypes import at_least
 from ...record.tensor import Tensor

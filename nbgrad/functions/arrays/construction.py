@@ -16,8 +16,8 @@ import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...functions.arrays.result_order import memory_order
+from ...graph.builders import cast
 from ...graph.ir import constant
-from ...graph.primitives import cast
 from ...record import shared_memory
 from ...record.as_node import assembled, holds_tensors
 from ...record.axes_and_dtypes import array_node, at_least

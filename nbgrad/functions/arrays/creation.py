@@ -14,9 +14,9 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...functions.arrays.result_order import memory_order
-from ...graph.derivatives import unslice
+from ...graph.builders import cast, iota, reshape, slice_axes, transpose
+from ...graph.formulas import unslice
 from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make
-from ...graph.primitives import cast, iota, reshape, slice_axes, transpose
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import axis_of, filled, inexact, integer, only, positions, real_dtype, scalar, shape_of
 from ...record.numbers import FLOAT64

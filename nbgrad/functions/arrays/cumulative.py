@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...graph.derivatives import cumulative_product
+from ...graph.builders import accumulate, cast, concatenate, recurrence, reduce, reshape
+from ...graph.formulas import cumulative_product
 from ...graph.ir import Node, broadcast, elementwise
-from ...graph.primitives import accumulate, cast, concatenate, recurrence, reduce, reshape
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import (
     axis_of,

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...graph.builders import concatenate as join_nodes
+from ...graph.builders import reshape
 from ...graph.ir import Node, broadcast
-from ...graph.primitives import concatenate as join_nodes
-from ...graph.primitives import reshape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     Dtype,

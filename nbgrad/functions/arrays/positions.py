@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...graph.builders import cast, reshape
 from ...graph.ir import BOOL, INT64, Node, elementwise
-from ...graph.primitives import cast, reshape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import demand, only, shape_of
 from ...record.tensor import Tensor

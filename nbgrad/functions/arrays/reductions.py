@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
+from ...graph.builders import cast, reduce, reshape
 from ...graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
-from ...graph.primitives import cast, reduce, reshape
 from ...graph.shapes import broadcasts
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import (

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.builders import concatenate, gather, reshape
 from ...graph.ir import INT64, Node, broadcast, constant, elementwise, literal
-from ...graph.primitives import concatenate, gather, reshape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import axis_of, gather_axis, only
 from ...record.promotion import promote

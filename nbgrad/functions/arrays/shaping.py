@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...graph.builders import cast, slice_axes
+from ...graph.builders import reshape as reshape_primitive
+from ...graph.builders import transpose as permute
 from ...graph.ir import Node, broadcast
-from ...graph.primitives import cast, slice_axes
-from ...graph.primitives import reshape as reshape_primitive
-from ...graph.primitives import transpose as permute
 from ...graph.shapes import Shape
 from ...record import shared_memory
 from ...record.as_node import as_node, wrap

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
-from ...graph import primitives
+from ...graph import builders
+from ...graph.builders import cast, concatenate, gather, reshape
 from ...graph.ir import INT64, Node, beside, constant, elementwise, extent
-from ...graph.primitives import cast, concatenate, gather, reshape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     axis_of,
@@ -52,13 +52,13 @@ def argsort_node(node: Node, axis: Any = -1) -> Node:
     if node.ndim == 0 and axis in (0, -1, None):
         node, axis = reshape(node, (1,)), 0
     rows, at = _lined_up(node, axis)
-    return from_last(primitives.argsort(rows), at)
+    return from_last(builders.argsort(rows), at)
 
 
 def sort_node(node: Node, axis: Any = -1) -> Node:
     """Elements sorted along an axis; NaN last."""
     rows, at = _lined_up(node, axis)
-    return from_last(take_last(rows, primitives.argsort(rows)), at)
+    return from_last(take_last(rows, builders.argsort(rows)), at)
 
 
 def searchsorted_node(sorted_values: Node, values: Node, side: str) -> Node:
@@ -73,9 +73,9 @@ def searchsorted_node(sorted_values: Node, values: Node, side: str) -> Node:
         found = np.searchsorted(concrete(sorted_values, "array"), concrete(values, "array"), side)  # pyright: ignore
         return constant(np.asarray(found, INT64))
     parts, first = ([flat, sorted_values], 0) if side == "left" else ([sorted_values, flat], n)
-    order = primitives.argsort(concatenate(parts, 0))
-    rank = cut(primitives.argsort(order), 0, first, count)
-    among = primitives.argsort(primitives.argsort(flat))
+    order = builders.argsort(concatenate(parts, 0))
+    rank = cut(builders.argsort(order), 0, first, count)
+    among = builders.argsort(builders.argsort(flat))
     return reshape(elementwise("subtract", rank, among), values.shape)
 
 
@@ -189,9 +189,9 @@ def lexsort(keys: Any, axis: Any = -1) -> Tensor:
         return wrap(constant(np.zeros((), INT64)))
     at = axis_of(axis, nodes[0].ndim)
     rows = [to_last(node, at) for node in nodes]
-    order = primitives.argsort(rows[0])
+    order = builders.argsort(rows[0])
     for row in rows[1:]:
-        order = take_last(order, primitives.argsort(take_last(row, order)))
+        order = take_last(order, builders.argsort(take_last(row, order)))
     return wrap(from_last(order, at))
 
 

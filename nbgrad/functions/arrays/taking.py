@@ -11,8 +11,8 @@ import numpy as np
 
 from ...compiler.views import contiguous_strides
 from ...errors import ArgumentError, DtypeError, RangeError, ShapeError
+from ...graph.builders import cast, iota, reshape
 from ...graph.ir import BOOL, INT64, Node, constant, elementwise
-from ...graph.primitives import cast, iota, reshape
 from ...graph.shapes import Shape
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import axis_of, deliver, only, repeated, write

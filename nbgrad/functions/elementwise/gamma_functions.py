@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import RangeError
-from ...graph.derivatives import choose
+from ...graph.builders import cast
+from ...graph.formulas import choose
 from ...graph.ir import Node, elementwise
-from ...graph.primitives import cast
 from ...graph.shapes import joint_shape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import filled, inexact, integer

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.builders import cast
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import Node, broadcast, elementwise
-from ...graph.primitives import cast
 from ...graph.shapes import joint_shape
 from ..arrays.result_order import as_loop
 

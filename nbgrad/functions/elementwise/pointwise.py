@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, BroadcastError, DtypeError, NbgradError, ShapeError
+from ...graph.builders import cast, reduce
 from ...graph.complex_numbers import is_complex, pair, parts
 from ...graph.ir import BOOL, Node, broadcast, elementwise, filled, literal, literal_value, strong
-from ...graph.primitives import cast, reduce
 from ...graph.shapes import Shape, joint_shape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import deliver, inexact, integer

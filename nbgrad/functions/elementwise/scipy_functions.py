@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.builders import cast
 from ...graph.complex_numbers import conjugate, is_complex
-from ...graph.derivatives import choose
+from ...graph.formulas import choose
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import PART_OF, Node, broadcast, elementwise, literal, make
-from ...graph.primitives import cast
 from ...graph.shapes import joint_shape
 
 Partial = Callable[..., Node | None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from ...graph.derivatives import choose
+from ...graph.formulas import choose
 from ...graph.ir import Node, elementwise, literal
 from .scipy_functions import FUNCTIONS
 

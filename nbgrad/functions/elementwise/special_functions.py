@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError, ShapeError
-from ...graph.derivatives import choose
+from ...graph.builders import cast, reduce, reshape
+from ...graph.formulas import choose
 from ...graph.ir import Node, broadcast, constant, elementwise, literal, make
-from ...graph.primitives import cast, reduce, reshape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import axes_of, integer, keep
 from ...record.numbers import FLOAT64

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DtypeError, RangeError, ShapeError
+from ...graph.builders import concatenate, gather, reshape, scatter_add, transpose
 from ...graph.ir import INT64, Node, broadcast, constant, elementwise, literal
-from ...graph.primitives import concatenate, gather, reshape, scatter_add, transpose
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import cut, from_last, gather_axis, keep, reduced_axes, to_last, truth
 from ...record.indexing import add_at, setitem

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...functions.arrays.result_order import memory_order
+from ...graph.builders import accumulate, cast, reshape
 from ...graph.ir import BOOL, Node, elementwise, strong
-from ...graph.primitives import accumulate, cast, reshape
 from ...graph.shapes import broadcasts
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import axis_of, deliver, from_last, only, to_last, write

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, BroadcastError, DtypeError, ShapeError
+from ...graph.builders import cast
 from ...graph.complex_numbers import conjugate as conjugate_node
-from ...graph.derivatives import choose
+from ...graph.formulas import choose
 from ...graph.ir import (
     BOOL,
     PRIMITIVES,
@@ -29,7 +30,7 @@ from ...graph.ir import (
     placeholder,
     shared,
 )
-from ...graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY, cast
+from ...graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY
 from ...graph.shapes import joint_shape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import write

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
+from ...graph.builders import concatenate, pad, reduce, reshape, slice_axes
 from ...graph.complex_numbers import conjugate
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import Node, broadcast, zeros
-from ...graph.primitives import concatenate, pad, reduce, reshape, slice_axes
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, inexact, integers
 from ...record.promotion import promote

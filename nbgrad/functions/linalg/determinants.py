@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...graph import primitives
+from ...graph import builders
+from ...graph.builders import cast, iota, matmul, reduce, reshape, slice_axes
 from ...graph.complex_numbers import conjugate, is_complex, pair
-from ...graph.derivatives import choose
 from ...graph.differentiate import pullback
+from ...graph.formulas import choose
 from ...graph.host_functions import host
 from ...graph.ir import INT64, Node, broadcast, elementwise, make, zeros
-from ...graph.primitives import cast, iota, matmul, reduce, reshape, slice_axes
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import cut, filled, truth
 from ...record.tensor import Tensor
@@ -69,7 +69,7 @@ library("complete pivots", lambda shape, dtype: ((*shape[:-2], 2, shape[-1]), IN
 
 
 def _pivots(a: Node) -> Node:
-    return host("complete pivots", (a,)) if is_complex(a) else primitives.complete_pivots(a)
+    return host("complete pivots", (a,)) if is_complex(a) else builders.complete_pivots(a)
 
 
 def _sign(order: Node) -> Node:
@@ -166,7 +166,7 @@ def _unit_factors(n: int, like: Node) -> Node:
     """What `lu` gives for a unit matrix."""
     unit = identity(zeros((1, n, n), like.dtype))
     order = reshape(cast(iota(n) + 1, like.dtype), (1, 1, n))
-    return primitives.concatenate([unit, order, order], 1)
+    return builders.concatenate([unit, order, order], 1)
 
 
 def det(a: Any) -> Tensor:

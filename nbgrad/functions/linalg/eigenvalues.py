@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, TracedValueError
+from ...graph.builders import cast, iota, reduce, reshape
 from ...graph.complex_numbers import conjugate, is_complex, pair
-from ...graph.derivatives import choose
 from ...graph.differentiate import pullback
+from ...graph.formulas import choose
 from ...graph.host_functions import host
 from ...graph.ir import Node, broadcast, elementwise, make, zeros
-from ...graph.primitives import cast, iota, reduce, reshape
 from ...record.as_node import wrap
 from ...record.tensor import Tensor
 from ...runtime.evaluate import concrete

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
+from ...graph.builders import reduce, reshape, transpose
 from ...graph.ir import BOOL, Node, broadcast
-from ...graph.primitives import reduce, reshape, transpose
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import array_node, deliver, integer, real_dtype
 from ...record.promotion import promote

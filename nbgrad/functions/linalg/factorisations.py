@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
-from ...graph import primitives
+from ...graph import builders
+from ...graph.builders import cast, reshape
 from ...graph.complex_numbers import conjugate, is_complex
-from ...graph.derivatives import triangle
+from ...graph.formulas import triangle
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import INT64, Node, broadcast, elementwise, make
-from ...graph.primitives import cast, reshape
 from ...graph.shapes import Shape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, cut, inexact, only, truth
@@ -109,7 +109,7 @@ HOST["triangular solve"] = HostFunction(lambda inputs, params: (inputs[1].shape,
 
 def lu_node(a: Node) -> Node:
     """The factors of square matrices as the primitive `lu` gives them: constants to every derivative."""
-    return host("lu", (a,)) if is_complex(a) else primitives.lu(a)
+    return host("lu", (a,)) if is_complex(a) else builders.lu(a)
 
 
 def places(order: Node) -> Node:
@@ -123,7 +123,7 @@ def places(order: Node) -> Node:
 def triangular_node(a: Node, b: Node, lower: bool, adjoint_system: bool = False, unit: bool = False) -> Node:
     """The x of `a @ x = b`, or of `adjoint(a) @ x = b`, for one triangle of (B, n, n) and (B, n, k)."""
     if not is_complex(a):
-        return primitives.triangular_solve(a, b, lower, adjoint_system, unit)
+        return builders.triangular_solve(a, b, lower, adjoint_system, unit)
     options = (lower, adjoint_system, unit)
     return with_rule(host("triangular solve", (a, b), *options), _triangular_formula, a, b, static=options)
 
@@ -311,7 +311,7 @@ def solve_triangular(
 
 def cholesky_node(a: Node) -> Node:
     """The lower triangular factors of Hermitian matrices, whose lower triangle is read; NaN if there are none."""
-    found = host("cholesky", (a,)) if is_complex(a) else primitives.cholesky(make("stop_gradient", (a,)))
+    found = host("cholesky", (a,)) if is_complex(a) else builders.cholesky(make("stop_gradient", (a,)))
     return with_rule(found, _cholesky_formula, a)
 
 

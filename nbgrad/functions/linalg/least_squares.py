@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError, TracedValueError
+from ...graph.builders import cast, reduce, reshape
 from ...graph.complex_numbers import is_complex, parts
 from ...graph.differentiate import pullback
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import Node, elementwise, zeros
-from ...graph.primitives import cast, reduce, reshape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, inexact, integer, integers
 from ...record.promotion import promote

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, NbgradError, ShapeError
+from ...graph.builders import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from ...graph.complex_numbers import conjugate, is_complex, is_zero, pair, parts
 from ...graph.host_functions import HOST, HostFunction
 from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make, zeros
-from ...graph.primitives import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from ...graph.shapes import Shape
 from ...graph.trace import current_trace
 from ...record.axes_and_dtypes import FLOAT16, FLOAT32, array_node, filled, inexact

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
+from ...graph.builders import concatenate
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import Node, broadcast, zeros
-from ...graph.primitives import concatenate
 from ...record.as_node import wrap
 from ...record.promotion import promote
 from ...record.tensor import Tensor

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...graph import primitives
+from ...graph import builders
+from ...graph.builders import cast, concatenate, reduce, reshape
 from ...graph.complex_numbers import conjugate
 from ...graph.ir import BOOL, Node, beside, broadcast, elementwise
-from ...graph.primitives import cast, concatenate, reduce, reshape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import (
     FLOAT16,
@@ -51,7 +51,7 @@ def batched(a: Node, b: Node) -> Node:
         # As NumPy: products of float16 are added in float32.
         return cast(batched(cast(a, FLOAT32), cast(b, FLOAT32)), FLOAT16)
     if a.dtype.kind in "fc":
-        return primitives.matmul(a, b)
+        return builders.matmul(a, b)
     (count, m, k), n = a.shape, b.shape[2]
     return contract(reshape(a, (count, m, 1, k)), reshape(swap(b, 1, 2), (count, 1, n, k)))
 
@@ -108,12 +108,12 @@ def tensordot_node(a: Node, b: Node, axes_a: tuple[int, ...], axes_b: tuple[int,
     rows, columns = tuple([a.shape[i] for i in left]), tuple([b.shape[j] for j in right])
     k = math.prod(a.shape[i] for i in axes_a)
     m, n = math.prod(rows), math.prod(columns)
-    a = primitives.transpose(a, left + axes_a)
+    a = builders.transpose(a, left + axes_a)
     if not axes_a:
         return elementwise("multiply", reshape(a, rows + (1,) * len(columns)), b)
     if not left and not right:
-        return contract(reshape(a, (k,)), reshape(primitives.transpose(b, axes_b), (k,)))
-    b = primitives.transpose(b, axes_b + right)
+        return contract(reshape(a, (k,)), reshape(builders.transpose(b, axes_b), (k,)))
+    b = builders.transpose(b, axes_b + right)
     return reshape(batched(reshape(a, (1, m, k)), reshape(b, (1, k, n))), rows + columns)
 
 

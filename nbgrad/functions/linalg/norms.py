@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
+from ...graph.builders import cast, reduce, reshape, transpose
 from ...graph.complex_numbers import is_complex, parts
 from ...graph.ir import Node, broadcast, elementwise, make, zeros
-from ...graph.primitives import cast, reduce, reshape, transpose
 from ...graph.shapes import Shape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import (

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError
-from ...graph.derivatives import triangle
+from ...graph.builders import cast, concatenate, pad
+from ...graph.formulas import triangle
 from ...graph.host_functions import host
 from ...graph.ir import Node
-from ...graph.primitives import cast, concatenate, pad
 from ...record.as_node import wrap
 from ...record.tensor import Tensor
 from .factorisations import triangular_node

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError
+from ...graph.builders import argsort, cast, reduce, reshape
 from ...graph.complex_numbers import conjugate, is_complex, pair
-from ...graph.derivatives import triangle
+from ...graph.formulas import triangle
 from ...graph.host_functions import HOST, HostFunction, host
 from ...graph.ir import INT64, Node, broadcast, elementwise, make, zeros
-from ...graph.primitives import argsort, cast, reduce, reshape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, filled, take_last
 from ...record.tensor import Tensor

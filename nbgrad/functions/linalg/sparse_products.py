@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError, ShapeError, TracedValueError
+from ...graph.builders import cast, gather, reshape, scatter_add, transpose
 from ...graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise
-from ...graph.primitives import cast, gather, reshape, scatter_add, transpose
 from ...record.as_node import as_node, wrap
 from ...record.promotion import promote
 from ...record.tensor import Tensor

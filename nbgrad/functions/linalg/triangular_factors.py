@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
+from ...graph.builders import cast, concatenate, iota, pad, reduce, reshape
 from ...graph.complex_numbers import conjugate, is_complex
-from ...graph.derivatives import triangle
 from ...graph.differentiate import pullback
+from ...graph.formulas import triangle
 from ...graph.host_functions import host
 from ...graph.ir import INT64, Node, broadcast, elementwise
-from ...graph.primitives import cast, concatenate, iota, pad, reduce, reshape
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import only
 from ...record.tensor import Tensor
