@@ -116,14 +116,26 @@ def names_stub(modules: Mapping[str, str], others: str = "") -> str:
     return WRITTEN_BY + "\n".join(lines) + "\n" + others
 
 
+def _alias(home: table.Entry, name: str) -> str:
+    """The line that gives a function of the table its name."""
+    line = f"from ..functions.{home.module} import {home.name} as {home.name}\n"
+    return line if home.name == name else f"{line}{name} = {home.name}\n"
+
+
 def numpy_stub() -> str:
     """The stub of `nbgrad.numpy`: its own functions, and NumPy's names for all else."""
-    own = {f"..functions.{module}": names for module, names in table.NAMES.items()}
-    own |= {f".{module}": names for module, names in OWN.items()}
-    known = {name for names in own.values() for name in names.split()} | {"linalg", "fft", "random"}
+    lines = ""
+    known = {"linalg", "fft", "random"}
+    for name in table.names_of_functions():
+        home = table.home_of(name)
+        assert home is not None
+        lines += _alias(home, name)
+        known.add(name)
+    known |= {name for names in OWN.values() for name in names.split()}
     rest = [name for name in dir(nb.numpy) if name not in known and not name.startswith("_") and hasattr(np, name)]
-    lines = "".join(f"from numpy import {name} as {name}\n" for name in rest)
+    lines += "".join(f"from numpy import {name} as {name}\n" for name in rest)
     lines += "from . import fft as fft\nfrom . import linalg as linalg\nfrom . import random as random\n"
+    own = {f".{module}": names for module, names in OWN.items()}
     return names_stub(own, lines + "from ..transforms.custom import stop_gradient as stop_gradient\n")
 
 
@@ -131,6 +143,16 @@ def _defined_in(path: str) -> set[str]:
     """The names of classes and functions that a file defines in its text."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+
+
+def submodule_stub(name: str) -> str:
+    """The stub of `nbgrad.numpy.linalg` or `fft`."""
+    lines = "from numpy.linalg import LinAlgError as LinAlgError\n" if name == "linalg" else ""
+    for function in table.names_in(name):
+        home = table.home_of(f"{name}.{function}")
+        assert home is not None
+        lines += _alias(home, function)
+    return WRITTEN_BY + lines
 
 
 def ops_stub() -> str:
@@ -147,6 +169,8 @@ def ops_stub() -> str:
 STUBS: dict[str, Callable[[], str]] = {
     "nbgrad/record/tensor.pyi": tensor_stub,
     "nbgrad/numpy/__init__.pyi": numpy_stub,
+    "nbgrad/numpy/fft.pyi": lambda: submodule_stub("fft"),
+    "nbgrad/numpy/linalg.pyi": lambda: submodule_stub("linalg"),
     "nbgrad/ops/__init__.pyi": ops_stub,
     "nbgrad/nn/__init__.pyi": lambda: names_stub({f".{module}": names for module, names in nn.NAMES.items()}),
 }

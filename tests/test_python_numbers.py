@@ -119,8 +119,7 @@ CALLS: tuple[tuple[Any, ...], ...] = ((0.5,), (0.5, 0.25), (0.5, 2), (True, 0.5,
 
 def functions_of_numpy() -> dict[str, Any]:
     """All functions of NumPy's that nbgrad has, and all ufuncs."""
-    for module in numpy_table.MODULES:
-        numpy_table._load(module)
+    numpy_table.load_all()
     ufuncs = [found for found in map(np.__dict__.get, dir(np)) if isinstance(found, np.ufunc)]
     return {
         f"{f.__module__}.{f.__name__}": f for f in [*numpy_table.IMPLEMENTATIONS, *ufuncs] if hasattr(f, "__module__")

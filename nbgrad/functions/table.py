@@ -1,7 +1,7 @@
 """NumPy's functions and what stands for them here: the whole of `__array_function__`.
 
 In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__
-and by Tensor's methods. Each module of `nbgrad.numpy` lists its own functions in `NUMPY`; nothing is ever converted to
+and by Tensor's methods. `FUNCTIONS` says once where each function is; nothing is ever converted to
 NumPy silently.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -20,45 +20,96 @@ from ..record.tensor import Tensor
 NOT_GIVEN = getattr(np, "_NoValue", object())
 """What NumPy's functions pass on for arguments that they were not given."""
 
-NAMES: dict[str, str] = {
-    "elementwise.ufunc_functions": (
-        "add subtract multiply divide true_divide power pow remainder mod fmod floor_divide divmod negative positive "
-        "absolute abs fabs sign exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos tan arcsin "
-        "arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh asin acos atan atan2 asinh acosh atanh hypot "
-        "logaddexp logaddexp2 floor ceil rint trunc maximum minimum fmax fmin copysign signbit nextafter equal "
-        "not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and "
-        "bitwise_or bitwise_xor invert bitwise_not bitwise_invert left_shift bitwise_left_shift right_shift "
-        "bitwise_right_shift isnan isinf isfinite deg2rad rad2deg degrees radians conj conjugate float_power heaviside"
+FUNCTIONS: dict[str, str] = {
+    "elementwise.pointwise": (
+        "where .clip nan_to_num sinc .round around fix isclose allclose array_equal array_equiv isposinf isneginf"
     ),
-    "elementwise.pointwise": "where clip nan_to_num sinc round fix isclose allclose array_equal",
-    "elementwise.special_functions": (
-        "erf erfc gammaln digamma expit sigmoid logit xlogy softplus relu logsumexp softmax log_softmax i0 kaiser"
+    "elementwise.complex_parts": "real imag angle real_if_close iscomplex isreal iscomplexobj isrealobj",
+    "arrays.taking": ".take take_along_axis put_along_axis .put putmask place fill_diagonal copyto",
+    "arrays.inspection": (
+        "result_type common_type can_cast min_scalar_type shares_memory may_share_memory array2string array_str "
+        "array_repr save savetxt savez savez_compressed"
     ),
-    "arrays.reductions": "sum prod max min any all argmax argmin ptp count_nonzero nansum nanprod nanmax nanmin",
-    "analysis.statistics": "mean var std average nanmean nanvar nanstd cov corrcoef bincount",
+    "arrays.reductions": (
+        ".sum .prod .max .min amax amin .any .all .argmax .argmin .ptp count_nonzero nansum nanprod nanmax nanmin "
+        "nanargmax nanargmin"
+    ),
+    "analysis.statistics": ".mean .var .std average nanmean nanvar nanstd cov corrcoef bincount",
     "analysis.quantiles": "median quantile percentile nanmedian nanquantile nanpercentile",
-    "arrays.cumulative": "cumsum cumprod cumulative_sum cumulative_prod diff ediff1d trapezoid",
+    "arrays.cumulative": (
+        ".cumsum .cumprod nancumsum nancumprod diff ediff1d trapezoid cumulative_sum cumulative_prod trapz=trapezoid"
+    ),
     "arrays.shaping": (
-        "reshape ravel squeeze expand_dims atleast_1d atleast_2d atleast_3d transpose matrix_transpose swapaxes "
-        "moveaxis broadcast_to broadcast_arrays flip fliplr flipud roll rot90 astype"
+        "reshape .ravel .squeeze expand_dims atleast_1d atleast_2d atleast_3d transpose matrix_transpose "
+        "linalg.matrix_transpose .swapaxes moveaxis rollaxis broadcast_to broadcast_arrays flip flipud fliplr roll "
+        "rot90 shape ndim size copy astype asarray asanyarray=asarray ascontiguousarray asfortranarray array"
     ),
     "arrays.joining": (
-        "concatenate stack vstack hstack dstack column_stack append block split array_split hsplit vsplit dsplit "
-        "unstack tile repeat"
+        "lib.stride_tricks.sliding_window_view stack concatenate vstack hstack dstack column_stack append block "
+        "split array_split hsplit vsplit dsplit tile .repeat resize unstack"
     ),
-    "analysis.padding": "pad delete insert",
+    "analysis.padding": "pad insert delete",
     "arrays.creation": (
-        "eye identity diag diagflat diagonal tri tril triu arange linspace logspace geomspace meshgrid indices vander"
+        "zeros_like ones_like empty_like full_like full diag diagflat .diagonal linalg.diagonal=linalg_diagonal "
+        "tril triu linspace logspace geomspace meshgrid vander"
     ),
+    "linalg.matrix_products": (
+        "matmul linalg.matmul .dot vdot inner outer linalg.outer=linalg_outer tensordot linalg.tensordot vecdot "
+        "linalg.vecdot kron cross linalg.cross=linalg_cross linalg.multi_dot linalg.matrix_power .trace "
+        "linalg.trace=linalg_trace matvec vecmat"
+    ),
+    "linalg.factorisations": "linalg.solve linalg.inv linalg.cholesky",
+    "linalg.determinants": "linalg.det linalg.slogdet",
+    "linalg.eigenvalues": "linalg.eigh linalg.eigvalsh linalg.eig linalg.eigvals",
+    "linalg.singular_values": "linalg.svd linalg.svdvals linalg.pinv linalg.matrix_rank",
+    "linalg.orthogonal": "linalg.qr",
+    "linalg.norms": "linalg.norm linalg.vector_norm linalg.matrix_norm linalg.cond",
+    "linalg.least_squares": "linalg.lstsq linalg.tensorsolve linalg.tensorinv",
+    "analysis.fft_functions": (
+        "fft.fft fft.ifft fft.fftn fft.ifftn fft.fft2 fft.ifft2 fft.rfft fft.irfft fft.rfftn fft.irfftn fft.rfft2 "
+        "fft.irfft2 fft.hfft fft.ihfft fft.fftshift fft.ifftshift"
+    ),
+    "linalg.einsum": "einsum einsum_path",
+    "arrays.sorting": (
+        "sort .argsort partition .argpartition lexsort .searchsorted .nonzero flatnonzero argwhere extract "
+        "compress sort_complex"
+    ),
+    "arrays.sets": (
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values in1d"
+    ),
+    "arrays.positions": "diag_indices_from ix_ ravel_multi_index tril_indices_from triu_indices_from unravel_index",
+    "analysis.selection": "select .choose interp convolve correlate gradient unwrap trim_zeros",
+    "elementwise.special_functions": "i0",
+    "analysis.applying": "apply_along_axis apply_over_axes piecewise",
+    "analysis.histograms": "digitize histogram histogram2d histogram_bin_edges histogramdd",
+    "analysis.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
+}
+"""What stands for a function of NumPy's, by the module that holds it: `name` for `numpy.name`, and `linalg.name` for
+`numpy.linalg.name`; `path=function` where the function has another name here. A dot in front: a method of arrays, too.
+All names without a dot are names of `nbgrad.numpy`, unless `NAMES` has them."""
+
+NAMES: dict[str, str] = {
+    "elementwise.ufunc_functions": (
+        "add subtract multiply divide true_divide power pow remainder mod fmod floor_divide divmod negative "
+        "positive absolute abs fabs sign exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos "
+        "tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh asin acos atan atan2 asinh acosh "
+        "atanh hypot logaddexp logaddexp2 floor ceil rint trunc maximum minimum fmax fmin copysign signbit "
+        "nextafter equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
+        "logical_not bitwise_and bitwise_or bitwise_xor invert bitwise_not bitwise_invert left_shift "
+        "bitwise_left_shift right_shift bitwise_right_shift isnan isinf isfinite deg2rad rad2deg degrees radians "
+        "conj conjugate float_power heaviside"
+    ),
+    "elementwise.special_functions": (
+        "erf erfc gammaln digamma expit sigmoid logit xlogy softplus relu logsumexp softmax log_softmax kaiser"
+    ),
+    "arrays.creation": "eye identity tri arange indices",
     "arrays.construction": (
         "array asarray asanyarray ascontiguousarray asfortranarray asarray_chkfinite require copy zeros ones empty "
-        "full zeros_like ones_like empty_like full_like fromfunction fromiter frombuffer fromstring fromfile loadtxt "
-        "genfromtxt bartlett blackman hamming hanning"
+        "full zeros_like ones_like empty_like full_like fromfunction fromiter frombuffer fromstring fromfile "
+        "loadtxt genfromtxt bartlett blackman hamming hanning"
     ),
     "arrays.concatenators": "r_ c_ mgrid ogrid broadcast nditer",
-    "linalg.matrix_products": (
-        "matmul dot vdot inner outer tensordot vecdot matvec vecmat kron cross multi_dot matrix_power trace"
-    ),
+    "linalg.matrix_products": "matmul vecdot matvec vecmat multi_dot matrix_power",
     "linalg.factorisations": "solve inv inverse solve_triangular cholesky",
     "linalg.determinants": "det slogdet",
     "linalg.eigenvalues": "eigh eigvalsh eig eigvals",
@@ -69,72 +120,75 @@ NAMES: dict[str, str] = {
     "linalg.matrix_functions": "expm logm sqrtm solve_sylvester",
     "linalg.triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
     "linalg.banded": "solve_banded",
-    "linalg.einsum": "einsum",
-    "arrays.taking": "take take_along_axis put_along_axis put fill_diagonal",
-    "arrays.sorting": (
-        "sort argsort argpartition partition lexsort searchsorted nonzero flatnonzero argwhere extract compress "
-        "sort_complex"
-    ),
-    "arrays.sets": (
-        "unique unique_all unique_counts unique_inverse unique_values union1d intersect1d setdiff1d setxor1d isin"
-    ),
-    "arrays.positions": (
-        "ix_ ravel_multi_index unravel_index diag_indices_from tril_indices_from triu_indices_from ndenumerate"
-    ),
-    "analysis.selection": "select choose interp convolve correlate gradient unwrap trim_zeros",
-    "analysis.applying": "apply_along_axis apply_over_axes vectorize frompyfunc piecewise",
-    "analysis.histograms": "histogram histogram2d histogramdd histogram_bin_edges digitize",
-    "analysis.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
+    "arrays.positions": "ndenumerate",
+    "analysis.applying": "vectorize frompyfunc",
+    "analysis.fft_functions": "fft.fftfreq fft.rfftfreq",
 }
-"""The functions of `nbgrad.numpy` by the module that holds them."""
-_module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
+"""Names of `nbgrad.numpy` for which NumPy asks no Tensor: ufuncs, which have a protocol of their own; functions that
+make arrays; and functions that NumPy does not have there."""
 
-MODULES = [
-    "elementwise.pointwise",
-    "elementwise.complex_parts",
-    "arrays.taking",
-    "arrays.inspection",
-    "arrays.reductions",
-    "analysis.statistics",
-    "analysis.quantiles",
-    "arrays.cumulative",
-    "arrays.shaping",
-    "arrays.joining",
-    "analysis.padding",
-    "arrays.creation",
-    "linalg.matrix_products",
-    "linalg.factorisations",
-    "linalg.determinants",
-    "linalg.eigenvalues",
-    "linalg.singular_values",
-    "linalg.orthogonal",
-    "linalg.norms",
-    "linalg.least_squares",
-    "analysis.fft_functions",
-    "linalg.einsum",
-    "arrays.sorting",
-    "arrays.sets",
-    "arrays.positions",
-    "analysis.selection",
-    "elementwise.special_functions",
-    "analysis.applying",
-    "analysis.histograms",
-    "analysis.polynomials",
-]
+
+class Entry(NamedTuple):
+    """Where a function is: its module, and its name there."""
+
+    module: str
+    name: str
+
+
+_OF_NUMPY: dict[str, Entry] = {}
+"""Path within NumPy -> the function that stands for it."""
+_OF_NAME: dict[str, Entry] = {}
+"""Name in `nbgrad.numpy` -> the function."""
+METHODS: list[str] = []
+"""Functions that arrays have as methods of the same name."""
+for _module, _words in FUNCTIONS.items():
+    for _word in _words.split():
+        _path, _, _name = _word.lstrip(".").partition("=")
+        _OF_NUMPY[_path] = Entry(_module, _name or _path.rpartition(".")[2])
+        _OF_NAME[_path] = _OF_NUMPY[_path]
+        if _word[0] == ".":
+            METHODS.append(_path)
+for _module, _words in NAMES.items():
+    _OF_NAME.update({_path: Entry(_module, _path.rpartition(".")[2]) for _path in _words.split()})
 
 IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""NumPy function -> the function of `nbgrad.numpy`, as far as modules were imported."""
-_waiting = list(MODULES)
+"""NumPy function -> the function that stands for it, as far as modules were imported."""
+_waiting = set(FUNCTIONS)
 
 
-def home_of(name: str) -> str | None:
-    """The module that holds a function of a name."""
-    return _module_of.get(name)
+def home_of(name: str) -> Entry | None:
+    """Where the function is that `nbgrad.numpy` has under a name, or under a path like "linalg.norm".
+
+    What this version of NumPy does not have, or no longer, `nbgrad.numpy` has not either.
+    """
+    home = _OF_NAME.get(name)
+    missing = home is not None and home is _OF_NUMPY.get(name) and "." not in name and not hasattr(np, name)
+    return None if missing else home
 
 
 def names_of_functions() -> list[str]:
-    """All names in the table."""
-    return list(_module_of)
+    """All names that `nbgrad.numpy` has by this table, as far as NumPy, if it had them once, still has them."""
+    return [name for name in _OF_NAME if "." not in name and home_of(name) is not None]
+
+
+def names_in(submodule: str) -> list[str]:
+    """The functions of `nbgrad.numpy.linalg` or `fft`."""
+    return [path.partition(".")[2] for path in _OF_NAME if path.partition(".")[0] == submodule]
+
+
+def function_in(submodule: str, name: str) -> Callable[..., Any]:
+    """A function of `nbgrad.numpy.linalg` or `fft`.
+
+    Raises
+    ------
+    AttributeError
+        If there is none of that name.
+    """
+    home = home_of(f"{submodule}.{name}")
+    if home is None:
+        message = f"nbgrad.numpy.{submodule} has no {name!r}"
+        raise AttributeError(message)
+    return getattr(module_of(home.module), home.name)
 
 
 def module_of(name: str) -> ModuleType:
@@ -148,19 +202,32 @@ def find(function: Callable[..., Any]) -> Callable[..., Any] | None:
     A module is imported when one of its functions is first asked for, so that the first gradient of a process is fast.
     """
     if function not in IMPLEMENTATIONS and _waiting:
-        likely = home_of(getattr(function, "__name__", ""))
-        for module in [likely] if likely in _waiting else []:
-            _load(module)
+        path = f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}".removeprefix("numpy.")
+        likely = _OF_NUMPY.get(path)
+        if likely is not None:
+            _load(likely.module)
         if function not in IMPLEMENTATIONS:
-            for module in list(_waiting):
-                _load(module)
+            load_all()
     return IMPLEMENTATIONS.get(function)
 
 
+def load_all() -> None:
+    """Import all modules of functions."""
+    for module in sorted(_waiting):
+        _load(module)
+
+
 def _load(module: str) -> None:
-    IMPLEMENTATIONS.update(module_of(module).NUMPY)
-    if module in _waiting:
-        _waiting.remove(module)
+    """Enter the functions of a module; those that this NumPy does not have are left out."""
+    _waiting.discard(module)
+    found = module_of(module)
+    for path, entry in _OF_NUMPY.items():
+        if entry.module == module:
+            original: Any = np
+            for part in path.split("."):
+                original = getattr(original, part, None)
+            if original is not None:
+                IMPLEMENTATIONS[original] = getattr(found, entry.name)
 
 
 def implementation(function: Callable[..., Any]) -> Callable[..., Any]:

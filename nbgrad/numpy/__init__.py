@@ -51,15 +51,17 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_LATER[name]), name)
     if name == "__all__":
         return __dir__()
-    module = _own.get(name) or home_of(name)
-    if module is None and not hasattr(_numpy, name):  # also what Python asks before it imports a file of this folder
+    module, home = _own.get(name), home_of(name)
+    drop_in = import_module(".drop_in", __name__)
+    if module is not None:
+        found = getattr(import_module(f".{module}", __name__), name)
+    elif home is not None:
+        found = drop_in.own(module_of(home.module), home.name)
+    elif hasattr(_numpy, name):
+        found = drop_in.counterpart(name)
+    else:  # Python asks this too before it imports a file of this folder
         message = f"Neither nbgrad.numpy nor NumPy has {name!r}."
         raise AttributeError(message)
-    drop_in = import_module(".drop_in", __name__)
-    if module is None:
-        found = drop_in.counterpart(name)
-    else:
-        found = drop_in.own(import_module(f".{module}", __name__) if name in _own else module_of(module), name)
     globals()[name] = found
     return found
 

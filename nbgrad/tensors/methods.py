@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..functions.arrays import shaping
 from ..functions.elementwise import complex_parts
-from ..functions.table import IMPLEMENTATIONS, implementation
+from ..functions.table import IMPLEMENTATIONS, METHODS, implementation
 from ..record import shared_memory
 from ..record.tensor import Tensor, part_of_tensor
 
@@ -75,15 +75,6 @@ class Methods(Tensor):
     @imag.setter
     def imag(self, value: Any) -> None:
         complex_parts.set_part(self, value, 1)
-
-    sum, prod, mean, var, std = (_method(f) for f in (np.sum, np.prod, np.mean, np.var, np.std))
-    max, min, argmax, argmin = (_method(f) for f in (np.max, np.min, np.argmax, np.argmin))
-    any, all, ptp, trace, dot = (_method(f) for f in (np.any, np.all, np.ptp, np.trace, np.dot))
-    cumsum, cumprod, clip, round = (_method(f) for f in (np.cumsum, np.cumprod, np.clip, np.round))
-    ravel, swapaxes, squeeze, diagonal = (_method(f) for f in (np.ravel, np.swapaxes, np.squeeze, np.diagonal))
-    argsort, searchsorted, nonzero = (_method(f) for f in (np.argsort, np.searchsorted, np.nonzero))
-    take, put, repeat, choose = (_method(f) for f in (np.take, np.put, np.repeat, np.choose))
-    argpartition = _method(np.argpartition)
 
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
         """The same elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
@@ -147,3 +138,7 @@ class Methods(Tensor):
     def init_data(self, *_: Any, **__: Any) -> Tensor:
         """The Tensor itself: its data is there from the start."""
         return self
+
+
+for _name in METHODS:
+    setattr(Tensor, _name, _method(getattr(np, _name)))

@@ -421,10 +421,3 @@ def _whole(function: Function, node: Node, args: Any, kw: Any) -> Node:
         message = f"A function given to piecewise returned shape {value.shape} that does not follow from its argument."
         raise TracedValueError(message)
     return broadcast(cast(value, node.dtype), node.shape)
-
-
-NUMPY = {
-    np.apply_along_axis: apply_along_axis,
-    np.apply_over_axes: apply_over_axes,
-    np.piecewise: piecewise,
-}

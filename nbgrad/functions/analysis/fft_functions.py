@@ -323,23 +323,3 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> T
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Tensor:
     """The frequencies of `rfft` of n points with spacing d."""
     return _frequencies(n, d, lambda k: np.arange(k // 2 + 1), device, dtype)
-
-
-NUMPY = {
-    np.fft.fft: fft,
-    np.fft.ifft: ifft,
-    np.fft.fftn: fftn,
-    np.fft.ifftn: ifftn,
-    np.fft.fft2: fft2,
-    np.fft.ifft2: ifft2,
-    np.fft.rfft: rfft,
-    np.fft.irfft: irfft,
-    np.fft.rfftn: rfftn,
-    np.fft.irfftn: irfftn,
-    np.fft.rfft2: rfft2,
-    np.fft.irfft2: irfft2,
-    np.fft.hfft: hfft,
-    np.fft.ihfft: ihfft,
-    np.fft.fftshift: fftshift,
-    np.fft.ifftshift: ifftshift,
-}

@@ -304,12 +304,3 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
         raise ShapeError(message)
     found = searchsorted_node(cut(edges, 0, n - 1, n, -1), values, "left" if right else "right")
     return wrap(elementwise("subtract", extent(n, INT64), found))
-
-
-NUMPY = {
-    np.digitize: digitize,
-    np.histogram: histogram,
-    np.histogram2d: histogram2d,
-    np.histogram_bin_edges: histogram_bin_edges,
-    np.histogramdd: histogramdd,
-}

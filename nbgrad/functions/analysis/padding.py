@@ -267,10 +267,3 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
     source[landing] = n + order
     source[~taken] = np.arange(n)
     return wrap(take_positions(join_nodes([node, new], at), at, source))
-
-
-NUMPY = {
-    np.pad: pad,
-    np.insert: insert,
-    np.delete: delete,
-}

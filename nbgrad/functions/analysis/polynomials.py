@@ -310,17 +310,3 @@ def polyfit(
     else:
         factor = 1.0
     return solution, (spread * factor if values.ndim == 1 else spread[:, :, None] * factor)
-
-
-NUMPY = {
-    np.poly: poly,
-    np.polyadd: polyadd,
-    np.polyder: polyder,
-    np.polydiv: polydiv,
-    np.polyfit: polyfit,
-    np.polyint: polyint,
-    np.polymul: polymul,
-    np.polysub: polysub,
-    np.polyval: polyval,
-    np.roots: roots,
-}

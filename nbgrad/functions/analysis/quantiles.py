@@ -316,13 +316,3 @@ def _weighted_place(
     # Elements without weight in front of all others are never taken.
     before = elementwise("logical_or", elementwise("less", share, sought), elementwise("less_equal", share, 0.0))
     return reduce("sum", cast(before, q.dtype), (before.ndim - 1,))
-
-
-NUMPY = {
-    np.median: median,
-    np.quantile: quantile,
-    np.percentile: percentile,
-    np.nanmedian: nanmedian,
-    np.nanquantile: nanquantile,
-    np.nanpercentile: nanpercentile,
-}

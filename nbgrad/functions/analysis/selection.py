@@ -371,15 +371,3 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
         )
         node = cut(node, at, start, node.shape[at] - behind - start)
     return wrap(node)
-
-
-NUMPY = {
-    np.select: select,
-    np.choose: choose,
-    np.interp: interp,
-    np.convolve: convolve,
-    np.correlate: correlate,
-    np.gradient: gradient,
-    np.unwrap: unwrap,
-    np.trim_zeros: trim_zeros,
-}

@@ -420,17 +420,3 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
         message = f"bincount needs as many weights as numbers, but the shapes are {weight.shape} and {node.shape}."
         raise ShapeError(message)
     return deliver(scatter_add(size, cast(node, INT64), weight))
-
-
-NUMPY = {
-    np.mean: mean,
-    np.var: var,
-    np.std: std,
-    np.average: average,
-    np.nanmean: nanmean,
-    np.nanvar: nanvar,
-    np.nanstd: nanstd,
-    np.cov: cov,
-    np.corrcoef: corrcoef,
-    np.bincount: bincount,
-}

@@ -422,21 +422,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     return wrap(elementwise("power", broadcast(reshape(node, (node.size, 1)), shape), cast(exponent, node.dtype)))
 
 
-NUMPY = {
-    np.zeros_like: zeros_like,
-    np.ones_like: ones_like,
-    np.empty_like: empty_like,
-    np.full_like: full_like,
-    np.full: full,
-    np.diag: diag,
-    np.diagflat: diagflat,
-    np.diagonal: diagonal,
-    np.linalg.diagonal: lambda x, /, *, offset=0: diagonal(x, offset, -2, -1),
-    np.tril: tril,
-    np.triu: triu,
-    np.linspace: linspace,
-    np.logspace: logspace,
-    np.geomspace: geomspace,
-    np.meshgrid: meshgrid,
-    np.vander: vander,
-}
+def linalg_diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    """The diagonals of the matrices in the last two axes."""
+    return diagonal(x, offset, -2, -1)

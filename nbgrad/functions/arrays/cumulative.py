@@ -215,18 +215,3 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Tensor:
     step, ends = promote([step, ends])
     product = inexact(elementwise("multiply", step, ends))
     return deliver(reduce("sum", product * scalar(0.5, product.dtype), (at,)))
-
-
-NUMPY = {
-    np.cumsum: cumsum,
-    np.cumprod: cumprod,
-    np.nancumsum: nancumsum,
-    np.nancumprod: nancumprod,
-    np.diff: diff,
-    np.ediff1d: ediff1d,
-    np.trapezoid: trapezoid,
-}
-if hasattr(np, "cumulative_sum"):  # since NumPy 2.1
-    NUMPY |= {np.cumulative_sum: cumulative_sum, np.cumulative_prod: cumulative_prod}
-if hasattr(np, "trapz"):  # until NumPy 2.3
-    NUMPY |= {np.trapz: trapezoid}  # pyright: ignore[reportAttributeAccessIssue]

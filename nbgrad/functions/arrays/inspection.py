@@ -97,19 +97,3 @@ def _archive(write: Callable[..., None]) -> Callable[..., None]:
 
 
 savez, savez_compressed = _archive(np.savez), _archive(np.savez_compressed)
-
-NUMPY = {
-    np.result_type: result_type,
-    np.common_type: common_type,
-    np.can_cast: can_cast,
-    np.min_scalar_type: min_scalar_type,
-    np.shares_memory: shares_memory,
-    np.may_share_memory: may_share_memory,
-    np.array2string: array2string,
-    np.array_str: array_str,
-    np.array_repr: array_repr,
-    np.save: save,
-    np.savetxt: savetxt,
-    np.savez: savez,
-    np.savez_compressed: savez_compressed,
-}

@@ -374,27 +374,3 @@ def sliding_window_view(
     from ...record.view_chain import WINDOWS, Moves
 
     return view(x, Moves([(WINDOWS, (extents, axes))]))
-
-
-NUMPY = {
-    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
-    np.stack: stack,
-    np.concatenate: concatenate,
-    np.concat: concatenate,
-    np.vstack: vstack,
-    np.hstack: hstack,
-    np.dstack: dstack,
-    np.column_stack: column_stack,
-    np.append: append,
-    np.block: block,
-    np.split: split,
-    np.array_split: array_split,
-    np.hsplit: hsplit,
-    np.vsplit: vsplit,
-    np.dsplit: dsplit,
-    np.tile: tile,
-    np.repeat: repeat,
-    np.resize: resize,
-}
-if hasattr(np, "unstack"):  # since NumPy 2.1
-    NUMPY |= {np.unstack: unstack}

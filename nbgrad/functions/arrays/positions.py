@@ -183,13 +183,3 @@ class ndenumerate:  # noqa: N801 - NumPy's name
     def __next__(self) -> tuple[tuple[int, ...], Tensor]:
         position = next(self._positions)
         return position, self._array[position]
-
-
-NUMPY = {
-    np.diag_indices_from: diag_indices_from,
-    np.ix_: ix_,
-    np.ravel_multi_index: ravel_multi_index,
-    np.tril_indices_from: tril_indices_from,
-    np.triu_indices_from: triu_indices_from,
-    np.unravel_index: unravel_index,
-}

@@ -354,25 +354,3 @@ def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = Fal
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """Position of the first least element that is not NaN; a slice of nothing but NaN is an error."""
     return _nan_position("min", a, axis, out, keepdims)
-
-
-NUMPY = {
-    np.sum: sum,
-    np.prod: prod,
-    np.max: max,
-    np.min: min,
-    np.amax: amax,
-    np.amin: amin,
-    np.any: any,
-    np.all: all,
-    np.argmax: argmax,
-    np.argmin: argmin,
-    np.ptp: ptp,
-    np.count_nonzero: count_nonzero,
-    np.nansum: nansum,
-    np.nanprod: nanprod,
-    np.nanmax: nanmax,
-    np.nanmin: nanmin,
-    np.nanargmax: nanargmax,
-    np.nanargmin: nanargmin,
-}

@@ -171,22 +171,6 @@ def isin(
     return wrap(elementwise("logical_not", result) if invert else result)
 
 
-NUMPY = {
-    np.intersect1d: intersect1d,
-    np.isin: isin,
-    np.setdiff1d: setdiff1d,
-    np.setxor1d: setxor1d,
-    np.union1d: union1d,
-    np.unique: unique,
-    np.unique_all: unique_all,
-    np.unique_counts: unique_counts,
-    np.unique_inverse: unique_inverse,
-    np.unique_values: unique_values,
-}
-if hasattr(np, "in1d"):  # until NumPy 2.3
-
-    def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Tensor:
-        """Whether each element of a flat array is among others."""
-        return wrap(_flat(isin(ar1, ar2, assume_unique, invert, kind=kind)._node))
-
-    NUMPY |= {np.in1d: in1d}  # pyright: ignore[reportAttributeAccessIssue]
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Tensor:
+    """Whether each element of a flat array is among others."""
+    return wrap(_flat(isin(ar1, ar2, assume_unique, invert, kind=kind)._node))

@@ -465,38 +465,3 @@ def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
 def at_least_one_axis(a: Any) -> Any:
     """A 0-d array as an array of one element; others as they are."""
     return a if as_node(a).ndim else atleast_1d(a)
-
-
-NUMPY = {
-    np.reshape: reshape,
-    np.ravel: ravel,
-    np.squeeze: squeeze,
-    np.expand_dims: expand_dims,
-    np.atleast_1d: atleast_1d,
-    np.atleast_2d: atleast_2d,
-    np.atleast_3d: atleast_3d,
-    np.transpose: transpose,
-    np.permute_dims: transpose,
-    np.matrix_transpose: matrix_transpose,
-    np.linalg.matrix_transpose: matrix_transpose,
-    np.swapaxes: swapaxes,
-    np.moveaxis: moveaxis,
-    np.rollaxis: rollaxis,
-    np.broadcast_to: broadcast_to,
-    np.broadcast_arrays: broadcast_arrays,
-    np.flip: flip,
-    np.flipud: flipud,
-    np.fliplr: fliplr,
-    np.roll: roll,
-    np.rot90: rot90,
-    np.shape: shape,
-    np.ndim: ndim,
-    np.size: size,
-    np.copy: copy,
-    np.astype: astype,
-    np.asarray: asarray,
-    np.asanyarray: asarray,
-    np.ascontiguousarray: ascontiguousarray,
-    np.asfortranarray: asfortranarray,
-    np.array: array,
-}

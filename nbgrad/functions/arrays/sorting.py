@@ -271,19 +271,3 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Tenso
         message = f"The condition holds beyond the extent {node.shape[at]} of the axis."
         raise ShapeError(message)
     return deliver(gather_axis(node, at, constant(where.astype(INT64))), out)
-
-
-NUMPY = {
-    np.sort: sort,
-    np.argsort: argsort,
-    np.partition: partition,
-    np.argpartition: argpartition,
-    np.lexsort: lexsort,
-    np.searchsorted: searchsorted,
-    np.nonzero: nonzero,
-    np.flatnonzero: flatnonzero,
-    np.argwhere: argwhere,
-    np.extract: extract,
-    np.compress: compress,
-    np.sort_complex: sort_complex,
-}

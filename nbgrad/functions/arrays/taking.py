@@ -209,15 +209,3 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         write(dst, result, "copyto", casting)
     else:
         np.copyto(dst, np.asarray(Tensor._of(result)), casting=casting)
-
-
-NUMPY = {
-    np.take: take,
-    np.take_along_axis: take_along_axis,
-    np.put_along_axis: put_along_axis,
-    np.put: put,
-    np.putmask: putmask,
-    np.place: place,
-    np.fill_diagonal: fill_diagonal,
-    np.copyto: copyto,
-}

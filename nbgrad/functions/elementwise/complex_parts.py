@@ -153,15 +153,3 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """Whether the dtype is not complex."""
     return not iscomplexobj(x)
-
-
-NUMPY = {
-    np.real: real,
-    np.imag: imag,
-    np.angle: angle,
-    np.real_if_close: real_if_close,
-    np.iscomplex: iscomplex,
-    np.isreal: isreal,
-    np.iscomplexobj: iscomplexobj,
-    np.isrealobj: isrealobj,
-}

@@ -284,20 +284,3 @@ def _equal_to(name: str, x: Any, limit: float) -> Node:
         message = f"{name} is not defined for complex numbers. Apply it to x.real or x.imag."
         raise DtypeError(message)
     return _node(apply_ufunc(np.equal, node, limit))
-
-
-NUMPY = {
-    np.where: where,
-    np.clip: clip,
-    np.nan_to_num: nan_to_num,
-    np.sinc: sinc,
-    np.round: round,
-    np.around: around,
-    np.fix: fix,
-    np.isclose: isclose,
-    np.allclose: allclose,
-    np.array_equal: array_equal,
-    np.array_equiv: array_equiv,
-    np.isposinf: isposinf,
-    np.isneginf: isneginf,
-}

@@ -242,9 +242,3 @@ def slogdet(a: Any) -> SlogdetResult:
     logarithm = with_rule(value, _logarithm_formula, matrix, factors)
     lead = node.shape[:-2]
     return SlogdetResult(wrap(unbatched(sign, lead, node)), wrap(unbatched(logarithm, lead, node)))
-
-
-NUMPY = {
-    np.linalg.det: det,
-    np.linalg.slogdet: slogdet,
-}

@@ -381,11 +381,3 @@ def eigvals(a: Any) -> Tensor:
     if _all_real(matrix, values):
         values = real_part(values)
     return wrap(unbatched(values, node.shape[:-1], node))
-
-
-NUMPY = {
-    np.linalg.eigh: eigh,
-    np.linalg.eigvalsh: eigvalsh,
-    np.linalg.eig: eig,
-    np.linalg.eigvals: eigvals,
-}

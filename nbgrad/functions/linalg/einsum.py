@@ -345,6 +345,3 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", **options: Any) -> Any
         return np.broadcast_to(np.empty((), value._node.dtype), value.shape) if isinstance(value, Tensor) else value
 
     return np.einsum_path(*[stand_in(value) for value in operands], optimize=optimize, **options)
-
-
-NUMPY = {np.einsum: einsum, np.einsum_path: einsum_path}

@@ -366,10 +366,3 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
     )
     required(factor, elementwise("greater", real_part(diagonal(factor)), 0.0), message)
     return wrap(unbatched(adjoint(factor) if upper else factor, node.shape, node))
-
-
-NUMPY = {
-    np.linalg.solve: solve,
-    np.linalg.inv: inv,
-    np.linalg.cholesky: cholesky,
-}

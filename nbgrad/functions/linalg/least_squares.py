@@ -187,10 +187,3 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
         raise ShapeError(message)
     flat = reshape(node, (math.prod(rows), math.prod(columns)))
     return wrap(reshape(inv(wrap(flat))._node, (*columns, *rows)))
-
-
-NUMPY = {
-    np.linalg.lstsq: lstsq,
-    np.linalg.tensorsolve: tensorsolve,
-    np.linalg.tensorinv: tensorinv,
-}

@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ...errors import ArgumentError, ShapeError
 from ...graph import builders
 from ...graph.builders import cast, concatenate, reduce, reshape
@@ -382,27 +380,3 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of the last two axes."""
     return trace(x, offset, -2, -1, dtype)
-
-
-NUMPY = {
-    np.matmul: matmul,
-    np.linalg.matmul: matmul,
-    np.dot: dot,
-    np.vdot: vdot,
-    np.inner: inner,
-    np.outer: outer,
-    np.linalg.outer: linalg_outer,
-    np.tensordot: tensordot,
-    np.linalg.tensordot: tensordot,
-    np.vecdot: vecdot,
-    np.linalg.vecdot: vecdot,
-    np.kron: kron,
-    np.cross: cross,
-    np.linalg.cross: linalg_cross,
-    np.linalg.multi_dot: multi_dot,
-    np.linalg.matrix_power: matrix_power,
-    np.trace: trace,
-    np.linalg.trace: linalg_trace,
-}
-if hasattr(np, "matvec"):  # since NumPy 2.2
-    NUMPY |= {np.matvec: matvec, np.vecmat: vecmat}

@@ -232,11 +232,3 @@ def cond(x: Any, p: Any = None) -> Tensor:
     lost = elementwise("logical_and", elementwise("isnan", result), known)
     result = elementwise("select", lost, filled(result.shape, math.inf, result.dtype), result)
     return wrap(unbatched(result, node.shape[:-2], node))
-
-
-NUMPY = {
-    np.linalg.norm: norm,
-    np.linalg.vector_norm: vector_norm,
-    np.linalg.matrix_norm: matrix_norm,
-    np.linalg.cond: cond,
-}

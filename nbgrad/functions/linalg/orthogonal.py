@@ -143,6 +143,3 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     lead = node.shape[:-2]
     q, r = (unbatched(part, (*lead, *part.shape[1:]), node) for part in qr_nodes(batched(node), mode == "complete"))
     return wrap(r) if mode == "r" else QRResult(wrap(q), wrap(r))
-
-
-NUMPY = {np.linalg.qr: qr}

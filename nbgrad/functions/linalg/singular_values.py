@@ -394,11 +394,3 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         bound = relative_cutoff(node, rtol, standard) * reduce("max", values, (1,))
     above = elementwise("greater", values, broadcast(reshape(bound, (*bound.shape, 1)), values.shape))
     return wrap(reshape(reduce("sum", cast(above, INT64), (1,)), lead))
-
-
-NUMPY = {
-    np.linalg.svd: svd,
-    np.linalg.svdvals: svdvals,
-    np.linalg.pinv: pinv,
-    np.linalg.matrix_rank: matrix_rank,
-}
