@@ -11,7 +11,8 @@ import pytest
 import nbgrad as nb
 from nbgrad import ops
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, RangeError, ShapeError
-from nbgrad.ops.spelling import SPELLINGS, spelled
+from nbgrad.ops.declarations import spelled
+from nbgrad.ops.docstrings import SPELLINGS
 
 pytestmark = pytest.mark.unoptimized
 
@@ -64,7 +65,7 @@ def test_a_parameter_given_twice_is_an_error():
         ops.sum(X, 1, axis=1)
     with pytest.raises(TypeError, match="unexpected keyword"):
         ops.sum(X, axes=1)
-    assert spelled.__module__ == "nbgrad.ops.spelling"
+    assert spelled.__module__ == "nbgrad.ops.declarations"
     assert list(inspect.signature(ops.sum).parameters) == ["input", "dim", "keepdim", "dtype"]
     assert all(len(group) == len(set(group)) for group in SPELLINGS)
 

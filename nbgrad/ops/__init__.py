@@ -7,48 +7,51 @@ importing nbgrad stays fast. Everything here is thin over `nbgrad.numpy`, which 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from .tensor_methods import add_methods
+from ..record.tensor import Tensor
+from .class_table import FORMS
 
-NAMES: dict[str, str] = {
+_HERE = {
     "elementwise": (
-        "add sub subtract mul multiply div divide true_divide floor_div floor_divide floor_mod mod remainder fmod "
-        "truncate_div truncate_mod pow exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square reciprocal inv abs "
-        "absolute neg negative positive sign sin cos tan asin acos atan atan2 arcsin arccos arctan arctan2 sinh cosh "
-        "tanh asinh acosh atanh arcsinh arccosh arctanh floor ceil round trunc fix frac maximum minimum fmax fmin "
-        "clamp clip clip_by_value where select masked_fill isnan isinf isfinite equal eq ne not_equal less lt le "
-        "less_equal greater gt ge greater_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
-        "bitwise_xor bitwise_left_shift bitwise_right_shift lerp addcmul addcdiv addn hypot logaddexp logaddexp2 "
-        "heaviside nan_to_num xlogy rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit "
-        "is_tensor depend"
+        ".add .sub .subtract .mul .multiply .div .divide .true_divide floor_div .floor_divide floor_mod mod "
+        ".remainder fmod truncate_div truncate_mod .pow .exp .exp2 .expm1 .log .log2 .log10 .log1p .sqrt .rsqrt "
+        ".square .reciprocal inv abs .absolute .neg .negative positive .sign .sin .cos .tan .asin .acos .atan .atan2 "
+        "arcsin arccos arctan arctan2 .sinh .cosh .tanh .asinh .acosh .atanh arcsinh arccosh arctanh .floor .ceil "
+        "round .trunc fix frac .maximum .minimum fmax fmin .clamp clip clip_by_value .where select .masked_fill "
+        ".isnan .isinf .isfinite .equal .eq .ne .not_equal .less .lt .le .less_equal .greater .gt .ge .greater_equal "
+        ".logical_and .logical_or .logical_xor .logical_not bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
+        "bitwise_right_shift .lerp .addcmul .addcdiv addn hypot logaddexp logaddexp2 heaviside nan_to_num xlogy "
+        "rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit is_tensor depend"
     ),
     "reduction_functions": (
-        "sum mean prod amax amin max min argmax argmin aminmax std var std_mean var_mean norm vector_norm "
-        "matrix_norm clip_by_global_norm logsumexp cumsum cumprod cummax cummin trapz all any median count_nonzero "
-        "nansum nanmean reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any"
+        "sum mean prod .amax .amin max min argmax argmin aminmax std var std_mean var_mean .norm vector_norm "
+        "matrix_norm clip_by_global_norm .logsumexp cumsum cumprod .cummax .cummin trapz all any .median "
+        ".count_nonzero nansum nanmean reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any"
     ),
     "shape_functions": (
-        "reshape transpose permute swapaxes swapdims moveaxis movedim expand_dims unsqueeze squeeze broadcast_to "
-        "expand expand_as concat cat stack hstack vstack dstack column_stack split tensor_split chunk hsplit vsplit "
-        "dsplit unstack unbind tile repeat_interleave repeat_elements flatten ravel flip fliplr flipud roll rot90 "
-        "meshgrid atleast_1d atleast_2d atleast_3d triu tril diag diagonal narrow shape size rank numel pad diff"
+        "reshape transpose permute swapaxes .swapdims .moveaxis movedim .expand_dims .unsqueeze squeeze .broadcast_to "
+        ".expand .expand_as concat cat stack hstack vstack dstack column_stack .split tensor_split .chunk hsplit "
+        "vsplit dsplit unstack .unbind .tile repeat_interleave repeat_elements flatten ravel .flip fliplr flipud "
+        ".roll rot90 meshgrid atleast_1d atleast_2d atleast_3d .triu .tril .diag diagonal .narrow shape size rank "
+        "numel pad diff"
     ),
     "gathering": (
-        "gather gather_elements gather_d gather_nd scatter_nd scatter tensor_scatter_elements "
-        "tensor_scatter_add tensor_scatter_sub tensor_scatter_update index_select index_add index_fill "
-        "masked_select one_hot nonzero argwhere slice strided_slice bincount searchsorted"
+        ".gather .gather_elements gather_d gather_nd scatter_nd scatter tensor_scatter_elements tensor_scatter_add "
+        "tensor_scatter_sub tensor_scatter_update .index_select .index_add index_fill .masked_select one_hot nonzero "
+        ".argwhere slice strided_slice bincount searchsorted"
     ),
-    "ranking": "sort argsort topk unique",
-    "filled_arrays": ("zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill"),
+    "ranking": "sort argsort .topk unique",
+    "filled_arrays": "zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill",
     "linear_algebra": (
-        "matmul bmm mm mv dot inner outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr cross kron trace "
-        "matrix_power cdist"
+        ".matmul .bmm .mm .mv dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross kron "
+        "trace matrix_power cdist"
     ),
     "activations": (
-        "relu relu6 leaky_relu elu celu selu gelu silu sigmoid hardsigmoid hardswish hardtanh hardshrink softshrink "
-        "mish softplus softsign tanhshrink logsigmoid prelu softmax log_softmax softmin glu"
+        ".relu relu6 leaky_relu elu celu selu gelu silu .sigmoid hardsigmoid hardswish hardtanh hardshrink softshrink "
+        "mish softplus softsign tanhshrink logsigmoid prelu .softmax .log_softmax softmin glu"
     ),
     "attention": "scaled_dot_product_attention",
     "normalisation": (
@@ -70,7 +73,7 @@ NAMES: dict[str, str] = {
     ),
     "choices": "bernoulli multinomial gumbel_softmax",
     "linear_systems": (
-        "det matrix_determinant slogdet log_matrix_determinant inverse cholesky cholesky_solve cholesky_inverse "
+        ".det matrix_determinant slogdet log_matrix_determinant .inverse .cholesky cholesky_solve cholesky_inverse "
         "matrix_solve"
     ),
     "decompositions": "svd qr eig eigvals pinv matrix_exp cond logdet orgqr ormqr block_diag toeplitz",
@@ -81,24 +84,10 @@ NAMES: dict[str, str] = {
     "complex_values": ("real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"),
     "parameters": "assign assign_add assign_sub",
     "clipping": "clip_by_norm",
-    "class_forms": (
-        "Primitive Add Sub Mul Div RealDiv FloorDiv FloorMod Mod Pow TruncateDiv TruncateMod Exp Expm1 Log Log1p Sqrt "
-        "Rsqrt Square Reciprocal Inv Abs Neg Sign Floor Ceil Round Trunc Sin Cos Tan Asin ACos Atan Atan2 Sinh Cosh "
-        "Tanh Asinh Acosh Atanh Erf Erfc Lgamma Digamma Maximum Minimum Hypot Xlogy Lerp Addcmul Addcdiv AddN Equal "
-        "NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalXor LogicalNot BitwiseAnd BitwiseOr "
-        "BitwiseXor IsNan IsInf IsFinite Select MaskedFill MaskedSelect Cast ReLU ReLU6 SeLU SiLU Sigmoid LogSigmoid "
-        "HSwish HSigmoid Mish Softplus Softsign PReLU Reshape Transpose ExpandDims Tile Shape Rank Size GatherD "
-        "GatherNd ScatterNd TensorScatterUpdate TensorScatterAdd TensorScatterSub Slice Unique Zeros Ones ZerosLike "
-        "OnesLike Fill Eye LinSpace Trace Assign AssignAdd AssignSub MatMul BatchMatMul BiasAdd SquaredDifference "
-        "L2Loss L2Normalize Identity Softmax LogSoftmax GeLU Elu HShrink SoftShrink Dropout ReduceSum ReduceMean "
-        "ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny Argmax Argmin ArgMaxWithValue ArgMinWithValue CumSum "
-        "CumProd Flatten Squeeze BroadcastTo Concat Stack Unstack Split ReverseV2 Meshgrid Tril Triu Pad Gather "
-        "OneHot StridedSlice Sort TopK Range Complex Real Imag Conj Angle ComplexAbs Polar"
-    ),
 }
-"""What is here: module -> names."""
+"""Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 
-ELSEWHERE: dict[str, str] = {
+_ELSEWHERE = {
     "nbgrad.transforms.custom": "stop_gradient",
     "nbgrad.transforms.grad": "grad value_and_grad GradOperation get_grad",
     "nbgrad.transforms.jacobians": "vjp jvp jacrev jacfwd hessian",
@@ -108,9 +97,16 @@ ELSEWHERE: dict[str, str] = {
     "nbgrad.functions.linalg.factorisations": "solve_triangular",
     "nbgrad.functions.linalg.matrix_functions": "expm logm sqrtm solve_sylvester",
     "nbgrad.functions.linalg.triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
-    "nbgrad.functions.elementwise.special_functions": "erf erfc gammaln lgamma digamma expit logit",
+    "nbgrad.functions.elementwise.special_functions": ".erf .erfc gammaln lgamma digamma expit logit",
     "nbgrad.functions.elementwise.gamma_functions": "polygamma multigammaln factorial comb",
 }
+
+NAMES = {module: names.replace(".", "") for module, names in _HERE.items()} | {
+    "class_forms": f"Primitive {' '.join(FORMS)}"
+}
+"""What is here: module -> names."""
+
+ELSEWHERE = {module: names.replace(".", "") for module, names in _ELSEWHERE.items()}
 """What other parts of nbgrad hold: module -> names."""
 
 _SPELLED_OTHERWISE = {"lgamma": "gammaln"}
@@ -140,4 +136,19 @@ def __dir__() -> list[str]:
     return sorted(_module_of)
 
 
-add_methods(lambda name: globals().get(name) or __getattr__(name))
+# ----- Methods of Tensor -----
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return (globals().get(name) or __getattr__(name))(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As `nbgrad.ops.{name}` of this Tensor."
+    return method
+
+
+for _names in (*_HERE.values(), *_ELSEWHERE.values()):
+    for _name in _names.split():
+        if _name.startswith("."):
+            setattr(Tensor, _name[1:], _method(_name[1:]))

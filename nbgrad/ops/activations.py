@@ -20,6 +20,8 @@ from ..graph.ir import Node, elementwise
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, inexact, real_dtype, scalar
 from ..record.tensor import Tensor
+from .declarations import as_numpy
+from .docstrings import documented
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 """The fixed point of Klambauer et al. 2017, Self-normalizing neural networks."""
@@ -82,6 +84,7 @@ def relu6(x: Any) -> Tensor:
     return hardtanh(x, 0.0, 6.0)
 
 
+@documented
 def leaky_relu(input: Any, alpha: float = 0.2) -> Tensor:
     """x where it is positive, else alpha * x; the derivative at 0 is alpha.
 
@@ -89,9 +92,6 @@ def leaky_relu(input: Any, alpha: float = 0.2) -> Tensor:
     -----
     Differs from `torch.nn.functional.leaky_relu`: the default slope is 0.2, as in MindSpore, not 0.01.
 
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.leaky_relu(nb.Tensor([-1.0, 2.0]), 0.5)
     Tensor(shape=[2], dtype=Float32, value= [-5.00000000e-01,  2.00000000e+00])
     """
@@ -99,22 +99,14 @@ def leaky_relu(input: Any, alpha: float = 0.2) -> Tensor:
     return wrap(choose(_positive(x), x, x * _parameter(alpha, x, "alpha"), x))
 
 
+@documented
 def prelu(x: Any, weight: Any) -> Tensor:
     """x where it is positive, else weight * x, with one weight or one per channel.
 
-    Parameters
-    ----------
     x : array-like, shape (N, C, ...)
     weight : array-like, shape (C,) or (1,) or ()
-
-    Returns
-    -------
-    Tensor, shape (N, C, ...)
-
-    Raises
-    ------
-    ShapeError
-        If there are neither one nor C weights.
+    -> Tensor, shape (N, C, ...)
+    ShapeError : If there are neither one nor C weights.
     """
     node, slope = inexact(as_node(x)), inexact(as_node(weight))
     channels = node.shape[1] if node.ndim > 1 else 1
@@ -152,28 +144,17 @@ def selu(input_x: Any) -> Tensor:
 # ----- Smooth ones -----
 
 
-def sigmoid(input: Any) -> Tensor:
-    """1 / (1 + exp(-x))."""
-    return special.expit(input)
+@as_numpy(special.expit, "1 / (1 + exp(-x)).")
+def sigmoid(input: Any) -> Tensor: ...
 
 
+@documented
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """x times the probability that a standard normal variable is below x (Hendrycks and Gimpel 2016).
 
-    Parameters
-    ----------
-    input : array-like
     approximate : {"none", "tanh"}
         Exact, or `0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))`.
-
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If `approximate` is neither.
+    ArgumentError : If `approximate` is neither.
     """
     x = inexact(as_node(input))
     if approximate == "none":
@@ -273,23 +254,13 @@ def _along(function: Any, input: Any, axis: Any, dtype: Any) -> Tensor:
     return function(wrap(x), axis)
 
 
+@documented
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """exp(x) divided by its sum along an axis, without overflow.
 
-    Parameters
-    ----------
-    input : array-like
-    axis : int
     dtype : dtype, optional
         What to convert the input to first.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.softmax(nb.Tensor([1000.0, 1000.0]))
     Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e-01,  5.00000000e-01])
     """
@@ -306,13 +277,11 @@ def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     return _along(special.softmax, wrap(-inexact(as_node(x))), axis, dtype)
 
 
+@documented
 def glu(x: Any, axis: int = -1) -> Tensor:
     """The first half of an axis times the sigmoid of the second half (Dauphin et al. 2017).
 
-    Raises
-    ------
-    ShapeError
-        If the axis cannot be halved.
+    ShapeError : If the axis cannot be halved.
     """
     node = inexact(as_node(x))
     at = axis_of(axis, node.ndim)

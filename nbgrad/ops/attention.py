@@ -21,8 +21,10 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact
 from ..record.promotion import promote
 from ..record.tensor import Tensor
+from .docstrings import documented
 
 
+@documented
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -33,8 +35,6 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """`softmax(query @ key.T / sqrt(E)) @ value` (Vaswani et al. 2017).
 
-    Parameters
-    ----------
     query : array-like, shape (..., L, E)
     key : array-like, shape (..., S, E)
     value : array-like, shape (..., S, V)
@@ -44,19 +44,10 @@ def scaled_dot_product_attention(
         The probability with which a weight is dropped. There is no training mode here: pass 0 to evaluate.
     is_causal : bool
         Query i sees the keys up to i only; not together with `attn_mask`.
-
-    Returns
-    -------
-    Tensor, shape (..., L, V)
+    -> Tensor, shape (..., L, V)
         A query that sees no key gets zeros.
+    ShapeError, ArgumentError : If shapes do not fit, or both kinds of masks are given.
 
-    Raises
-    ------
-    ShapeError, ArgumentError
-        If shapes do not fit, or both kinds of masks are given.
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> q = nb.numpy.zeros((2, 3))
     >>> nb.ops.scaled_dot_product_attention(q, q, np.array([[1.0], [3.0]]), is_causal=True).asnumpy()

@@ -22,8 +22,9 @@ from ..record.axes_and_dtypes import FLOAT16, FLOAT32, axis_of, cut, demand, fil
 from ..record.numbers import FLOAT64
 from ..record.tensor import Tensor
 from ..tensors.generator import Generator
+from .declarations import spelled
+from .docstrings import documented
 from .draws import INT32, Source, draw_bits, exponential, happens, probability_of, source_of, uniform_node
-from .spelling import spelled
 
 # ----- On nodes -----
 
@@ -63,27 +64,12 @@ def _without_replacement(source: Source, weights: Node, count: int) -> Node:
 def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Ones with probability p, else zeros, in the shape and dtype of an array.
 
-    Parameters
-    ----------
     input : array-like
         Only its shape and dtype count.
     p : number or array-like
         Broadcasts to the shape.
-    seed : int, optional
-    generator : Generator, optional
+    ArgumentError, RangeError, ShapeError : If p is not between 0 and 1, or does not broadcast.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError, RangeError, ShapeError
-        If p is not between 0 and 1, or does not broadcast.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.bernoulli(nb.Tensor([5.0, 6.0]), nb.Tensor([1.0, 0.0])).tolist()
     [1.0, 0.0]
     """
@@ -101,6 +87,7 @@ def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None, *, generator: G
     return wrap(cast(happens(source_of(seed, generator), node.shape, chance), node.dtype))
 
 
+@documented
 def multinomial(
     input: Any,
     num_samples: int,
@@ -111,29 +98,15 @@ def multinomial(
 ) -> Tensor:
     """Positions drawn in proportion to weights.
 
-    Parameters
-    ----------
     input : array-like, shape (n,) or (rows, n)
         Weights, not negative and not all 0; they need not add up to 1.
     num_samples : int
     replacement : bool
         Whether a position may be drawn more than once.
-    seed : int, optional
-    generator : Generator, optional
+    -> Tensor of int32, shape (num_samples,) or (rows, num_samples)
+    ArgumentError, RangeError, ShapeError : For weights that are negative or not finite, and if fewer positions than
+        `num_samples` have a weight without `replacement`.
 
-    Returns
-    -------
-    Tensor of int32, shape (num_samples,) or (rows, num_samples)
-
-    Raises
-    ------
-    ArgumentError, RangeError, ShapeError
-        For weights that are negative or not finite, and if fewer positions than `num_samples` have a weight without
-        `replacement`.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.multinomial(nb.Tensor([0.0, 2.0, 0.0]), 3, seed=1).tolist()
     [1, 1, 1]
     """
@@ -163,6 +136,7 @@ def multinomial(
     return wrap(reshape(cast(result, INT32), (*node.shape[:-1], count)))
 
 
+@documented
 def gumbel_softmax(
     logits: Any,
     tau: float = 1.0,
@@ -174,8 +148,6 @@ def gumbel_softmax(
 ) -> Tensor:
     """A random choice that differentiates in its logits (Jang, Gu and Poole 2017; Maddison, Mnih and Teh 2017).
 
-    Parameters
-    ----------
     logits : array-like
         Logarithms of weights.
     tau : float
@@ -184,21 +156,8 @@ def gumbel_softmax(
         Whether to give the choice, 0 and 1, with the gradient of the soft one.
     dim : int
         The axis to choose along.
-    seed : int, optional
-    generator : Generator, optional
+    ArgumentError, ShapeError : If the temperature is not greater than 0, or there is no such axis.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError, ShapeError
-        If the temperature is not greater than 0, or there is no such axis.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.gumbel_softmax(nb.Tensor([[0.0, 100.0]]), hard=True, seed=1).tolist()
     [[0.0, 1.0]]
     """

@@ -17,15 +17,15 @@ from ..graph.ir import Node, elementwise
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import demand, inexact
 from ..record.tensor import Tensor
+from .docstrings import documented
 
 FLOAT64 = np.dtype(np.float64)
 
 
+@documented
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Tensors scaled together so that the norm of all their elements is at most `max_norm`.
 
-    Parameters
-    ----------
     x : Tensor, or list or tuple of Tensor
         For example all gradients of a step.
     max_norm : float
@@ -34,25 +34,13 @@ def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfi
         The p of the p-norm; inf for the largest absolute value.
     error_if_nonfinite : bool
         Whether a norm that is infinite or NaN is an error.
-
-    Returns
-    -------
-    Tensor, list or tuple of Tensor
+    -> Tensor, list or tuple of Tensor
         x * min(1, max_norm / (norm + 1e-6)), as PyTorch's `clip_grad_norm_` has it; shapes and dtypes as given. The
         norm is computed in float64.
+    ArgumentError : If there is nothing to clip, or `max_norm` is negative or NaN.
+    DtypeError : If something is no array of floating-point numbers.
+    RangeError : If `error_if_nonfinite` and the norm is not finite.
 
-    Raises
-    ------
-    ArgumentError
-        If there is nothing to clip, or `max_norm` is negative or NaN.
-    DtypeError
-        If something is no array of floating-point numbers.
-    RangeError
-        If `error_if_nonfinite` and the norm is not finite.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> print(*[t.asnumpy().round(4) for t in nb.ops.clip_by_norm([nb.Tensor([3.0]), nb.Tensor([4.0])], 2.5)])
     [1.5] [2.]
     >>> print(nb.ops.clip_by_norm(nb.Tensor([3.0, 4.0]), 10.0))

@@ -21,19 +21,14 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact
 from ..record.promotion import promote
 from ..record.tensor import Tensor
-from .spelling import spelled
+from .declarations import as_numpy, spelled
+from .docstrings import documented
 
 
-@spelled
-def real(input: Any) -> Tensor:
-    """The real part, elementwise."""
-    return complex_parts.real(input)
-
-
-@spelled
-def imag(input: Any) -> Tensor:
-    """The imaginary part, elementwise; zeros for real arrays."""
-    return complex_parts.imag(input)
+@as_numpy(complex_parts.real, "The real part, elementwise.")
+def real(input: Any) -> Tensor: ...
+@as_numpy(complex_parts.imag, "The imaginary part, elementwise; zeros for real arrays.")
+def imag(input: Any) -> Tensor: ...
 
 
 @spelled
@@ -42,10 +37,8 @@ def conj(input: Any) -> Tensor:
     return call(np.conjugate, input)
 
 
-@spelled
-def angle(input: Any) -> Tensor:
-    """The angle in the plane, in radians, elementwise."""
-    return complex_parts.angle(input)
+@as_numpy(complex_parts.angle, "The angle in the plane, in radians, elementwise.")
+def angle(input: Any) -> Tensor: ...
 
 
 @spelled
@@ -54,44 +47,30 @@ def is_complex(input: Any) -> bool:
     return complex_parts.iscomplexobj(input if isinstance(input, Tensor) else wrap(as_node(input)))
 
 
-@spelled
-def isreal(input: Any) -> Tensor:
-    """Whether each element has an imaginary part of zero."""
-    return complex_parts.isreal(input)
+@as_numpy(complex_parts.isreal, "Whether each element has an imaginary part of zero.")
+def isreal(input: Any) -> Tensor: ...
 
 
+@documented
 def complex(real: Any, imag: Any) -> Tensor:
     """Complex numbers of their real and imaginary parts.
 
-    Parameters
-    ----------
     real, imag : array-like
         Real; they broadcast together.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         complex64 if both are at most float32, else complex128.
+    DtypeError : If a part is complex.
 
-    Raises
-    ------
-    DtypeError
-        If a part is complex.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.complex(nb.Tensor([1.0, 2.0]), nb.Tensor([0.0, -1.0])).tolist()
     [(1+0j), (2-1j)]
     """
     return wrap(pair(*_real_operands("complex", real, imag)))
 
 
+@documented
 def polar(abs: Any, angle: Any) -> Tensor:
     """Complex numbers of their absolute values and angles (in radians), which broadcast together.
 
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> nb.ops.polar(np.array([2.0]), np.array([0.0])).tolist()
     [(2+0j)]
@@ -100,13 +79,11 @@ def polar(abs: Any, angle: Any) -> Tensor:
     return wrap(pair(size * elementwise("cos", turn), size * elementwise("sin", turn)))
 
 
+@documented
 def view_as_real(input: Any) -> Tensor:
     """The real and the imaginary part along a new last axis of length 2.
 
-    Raises
-    ------
-    DtypeError
-        If the array is not complex.
+    DtypeError : If the array is not complex.
     """
     node = as_node(input)
     if node.dtype.kind != "c":
@@ -115,13 +92,11 @@ def view_as_real(input: Any) -> Tensor:
     return wrap(concatenate([reshape(part, (*node.shape, 1)) for part in parts(node)], node.ndim))
 
 
+@documented
 def view_as_complex(input: Any) -> Tensor:
     """The inverse of `view_as_real`: real numbers in pairs along the last axis as complex ones.
 
-    Raises
-    ------
-    DtypeError
-        If the array is complex already, or its last axis does not have length 2.
+    DtypeError : If the array is complex already, or its last axis does not have length 2.
     """
     node = inexact(as_node(input))
     if node.dtype.kind == "c" or node.shape[-1:] != (2,):

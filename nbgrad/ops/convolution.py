@@ -20,6 +20,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact, integer, integers
 from ..record.promotion import promote
 from ..record.tensor import Tensor
+from .docstrings import documented
 
 Sides = tuple[Pair, Pair]
 """Padding as (before, after), for rows and for columns."""
@@ -186,6 +187,7 @@ def deconvolve(y: Node, weight: Node, windows: Windows, size: Pair, groups: int)
 # ----- Convolutions -----
 
 
+@documented
 def conv2d(
     input: Any,
     weight: Any,
@@ -198,8 +200,6 @@ def conv2d(
 ) -> Tensor:
     """Convolution over the last two axes (a cross-correlation, as in every deep-learning library).
 
-    Parameters
-    ----------
     input : array-like, shape (N, C, H, W) or (C, H, W)
     weight : array-like, shape (Cout, C / groups, kh, kw)
     bias : array-like, shape (Cout,), optional
@@ -211,23 +211,13 @@ def conv2d(
         Only for `pad_mode="pad"`.
     groups : int
         Channels are split into groups that do not see each other; C for a depthwise convolution.
-
-    Returns
-    -------
-    Tensor, shape (N, Cout, oh, ow) or (Cout, oh, ow)
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        If shapes do not fit, or padding is given in a mode that does not use it.
+    -> Tensor, shape (N, Cout, oh, ow) or (Cout, oh, ow)
+    ShapeError, ArgumentError : If shapes do not fit, or padding is given in a mode that does not use it.
 
     Notes
     -----
     Differs from `torch.nn.functional.conv2d`: padding needs `pad_mode="pad"`.
 
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> x = nb.numpy.arange(9.0).reshape(1, 1, 3, 3)
     >>> nb.ops.conv2d(x, nb.numpy.ones((1, 1, 2, 2))).asnumpy()
     array([[[[ 8., 12.],
@@ -276,6 +266,7 @@ def _row(value: Any, name: str, ahead: int) -> tuple[int, int]:
     return ahead, numbers[0]
 
 
+@documented
 def conv1d(
     input: Any,
     weight: Any,
@@ -288,20 +279,12 @@ def conv1d(
 ) -> Tensor:
     """Convolution over the last axis; parameters as in `conv2d`, with one axis less.
 
-    Parameters
-    ----------
     input : array-like, shape (N, C, L) or (C, L)
     weight : array-like, shape (Cout, C / groups, k)
     bias : array-like, shape (Cout,), optional
     padding : int or (before, after)
+    -> Tensor, shape (N, Cout, ol) or (Cout, ol)
 
-    Returns
-    -------
-    Tensor, shape (N, Cout, ol) or (Cout, ol)
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.conv1d(nb.numpy.arange(5.0).reshape(1, 5), nb.numpy.ones((1, 1, 2)), stride=2).asnumpy()
     array([[1., 5.]])
     """
@@ -326,6 +309,7 @@ def conv1d(
     return wrap(reshape(y, shape if batched_input else shape[1:]))
 
 
+@documented
 def conv_transpose2d(
     input: Any,
     weight: Any,
@@ -340,8 +324,6 @@ def conv_transpose2d(
 ) -> Tensor:
     """The adjoint of a convolution, which enlarges images: what `conv2d` with the same weight does to its gradient.
 
-    Parameters
-    ----------
     input : array-like, shape (N, C, H, W) or (C, H, W)
     weight : array-like, shape (C, Cout / groups, kh, kw)
     bias : array-like, shape (Cout,), optional
@@ -354,20 +336,10 @@ def conv_transpose2d(
     pad_mode : {"pad", "valid", "same"}
         With "valid" and "same" this is the adjoint of such a convolution from an image of `stride` times the size (or
         as large as the windows need).
-
-    Returns
-    -------
-    Tensor, shape (N, Cout, oh, ow) or (Cout, oh, ow)
+    -> Tensor, shape (N, Cout, oh, ow) or (Cout, oh, ow)
         `oh = (H - 1) * stride - 2 * padding + dilation * (kh - 1) + 1 + output_padding`.
+    ShapeError, ArgumentError : If shapes do not fit.
 
-    Raises
-    ------
-    ShapeError, ArgumentError
-        If shapes do not fit.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.conv_transpose2d(nb.numpy.ones((1, 1, 2)), nb.numpy.ones((1, 1, 1, 3)), stride=2).asnumpy()
     array([[[1., 1., 2., 1., 1.]]])
     """
@@ -408,27 +380,16 @@ def conv_transpose2d(
 # ----- Windows as columns -----
 
 
+@documented
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of images as columns.
 
-    Parameters
-    ----------
     input : array-like, shape (N, C, H, W) or (C, H, W)
     kernel_size, dilation, stride : int or pair of int
     padding : int, pair of int, or (top, bottom, left, right)
+    -> Tensor, shape (N, C * kh * kw, windows) or (C * kh * kw, windows)
+    ShapeError : If the windows are larger than the padded image.
 
-    Returns
-    -------
-    Tensor, shape (N, C * kh * kw, windows) or (C * kh * kw, windows)
-
-    Raises
-    ------
-    ShapeError
-        If the windows are larger than the padded image.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.unfold(nb.numpy.arange(6.0).reshape(1, 2, 3), (2, 2)).asnumpy()
     array([[0., 1.],
            [1., 2.],
@@ -443,31 +404,20 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return wrap(reshape(columns, (x.shape[0], *shape) if batched_input else shape))
 
 
+@documented
 def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
     """The transpose of `unfold`: columns are added up where their windows lie in an image.
 
-    Parameters
-    ----------
     input : array-like, shape (N, C * kh * kw, windows) or (C * kh * kw, windows)
     output_size : int or pair of int
         Height and width of the result.
     kernel_size, dilation, stride : int or pair of int
     padding : int, pair of int, or (top, bottom, left, right)
+    -> Tensor, shape (N, C, H, W) or (C, H, W)
+    ShapeError : If the columns are not those of such images.
 
-    Returns
-    -------
-    Tensor, shape (N, C, H, W) or (C, H, W)
-
-    Raises
-    ------
-    ShapeError
-        If the columns are not those of such images.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.fold(nb.numpy.ones((4, 2)), (2, 3), (2, 2)).asnumpy()
     array([[[1., 2., 1.],
             [1., 2., 1.]]])

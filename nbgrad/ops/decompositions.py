@@ -20,36 +20,25 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import array_node, filled, inexact
 from ..record.promotion import promote
 from ..record.tensor import Tensor
-from .spelling import spelled
+from .declarations import as_numpy, spelled
+from .docstrings import documented
 
 
 @spelled
 def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """Singular value decomposition `input = u @ diag(s) @ adjoint(v)`.
 
-    Parameters
-    ----------
     input : array-like, shape (..., m, n)
     full_matrices : bool
         Whether u and v are square.
     compute_uv : bool
         Whether to give u and v, too.
-
-    Returns
-    -------
-    s : Tensor, shape (..., k)
+    -> s : Tensor, shape (..., k)
         The only result if not `compute_uv`.
-    u : Tensor, shape (..., m, k)
-    v : Tensor, shape (..., n, k)
+    -> u : Tensor, shape (..., m, k)
+    -> v : Tensor, shape (..., n, k)
+    ShapeError : If there are no matrices.
 
-    Raises
-    ------
-    ShapeError
-        If there are no matrices.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> s, u, v = nb.ops.svd(nb.Tensor([[0.0, 2.0], [3.0, 0.0]]))
     >>> s.tolist()
     [3.0, 2.0]
@@ -91,8 +80,6 @@ def _complex(value: Tensor) -> Tensor:
 def pinv(input: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """Pseudo-inverses; singular values up to `atol` or `rtol` times the largest one count as zero.
 
-    Parameters
-    ----------
     input : array-like, shape (..., m, n)
     atol : float or array-like, optional
         By default 0.
@@ -100,19 +87,9 @@ def pinv(input: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fa
         By default max(m, n) times the resolution of the dtype, or 0 if there is an `atol`.
     hermitian : bool
         Whether the matrices are Hermitian; then one triangle is read.
+    -> Tensor, shape (..., n, m)
+    ShapeError : If there are no matrices.
 
-    Returns
-    -------
-    Tensor, shape (..., n, m)
-
-    Raises
-    ------
-    ShapeError
-        If there are no matrices.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.pinv(nb.Tensor([[2.0, 0.0], [0.0, 0.1]]), atol=0.5).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
@@ -125,16 +102,10 @@ def pinv(input: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fa
     return singular_values.pinv(input, hermitian=hermitian, rtol=wrap(bound))
 
 
-@spelled
-def matrix_exp(input: Any) -> Tensor:
-    """Exponentials of square matrices."""
-    return matrix_functions.expm(input)
-
-
-@spelled
-def cond(input: Any, p: Any = None) -> Tensor:
-    """Condition numbers of matrices."""
-    return norms.cond(input, p)
+@as_numpy(matrix_functions.expm, "Exponentials of square matrices.")
+def matrix_exp(input: Any) -> Tensor: ...
+@as_numpy(norms.cond, "Condition numbers of matrices.")
+def cond(input: Any, p: Any = None) -> Tensor: ...
 
 
 @spelled
@@ -154,24 +125,13 @@ def logdet(input: Any) -> Tensor:
 def orgqr(input: Any, input2: Any) -> Tensor:
     """The first columns of the product of reflections that LAPACK's QR decompositions give.
 
-    Parameters
-    ----------
     input : array-like, shape (..., m, n)
         The reflections' vectors below the diagonal; the ones on it and zeros above are not read.
     input2 : array-like, shape (..., k)
         Their factors tau.
+    -> Tensor, shape (..., m, n)
+    ShapeError : If there are no matrices, or more reflections than columns.
 
-    Returns
-    -------
-    Tensor, shape (..., m, n)
-
-    Raises
-    ------
-    ShapeError
-        If there are no matrices, or more reflections than columns.
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> h, tau = np.linalg.qr(np.array([[3.0], [4.0]]), "raw")
     >>> np.round(nb.ops.orgqr(nb.Tensor(h.T), tau), 12).tolist()
@@ -186,26 +146,15 @@ def orgqr(input: Any, input2: Any) -> Tensor:
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
     """A matrix times the product Q of reflections (its adjoint, if `transpose`), from the left or from the right.
 
-    Parameters
-    ----------
     input : array-like, shape (..., m, n)
         The reflections' vectors, as for `orgqr`.
     tau : array-like, shape (..., k)
     other : array-like, shape (..., m, p), or (..., p, m) if not `left`
     left : bool
     transpose : bool
+    -> Tensor, of the shape of `other`
+    ShapeError : If the shapes do not fit.
 
-    Returns
-    -------
-    Tensor, of the shape of `other`
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit.
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> h, tau = np.linalg.qr(np.array([[3.0], [4.0]]), "raw")
     >>> np.round(nb.ops.ormqr(nb.Tensor(h.T), tau, np.array([[3.0], [4.0]]), transpose=True), 12).tolist()
@@ -257,25 +206,14 @@ def _reflected(vectors: Node, factors: Node, x: Node, adjoint_order: bool) -> No
 # ----- Special matrices -----
 
 
+@documented
 def block_diag(*inputs: Any) -> Tensor:
     """The matrix with the given ones on its diagonal and zeros elsewhere; a vector is one row, a number one element.
 
-    Parameters
-    ----------
     *inputs : array-like, at most 2-d
+    -> Tensor, 2-d
+    ShapeError : If an operand has more than two axes.
 
-    Returns
-    -------
-    Tensor, 2-d
-
-    Raises
-    ------
-    ShapeError
-        If an operand has more than two axes.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.block_diag(nb.Tensor([[1.0, 2.0]]), nb.Tensor(3.0)).tolist()
     [[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]
     """
@@ -297,28 +235,17 @@ def block_diag(*inputs: Any) -> Tensor:
     return wrap(concatenate(rows, 0))
 
 
+@documented
 def toeplitz(c: Any, r: Any = None) -> Tensor:
     """The matrix with constant diagonals that has a first column and a first row, as `scipy.linalg.toeplitz`.
 
-    Parameters
-    ----------
     c : array-like, shape (m,)
         The first column.
     r : array-like, shape (n,), optional
         The first row, whose first element is not read; by default the conjugate of `c`.
+    -> Tensor, shape (m, n)
+    ShapeError : If an operand is not 1-d.
 
-    Returns
-    -------
-    Tensor, shape (m, n)
-
-    Raises
-    ------
-    ShapeError
-        If an operand is not 1-d.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.toeplitz(nb.Tensor([1.0, 2.0]), nb.Tensor([1.0, 5.0, 6.0])).tolist()
     [[1.0, 5.0, 6.0], [2.0, 1.0, 5.0]]
     """

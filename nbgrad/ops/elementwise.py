@@ -23,6 +23,8 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import real_dtype
 from ..record.promotion import common_dtype, convert, promote
 from ..record.tensor import Tensor
+from .declarations import as_numpy
+from .docstrings import documented
 
 _single: Callable[..., Node] = apply_ufunc  # pyright: ignore[reportAssignmentType]
 """`apply_ufunc` of a ufunc with one result."""
@@ -115,23 +117,15 @@ rad2deg = _unary("rad2deg", np.rad2deg, "Radians as degrees")
 deg2rad = _unary("deg2rad", np.deg2rad, "Degrees as radians")
 
 
+@documented
 def pow(input: Any, exponent: Any) -> Tensor:
     """`input` to the power of `exponent`, elementwise.
 
     The derivative of `x ** 0` is 0, at 0 too. That with respect to the exponent is 0 at base 0, NaN at negative bases.
 
-    Parameters
-    ----------
     input, exponent : Tensor, ndarray or number
         They broadcast. Integers to a negative integer power are an error.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.pow(nb.Tensor([2.0, 3.0]), 2).tolist()
     [4.0, 9.0]
     """
@@ -146,29 +140,17 @@ def _truncated_quotient(x: Any, y: Any) -> Tensor:
     return wrap(_single(np.floor_divide, _single(np.subtract, nodes[0], _single(np.fmod, *nodes)), nodes[1]))
 
 
+@documented
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient, elementwise.
 
-    Parameters
-    ----------
     input, other : Tensor, ndarray or number
         They broadcast.
     rounding_mode : {None, "floor", "trunc"}
         None for the true quotient, which is floating point; or rounded down, or towards 0, in the operands' dtype. The
         rounded ones have derivative 0.
+    ArgumentError : If the rounding mode does not exist.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If the rounding mode does not exist.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.div(nb.Tensor([-7, 7]), 2, rounding_mode="trunc").tolist()
     [-3, 3]
     """
@@ -209,9 +191,8 @@ def frac(x: Any) -> Tensor:
     return wrap(_single(np.fmod, x, 1))
 
 
-def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """To a number of decimals, halves to even, elementwise; its derivative is 0."""
-    return numpy_elementwise.round(input, decimals)
+@as_numpy(numpy_elementwise.round, "To a number of decimals, halves to even, elementwise; its derivative is 0.")
+def round(input: Any, *, decimals: int = 0) -> Tensor: ...
 
 
 def addn(x: Sequence[Any]) -> Tensor:
@@ -225,21 +206,13 @@ def addn(x: Sequence[Any]) -> Tensor:
     return wrap(total)
 
 
+@documented
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight * (end - input), elementwise: what lies between two arrays, differentiable in all three.
 
-    Parameters
-    ----------
     input, end, weight : Tensor, ndarray or number
         They broadcast.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.lerp(nb.Tensor([1.0, 2.0]), nb.Tensor([3.0, 6.0]), 0.5).tolist()
     [2.0, 4.0]
     """
@@ -256,9 +229,8 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
     return wrap(_single(np.add, input, _single(np.multiply, value, _single(np.divide, tensor1, tensor2))))
 
 
-def xlogy(input: Any, other: Any) -> Tensor:
-    """input * log(other), elementwise, and 0 where input is 0."""
-    return special.xlogy(input, other)
+@as_numpy(special.xlogy, "input * log(other), elementwise, and 0 where input is 0.")
+def xlogy(input: Any, other: Any) -> Tensor: ...
 
 
 def heaviside(input: Any, values: Any) -> Tensor:
@@ -266,9 +238,10 @@ def heaviside(input: Any, values: Any) -> Tensor:
     return wrap(_single(np.heaviside, input, values))
 
 
-def sinc(input: Any) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at 0, elementwise; all derivatives are exact at 0 as well."""
-    return numpy_elementwise.sinc(input)
+@as_numpy(
+    numpy_elementwise.sinc, "sin(pi x) / (pi x), and 1 at 0, elementwise; all derivatives are exact at 0 as well."
+)
+def sinc(input: Any) -> Tensor: ...
 
 
 # ----- Comparisons and logic -----
@@ -294,22 +267,18 @@ isfinite = _unary("isfinite", np.isfinite, "Whether it is neither infinite nor N
 signbit = _unary("signbit", np.signbit, "Whether the sign is negative, of -0.0 too")
 
 
-def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether elements differ by at most `atol + rtol * abs(other)`."""
-    return numpy_elementwise.isclose(input, other, rtol, atol, equal_nan)
+@as_numpy(numpy_elementwise.isclose, "Whether elements differ by at most `atol + rtol * abs(other)`.")
+def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor: ...
+@as_numpy(
+    numpy_elementwise.allclose, "Whether all elements differ by at most `atol + rtol * abs(other)`; a Python bool."
+)
+def allclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool: ...
 
 
-def allclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements differ by at most `atol + rtol * abs(other)`; a Python bool."""
-    return numpy_elementwise.allclose(input, other, rtol, atol, equal_nan)
-
-
+@documented
 def depend(value: Any, expr: Any) -> Any:
     """`value`; MindSpore's way to say that `expr`, such as an optimizer's update, comes first: here Python's order.
 
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.depend(1.5, "done before")
     1.5
     """
@@ -325,28 +294,15 @@ def is_tensor(obj: Any) -> bool:
 # ----- Limits and selection -----
 
 
+@documented
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     """Elements limited to an interval; the derivative is 1 inside and at both bounds, 0 outside.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     min, max : Tensor, ndarray, number or None
         The bounds, which broadcast; None for no bound, but not for both. Where `min` is above `max`, the result is
         `max`.
+    ArgumentError : If both bounds are None.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If both bounds are None.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.clamp(nb.Tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
     [-1.0, 0.5, 1.0]
     """
@@ -366,56 +322,35 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     return clamp(x, clip_value_min, clip_value_max)
 
 
+@as_numpy(numpy_elementwise.where)
 def where(condition: Any, input: Any, other: Any) -> Tensor:
     """Elements of `input` where a condition is true, of `other` elsewhere.
 
-    Parameters
-    ----------
     condition : Tensor, ndarray or bool
         Numbers are true unless they are 0.
     input, other : Tensor, ndarray or number
         All three broadcast. What is not taken has derivative 0, even where it is infinite or NaN.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> x = nb.Tensor([0.0, 1.0])
     >>> nb.ops.where(x > 0, nb.ops.log(x), 0.0).tolist()
     [0.0, 0.0]
     """
-    return numpy_elementwise.where(condition, input, other)
+    ...
 
 
 select = where
 
 
+@documented
 def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
     """A value where a mask is true, the array elsewhere; the dtype stays.
 
-    Parameters
-    ----------
-    input_x : Tensor or ndarray
     mask : Tensor or ndarray of bool
         It broadcasts with `input_x`.
     value : number or Tensor
         Differentiable.
+    DtypeError : If the mask is not boolean, or the value does not fit the array's dtype.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    DtypeError
-        If the mask is not boolean, or the value does not fit the array's dtype.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.masked_fill(nb.Tensor([1.0, 2.0]), nb.Tensor([True, False]), -1).tolist()
     [-1.0, 2.0]
     """
@@ -434,22 +369,13 @@ def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
     return numpy_elementwise.nan_to_num(input, True, 0.0 if nan is None else nan, posinf, neginf)
 
 
+@documented
 def cast(input: Any, dtype: Any) -> Tensor:
     """The array in another dtype.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     dtype : dtype
         Of nbgrad or NumPy, or its name. Gradients pass between floating dtypes; integers and booleans stop them.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.cast(nb.Tensor([1.7, -1.7]), "int32").tolist()
     [1, -1]
     """

@@ -19,7 +19,8 @@ from ..record.axes_and_dtypes import FLOAT32, Dtype, integer, real_dtype
 from ..record.promotion import common_dtype
 from ..record.tensor import Tensor
 from ..runtime.evaluate import concrete
-from .spelling import spelled
+from .declarations import as_numpy, spelled
+from .docstrings import documented
 
 
 def _dtype_of(dtype: Any, *values: Node) -> Dtype:
@@ -32,23 +33,15 @@ def _dtype_of(dtype: Any, *values: Node) -> Dtype:
     )
 
 
+@documented
 def zeros(size: Any, dtype: Any = None) -> Tensor:
     """An array of zeros.
 
-    Parameters
-    ----------
     size : int or tuple of int
         Its shape.
     dtype : dtype, optional
         float32 by default.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.zeros((2, 2)).dtype == "float32"
     True
     """
@@ -60,23 +53,15 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
     return Tensor(creation.full(shape, 1, FLOAT32 if dtype is None else dtype))
 
 
+@documented
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """An array that repeats a value.
 
-    Parameters
-    ----------
     size : int or tuple of int
     fill_value : number or 0-d Tensor
     dtype : dtype, optional
         By default that of the value: bool, int64 or float32 for Python's bool, int and float.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.full((2,), 3.5)
     Tensor(shape=[2], dtype=Float32, value= [ 3.50000000e+00, 3.50000000e+00])
     """
@@ -89,46 +74,24 @@ def fill(type: Any, shape: Any, value: Any) -> Tensor:
     return Tensor(creation.full(shape, value, type))
 
 
-@spelled
-def zeros_like(input: Any, *, dtype: Any = None) -> Tensor:
-    """Zeros in the shape and dtype of another array."""
-    return Tensor(creation.zeros_like(input, dtype))
+@as_numpy(creation.zeros_like, "Zeros in the shape and dtype of another array.", result=Tensor)
+def zeros_like(input: Any, *, dtype: Any = None) -> Tensor: ...
+@as_numpy(creation.ones_like, "Ones in the shape and dtype of another array.", result=Tensor)
+def ones_like(input: Any, *, dtype: Any = None) -> Tensor: ...
+@as_numpy(creation.full_like, "A value repeated in the shape and dtype of another array.", result=Tensor)
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Tensor: ...
 
 
-@spelled
-def ones_like(input: Any, *, dtype: Any = None) -> Tensor:
-    """Ones in the shape and dtype of another array."""
-    return Tensor(creation.ones_like(input, dtype))
-
-
-@spelled
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """A value repeated in the shape and dtype of another array."""
-    return Tensor(creation.full_like(input, fill_value, dtype))
-
-
+@documented
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
     """Numbers from `start` up to, but not including, `end`.
 
-    Parameters
-    ----------
     start, end, step : number or 0-d Tensor
         With one argument, the numbers from 0 up to it.
     dtype : dtype, optional
         int64 by default if all three are integers, else float32 (or a wider dtype that a Tensor has).
+    ArgumentError : If the step is 0, or leads away from the end.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If the step is 0, or leads away from the end.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.arange(3).tolist(), nb.ops.arange(0.0, 1.0, 0.5).tolist()
     ([0, 1, 2], [0.0, 0.5])
     """
@@ -150,24 +113,17 @@ def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Tensor:
     return result
 
 
+@documented
 def linspace(start: Any, end: Any, steps: Any) -> Tensor:
     """Evenly spaced points from `start` to `end`, both included; differentiable in both.
 
-    Parameters
-    ----------
     start, end : number or Tensor
         Tensors with axes give a new first axis.
     steps : int
         How many points.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         float32 for numbers, else of the dtype of the Tensors.
 
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
     """

@@ -24,8 +24,9 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, integer, integers, only, shape_of
 from ..record.promotion import convert, promote
 from ..record.tensor import Tensor
+from .declarations import as_numpy, spelled
+from .docstrings import documented
 from .filled_arrays import zeros
-from .spelling import spelled
 
 # ----- Along an axis -----
 
@@ -38,35 +39,21 @@ def _index_node(function: str, indices: Any) -> Node:
     return node
 
 
+@documented
 def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Tensor:
     """Slices at positions along an axis.
 
-    Parameters
-    ----------
     input_params : Tensor or ndarray
     input_indices : Tensor or ndarray of int
         Positions, of any shape.
-    axis : int
     batch_dims : int
         How many leading axes both arrays share: each of their positions has its own indices.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         Of shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
+    RangeError : If a position is out of range.
+    DtypeError : If positions are no integers.
+    ShapeError : If the axis does not exist, or the shared axes differ.
 
-    Raises
-    ------
-    RangeError
-        If a position is out of range.
-    DtypeError
-        If positions are no integers.
-    ShapeError
-        If the axis does not exist, or the shared axes differ.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.gather(nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), nb.Tensor([1, 1, 0]), 0).tolist()
     [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]]
     """
@@ -116,29 +103,13 @@ def _matching_part(function: str, node: Node, index: Node, axis: int) -> Node:
 def gather_elements(input: Any, dim: int, index: Any) -> Tensor:
     """Per row along an axis, the elements at positions.
 
-    Parameters
-    ----------
-    input : Tensor or ndarray
-    dim : int
-        Also called `axis`.
     index : Tensor or ndarray of int
         With as many axes as the input, none larger beside `dim`.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         In the shape of `index`: for axis 0 of two, `result[i, j] = input[index[i, j], j]`.
+    RangeError : If a position is out of range.
+    DtypeError, ShapeError : If the positions are no integers, or do not fit the input.
 
-    Raises
-    ------
-    RangeError
-        If a position is out of range.
-    DtypeError, ShapeError
-        If the positions are no integers, or do not fit the input.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.gather_elements(nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1, nb.Tensor([[0, 0], [1, 0]])).tolist()
     [[1.0, 1.0], [4.0, 3.0]]
     """
@@ -202,31 +173,15 @@ def index_fill(x: Any, axis: int, index: Any, value: Any) -> Tensor:
 def tensor_scatter_elements(input_x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Tensor:
     """The array with elements written, or added, at positions along an axis: the inverse of `gather_elements`.
 
-    Parameters
-    ----------
-    input_x : Tensor or ndarray
     indices : Tensor or ndarray of int
         With as many axes as the array, none larger beside `axis`.
     updates : Tensor, ndarray or number
         In the shape of `indices`; a number for all.
-    axis : int
     reduction : {"none", "add"}
         "none" writes, where the last of several updates of one element wins; "add" adds all of them.
+    RangeError : If a position is out of range.
+    ArgumentError, DtypeError, ShapeError : If `reduction` does not exist, or the positions or updates do not fit.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    RangeError
-        If a position is out of range.
-    ArgumentError, DtypeError, ShapeError
-        If `reduction` does not exist, or the positions or updates do not fit.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> x, where = nb.ops.zeros((2, 2)), nb.Tensor([[1, 1]])
     >>> nb.ops.tensor_scatter_elements(x, where, nb.Tensor([[5.0, 6.0]])).tolist()
     [[0.0, 0.0], [5.0, 6.0]]
@@ -280,8 +235,6 @@ def gather_nd(input_x: Any, indices: Any) -> Tensor:
 def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
     """Zeros with updates added at positions; repeated positions add up.
 
-    Parameters
-    ----------
     indices : Tensor or ndarray of int
         Coordinates along the last axis.
     updates : Tensor or ndarray
@@ -289,13 +242,6 @@ def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
     shape : tuple of int
         Of the result, which has the dtype of the updates.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.scatter_nd(nb.Tensor([[1], [1], [3]]), nb.Tensor([1.0, 2.0, 3.0]), (4,)).tolist()
     [0.0, 3.0, 0.0, 3.0]
     """
@@ -339,10 +285,7 @@ def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Tensor:
 def slice(input_x: Any, begin: Any, size: Any) -> Tensor:
     """`size[k]` positions of each axis k from `begin[k]` on; a size of -1 takes all that are left.
 
-    Raises
-    ------
-    ShapeError
-        If there are not as many numbers as axes, or an axis is too short.
+    ShapeError : If there are not as many numbers as axes, or an axis is too short.
     """
     node = as_node(input_x)
     starts, lengths = integers(begin, "begin"), integers(size, "size")
@@ -373,9 +316,6 @@ def strided_slice(
 ) -> Tensor:
     """`input_x[begin:end:strides]`, one slice per axis from the first on.
 
-    Parameters
-    ----------
-    input_x : Tensor or ndarray
     begin, end, strides : tuple of int
         As many of each.
     begin_mask, end_mask : int
@@ -383,13 +323,6 @@ def strided_slice(
     ellipsis_mask, new_axis_mask, shrink_axis_mask : int
         Bit k set: instead of slice k stands `...`, a new axis, or the one position `begin[k]`.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.strided_slice(nb.ops.arange(6).reshape(2, 3), (0, 0), (2, 3), (1, 2)).tolist()
     [[0, 2], [3, 5]]
     """
@@ -424,11 +357,10 @@ def masked_select(input: Any, mask: Any) -> Tensor:
     return wrap(indexing.getitem(broadcast(node, shape), Tensor._of(broadcast(chosen, shape))))
 
 
+@documented
 def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
     """Rows that hold one value at a position, another everywhere else.
 
-    Parameters
-    ----------
     indices : Tensor or ndarray of int
         Positions; for those out of range there is no `on_value`.
     depth : int
@@ -437,19 +369,8 @@ def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axi
         They give the dtype: int64 for Python ints, float32 for Python floats.
     axis : int
         Where the new axis is in the result.
+    ArgumentError : If the depth is negative.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If the depth is negative.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.one_hot(nb.Tensor([0, 2]), 3, 1.0, 0.0).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
@@ -469,16 +390,20 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     return tuple([Tensor(place) for place in sorting.nonzero(input)]) if as_tuple else argwhere(input)
 
 
-def argwhere(input: Any) -> Tensor:
-    """Positions of the elements that are not 0, one row each. Their values must be known."""
-    return Tensor(sorting.argwhere(input))
+@as_numpy(
+    sorting.argwhere,
+    "Positions of the elements that are not 0, one row each. Their values must be known.",
+    result=Tensor,
+)
+def argwhere(input: Any) -> Tensor: ...
+@as_numpy(
+    statistics.bincount,
+    "How often each number from 0 on appears in a 1-d array of integers, or the sum of its weights.",
+)
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor: ...
 
 
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on appears in a 1-d array of integers, or the sum of its weights."""
-    return statistics.bincount(input, weights, minlength)
-
-
+@documented
 def searchsorted(
     sorted_sequence: Any,
     values: Any,
@@ -490,8 +415,6 @@ def searchsorted(
 ) -> Tensor:
     """Where values belong in sorted rows.
 
-    Parameters
-    ----------
     sorted_sequence : Tensor or ndarray
         1-d, or one sorted row for each row of `values`: their shapes differ in the last axis only.
     values : Tensor or ndarray
@@ -503,22 +426,11 @@ def searchsorted(
         The same in words.
     sorter : Tensor or ndarray of int, optional
         Positions that sort the rows, if they are not sorted.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         Positions, in the shape of `values`.
+    ArgumentError : If `side` is something else, or contradicts `right`.
+    ShapeError : If the rows do not belong to each other.
 
-    Raises
-    ------
-    ArgumentError
-        If `side` is something else, or contradicts `right`.
-    ShapeError
-        If the rows do not belong to each other.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.searchsorted(nb.Tensor([1, 3, 5]), nb.Tensor([3, 6]), right=True).tolist()
     [2, 3]
     """

@@ -19,8 +19,9 @@ from ..graph.ir import Node
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import array_node, axis_of
 from ..record.tensor import Tensor
+from .declarations import as_numpy, spelled
+from .docstrings import documented
 from .elementwise import add, mul
-from .spelling import spelled
 
 _DIMENSIONS = {1: "a vector", 2: "a matrix", 3: "a batch of matrices (three axes)"}
 
@@ -44,26 +45,14 @@ def _product(a: Node, b: Node) -> Tensor:
 # ----- Products -----
 
 
+@documented
 def matmul(input: Any, other: Any) -> Tensor:
     """Product of matrices: over the last axis of `input` and the second to last of `other`; the axes before broadcast.
 
-    Parameters
-    ----------
     input, other : Tensor or ndarray
         At least 1-d: a vector is a row on the left, a column on the right.
+    ShapeError : If the inner extents differ, the batches do not broadcast, or an operand is 0-d.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError
-        If the inner extents differ, the batches do not broadcast, or an operand is 0-d.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.matmul(nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), nb.Tensor([1.0, 1.0])).tolist()
     [3.0, 7.0]
     """
@@ -89,14 +78,13 @@ def mv(input: Any, vec: Any) -> Tensor:
     return _product(*_with_axes("mv", input=(input, 2), vec=(vec, 1)))
 
 
-def dot(input: Any, other: Any) -> Tensor:
-    """Sum of products over the last axis of `input` and the second to last of `other`, for all their other axes."""
-    return linear_algebra.dot(input, other)
-
-
-def inner(input: Any, other: Any) -> Tensor:
-    """Sum of products over the last axes."""
-    return linear_algebra.inner(input, other)
+@as_numpy(
+    linear_algebra.dot,
+    "Sum of products over the last axis of `input` and the second to last of `other`, for all their other axes.",
+)
+def dot(input: Any, other: Any) -> Tensor: ...
+@as_numpy(linear_algebra.inner, "Sum of products over the last axes.")
+def inner(input: Any, other: Any) -> Tensor: ...
 
 
 def outer(input: Any, vec2: Any) -> Tensor:
@@ -107,14 +95,13 @@ def outer(input: Any, vec2: Any) -> Tensor:
 ger = outer
 
 
-def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
-    """Sum of products over axes: the last ones of `x1` and the first ones of `x2`, or two given lists of axes."""
-    return linear_algebra.tensordot(x1, x2, axes)
-
-
-def kron(input: Any, other: Any) -> Tensor:
-    """Kronecker product: each element of `input` times all of `other`."""
-    return linear_algebra.kron(input, other)
+@as_numpy(
+    linear_algebra.tensordot,
+    "Sum of products over axes: the last ones of `x1` and the first ones of `x2`, or two given lists of axes.",
+)
+def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor: ...
+@as_numpy(linear_algebra.kron, "Kronecker product: each element of `input` times all of `other`.")
+def kron(input: Any, other: Any) -> Tensor: ...
 
 
 @spelled
@@ -134,29 +121,16 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     return linear_algebra.cross(Tensor._of(a), Tensor._of(b), axis=dim)
 
 
+@documented
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Einstein sum of operands, which may be one list or tuple.
 
-    Parameters
-    ----------
     equation : str
         Such as "ij,jk->ik"; with ellipses and repeated labels.
     *operands : Tensor or ndarray
+    ArgumentError : If the equation does not fit the number of operands.
+    ShapeError : If it does not fit their shapes.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If the equation does not fit the number of operands.
-    ShapeError
-        If it does not fit their shapes.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.einsum("ij->j", nb.Tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [4.0, 6.0]
     """
@@ -211,36 +185,24 @@ def trace(input: Any) -> Tensor:
     return linear_algebra.trace(Tensor._of(node))
 
 
-def matrix_power(input: Any, n: int) -> Tensor:
-    """A square matrix, or each of a batch, to a power of 0 or more."""
-    return linear_algebra.matrix_power(input, n)
+@as_numpy(linear_algebra.matrix_power, "A square matrix, or each of a batch, to a power of 0 or more.")
+def matrix_power(input: Any, n: int) -> Tensor: ...
 
 
+@documented
 def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     """Distances between all rows of two matrices, or of two batches of them.
 
-    Parameters
-    ----------
     x1 : Tensor or ndarray
         Of shape (..., n, d).
     x2 : Tensor or ndarray
         Of shape (..., m, d); the axes before broadcast.
     p : float
         Which norm of the difference is the distance; inf included. Its derivative at distance 0 is 0.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         Of shape (..., n, m).
+    ShapeError : If an operand has less than two axes, or the rows differ in length.
 
-    Raises
-    ------
-    ShapeError
-        If an operand has less than two axes, or the rows differ in length.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.cdist(nb.Tensor([[0.0, 0.0]]), nb.Tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
     """

@@ -19,7 +19,7 @@ from ..graph.ir import broadcast
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact
 from ..record.tensor import Tensor
-from .spelling import spelled
+from .declarations import as_numpy, spelled
 
 
 def _transposed(value: Any, name: str) -> Tensor:
@@ -31,94 +31,56 @@ def _transposed(value: Any, name: str) -> Tensor:
     return wrap(swap(node, -1, -2))
 
 
-@spelled
+@as_numpy(determinants.det)
 def det(input: Any) -> Tensor:
     """Determinants of matrices; differentiable where they are singular, too.
 
-    Parameters
-    ----------
     input : array-like, shape (..., n, n)
+    -> Tensor, shape (...)
+    ShapeError : If there are no square matrices.
 
-    Returns
-    -------
-    Tensor, shape (...)
-
-    Raises
-    ------
-    ShapeError
-        If there are no square matrices.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> float(nb.ops.det(nb.Tensor([[2.0, 1.0], [0.0, 4.0]])))
     8.0
     """
-    return determinants.det(input)
+    ...
 
 
-@spelled
-def slogdet(input: Any) -> tuple[Tensor, Tensor]:
-    """Signs of determinants and logarithms of their absolute values."""
-    return determinants.slogdet(input)
+@as_numpy(determinants.slogdet, "Signs of determinants and logarithms of their absolute values.")
+def slogdet(input: Any) -> tuple[Tensor, Tensor]: ...
 
 
 matrix_determinant, log_matrix_determinant = det, slogdet
 
 
-@spelled
+@as_numpy(factorisations.inv)
 def inverse(input: Any) -> Tensor:
     """Inverses of matrices.
 
-    Parameters
-    ----------
     input : array-like, shape (..., n, n)
+    -> Tensor, shape (..., n, n)
+    MatrixError, ShapeError : If a matrix is singular, or not square.
 
-    Returns
-    -------
-    Tensor, shape (..., n, n)
-
-    Raises
-    ------
-    MatrixError, ShapeError
-        If a matrix is singular, or not square.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.inverse(nb.Tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return factorisations.inv(input)
+    ...
 
 
-@spelled
+@as_numpy(factorisations.cholesky)
 def cholesky(input: Any, upper: bool = False) -> Tensor:
     """Cholesky factors of symmetric positive definite matrices, of which one triangle is read.
 
-    Parameters
-    ----------
     input : array-like, shape (..., n, n)
     upper : bool
         Whether the upper triangle is read and an upper triangular factor U with `U.T @ U = input` is given, instead
         of a lower one.
+    -> Tensor, shape (..., n, n)
+    MatrixError, ShapeError : If a matrix is not positive definite, or not square.
 
-    Returns
-    -------
-    Tensor, shape (..., n, n)
-
-    Raises
-    ------
-    MatrixError, ShapeError
-        If a matrix is not positive definite, or not square.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.cholesky(nb.Tensor([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    return factorisations.cholesky(input, upper=upper)
+    ...
 
 
 @spelled

@@ -22,6 +22,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, demand, inexact, keep, positions, safe_sqrt, scalar
 from ..record.promotion import promote
 from ..record.tensor import Tensor
+from .docstrings import documented
 from .normalisation import wide
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -106,27 +107,14 @@ def _magnitude(x: Node) -> Node:
 # ----- Regression -----
 
 
+@documented
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """The squared difference.
 
-    Parameters
-    ----------
     input, target : array-like
         They broadcast.
-    reduction : {"mean", "sum", "none"}
+    ShapeError, ArgumentError : If shapes do not broadcast or the reduction does not exist.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        If shapes do not broadcast or the reduction does not exist.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.mse_loss(nb.Tensor([1.0, 2.0]), nb.Tensor([1.0, 4.0]))
     Tensor(shape=[], dtype=Float32, value= 2)
     """
@@ -244,6 +232,7 @@ def _check_smoothing(value: Any) -> float:
     return smoothing
 
 
+@documented
 def nll_loss(
     inputs: Any,
     target: Any,
@@ -254,22 +243,12 @@ def nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of classes, from logarithms of probabilities.
 
-    Parameters
-    ----------
     inputs : array-like, shape (N, C), (N, C, d1, ...) or (C,)
         Logarithms of probabilities, as `log_softmax` gives them.
     target : array-like of int, shape (N,), (N, d1, ...) or ()
-    weight, ignore_index, reduction, label_smoothing
-        As in `cross_entropy`.
-
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError, DtypeError, ArgumentError, RangeError
-        If the target does not fit, or holds a class that does not exist.
+    weight, ignore_index, reduction, label_smoothing : as in `cross_entropy`.
+    ShapeError, DtypeError, ArgumentError, RangeError : If the target does not fit, or holds a class that does not
+        exist.
     """
     _check_reduction(reduction)
     smoothing = _check_smoothing(label_smoothing)
@@ -277,6 +256,7 @@ def nll_loss(
     return _indexed_loss(log_p, as_node(target), weight, ignore_index, reduction, smoothing, "nll_loss")
 
 
+@documented
 def cross_entropy(
     input: Any,
     target: Any,
@@ -287,8 +267,6 @@ def cross_entropy(
 ) -> Tensor:
     """The cross entropy of a softmax with classes or probabilities.
 
-    Parameters
-    ----------
     input : array-like, shape (N, C), (N, C, d1, ...) or (C,)
         Logits.
     target : array-like
@@ -298,22 +276,11 @@ def cross_entropy(
         Of the classes; a mean over class indices is divided by the sum of their weights.
     ignore_index : int
         A class index that does not count.
-    reduction : {"mean", "sum", "none"}
     label_smoothing : float
         The part of every target that is spread over all classes (Szegedy et al. 2016).
+    ShapeError, DtypeError, ArgumentError, RangeError : If the target does not fit, or holds a class that does not
+        exist.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError, DtypeError, ArgumentError, RangeError
-        If the target does not fit, or holds a class that does not exist.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.cross_entropy(nb.Tensor([[1000.0, 0.0], [0.0, 0.0]]), nb.Tensor([0, 1]), reduction="none")
     Tensor(shape=[2], dtype=Float32, value= [ 0.00000000e+00,  6.93147182e-01])
     """
@@ -333,22 +300,17 @@ def cross_entropy(
     return _reduced(loss, reduction)
 
 
+@documented
 def softmax_cross_entropy_with_logits(
     logits: Any, labels: Any, sparse: bool = False, reduction: str = "none"
 ) -> Tensor:
     """The cross entropy of each row of logits with a class index (`sparse`) or with probabilities.
 
-    Parameters
-    ----------
     logits : array-like, shape (N, C)
     labels : array-like, shape (N,) of int or (N, C)
     sparse : bool
         Whether labels are class indices.
     reduction : {"none", "mean", "sum"}
-
-    Returns
-    -------
-    Tensor
     """
     given = as_node(labels)
     if not sparse:
@@ -365,22 +327,16 @@ def softmax_cross_entropy_with_logits(
 # ----- Yes or no -----
 
 
+@documented
 def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
     """The cross entropy of probabilities with labels: `-(y log(p) + (1 - y) log(1 - p))`.
 
-    Parameters
-    ----------
     logits : array-like
         Probabilities, in spite of their name. Logarithms are limited to -100, where their derivative is 0.
     labels : array-like
         Between 0 and 1, of the same shape.
     weight : array-like, optional
         Broadcasts.
-    reduction : {"mean", "sum", "none"}
-
-    Returns
-    -------
-    Tensor
 
     Notes
     -----
@@ -401,13 +357,12 @@ def _limited_log(size: Node, name: str, operand: Node) -> Node:
     return choose(tiny, -100, elementwise(name, harmless), size)
 
 
+@documented
 def binary_cross_entropy_with_logits(
     logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """The cross entropy of `sigmoid(logits)` with labels, without overflow.
 
-    Parameters
-    ----------
     logits : array-like
     label : array-like
         Between 0 and 1, of the same shape.
@@ -415,15 +370,7 @@ def binary_cross_entropy_with_logits(
         Of the losses; broadcasts.
     pos_weight : array-like, optional
         Of the positive labels; broadcasts.
-    reduction : {"mean", "sum", "none"}
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.binary_cross_entropy_with_logits(nb.Tensor([0.0, 1000.0]), nb.Tensor([1.0, 0.0]), reduction="none")
     Tensor(shape=[2], dtype=Float32, value= [ 6.93147182e-01,  1.00000000e+03])
     """
@@ -437,21 +384,16 @@ def binary_cross_entropy_with_logits(
 # ----- Distributions, vectors, order -----
 
 
+@documented
 def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     """The Kullback-Leibler divergence `labels * (log(labels) - logits)`; labels of 0 give 0.
 
-    Parameters
-    ----------
     logits : array-like
         Logarithms of probabilities.
     labels : array-like
         Probabilities.
     reduction : {"mean", "sum", "none", "batchmean"}
         "mean" divides by the number of elements, "batchmean" by the extent of the first axis.
-
-    Returns
-    -------
-    Tensor
     """
     _check_reduction(reduction, (*REDUCTIONS, "batchmean"))
     x, y = _alike("kl_div", logits=logits, labels=labels)
@@ -466,23 +408,16 @@ def _dot(x: Node, y: Node, axis: int) -> Node:
     return reduce("sum", x * y, (axis,))
 
 
+@documented
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between vectors along an axis; norms count as at least eps.
 
-    Parameters
-    ----------
     x1, x2 : array-like
         They broadcast.
-    dim : int
     eps : float
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         Without the axis `dim`.
 
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> nb.ops.cosine_similarity(np.array([[3.0, 4.0]]), np.array([[0.0, 2.0]])).asnumpy()
     array([0.8])
@@ -504,22 +439,16 @@ def _hinge(x: Node) -> Node:
     return choose(elementwise("less", x, 0), 0, x, x)
 
 
+@documented
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """1 - cos for pairs that belong together (target 1), max(0, cos - margin) for others (target -1).
 
-    Parameters
-    ----------
     input1, input2 : array-like, shape (N, D) or (D,)
     target : array-like, shape (N,) or ()
     margin : float
         Between -1 and 1.
-    reduction : {"mean", "sum", "none"}
-
-    Returns
-    -------
-    Tensor
     """
     _check_reduction(reduction)
     x, y = _together("cosine_embedding_loss", input1=input1, input2=input2)

@@ -18,6 +18,7 @@ from ..graph.ir import Node, elementwise
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import FLOAT16, FLOAT32, axis_of, inexact, integer, integers, keep, scalar
 from ..record.tensor import Tensor
+from .docstrings import documented
 
 # ----- On nodes -----
 
@@ -88,27 +89,17 @@ def _channels(x: Node, name: str) -> int:
 # ----- Layers and groups -----
 
 
+@documented
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Standardise over the last axes (Ba et al. 2016): `(x - mean) / sqrt(var + eps) * weight + bias`.
 
-    Parameters
-    ----------
     input : array-like, shape (..., *normalized_shape)
     normalized_shape : int or tuple of int
     weight, bias : array-like, shape `normalized_shape`, optional
     eps : float
+    -> Tensor, of the input's shape
+    ShapeError : If the input does not end in `normalized_shape`.
 
-    Returns
-    -------
-    Tensor, of the input's shape
-
-    Raises
-    ------
-    ShapeError
-        If the input does not end in `normalized_shape`.
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> nb.ops.layer_norm(np.array([[1.0, 3.0]]), 2, eps=0.0).asnumpy()
     array([[-1.,  1.]])
@@ -138,25 +129,17 @@ def layer_norm_from(
     return _back(_affine(y, weight, bias, shape, "layer_norm", shape), input)
 
 
+@documented
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Standardise groups of channels of every example (Wu and He 2018).
 
-    Parameters
-    ----------
     input : array-like, shape (N, C, ...)
     num_groups : int
         Divides C.
     weight, bias : array-like, shape (C,), optional
     eps : float
-
-    Returns
-    -------
-    Tensor, of the input's shape
-
-    Raises
-    ------
-    ShapeError
-        If the groups do not divide the channels.
+    -> Tensor, of the input's shape
+    ShapeError : If the groups do not divide the channels.
     """
     x = _wide(input)
     channels, groups = _channels(x, "group_norm"), integer(num_groups, "num_groups")
@@ -181,6 +164,7 @@ def instance_norm(input: Any, weight: Any = None, bias: Any = None, eps: float =
 # ----- Batches -----
 
 
+@documented
 def batch_norm(
     input_x: Any,
     running_mean: Any,
@@ -193,8 +177,6 @@ def batch_norm(
 ) -> Tensor:
     """Standardise channels, by running statistics or by those of the batch (Ioffe and Szegedy 2015).
 
-    Parameters
-    ----------
     input_x : array-like, shape (N, C, ...)
     running_mean, running_var : array-like, shape (C,)
         What is used unless `training`.
@@ -205,18 +187,9 @@ def batch_norm(
     momentum : float
         Not used here; the weight of the batch in new running statistics.
     eps : float
+    -> Tensor, of the input's shape
+    ShapeError : If shapes do not fit.
 
-    Returns
-    -------
-    Tensor, of the input's shape
-
-    Raises
-    ------
-    ShapeError
-        If shapes do not fit.
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> nb.ops.batch_norm(np.array([[3.0], [5.0]]), [1.0], [4.0], eps=0.0).asnumpy()
     array([[1.],
@@ -246,6 +219,7 @@ def _statistic(value: Any, channels: int, what: str) -> Node:
     return node
 
 
+@documented
 def batch_norm_training(
     input_x: Any,
     running_mean: Any,
@@ -257,26 +231,17 @@ def batch_norm_training(
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """`batch_norm` by the statistics of the batch, and the new running statistics.
 
-    Parameters
-    ----------
     input_x : array-like, shape (N, C, ...)
     running_mean, running_var : array-like, shape (C,), or None
     weight, bias : array-like, shape (C,), optional
     momentum : float
         New statistics are `(1 - momentum) * running + momentum * batch`. MindSpore's layers have 1 - momentum for it.
     eps : float
-
-    Returns
-    -------
-    output : Tensor, of the input's shape
+    -> output : Tensor, of the input's shape
         Standardised by the biased variance.
-    running_mean, running_var : Tensor, shape (C,), or None
+    -> running_mean, running_var : Tensor, shape (C,), or None
         No gradient flows through them. The running variance is of the unbiased variances.
-
-    Raises
-    ------
-    ShapeError
-        If there is only one value per channel, which has no variance.
+    ShapeError : If there is only one value per channel, which has no variance.
     """
     x = _wide(input_x)
     channels = _channels(x, "batch_norm")
@@ -303,22 +268,14 @@ def batch_norm_training(
 # ----- Vectors -----
 
 
+@documented
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Divide by the p-norm along an axis, or by eps where that is larger.
 
-    Parameters
-    ----------
-    input : array-like
     p : float
-    dim : int
     eps : float
+    -> Tensor, of the input's shape
 
-    Returns
-    -------
-    Tensor, of the input's shape
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> nb.ops.normalize(np.array([[3.0, 4.0]])).asnumpy()
     array([[0.6, 0.8]])
@@ -329,26 +286,18 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
     return _back(x / elementwise("select", elementwise("less", norm, least), least, norm), input)
 
 
+@documented
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
     """Divide by the root mean square over the last axes, those of gamma (Zhang and Sennrich 2019).
 
-    Parameters
-    ----------
     x : array-like, shape (..., *gamma.shape)
     gamma : array-like
     epsilon : float
-
-    Returns
-    -------
-    output : Tensor, of the shape of x
+    -> output : Tensor, of the shape of x
         `x / sqrt(mean(x**2) + epsilon) * gamma`.
-    rstd : Tensor
+    -> rstd : Tensor
         `1 / sqrt(mean(x**2) + epsilon)`, with the axes of gamma of extent 1.
-
-    Raises
-    ------
-    ShapeError
-        If x does not end in the shape of gamma.
+    ShapeError : If x does not end in the shape of gamma.
     """
     node, shape = _wide(x), as_node(gamma).shape
     first = node.ndim - len(shape)
@@ -360,6 +309,7 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]
     return _back(y, x), _back(inverse, x)
 
 
+@documented
 def lrn(
     x: Any,
     depth_radius: int = 5,
@@ -370,17 +320,12 @@ def lrn(
 ) -> Tensor:
     """Divide by `(bias + alpha * s)**beta`, where s sums squares over nearby channels (Krizhevsky et al. 2012).
 
-    Parameters
-    ----------
     x : array-like, shape (N, C, H, W)
     depth_radius : int
         Channels on either side that count.
     bias, alpha, beta : float
     norm_region : {"ACROSS_CHANNELS"}
-
-    Returns
-    -------
-    Tensor, of the input's shape
+    -> Tensor, of the input's shape
 
     Notes
     -----

@@ -17,35 +17,23 @@ from ..graph.shapes import broadcasts
 from ..record.as_node import as_node
 from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
+from .docstrings import documented
 
 
+@documented
 def assign(variable: Parameter, value: Any) -> Tensor:
     """Give a Parameter a new value.
 
-    Parameters
-    ----------
     variable : Parameter
     value : Tensor, ndarray or number
         In the Parameter's shape. Floats are converted to its precision; floats for integers, and integers that may not
         fit, are refused.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         The new value, in the Parameter's dtype.
+    DtypeError : If `variable` is no Parameter, or the value would be cut off.
+    ShapeError : If the value has another shape.
+    ArgumentError : If a Python integer does not fit in the Parameter's dtype.
 
-    Raises
-    ------
-    DtypeError
-        If `variable` is no Parameter, or the value would be cut off.
-    ShapeError
-        If the value has another shape.
-    ArgumentError
-        If a Python integer does not fit in the Parameter's dtype.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> w = nb.Parameter(nb.Tensor([1.0, 2.0]), name="w")
     >>> print(nb.ops.assign(w, nb.Tensor([3.0, 4.0])), w.value())
     [3. 4.] [3. 4.]

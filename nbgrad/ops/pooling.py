@@ -22,6 +22,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact, integers, scalar, take_positions
 from ..record.tensor import Tensor
 from .convolution import Sides, image_node, line_ends, pair, sides, span
+from .docstrings import documented
 from .normalisation import wide
 
 # ----- Windows -----
@@ -106,6 +107,7 @@ def _max_pool(
     return (result, _without_rows(at, batched_input, axes)) if return_indices else result
 
 
+@documented
 def max_pool2d(
     x: Any,
     kernel_size: Any,
@@ -117,8 +119,6 @@ def max_pool2d(
 ) -> Any:
     """The greatest element of every window.
 
-    Parameters
-    ----------
     x : array-like, shape (N, C, H, W) or (C, H, W)
     kernel_size, dilation : int or pair of int
     stride : int or pair of int, optional
@@ -129,23 +129,13 @@ def max_pool2d(
         Also give the positions `row * W + column` of the elements.
     ceil_mode : bool
         Also use windows that reach beyond the padded image, if they start inside of it.
-
-    Returns
-    -------
-    Tensor, shape (N, C, oh, ow) or (C, oh, ow); with `return_indices` a pair of them
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        If windows do not fit.
+    -> Tensor, shape (N, C, oh, ow) or (C, oh, ow); with `return_indices` a pair of them
+    ShapeError, ArgumentError : If windows do not fit.
 
     Notes
     -----
     Of equal greatest elements the first gets the gradient; NaN wins.
 
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.max_pool2d(nb.numpy.arange(16.0).reshape(1, 4, 4), 2).asnumpy()
     array([[[ 5.,  7.],
             [13., 15.]]])
@@ -239,6 +229,7 @@ def _avg_pool(
     return _without_rows(cast(result, x.dtype), batched_input, axes)
 
 
+@documented
 def avg_pool2d(
     input_x: Any,
     kernel_size: Any = 1,
@@ -250,8 +241,6 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of every window.
 
-    Parameters
-    ----------
     input_x : array-like, shape (N, C, H, W) or (C, H, W)
     kernel_size : int or pair of int
     stride : int or pair of int
@@ -264,23 +253,13 @@ def avg_pool2d(
         Whether padding counts as zeros, or not at all.
     divisor_override : int
         What to divide sums by, instead of the number of elements; 0 for none.
-
-    Returns
-    -------
-    Tensor, shape (N, C, oh, ow) or (C, oh, ow)
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        If windows do not fit.
+    -> Tensor, shape (N, C, oh, ow) or (C, oh, ow)
+    ShapeError, ArgumentError : If windows do not fit.
 
     Notes
     -----
     Differs from `torch.nn.functional.avg_pool2d`: the default stride is 1, as in MindSpore.
 
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.avg_pool2d(nb.numpy.arange(16.0).reshape(1, 4, 4), 2, 2).asnumpy()
     array([[[ 2.5,  4.5],
             [10.5, 12.5]]])
@@ -338,27 +317,16 @@ def _adaptive_mean(x: Node, axis: int, count: int) -> Node:
     return result if axis == x.ndim - 1 else swap(result, x.ndim - 2, x.ndim - 1)
 
 
+@documented
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     """The means of as many windows as the output has.
 
-    Parameters
-    ----------
     input : array-like, shape (N, C, H, W) or (C, H, W)
     output_size : int or pair of (int or None)
         None keeps an extent. Window y of oh reaches from row floor(y * H / oh) to ceil((y + 1) * H / oh).
+    -> Tensor, shape (N, C, oh, ow) or (C, oh, ow)
+    ShapeError, ArgumentError : If the output's size is not positive.
 
-    Returns
-    -------
-    Tensor, shape (N, C, oh, ow) or (C, oh, ow)
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        If the output's size is not positive.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.adaptive_avg_pool2d(nb.numpy.arange(6.0).reshape(1, 2, 3), 1).asnumpy()
     array([[[2.5]]])
     """
@@ -398,6 +366,7 @@ def _resampled(x: Node, axis: int, count: int, step: float, mode: str, align_cor
     return below * constant(1 - part) + above * constant(part)
 
 
+@documented
 def interpolate(
     input: Any,
     size: Any = None,
@@ -408,8 +377,6 @@ def interpolate(
 ) -> Tensor:
     """Resample signals or images.
 
-    Parameters
-    ----------
     input : array-like, shape (N, C, L) or (N, C, H, W)
     size : int or tuple of int, optional
         The extents of the output.
@@ -421,18 +388,9 @@ def interpolate(
         Whether the first and last elements stay where they are; else elements are areas, and their centres count.
     recompute_scale_factor : bool, optional
         Whether places follow from the sizes instead of from `scale_factor`, where it does not give whole sizes.
+    -> Tensor, shape (N, C, ol) or (N, C, oh, ow)
+    ArgumentError, ShapeError : If arguments do not fit.
 
-    Returns
-    -------
-    Tensor, shape (N, C, ol) or (N, C, oh, ow)
-
-    Raises
-    ------
-    ArgumentError, ShapeError
-        If arguments do not fit.
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> x = np.array([[[0.0, 1.0]]])
     >>> nb.ops.interpolate(x, 4).asnumpy()

@@ -33,6 +33,8 @@ from ..record.axes_and_dtypes import (
 from ..record.promotion import common_dtype, convert
 from ..record.tensor import Tensor
 from ..tensors.generator import Generator, default_generator
+from .declarations import spelled
+from .docstrings import documented
 from .draws import (
     draw_bits,
     exponential,
@@ -44,7 +46,6 @@ from .draws import (
     source_of,
     uniform_node,
 )
-from .spelling import spelled
 
 # ----- Arguments -----
 
@@ -96,31 +97,15 @@ def _parameters(shape: Any, first: Any, second: Any, dtype: Any) -> tuple[Shape,
 # ----- Uniform and normal numbers -----
 
 
+@documented
 def rand(*size: Any, dtype: Any = None, seed: int | None = None, generator: Generator | None = None) -> Tensor:
     """Uniform random numbers in [0, 1).
 
-    Parameters
-    ----------
     *size : int, or one tuple of int
     dtype : dtype, optional
         A float dtype; float32 by default. The numbers are multiples of 2**-24 (2**-53 for float64).
-    seed : int, optional
-        If given, the numbers depend on it alone.
-    generator : Generator, optional
-        By default the one that `nb.set_seed` seeds.
+    ArgumentError, DtypeError, ShapeError : For a seed, a dtype or a shape that cannot be.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError, DtypeError, ShapeError
-        For a seed, a dtype or a shape that cannot be.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> x = nb.ops.rand(2, 3, seed=1)
     >>> x.shape, bool(((x >= 0) & (x < 1)).all())
     ((2, 3), True)
@@ -149,6 +134,7 @@ def randn_like(input: Any, seed: int | None = None, *, dtype: Any = None, genera
     return wrap(normal_node(source_of(seed, generator), node.shape, found))
 
 
+@documented
 def uniform(
     shape: Any,
     minval: Any,
@@ -160,30 +146,15 @@ def uniform(
 ) -> Tensor:
     """Uniform random numbers between two bounds; differentiable in both.
 
-    Parameters
-    ----------
     shape : int or tuple of int
     minval, maxval : number or array-like
         The lower bound is included, the upper one is not (but rounding may reach it). Their shapes broadcast with
         `shape`.
-    seed : int, optional
     dtype : dtype, optional
         By default the float dtype of the bounds, float32 for Python numbers. For an integer dtype the bounds must be
         integers.
-    generator : Generator, optional
+    ArgumentError, DtypeError, ShapeError : For bounds, a seed, a dtype or shapes that do not fit.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError, DtypeError, ShapeError
-        For bounds, a seed, a dtype or shapes that do not fit.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> x = nb.ops.uniform((4,), -2.0, 3.0, seed=1)
     >>> bool(((x >= -2) & (x < 3)).all())
     True
@@ -197,6 +168,7 @@ def uniform(
     return wrap(low_node + (high_node - low_node) * uniform_node(source, joint, found))
 
 
+@documented
 def normal(
     shape: Any,
     mean: Any = 0.0,
@@ -208,28 +180,13 @@ def normal(
 ) -> Tensor:
     """Normal random numbers; differentiable in mean and standard deviation.
 
-    Parameters
-    ----------
     shape : int or tuple of int
     mean, stddev : number or array-like
         Their shapes broadcast with `shape`.
-    seed : int, optional
     dtype : dtype, optional
         By default the float dtype of mean and stddev, float32 for Python numbers.
-    generator : Generator, optional
+    ArgumentError, DtypeError, ShapeError : For a seed, a dtype or shapes that do not fit.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError, DtypeError, ShapeError
-        For a seed, a dtype or shapes that do not fit.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.grad(lambda mean: nb.ops.normal((5,), mean, 2.0, seed=3).sum())(nb.Tensor(1.0))
     Tensor(shape=[], dtype=Float32, value= 5)
     """
@@ -261,6 +218,7 @@ def laplace(
 # ----- Integers and permutations -----
 
 
+@documented
 def randint(
     low: int,
     high: int,
@@ -272,28 +230,14 @@ def randint(
 ) -> Tensor:
     """Random integers from low to high - 1.
 
-    Parameters
-    ----------
     low, high : int
     size : int or tuple of int
         The shape.
-    seed : int, optional
     dtype : dtype, optional
         An integer dtype; int64 by default.
-    generator : Generator, optional
+    ArgumentError, DtypeError, ShapeError : If there is no integer in the range, or for a seed, a dtype or a shape that
+        cannot be.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError, DtypeError, ShapeError
-        If there is no integer in the range, or for a seed, a dtype or a shape that cannot be.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> dice = nb.ops.randint(1, 7, (100,), seed=0)
     >>> int(dice.min()), int(dice.max())
     (1, 6)
@@ -319,28 +263,16 @@ def randint_like(
     return randint(low, high, node.shape, seed, dtype=own if dtype is None else dtype, generator=generator)
 
 
+@documented
 def randperm(n: int, seed: int | None = None, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """The integers from 0 to n - 1 in random order, each order equally likely.
 
-    Parameters
-    ----------
     n : int
-    seed : int, optional
     dtype : dtype, optional
         int64 by default.
-    generator : Generator, optional
+    -> Tensor, shape (n,)
+    ArgumentError, DtypeError : If n is negative or no integer, or for a seed that cannot be.
 
-    Returns
-    -------
-    Tensor, shape (n,)
-
-    Raises
-    ------
-    ArgumentError, DtypeError
-        If n is negative or no integer, or for a seed that cannot be.
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> np.sort(nb.ops.randperm(5, seed=2)).tolist()
     [0, 1, 2, 3, 4]
@@ -357,18 +289,6 @@ def randperm(n: int, seed: int | None = None, *, dtype: Any = None, generator: G
 def shuffle(input: Any, seed: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """The slices along the first axis in random order; differentiable.
 
-    Parameters
-    ----------
-    input : array-like
-    seed : int, optional
-    generator : Generator, optional
-
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
     >>> import numpy as np, nbgrad as nb
     >>> np.sort(nb.ops.shuffle(nb.Tensor([3, 1, 2]), seed=5)).tolist()
     [1, 2, 3]
@@ -406,28 +326,12 @@ def dropout(
 ) -> Tensor:
     """Each element becomes 0 with probability p; the others are divided by 1 - p, so that the mean stays.
 
-    Parameters
-    ----------
-    input : array-like
     p : float
         The probability of an element to be dropped, from 0 to 1.
     training : bool
         If false, the input is returned as it is.
-    seed : int, optional
-    generator : Generator, optional
+    ArgumentError, DtypeError : If p is not a number between 0 and 1.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError, DtypeError
-        If p is not a number between 0 and 1.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.dropout(nb.Tensor([1.0, 2.0]), p=1.0).tolist()
     [0.0, 0.0]
     """

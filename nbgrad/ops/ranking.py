@@ -19,7 +19,7 @@ from ..graph.ir import INT64, Node, elementwise, extent
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, from_last, integer, take_last, to_last
 from ..record.tensor import Tensor
-from .spelling import spelled
+from .declarations import spelled
 
 INT32 = np.dtype(np.int32)
 
@@ -51,29 +51,14 @@ def _sorted(input: Any, axis: Any, descending: bool, count: int | None = None) -
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """Elements sorted along an axis, and their positions.
 
-    Parameters
-    ----------
-    input_x : Tensor or ndarray
-    axis : int
-        Also called `dim`.
     descending : bool
         Whether the greatest comes first.
-
-    Returns
-    -------
-    values : Tensor
+    -> values : Tensor
         Differentiable.
-    positions : Tensor
+    -> positions : Tensor
         int32; equal elements keep their order.
+    ShapeError : If the axis does not exist.
 
-    Raises
-    ------
-    ShapeError
-        If the axis does not exist.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> values, positions = nb.ops.sort(nb.Tensor([3.0, 1.0, 2.0]))
     >>> values.tolist(), positions.tolist()
     ([1.0, 2.0, 3.0], [1, 2, 0])
@@ -93,9 +78,6 @@ def topk(
 ) -> tuple[Tensor, Tensor]:
     """The k greatest (or least) elements along an axis, and their positions.
 
-    Parameters
-    ----------
-    input : Tensor or ndarray
     k : int
         At least 0, at most the extent of the axis.
     dim : int, optional
@@ -104,22 +86,12 @@ def topk(
         False for the least elements.
     sorted : bool
         Has no effect: the result is always sorted.
-
-    Returns
-    -------
-    values : Tensor
+    -> values : Tensor
         The best first; differentiable.
-    positions : Tensor
+    -> positions : Tensor
         int32.
+    ArgumentError : If the axis has less than k elements.
 
-    Raises
-    ------
-    ArgumentError
-        If the axis has less than k elements.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> values, positions = nb.ops.topk(nb.Tensor([1.0, 5.0, 3.0]), 2)
     >>> values.tolist(), positions.tolist()
     ([5.0, 3.0], [1, 2])
@@ -138,20 +110,11 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     """The different elements in the order in which they first occur, and for each element of the input the position of
     its value among them.
 
-    Parameters
-    ----------
-    input : Tensor or ndarray
-
-    Returns
-    -------
-    values : Tensor
+    -> values : Tensor
         1-d. Each passes its derivative to the first element that has its value.
-    positions : Tensor
+    -> positions : Tensor
         int32, in the shape of the input.
 
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> values, positions = nb.ops.unique(nb.Tensor([1, 2, 5, 2]))
     >>> values.tolist(), positions.tolist()
     ([1, 2, 5], [0, 1, 2, 1])

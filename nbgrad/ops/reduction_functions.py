@@ -34,7 +34,8 @@ from ..record.axes_and_dtypes import (
     to_last,
 )
 from ..record.tensor import Tensor
-from .spelling import spelled
+from .declarations import as_numpy, spelled
+from .docstrings import documented
 
 
 def _axes(axis: Any) -> Any:
@@ -45,93 +46,51 @@ def _axes(axis: Any) -> Any:
 # ----- Sums, products, means -----
 
 
-@spelled
+@as_numpy(numpy_reductions.sum, dim=_axes)
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over axes.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     dim : int, tuple of int or None
-        The axes to sum over, also called `axis`; None or () for all.
-    keepdim : bool
-        Whether the reduced axes stay, with extent 1.
+        The axes to sum over; None or () for all.
     dtype : dtype, optional
         Of the result. Booleans and integers of less than 64 bits are added as 64-bit integers by default.
+    ShapeError : If an axis does not exist or appears twice.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError
-        If an axis does not exist or appears twice.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.sum(nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1).tolist()
     [3.0, 7.0]
     """
-    return numpy_reductions.sum(input, _axes(dim), dtype, None, keepdim)
+    ...
 
 
-@spelled
+@as_numpy(statistics.mean, axis=_axes)
 def mean(x: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Tensor:
     """Arithmetic mean over axes; integers give floats.
 
-    Parameters
-    ----------
-    x : Tensor, ndarray or number
     axis : int, tuple of int or None
-        The axes to average over, also called `dim`; None or () for all.
-    keep_dims : bool
-        Whether the reduced axes stay, with extent 1.
+        The axes to average over; None or () for all.
     dtype : dtype, optional
         The dtype to compute in.
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.mean(nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0, keep_dims=True).tolist()
     [[2.0, 3.0]]
     """
-    return statistics.mean(x, _axes(axis), dtype, None, keep_dims)
+    ...
 
 
-@spelled
-def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Tensor:
-    """Product over axes; its derivative is exact where elements are 0."""
-    return numpy_reductions.prod(input, _axes(axis), dtype, None, keep_dims)
-
-
-@spelled
-def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Sum over axes of the elements that are not NaN."""
-    return numpy_reductions.nansum(input, _axes(axis), dtype, None, keepdims)
-
-
-@spelled
-def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Mean over axes of the elements that are not NaN."""
-    return statistics.nanmean(input, _axes(axis), dtype, None, keepdims)
-
-
-@spelled
-def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Whether all elements over axes are true; numbers are true unless they are 0."""
-    return numpy_reductions.all(input, _axes(axis), None, keep_dims)
-
-
-@spelled
-def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Whether any element over axes is true; numbers are true unless they are 0."""
-    return numpy_reductions.any(input, _axes(axis), None, keep_dims)
+@as_numpy(numpy_reductions.prod, "Product over axes; its derivative is exact where elements are 0.", axis=_axes)
+def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Tensor: ...
+@as_numpy(numpy_reductions.nansum, "Sum over axes of the elements that are not NaN.", axis=_axes)
+def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor: ...
+@as_numpy(statistics.nanmean, "Mean over axes of the elements that are not NaN.", axis=_axes)
+def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor: ...
+@as_numpy(
+    numpy_reductions.all, "Whether all elements over axes are true; numbers are true unless they are 0.", axis=_axes
+)
+def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor: ...
+@as_numpy(
+    numpy_reductions.any, "Whether any element over axes is true; numbers are true unless they are 0.", axis=_axes
+)
+def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor: ...
 
 
 @spelled
@@ -143,36 +102,27 @@ def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = 
 # ----- Spread -----
 
 
-@spelled
+@as_numpy(statistics.var, axis=_axes)
 def var(input: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
     """Variance over axes: the mean of squared deviations from the mean, whose divisor is the count minus `ddof`.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     axis : int, tuple of int or None
         None or () for all.
     ddof : number or bool
         0 for the variance of the elements themselves, 1 for Bessel's correction.
-    keepdims : bool
 
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.var(nb.Tensor([1.0, 3.0]), ddof=1).item()
     2.0
     """
-    return statistics.var(input, _axes(axis), ddof=ddof, keepdims=keepdims)
+    ...
 
 
-@spelled
-def std(input: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
-    """Standard deviation over axes, the root of `var`; its derivative is 0 where all elements are equal."""
-    return statistics.std(input, _axes(axis), ddof=ddof, keepdims=keepdims)
+@as_numpy(
+    statistics.std,
+    "Standard deviation over axes, the root of `var`; its derivative is 0 where all elements are equal.",
+    axis=_axes,
+)
+def std(input: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Tensor: ...
 
 
 @spelled
@@ -190,43 +140,26 @@ def var_mean(input: Any, axis: Any = None, ddof: float = 0, keepdims: bool = Fal
 # ----- Extrema -----
 
 
-@spelled
+@as_numpy(numpy_reductions.max, axis=_axes)
 def amax(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True) -> Tensor:
     """Greatest element over axes; NaN wins, and equal greatest elements share the derivative.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     axis : int, tuple of int or None
         None or () for all.
-    keepdims : bool
     initial : number, optional
         What to start from; needed with `where`.
     where : Tensor or ndarray of bool
         Elements to include.
+    ShapeError : If there are no elements and no initial value.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError
-        If there are no elements and no initial value.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.grad(nb.ops.amax)(nb.Tensor([3.0, 1.0, 3.0])).tolist()
     [0.5, 0.0, 0.5]
     """
-    return numpy_reductions.max(input, _axes(axis), None, keepdims, initial, where)
+    ...
 
 
-@spelled
-def amin(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True) -> Tensor:
-    """Least element over axes; parameters and conventions as `amax`."""
-    return numpy_reductions.min(input, _axes(axis), None, keepdims, initial, where)
+@as_numpy(numpy_reductions.min, "Least element over axes; parameters and conventions as `amax`.", axis=_axes)
+def amin(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True) -> Tensor: ...
 
 
 @spelled
@@ -274,33 +207,20 @@ def max(
 ) -> tuple[Tensor, Tensor]:
     """The greatest elements along an axis and their positions.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     axis : int or None
-        One axis, also called `dim`. None for the greatest of all elements, with 0 as its position.
+        One axis. None for the greatest of all elements, with 0 as its position.
     keepdims : bool
         Whether the axis stays, with extent 1.
     initial : number, optional
         The least value of the result; needed with `where`.
     where : Tensor or ndarray of bool
         Elements to include.
-
-    Returns
-    -------
-    values : Tensor
+    -> values : Tensor
         The derivative goes to the element at the position, or, without an axis, is shared by equal ones.
-    positions : Tensor
+    -> positions : Tensor
         int64; the first of several. NaN counts as the greatest.
+    ShapeError : If the axis does not exist or has no elements.
 
-    Raises
-    ------
-    ShapeError
-        If the axis does not exist or has no elements.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> values, positions = nb.ops.max(nb.Tensor([[1.0, 5.0], [7.0, 2.0]]), axis=1)
     >>> values.tolist(), positions.tolist()
     ([5.0, 7.0], [1, 0])
@@ -312,47 +232,41 @@ def max(
 def min(
     input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True
 ) -> tuple[Tensor, Tensor]:
-    """The least elements along an axis and their positions; parameters and conventions as `max`."""
+    """The least elements along an axis and their positions; parameters and conventions as `max`.
+
+    axis : int or None
+    """
     return _with_position("min", input, axis, keepdims, initial, where)
 
 
-@spelled
+@as_numpy(numpy_reductions.argmax)
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Position of the first greatest element along an axis (of the flat array, if None), as int64; NaN wins."""
-    return numpy_reductions.argmax(input, dim, keepdims=keepdim)
+    """Position of the first greatest element along an axis (of the flat array, if None), as int64; NaN wins.
+
+    dim : int or None
+    """
+    ...
 
 
-@spelled
+@as_numpy(numpy_reductions.argmin)
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Position of the first least element along an axis (of the flat array, if None), as int64; NaN wins."""
-    return numpy_reductions.argmin(input, axis, keepdims=keepdims)
+    """Position of the first least element along an axis (of the flat array, if None), as int64; NaN wins.
+
+    axis : int or None
+    """
+    ...
 
 
 @spelled
 def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The middle elements along an axis and their positions; of an even number of elements, the lower middle one.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
-    axis : int
-    keepdims : bool
-
-    Returns
-    -------
-    values : Tensor
+    -> values : Tensor
         NaN where an element is NaN.
-    positions : Tensor
+    -> positions : Tensor
         int64.
+    ShapeError : If the axis does not exist or has no elements.
 
-    Raises
-    ------
-    ShapeError
-        If the axis does not exist or has no elements.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> values, positions = nb.ops.median(nb.Tensor([4.0, 1.0, 3.0, 2.0]))
     >>> values.item(), positions.item()
     (2.0, 3)
@@ -386,30 +300,15 @@ def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Norm of vectors or matrices; its derivative where the norm is 0 is 0.
 
-    Parameters
-    ----------
-    A : Tensor, ndarray or number
     ord : number, "fro" or None
         For vectors any number, inf and -inf included; for matrices "fro", 1, -1, inf, -inf. None is the root of the
         sum of squares over whatever axes.
     dim : int, tuple of int or None
         One axis means vectors, two mean matrices; None the whole array.
-    keepdim : bool
     dtype : dtype, optional
         The dtype to compute in.
+    ArgumentError : If `ord` does not exist for vectors or matrices.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If `ord` does not exist for vectors or matrices.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.norm(nb.Tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1).tolist()
     [5.0, 10.0]
     """
@@ -435,37 +334,28 @@ def _in_dtype(values: Any, dtype: Any) -> Any:
     return values if dtype is None else Tensor._of(cast(as_node(values), real_dtype(dtype)))
 
 
-@spelled
-def logsumexp(input: Any, axis: Any, keep_dims: bool = False) -> Tensor:
-    """log(sum(exp(input))) over axes, without overflow; -inf where all elements are -inf, with derivative 0."""
-    return special.logsumexp(input, _axes(axis), keep_dims)
+@as_numpy(
+    special.logsumexp,
+    "log(sum(exp(input))) over axes, without overflow; -inf where all elements are -inf, with derivative 0.",
+    axis=_axes,
+)
+def logsumexp(input: Any, axis: Any, keep_dims: bool = False) -> Tensor: ...
 
 
+@documented
 def clip_by_global_norm(x: Sequence[Any], clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
     """Tensors scaled together so that the norm of all their elements is at most `clip_norm`.
 
-    Parameters
-    ----------
     x : list or tuple of Tensor
         For example all gradients of a step.
     clip_norm : float
         Positive.
     use_norm : None
         MindSpore has no other value either.
-
-    Returns
-    -------
-    tuple of Tensor
+    -> tuple of Tensor
         x * clip_norm / max(norm, clip_norm) (Pascanu, Mikolov, Bengio 2013).
+    ArgumentError : If `x` is empty or no list or tuple, if `clip_norm` is not positive, or if `use_norm` is given.
 
-    Raises
-    ------
-    ArgumentError
-        If `x` is empty or no list or tuple, if `clip_norm` is not positive, or if `use_norm` is given.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> [t.tolist() for t in nb.ops.clip_by_global_norm((nb.Tensor([3.0]), nb.Tensor([4.0])), 10.0)]
     [[3.0], [4.0]]
     """
@@ -485,35 +375,18 @@ def clip_by_global_norm(x: Sequence[Any], clip_norm: float = 1.0, use_norm: Any 
 # ----- Scans -----
 
 
-@spelled
+@as_numpy(cumulative.cumsum)
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
     """Running sums along an axis.
 
-    Parameters
-    ----------
-    x : Tensor or ndarray
-    axis : int
-        Also called `dim`.
-    dtype : dtype, optional
-        Of the result.
-
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.cumsum(nb.Tensor([3.0, 1.0, 2.0]), 0).tolist()
     [3.0, 4.0, 6.0]
     """
-    return cumulative.cumsum(x, axis, dtype)
+    ...
 
 
-@spelled
-def cumprod(input: Any, dim: int, dtype: Any = None) -> Tensor:
-    """Running products along an axis; the derivative is exact where elements are 0."""
-    return cumulative.cumprod(input, dim, dtype)
+@as_numpy(cumulative.cumprod, "Running products along an axis; the derivative is exact where elements are 0.")
+def cumprod(input: Any, dim: int, dtype: Any = None) -> Tensor: ...
 
 
 def _running_extremum(name: str, input: Any, axis: Any) -> tuple[Tensor, Tensor]:
@@ -545,10 +418,8 @@ def cummin(input: Any, axis: int) -> tuple[Tensor, Tensor]:
     return _running_extremum("minimum", input, axis)
 
 
-@spelled
-def trapz(y: Any, x: Any = None, *, dx: Any = 1.0, dim: int = -1) -> Tensor:
-    """Integral along an axis by the trapezoidal rule, over positions `x` or steps `dx`."""
-    return cumulative.trapezoid(y, x, dx, dim)
+@as_numpy(cumulative.trapezoid, "Integral along an axis by the trapezoidal rule, over positions `x` or steps `dx`.")
+def trapz(y: Any, x: Any = None, *, dx: Any = 1.0, dim: int = -1) -> Tensor: ...
 
 
 # ----- Other names -----

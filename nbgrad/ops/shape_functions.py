@@ -19,7 +19,8 @@ from ..graph.shapes import Shape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, integer, integers
 from ..record.tensor import Tensor
-from .spelling import spelled
+from .declarations import as_numpy, spelled
+from .docstrings import documented
 
 # ----- Facts -----
 
@@ -47,60 +48,32 @@ numel = size
 # ----- Reshape -----
 
 
-@spelled
+@as_numpy(shaping.reshape)
 def reshape(input: Any, shape: Any) -> Tensor:
     """The same elements in another shape.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     shape : int or tuple of int
         One extent may be -1: it is what is left.
+    ShapeError : If the elements do not fill the shape.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError
-        If the elements do not fill the shape.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.reshape(nb.Tensor([1.0, 2.0, 3.0, 4.0]), (2, -1)).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    return shaping.reshape(input, shape)
+    ...
 
 
 @spelled
 def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
     """Axes from `start_dim` to `end_dim` made one; by default all but the first, which counts the samples of a batch.
 
-    Parameters
-    ----------
     input : Tensor, ndarray or number
         With less than two axes, the result has one.
     order : {"C", "F"}
         "F" reverses the axes first, as in MindSpore.
     start_dim, end_dim : int
+    ArgumentError : If `order` is something else.
+    ShapeError : If an axis does not exist, or `start_dim` comes after `end_dim`.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If `order` is something else.
-    ShapeError
-        If an axis does not exist, or `start_dim` comes after `end_dim`.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.flatten(nb.ops.ones((2, 3, 4))).shape
     (2, 12)
     """
@@ -120,10 +93,8 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
     return wrap(reshape_node(node, (*node.shape[:first], middle, *node.shape[last + 1 :])))
 
 
-@spelled
-def ravel(input: Any) -> Tensor:
-    """The elements in one axis."""
-    return shaping.ravel(input)
+@as_numpy(shaping.ravel, "The elements in one axis.")
+def ravel(input: Any) -> Tensor: ...
 
 
 @spelled
@@ -132,10 +103,8 @@ def squeeze(input: Any, axis: Any = None) -> Tensor:
     return shaping.squeeze(input, None if isinstance(axis, tuple | list) and not axis else axis)
 
 
-@spelled
-def expand_dims(input_x: Any, axis: Any) -> Tensor:
-    """A new axis of extent 1 at a position of the result (or several)."""
-    return shaping.expand_dims(input_x, axis)
+@as_numpy(shaping.expand_dims, "A new axis of extent 1 at a position of the result (or several).")
+def expand_dims(input_x: Any, axis: Any) -> Tensor: ...
 
 
 unsqueeze = expand_dims
@@ -144,38 +113,22 @@ atleast_1d, atleast_2d, atleast_3d = shaping.atleast_1d, shaping.atleast_2d, sha
 # ----- Permute -----
 
 
-@spelled
+@as_numpy(shaping.transpose)
 def transpose(input: Any, input_perm: Any) -> Tensor:
     """Axes permuted.
 
-    Parameters
-    ----------
-    input : Tensor or ndarray
     input_perm : tuple of int
         Axis k of the result is axis `input_perm[k]` of the input.
+    ShapeError : If `input_perm` is no permutation of the axes.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError
-        If `input_perm` is no permutation of the axes.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.transpose(nb.ops.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return shaping.transpose(input, input_perm)
+    ...
 
 
-@spelled
-def permute(input: Any, axis: Any) -> Tensor:
-    """As `transpose`."""
-    return shaping.transpose(input, axis)
+@as_numpy(shaping.transpose, "As `transpose`.")
+def permute(input: Any, axis: Any) -> Tensor: ...
 
 
 def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
@@ -183,14 +136,10 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
     return shaping.swapaxes(input, axis0, axis1)
 
 
-def swapdims(input: Any, dim0: int, dim1: int) -> Tensor:
-    """Two axes exchanged."""
-    return shaping.swapaxes(input, dim0, dim1)
-
-
-def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """Axes moved to other positions; the others keep their order."""
-    return shaping.moveaxis(x, source, destination)
+@as_numpy(shaping.swapaxes, "Two axes exchanged.")
+def swapdims(input: Any, dim0: int, dim1: int) -> Tensor: ...
+@as_numpy(shaping.moveaxis, "Axes moved to other positions; the others keep their order.")
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor: ...
 
 
 movedim = moveaxis
@@ -202,24 +151,10 @@ movedim = moveaxis
 def broadcast_to(input: Any, shape: Any) -> Tensor:
     """The array read as a larger shape; takes no memory.
 
-    Parameters
-    ----------
-    input : Tensor, ndarray or number
     shape : tuple of int
         -1 keeps the extent that the input has there.
+    ShapeError : If the shape does not fit, or -1 stands where the input has no axis.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError
-        If the shape does not fit, or -1 stands where the input has no axis.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.broadcast_to(nb.Tensor([1.0, 2.0]), (2, -1)).tolist()
     [[1.0, 2.0], [1.0, 2.0]]
     """
@@ -235,10 +170,8 @@ def broadcast_to(input: Any, shape: Any) -> Tensor:
     return wrap(shaping.broadcast_node(node, extents))
 
 
-@spelled
-def expand(input_x: Any, size: Any) -> Tensor:
-    """As `broadcast_to`."""
-    return broadcast_to(input_x, size)
+@as_numpy(broadcast_to, "As `broadcast_to`.")
+def expand(input_x: Any, size: Any) -> Tensor: ...
 
 
 @spelled
@@ -247,9 +180,8 @@ def expand_as(input: Any, other: Any) -> Tensor:
     return wrap(shaping.broadcast_node(as_node(input), as_node(other).shape))
 
 
-def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Coordinates of a grid from its 1-d axes."""
-    return creation.meshgrid(*inputs, indexing=indexing)
+@as_numpy(creation.meshgrid, "Coordinates of a grid from its 1-d axes.")
+def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]: ...
 
 
 # ----- Join and split -----
@@ -259,25 +191,10 @@ def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
 def concat(tensors: Any, axis: int = 0) -> Tensor:
     """Arrays joined along an axis.
 
-    Parameters
-    ----------
     tensors : list or tuple of Tensor
         Their other extents are equal; their dtypes are promoted.
-    axis : int
-        Also called `dim`.
+    ShapeError : If other extents differ, the axis does not exist, or there is no array.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ShapeError
-        If other extents differ, the axis does not exist, or there is no array.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.concat((nb.Tensor([1.0]), nb.Tensor([2.0, 3.0]))).tolist()
     [1.0, 2.0, 3.0]
     """
@@ -287,10 +204,8 @@ def concat(tensors: Any, axis: int = 0) -> Tensor:
 cat = concat
 
 
-@spelled
-def stack(tensors: Any, axis: int = 0) -> Tensor:
-    """Arrays of one shape joined along a new axis."""
-    return joining.stack(tensors, axis)
+@as_numpy(joining.stack, "Arrays of one shape joined along a new axis.")
+def stack(tensors: Any, axis: int = 0) -> Tensor: ...
 
 
 hstack, vstack, dstack, column_stack = joining.hstack, joining.vstack, joining.dstack, joining.column_stack
@@ -300,27 +215,13 @@ hstack, vstack, dstack, column_stack = joining.hstack, joining.vstack, joining.d
 def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis.
 
-    Parameters
-    ----------
     tensor : Tensor or ndarray
     split_size_or_sections : int or list of int
         The length of each part (the last may be shorter), or the lengths of all.
-    axis : int
+    -> tuple of Tensor
+    ArgumentError : If a length is not positive.
+    ShapeError : If the lengths do not add up to the extent of the axis.
 
-    Returns
-    -------
-    tuple of Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If a length is not positive.
-    ShapeError
-        If the lengths do not add up to the extent of the axis.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> [part.tolist() for part in nb.ops.split(nb.ops.arange(5), 2)]
     [[0, 1], [2, 3], [4]]
     """
@@ -358,31 +259,24 @@ def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     return split(Tensor._of(node), -(-n // count) if n else [0] * count, axis)
 
 
-@spelled
-def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis whose lengths differ by at most one, or the parts between given positions."""
-    return tuple(joining.array_split(input, indices_or_sections, axis))
-
-
-def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Equal parts along the second axis, of a 1-d array along its only one, or the parts between positions."""
-    return tuple(joining.hsplit(input, indices_or_sections))
-
-
-def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Equal parts along the first axis, or the parts between given positions."""
-    return tuple(joining.vsplit(input, indices_or_sections))
-
-
-def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Equal parts along the third axis, or the parts between given positions."""
-    return tuple(joining.dsplit(input, indices_or_sections))
-
-
-@spelled
-def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """The arrays along an axis, which disappears."""
-    return joining.unstack(input_x, axis=axis)
+@as_numpy(
+    joining.array_split,
+    "Parts along an axis whose lengths differ by at most one, or the parts between given positions.",
+    result=tuple,
+)
+def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]: ...
+@as_numpy(
+    joining.hsplit,
+    "Equal parts along the second axis, of a 1-d array along its only one, or the parts between positions.",
+    result=tuple,
+)
+def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]: ...
+@as_numpy(joining.vsplit, "Equal parts along the first axis, or the parts between given positions.", result=tuple)
+def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]: ...
+@as_numpy(joining.dsplit, "Equal parts along the third axis, or the parts between given positions.", result=tuple)
+def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]: ...
+@as_numpy(joining.unstack, "The arrays along an axis, which disappears.")
+def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]: ...
 
 
 unbind = unstack
@@ -392,10 +286,7 @@ unbind = unstack
 def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
     """`length` positions of an axis from `start` on.
 
-    Raises
-    ------
-    RangeError
-        If the axis has no such positions.
+    RangeError : If the axis has no such positions.
     """
     node = as_node(input)
     at = axis_of(axis, node.ndim)
@@ -411,16 +302,13 @@ def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
 # ----- Repeat -----
 
 
-@spelled
-def tile(input: Any, multiples: Any) -> Tensor:
-    """The array repeated as a whole along each axis."""
-    return joining.tile(input, multiples)
-
-
-@spelled
-def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element repeated along an axis (of the flat array, if None); `repeats` may be one number per position."""
-    return joining.repeat(input, repeats, axis)
+@as_numpy(joining.tile, "The array repeated as a whole along each axis.")
+def tile(input: Any, multiples: Any) -> Tensor: ...
+@as_numpy(
+    joining.repeat,
+    "Each element repeated along an axis (of the flat array, if None); `repeats` may be one number per position.",
+)
+def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor: ...
 
 
 def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
@@ -431,69 +319,45 @@ def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
 # ----- Order along axes -----
 
 
-@spelled
-def flip(input: Any, dims: Any) -> Tensor:
-    """Order reversed along axes."""
-    return shaping.flip(input, dims)
+@as_numpy(shaping.flip, "Order reversed along axes.")
+def flip(input: Any, dims: Any) -> Tensor: ...
 
 
 fliplr, flipud = shaping.fliplr, shaping.flipud
 
 
-@spelled
-def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
-    """Elements shifted along axes (of the flat array, if None); those that leave one end come back at the other."""
-    return shaping.roll(input, shifts, dims)
-
-
-@spelled
-def rot90(input: Any, k: int, dims: Any) -> Tensor:
-    """Turned `k` times by a quarter in the plane of two axes."""
-    return shaping.rot90(input, k, dims)
-
-
-@spelled
-def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Differences of neighbours along an axis, `n` times."""
-    return cumulative.diff(x, n, axis, prepend, append)
+@as_numpy(
+    shaping.roll,
+    "Elements shifted along axes (of the flat array, if None); those that leave one end come back at the other.",
+)
+def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor: ...
+@as_numpy(shaping.rot90, "Turned `k` times by a quarter in the plane of two axes.")
+def rot90(input: Any, k: int, dims: Any) -> Tensor: ...
+@as_numpy(cumulative.diff, "Differences of neighbours along an axis, `n` times.")
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor: ...
 
 
 # ----- Triangles and diagonals -----
 
 
-def tril(input: Any, diagonal: int = 0) -> Tensor:
-    """The elements on and below a diagonal of the last two axes, zeros above."""
-    return creation.tril(input, diagonal)
+@as_numpy(creation.tril, "The elements on and below a diagonal of the last two axes, zeros above.")
+def tril(input: Any, diagonal: int = 0) -> Tensor: ...
+@as_numpy(creation.triu, "The elements on and above a diagonal of the last two axes, zeros below.")
+def triu(input: Any, diagonal: int = 0) -> Tensor: ...
 
 
-def triu(input: Any, diagonal: int = 0) -> Tensor:
-    """The elements on and above a diagonal of the last two axes, zeros below."""
-    return creation.triu(input, diagonal)
-
-
+@documented
 def diag(input: Any) -> Tensor:
     """The array on the diagonal of a new one that has each of its axes twice, and zeros elsewhere.
 
     A vector gives a matrix. (To read the diagonal of a matrix, use `diagonal`.)
 
-    Parameters
-    ----------
     input : Tensor or ndarray
         At least 1-d.
-
-    Returns
-    -------
-    Tensor
+    -> Tensor
         Of shape `(*input.shape, *input.shape)`.
+    ShapeError : If the input is 0-d.
 
-    Raises
-    ------
-    ShapeError
-        If the input is 0-d.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.diag(nb.Tensor([1.0, 2.0])).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
@@ -505,9 +369,8 @@ def diag(input: Any) -> Tensor:
     return wrap(reshape_node(matrix, node.shape * 2))
 
 
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two axes, as a new last axis."""
-    return creation.diagonal(input, offset, dim1, dim2)
+@as_numpy(creation.diagonal, "The diagonal of two axes, as a new last axis.")
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor: ...
 
 
 # ----- Borders -----
@@ -519,9 +382,6 @@ _MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """The array with borders.
 
-    Parameters
-    ----------
-    input_x : Tensor or ndarray
     padding : tuple of int
         Widths (before, after) of the last axis, then of the one before it, and so on: an even number of ints. With
         mode "constant", negative widths cut off elements.
@@ -530,21 +390,9 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
         end.
     value : number, optional
         For mode "constant"; 0 by default. A Tensor differentiates.
+    ArgumentError : If the mode does not exist, or has no use for `value`.
+    ShapeError : If the number of widths is odd or too large, or a width does not fit the axis.
 
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    ArgumentError
-        If the mode does not exist, or has no use for `value`.
-    ShapeError
-        If the number of widths is odd or too large, or a width does not fit the axis.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
     >>> nb.ops.pad(nb.Tensor([[1.0, 2.0]]), (1, 0, 0, 1)).tolist()
     [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]
     """

@@ -1,0 +1,105 @@
+"""MindSpore's class forms as data: the function and the options of each.
+
+In: nothing. Out: `FORMS`. Read by `nbgrad.ops` for the names, and by class_forms.py, which makes the classes. Nothing
+of nbgrad is imported, because the names are needed at the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+REQUIRED = object()
+"""The default of an option that has none."""
+
+
+class Form(NamedTuple):
+    """A class form: its function in `nbgrad.ops` (with an underscore: in class_forms.py), options with their defaults,
+    and arguments that the function gets from every object."""
+
+    function: str
+    options: Mapping[str, Any]
+    fixed: Mapping[str, Any]
+
+
+def _form(function: str, fixed: Mapping[str, Any] | None = None, **options: Any) -> Form:
+    return Form(function, options, fixed or {})
+
+
+_PLAIN = """
+    Add:add Sub:sub Mul:mul Div:div RealDiv:true_divide FloorDiv:floor_div FloorMod:floor_mod Mod:truncate_mod Pow:pow
+    TruncateDiv:truncate_div TruncateMod:truncate_mod Exp:exp Expm1:expm1 Log:log Log1p:log1p Sqrt:sqrt Rsqrt:rsqrt
+    Square:square Reciprocal:reciprocal Inv:reciprocal Abs:abs Neg:neg Sign:sign Floor:floor Ceil:ceil Round:round
+    Trunc:trunc Sin:sin Cos:cos Tan:tan Asin:asin ACos:acos Atan:atan Atan2:atan2 Sinh:sinh Cosh:cosh Tanh:tanh
+    Asinh:asinh Acosh:acosh Atanh:atanh Erf:erf Erfc:erfc Lgamma:lgamma Digamma:digamma Maximum:maximum
+    Minimum:minimum Hypot:hypot Xlogy:xlogy Lerp:lerp Addcmul:addcmul Addcdiv:addcdiv AddN:addn Equal:equal
+    NotEqual:not_equal Less:less LessEqual:less_equal Greater:greater GreaterEqual:greater_equal
+    LogicalAnd:logical_and LogicalOr:logical_or LogicalXor:logical_xor LogicalNot:logical_not
+    BitwiseAnd:bitwise_and BitwiseOr:bitwise_or BitwiseXor:bitwise_xor IsNan:isnan IsInf:isinf IsFinite:isfinite
+    Select:where MaskedFill:masked_fill MaskedSelect:masked_select Cast:cast
+    ReLU:relu ReLU6:relu6 SeLU:selu SiLU:silu Sigmoid:sigmoid LogSigmoid:logsigmoid HSwish:hardswish
+    HSigmoid:hardsigmoid Mish:mish Softplus:softplus Softsign:softsign PReLU:prelu
+    Reshape:reshape Transpose:transpose ExpandDims:expand_dims Tile:tile Shape:shape Rank:rank Size:size
+    GatherD:gather_d GatherNd:gather_nd ScatterNd:scatter_nd TensorScatterUpdate:tensor_scatter_update
+    TensorScatterAdd:tensor_scatter_add TensorScatterSub:tensor_scatter_sub Slice:slice Unique:unique
+    Zeros:zeros Ones:ones ZerosLike:zeros_like OnesLike:ones_like Fill:fill Eye:eye LinSpace:linspace Trace:trace
+    Assign:assign AssignAdd:assign_add AssignSub:assign_sub
+    Complex:complex Real:real Imag:imag Conj:conj Angle:angle ComplexAbs:complex_abs Polar:polar
+"""
+"""Class forms without options, as Class:function."""
+
+FORMS: dict[str, Form] = {
+    **{name: _form(function) for name, _, function in (word.partition(":") for word in _PLAIN.split())},
+    # ----- Products -----
+    "MatMul": _form("_matmul", transpose_a=False, transpose_b=False),
+    "BatchMatMul": _form("_batch_matmul", transpose_a=False, transpose_b=False),
+    "BiasAdd": _form("_bias_add", data_format="NCHW"),
+    "SquaredDifference": _form("_squared_difference"),
+    "L2Loss": _form("_half_square"),
+    "L2Normalize": _form("_l2_normalize", axis=0, epsilon=1e-4),
+    "Identity": _form("_identity"),
+    # ----- Activations -----
+    "Softmax": _form("softmax", axis=-1),
+    "LogSoftmax": _form("log_softmax", axis=-1),
+    "GeLU": _form("gelu", {"approximate": "tanh"}),
+    "Elu": _form("elu", alpha=1.0),
+    "HShrink": _form("hardshrink", lambd=0.5),
+    "SoftShrink": _form("softshrink", lambd=0.5),
+    "Dropout": _form("_dropout", keep_prob=0.5, Seed0=0, Seed1=0),
+    # ----- Reductions and scans -----
+    "ReduceSum": _form("_reduction", {"name": "reduce_sum"}, keep_dims=False, skip_mode=False),
+    "ReduceMean": _form("_reduction", {"name": "reduce_mean"}, keep_dims=False),
+    "ReduceMax": _form("_reduction", {"name": "reduce_max"}, keep_dims=False),
+    "ReduceMin": _form("_reduction", {"name": "reduce_min"}, keep_dims=False),
+    "ReduceProd": _form("_reduction", {"name": "reduce_prod"}, keep_dims=False),
+    "ReduceAll": _form("_reduction", {"name": "reduce_all"}, keep_dims=False),
+    "ReduceAny": _form("_reduction", {"name": "reduce_any"}, keep_dims=False),
+    "Argmax": _form("_typed", {"find": "argmax"}, axis=-1, output_type="int32"),
+    "Argmin": _form("_typed", {"find": "argmin"}, axis=-1, output_type="int32"),
+    "ArgMaxWithValue": _form("_positioned", {"find": "max"}, axis=0, keep_dims=False),
+    "ArgMinWithValue": _form("_positioned", {"find": "min"}, axis=0, keep_dims=False),
+    "CumSum": _form("_scan", {"running": "cumsum", "start": 0}, exclusive=False, reverse=False),
+    "CumProd": _form("_scan", {"running": "cumprod", "start": 1}, exclusive=False, reverse=False),
+    # ----- Shapes -----
+    "Flatten": _form("flatten"),
+    "Squeeze": _form("squeeze", axis=()),
+    "BroadcastTo": _form("broadcast_to", shape=REQUIRED),
+    "Concat": _form("concat", axis=0),
+    "Stack": _form("stack", axis=0),
+    "Unstack": _form("_unstack", axis=0, num=None),
+    "Split": _form("_equal_parts", axis=0, output_num=1),
+    "ReverseV2": _form("flip", axis=REQUIRED),
+    "Meshgrid": _form("_grid", indexing="xy"),
+    "Tril": _form("tril", diagonal=0),
+    "Triu": _form("triu", diagonal=0),
+    "Pad": _form("_padded", paddings=REQUIRED),
+    # ----- Positions -----
+    "Gather": _form("gather", batch_dims=0),
+    "OneHot": _form("one_hot", axis=-1),
+    "StridedSlice": _form(
+        "strided_slice", begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
+    ),
+    "Sort": _form("sort", axis=-1, descending=False),
+    "TopK": _form("topk", sorted=True),
+    "Range": _form("range", maxlen=1000000),
+}
