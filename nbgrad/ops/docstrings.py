@@ -31,6 +31,7 @@ SPELLINGS = (
 WORDS = {
     # Arrays
     "input": "Tensor, ndarray or number",
+    "x=None": "Tensor or ndarray, optional",
     "other": "Tensor, ndarray or number",
     "x1": "Tensor or ndarray",
     "x2": "Tensor or ndarray",
