@@ -328,8 +328,9 @@ STRUCTURAL: dict[str, list[Structure]] = {
                     for k in range(4)
                 ]
             ),
-            ((5,),),
+            (shape,),
         )
+        for shape in [(5,), (2,)]  # of two, some positions are not named
     ],
     "argsort": [
         Structure(argsort, lambda x: np.argsort(x.real, axis=-1, kind="stable"), (shape,))
