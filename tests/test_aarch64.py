@@ -21,6 +21,7 @@ from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import kernel_module
 from nbgrad.compiler.matmul import matmul_ir
+from nbgrad.compiler.multiply_add import without_library_calls
 from nbgrad.graph.builders import cast
 from nbgrad.graph.ir import PRIMITIVES, Node, make, placeholder
 from nbgrad.graph.simplify import simplify
@@ -148,7 +149,7 @@ def test_vectors_are_used() -> None:
     (loop,) = [step for step in fuse(simplify([node])).steps if isinstance(step, Loop)]
     for cpu_name, register in (("generic", r"v\d+\.2d"), ("neoverse-v1", r"[vz]\d+\.(?:2d|d)")):
         target = machine(cpu_name)
-        text = cpu.without_library_calls(emit(loop), target)
+        text = without_library_calls(emit(loop), target)
         module = llvm.parse_assembly(text)
         module.triple, module.data_layout = target.triple, str(target.target_data)
         options = llvm.create_pipeline_tuning_options(speed_level=3)

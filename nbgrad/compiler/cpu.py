@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -22,16 +21,10 @@ from .. import config
 from ..errors import ArgumentError
 from ..process.locks import building
 from . import cache
-from .half import CONVERSIONS
-from .hints import with_hints
-from .multiply_add import without_library_calls
 from .passes import run_passes
 from .scalars import RARE
-
-FUNCTION = re.compile(r"^(define (?!.* alwaysinline).*) \{$", re.MULTILINE)
-"""Functions that LLVM is told to align the stack in. Else it finds out that vectors are to be kept there when it is too
-late for that (the frame's register is taken): each is spread over two cache lines, and where the stack happens to lie
-so that one is spread over two pages, a loop takes half again as long."""
+from .text_passes import FOR_CPU, HINTED, Target
+from .text_passes import run as run_text_passes
 
 _linker: llvm.LLJIT | None = None
 _numbers = count()
@@ -161,11 +154,9 @@ def optimized(
     text: str, machine: llvm.TargetMachine, features: str, finished: bool = False, quick: bool = False
 ) -> llvm.ModuleRef:
     """The module that becomes the object code."""
-    text = without_library_calls(text, machine)
-    if machine.triple.startswith("x86_64"):
-        text = FUNCTION.sub(r'\1 "stackrealign" {', text)
-    text, hinted = (text, False) if quick else with_hints(text, features)
-    module = llvm.parse_assembly(text + CONVERSIONS if " half " in text else text)
+    text = run_text_passes(FOR_CPU, text, Target(machine, features, quick))
+    hinted = HINTED in text
+    module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     # In a loop of much arithmetic there is little left to find for the costlier passes.

@@ -2,7 +2,8 @@
 
 In: a plain Python function and the dtypes of its arguments. Out: IR of a function on plain scalars, which does not
 depend on the machine. Called by scalars.py, special.py and the runtime for what the package's own file of IR
-(shipped.py) does not hold. Numba is imported here, and nowhere else.
+(shipped.py) does not hold. Only here, and for the language of native code (runtime/words.py),
+is Numba imported.
 """
 
 from __future__ import annotations
@@ -35,9 +36,7 @@ def scalar_text(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any
     kernel = kernel_module().scalar_kernel(name, data.name)
     with interrupt_later():
         text = _lower(kernel, [dtype.name for dtype in dtypes], result.name, symbol)
-    if name in CONTRACTED:
-        text = re.sub(r"= (fadd|fsub|fmul) ", r"= \1 contract ", text)
-    return text
+    return contracted(text) if name in CONTRACTED else text
 
 
 def lower(
@@ -82,7 +81,7 @@ def _lower(function: Callable[..., Any], arguments: Sequence[str], result: str, 
         if not defined.is_declaration and defined.name != symbol:
             defined.linkage = "internal"
     _optimise(module)
-    return _clean(str(module), symbol)
+    return cleaned(str(module), symbol)
 
 
 def _numba_type(types: Any, name: str) -> Any:
@@ -137,7 +136,12 @@ def _optimise(module: llvm.ModuleRef) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def _clean(text: str, symbol: str) -> str:
+def contracted(text: str) -> str:
+    """Sums, differences and products that may fuse into multiply-adds."""
+    return re.sub(r"= (fadd|fsub|fmul) ", r"= \1 contract ", text)
+
+
+def cleaned(text: str, symbol: str) -> str:
     """Keep definitions, declarations and constants; drop attribute groups and metadata, which clash between modules.
 
     Declarations of library functions keep their attributes, in place: LLVM vectorises a loop around a rare call only if

@@ -1,30 +1,30 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 7dab8636c6dcec492262a99630d05e1d
-; digest nbgrad.kernels.comparison c70e607557830f918267cc16e1577684
-; digest nbgrad.kernels.error_function 19a21be4a7071124af71e837790e19f8
-; digest nbgrad.kernels.exponential c453a1c80f2c3b748dfa5d3608f53ac8
-; digest nbgrad.kernels.gamma 879e62019e226192a6dc9e7b610909b6
-; digest nbgrad.kernels.hyperbolic 8c19629d062eb922f4f4231425b25320
-; digest nbgrad.kernels.inverse_trigonometric 62dd930ab5ad11cc671e058de91d2d13
-; digest nbgrad.kernels.linalg fe78a019d57669d763e0e46102c59600
-; digest nbgrad.kernels.logarithm 7c20eddf087cde02f5fbe93ad3da3fab
-; digest nbgrad.kernels.polygamma d92db6d5e28b0f469cd0b94cc8439955
-; digest nbgrad.kernels.power e523b54d808c6a609c2085bbe84e24bf
-; digest nbgrad.kernels.random b4756ccffe975943a0393cd2478957ba
-; digest nbgrad.kernels.reciprocal_root 38d7bca4a4cf3c07faba895dc692b2bb
-; digest nbgrad.kernels.rounding cd52c24e0b4fb6cb2ffbe55764b0cc2f
-; digest nbgrad.kernels.scan 9614e295f3867de0fd3fc1353d5613b3
-; digest nbgrad.kernels.scatter a11cb37f7426b78fc37eb338ee8f57fa
-; digest nbgrad.kernels.sinc 3183772bbd49829b71fa6285b20cb598
-; digest nbgrad.kernels.single ddabc7d7ded447af7d2b8718515754f2
-; digest nbgrad.kernels.sort 5895efddd5e9481001e1029b368e2c2d
-; digest nbgrad.kernels.trigonometric a67e40b88e60b6b26089151eb70ed394
-; digest nbgrad.kernels.widened 118c31e69f8386926c76378a1f6f4ced
-; digest nbgrad.kernels.windows 3727e1ba27a0b853707a764689e31a9a
-; digest nbgrad.runtime.blocks 5dcd2937d1163154aa56dd65bfd07da2
-; digest nbgrad.runtime.native 0d51849a79046fe5b227caf83672b363
-; digest nbgrad.runtime.native_tensors 028cbe6f7a5115d79f26fa0b9a73d293
+; digest nbgrad.kernels.arithmetic 3e84a73c2acae370462146dbdbabd7c4
+; digest nbgrad.kernels.comparison 78567791aa63fdd58117c293b417898e
+; digest nbgrad.kernels.error_function 0e6a9f39980b5d450a9c54ba1af71614
+; digest nbgrad.kernels.exponential 19cfb2a5903e44d3352616077120153e
+; digest nbgrad.kernels.gamma 49f7a50715a44aaced9e4e7ae6f132bc
+; digest nbgrad.kernels.hyperbolic b1c46238532d885b1f59bd112b2a4e25
+; digest nbgrad.kernels.inverse_trigonometric e320ef80d3908be8de027885774e8cad
+; digest nbgrad.kernels.linalg fa29f090fc1e3d3248c71a0ecdde9cfd
+; digest nbgrad.kernels.logarithm 1f596580fb8f6de0a71b5dd12dbdb620
+; digest nbgrad.kernels.polygamma dfcdd9221a8ab3b5b2f43403b75faaf9
+; digest nbgrad.kernels.power cc373d9ed3416a1f296f6980a80d140b
+; digest nbgrad.kernels.random e70e54dd87b1a761e34502dc72deadbf
+; digest nbgrad.kernels.reciprocal_root 94b382f77762992f3889328b11423af4
+; digest nbgrad.kernels.rounding 9c682cda3920c345862521fdc4b6d197
+; digest nbgrad.kernels.scan fd566e78a9dab4ff93b9b053b4af8566
+; digest nbgrad.kernels.scatter ba351250eb639bd32ef50db7de48974d
+; digest nbgrad.kernels.sinc 983962a944a59183ec2e0f3a97efe406
+; digest nbgrad.kernels.single 1ac48f2d027434130bb2dab61dbde3cf
+; digest nbgrad.kernels.sort d9cacfbbc4b4da0140983a49605793b6
+; digest nbgrad.kernels.trigonometric 4bd316d3d88f73ec3658f70755ed2035
+; digest nbgrad.kernels.widened f409dae8d51b03aa410c2abffa86a11d
+; digest nbgrad.kernels.windows 6f6c5e54c1bb7568d5f5c55d02ef58ab
+; digest nbgrad.runtime.blocks cc8f18e783c679e35c47ad7cd5dfa00d
+; digest nbgrad.runtime.native 4119fd477a7ba0a578dd6b19b46bd256
+; digest nbgrad.runtime.native_tensors 747cfc0c1a45d5a41bb0be2611ecb519
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -12432,814 +12432,6 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
 _ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
-;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.10278.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 2
-  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
-  %.2398284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.246.1.i, %B106.i ]
-  %sunkaddr.i = shl i64 %.2398284.i, 3
-  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
-  %.273.i = load i64, ptr %sunkaddr9.i, align 8
-  %.275.i = getelementptr i32, ptr %a2, i64 %.273.i
-  %.276.i = load i32, ptr %.275.i, align 4
-  %sunkaddr10.i = shl i64 %.2398284.i, 2
-  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr10.i
-  %.279.i = load i32, ptr %sunkaddr11.i, align 4
-  %.282.i = add i32 %.279.i, %.276.i
-  store i32 %.282.i, ptr %.275.i, align 4
-  %.246.1.i = add nuw i64 %.2398284.i, 2
-  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
-  %.273.1.i = load i64, ptr %sunkaddr14.i, align 8
-  %.275.1.i = getelementptr i32, ptr %a2, i64 %.273.1.i
-  %.276.1.i = load i32, ptr %.275.1.i, align 4
-  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 4
-  %.279.1.i = load i32, ptr %sunkaddr17.i, align 4
-  %.282.1.i = add i32 %.279.1.i, %.276.1.i
-  store i32 %.282.1.i, ptr %.275.1.i, align 4
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.246.1.i
-  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
-
-B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
-  %2 = and i64 %.151.i, 1
-  %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
-
-B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
-  %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
-  %.272.epil.i = getelementptr i64, ptr %a0, i64 %.2398284.epil.init.i
-  %.273.epil.i = load i64, ptr %.272.epil.i, align 8
-  %.275.epil.i = getelementptr i32, ptr %a2, i64 %.273.epil.i
-  %.276.epil.i = load i32, ptr %.275.epil.i, align 4
-  %.278.epil.i = getelementptr i32, ptr %a1, i64 %.2398284.epil.init.i
-  %.279.epil.i = load i32, ptr %.278.epil.i, align 4
-  %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
-  store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.151.i = load i64, ptr %a3, align 8
-  %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
-
-B106.preheader.i:                                 ; preds = %B62.endif.i
-  %3 = icmp eq i64 %.151.i, 1
-  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
-
-B106.preheader.new.i:                             ; preds = %B106.preheader.i
-  %unroll_iter.i = and i64 %.151.i, 9223372036854775806
-  br label %B106.i
-
-_ZN6nbgrad7kernels7scatter11scatter_addB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.10278.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
-  %.2388284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.245.1.i, %B106.i ]
-  %sunkaddr.i = shl i64 %.2388284.i, 3
-  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
-  %.272.i = load i64, ptr %sunkaddr9.i, align 8
-  %.274.i = getelementptr i64, ptr %a2, i64 %.272.i
-  %.275.i = load i64, ptr %.274.i, align 8
-  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
-  %.278.i = load i64, ptr %sunkaddr11.i, align 8
-  %.279.i = add nsw i64 %.278.i, %.275.i
-  store i64 %.279.i, ptr %.274.i, align 8
-  %.245.1.i = add nuw i64 %.2388284.i, 2
-  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
-  %.272.1.i = load i64, ptr %sunkaddr14.i, align 8
-  %.274.1.i = getelementptr i64, ptr %a2, i64 %.272.1.i
-  %.275.1.i = load i64, ptr %.274.1.i, align 8
-  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 8
-  %.278.1.i = load i64, ptr %sunkaddr17.i, align 8
-  %.279.1.i = add nsw i64 %.278.1.i, %.275.1.i
-  store i64 %.279.1.i, ptr %.274.1.i, align 8
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.245.1.i
-  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
-
-B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
-  %2 = and i64 %.150.i, 1
-  %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
-
-B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
-  %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
-  %.271.epil.i = getelementptr i64, ptr %a0, i64 %.2388284.epil.init.i
-  %.272.epil.i = load i64, ptr %.271.epil.i, align 8
-  %.274.epil.i = getelementptr i64, ptr %a2, i64 %.272.epil.i
-  %.275.epil.i = load i64, ptr %.274.epil.i, align 8
-  %.277.epil.i = getelementptr i64, ptr %a1, i64 %.2388284.epil.init.i
-  %.278.epil.i = load i64, ptr %.277.epil.i, align 8
-  %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
-  store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.150.i = load i64, ptr %a3, align 8
-  %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
-
-B106.preheader.i:                                 ; preds = %B62.endif.i
-  %3 = icmp eq i64 %.150.i, 1
-  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
-
-B106.preheader.new.i:                             ; preds = %B106.preheader.i
-  %unroll_iter.i = and i64 %.150.i, 9223372036854775806
-  br label %B106.i
-
-_ZN6nbgrad7kernels7scatter11scatter_addB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.10278.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 2
-  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
-  %.2398284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.246.1.i, %B106.i ]
-  %sunkaddr.i = shl i64 %.2398284.i, 3
-  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
-  %.273.i = load i64, ptr %sunkaddr9.i, align 8
-  %.275.i = getelementptr float, ptr %a2, i64 %.273.i
-  %.276.i = load float, ptr %.275.i, align 4
-  %sunkaddr10.i = shl i64 %.2398284.i, 2
-  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr10.i
-  %.279.i = load float, ptr %sunkaddr11.i, align 4
-  %.280.i = fadd float %.276.i, %.279.i
-  store float %.280.i, ptr %.275.i, align 4
-  %.246.1.i = add nuw i64 %.2398284.i, 2
-  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
-  %.273.1.i = load i64, ptr %sunkaddr14.i, align 8
-  %.275.1.i = getelementptr float, ptr %a2, i64 %.273.1.i
-  %.276.1.i = load float, ptr %.275.1.i, align 4
-  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 4
-  %.279.1.i = load float, ptr %sunkaddr17.i, align 4
-  %.280.1.i = fadd float %.276.1.i, %.279.1.i
-  store float %.280.1.i, ptr %.275.1.i, align 4
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.246.1.i
-  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
-
-B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
-  %2 = and i64 %.151.i, 1
-  %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
-
-B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
-  %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
-  %.272.epil.i = getelementptr i64, ptr %a0, i64 %.2398284.epil.init.i
-  %.273.epil.i = load i64, ptr %.272.epil.i, align 8
-  %.275.epil.i = getelementptr float, ptr %a2, i64 %.273.epil.i
-  %.276.epil.i = load float, ptr %.275.epil.i, align 4
-  %.278.epil.i = getelementptr float, ptr %a1, i64 %.2398284.epil.init.i
-  %.279.epil.i = load float, ptr %.278.epil.i, align 4
-  %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
-  store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.151.i = load i64, ptr %a3, align 8
-  %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
-
-B106.preheader.i:                                 ; preds = %B62.endif.i
-  %3 = icmp eq i64 %.151.i, 1
-  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
-
-B106.preheader.new.i:                             ; preds = %B106.preheader.i
-  %unroll_iter.i = and i64 %.151.i, 9223372036854775806
-  br label %B106.i
-
-_ZN6nbgrad7kernels7scatter11scatter_addB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.10278.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
-  %.2398284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.246.1.i, %B106.i ]
-  %sunkaddr.i = shl i64 %.2398284.i, 3
-  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
-  %.273.i = load i64, ptr %sunkaddr9.i, align 8
-  %.275.i = getelementptr double, ptr %a2, i64 %.273.i
-  %.276.i = load double, ptr %.275.i, align 8
-  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
-  %.279.i = load double, ptr %sunkaddr11.i, align 8
-  %.280.i = fadd double %.276.i, %.279.i
-  store double %.280.i, ptr %.275.i, align 8
-  %.246.1.i = add nuw i64 %.2398284.i, 2
-  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
-  %.273.1.i = load i64, ptr %sunkaddr14.i, align 8
-  %.275.1.i = getelementptr double, ptr %a2, i64 %.273.1.i
-  %.276.1.i = load double, ptr %.275.1.i, align 8
-  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 8
-  %.279.1.i = load double, ptr %sunkaddr17.i, align 8
-  %.280.1.i = fadd double %.276.1.i, %.279.1.i
-  store double %.280.1.i, ptr %.275.1.i, align 8
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.246.1.i
-  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
-
-B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
-  %2 = and i64 %.151.i, 1
-  %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
-
-B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
-  %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
-  %.272.epil.i = getelementptr i64, ptr %a0, i64 %.2398284.epil.init.i
-  %.273.epil.i = load i64, ptr %.272.epil.i, align 8
-  %.275.epil.i = getelementptr double, ptr %a2, i64 %.273.epil.i
-  %.276.epil.i = load double, ptr %.275.epil.i, align 8
-  %.278.epil.i = getelementptr double, ptr %a1, i64 %.2398284.epil.init.i
-  %.279.epil.i = load double, ptr %.278.epil.i, align 8
-  %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
-  store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.151.i = load i64, ptr %a3, align 8
-  %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
-
-B106.preheader.i:                                 ; preds = %B62.endif.i
-  %3 = icmp eq i64 %.151.i, 1
-  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
-
-B106.preheader.new.i:                             ; preds = %B106.preheader.i
-  %unroll_iter.i = and i64 %.151.i, 9223372036854775806
-  br label %B106.i
-
-_ZN6nbgrad7kernels7scatter11scatter_addB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.102125.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 2
-  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.150.i = getelementptr i8, ptr %a3, i64 16
-  %.151.i = load i64, ptr %.150.i, align 8
-  %.157.i = load i64, ptr %a3, align 8
-  %.239141.not.i = icmp slt i64 %.157.i, 1
-  %.367130.not.i = icmp slt i64 %.151.i, 1
-  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
-
-B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
-  %xtraiter.i = and i64 %.151.i, 3
-  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
-  %scevgep.i = getelementptr i8, ptr %a2, i64 12
-  %scevgep10.i = getelementptr i8, ptr %a1, i64 12
-  %2 = shl i64 %.151.i, 2
-  %3 = icmp samesign ult i64 %.151.i, 4
-  %4 = icmp eq i64 %xtraiter.i, 0
-  br label %B122.endif.us.i
-
-B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
-  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
-  %.283.us.i = load i64, ptr %.282.us.i, align 8
-  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
-
-B172.us.preheader.i:                              ; preds = %B122.endif.us.i
-  %5 = shl i64 %.283.us.i, 2
-  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
-  br label %B172.us.i
-
-B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
-  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
-  %6 = shl i64 %.373129131.us.i, 2
-  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
-  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -12
-  %.409.us.i = load i32, ptr %scevgep9.i, align 4
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
-  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -12
-  %.416.us.i = load i32, ptr %scevgep18.i, align 4
-  %.419.us.i = add i32 %.416.us.i, %.409.us.i
-  store i32 %.419.us.i, ptr %scevgep9.i, align 4
-  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -8
-  %.409.us.1.i = load i32, ptr %scevgep7.i, align 4
-  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -8
-  %.416.us.1.i = load i32, ptr %scevgep16.i, align 4
-  %.419.us.1.i = add i32 %.416.us.1.i, %.409.us.1.i
-  store i32 %.419.us.1.i, ptr %scevgep7.i, align 4
-  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -4
-  %.409.us.2.i = load i32, ptr %scevgep5.i, align 4
-  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -4
-  %.416.us.2.i = load i32, ptr %scevgep14.i, align 4
-  %.419.us.2.i = add i32 %.416.us.2.i, %.409.us.2.i
-  store i32 %.419.us.2.i, ptr %scevgep5.i, align 4
-  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
-  %.409.us.3.i = load i32, ptr %scevgep8.i, align 4
-  %.416.us.3.i = load i32, ptr %scevgep17.i, align 4
-  %.419.us.3.i = add i32 %.416.us.3.i, %.409.us.3.i
-  store i32 %.419.us.3.i, ptr %scevgep8.i, align 4
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
-  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
-
-B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
-  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
-
-B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
-  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
-  %7 = shl i64 %.373129131.us.epil.init.i, 2
-  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
-  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
-  %9 = shl i64 %8, 2
-  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
-  br label %B172.us.epil.i
-
-B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
-  %10 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
-  %.409.us.epil.i = load i32, ptr %scevgep24.i, align 4
-  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
-  %.416.us.epil.i = load i32, ptr %scevgep22.i, align 4
-  %.419.us.epil.i = add i32 %.416.us.epil.i, %.409.us.epil.i
-  store i32 %.419.us.epil.i, ptr %scevgep24.i, align 4
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
-
-B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
-  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
-  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
-  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
-  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
-
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.102125.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.149.i = getelementptr i8, ptr %a3, i64 16
-  %.150.i = load i64, ptr %.149.i, align 8
-  %.156.i = load i64, ptr %a3, align 8
-  %.238141.not.i = icmp slt i64 %.156.i, 1
-  %.366130.not.i = icmp slt i64 %.150.i, 1
-  %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
-
-B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
-  %xtraiter.i = and i64 %.150.i, 3
-  %unroll_iter.i = and i64 %.150.i, 9223372036854775804
-  %scevgep.i = getelementptr i8, ptr %a2, i64 24
-  %scevgep10.i = getelementptr i8, ptr %a1, i64 24
-  %2 = shl i64 %.150.i, 3
-  %3 = icmp samesign ult i64 %.150.i, 4
-  %4 = icmp eq i64 %xtraiter.i, 0
-  br label %B122.endif.us.i
-
-B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
-  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.244136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.251.us.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.281.us.i = getelementptr i64, ptr %a0, i64 %.244136142.us.i
-  %.282.us.i = load i64, ptr %.281.us.i, align 8
-  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
-
-B172.us.preheader.i:                              ; preds = %B122.endif.us.i
-  %5 = shl i64 %.282.us.i, 3
-  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
-  br label %B172.us.i
-
-B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
-  %.372129131.us.i = phi i64 [ %.379.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
-  %6 = shl i64 %.372129131.us.i, 3
-  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
-  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -24
-  %.408.us.i = load i64, ptr %scevgep9.i, align 8
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
-  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -24
-  %.415.us.i = load i64, ptr %scevgep18.i, align 8
-  %.416.us.i = add nsw i64 %.415.us.i, %.408.us.i
-  store i64 %.416.us.i, ptr %scevgep9.i, align 8
-  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -16
-  %.408.us.1.i = load i64, ptr %scevgep7.i, align 8
-  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -16
-  %.415.us.1.i = load i64, ptr %scevgep16.i, align 8
-  %.416.us.1.i = add nsw i64 %.415.us.1.i, %.408.us.1.i
-  store i64 %.416.us.1.i, ptr %scevgep7.i, align 8
-  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -8
-  %.408.us.2.i = load i64, ptr %scevgep5.i, align 8
-  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -8
-  %.415.us.2.i = load i64, ptr %scevgep14.i, align 8
-  %.416.us.2.i = add nsw i64 %.415.us.2.i, %.408.us.2.i
-  store i64 %.416.us.2.i, ptr %scevgep5.i, align 8
-  %.379.us.3.i = add nuw nsw i64 %.372129131.us.i, 4
-  %.408.us.3.i = load i64, ptr %scevgep8.i, align 8
-  %.415.us.3.i = load i64, ptr %scevgep17.i, align 8
-  %.416.us.3.i = add nsw i64 %.415.us.3.i, %.408.us.3.i
-  store i64 %.416.us.3.i, ptr %scevgep8.i, align 8
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.379.us.3.i
-  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
-
-B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
-  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
-
-B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
-  %.372129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
-  %7 = shl i64 %.372129131.us.epil.init.i, 3
-  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
-  %8 = add i64 %.372129131.us.epil.init.i, %.282.us.i
-  %9 = shl i64 %8, 3
-  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
-  br label %B172.us.epil.i
-
-B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
-  %10 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
-  %.408.us.epil.i = load i64, ptr %scevgep24.i, align 8
-  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
-  %.415.us.epil.i = load i64, ptr %scevgep22.i, align 8
-  %.416.us.epil.i = add nsw i64 %.415.us.epil.i, %.408.us.epil.i
-  store i64 %.416.us.epil.i, ptr %scevgep24.i, align 8
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
-
-B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
-  %.251.us.i = add nuw nsw i64 %.244136142.us.i, 1
-  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
-  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
-  %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
-
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.102125.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 2
-  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.150.i = getelementptr i8, ptr %a3, i64 16
-  %.151.i = load i64, ptr %.150.i, align 8
-  %.157.i = load i64, ptr %a3, align 8
-  %.239141.not.i = icmp slt i64 %.157.i, 1
-  %.367130.not.i = icmp slt i64 %.151.i, 1
-  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
-
-B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
-  %xtraiter.i = and i64 %.151.i, 3
-  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
-  %scevgep.i = getelementptr i8, ptr %a2, i64 12
-  %scevgep10.i = getelementptr i8, ptr %a1, i64 12
-  %2 = shl i64 %.151.i, 2
-  %3 = icmp samesign ult i64 %.151.i, 4
-  %4 = icmp eq i64 %xtraiter.i, 0
-  br label %B122.endif.us.i
-
-B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
-  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
-  %.283.us.i = load i64, ptr %.282.us.i, align 8
-  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
-
-B172.us.preheader.i:                              ; preds = %B122.endif.us.i
-  %5 = shl i64 %.283.us.i, 2
-  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
-  br label %B172.us.i
-
-B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
-  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
-  %6 = shl i64 %.373129131.us.i, 2
-  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
-  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -12
-  %.409.us.i = load float, ptr %scevgep9.i, align 4
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
-  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -12
-  %.416.us.i = load float, ptr %scevgep18.i, align 4
-  %.417.us.i = fadd float %.409.us.i, %.416.us.i
-  store float %.417.us.i, ptr %scevgep9.i, align 4
-  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -8
-  %.409.us.1.i = load float, ptr %scevgep7.i, align 4
-  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -8
-  %.416.us.1.i = load float, ptr %scevgep16.i, align 4
-  %.417.us.1.i = fadd float %.409.us.1.i, %.416.us.1.i
-  store float %.417.us.1.i, ptr %scevgep7.i, align 4
-  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -4
-  %.409.us.2.i = load float, ptr %scevgep5.i, align 4
-  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -4
-  %.416.us.2.i = load float, ptr %scevgep14.i, align 4
-  %.417.us.2.i = fadd float %.409.us.2.i, %.416.us.2.i
-  store float %.417.us.2.i, ptr %scevgep5.i, align 4
-  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
-  %.409.us.3.i = load float, ptr %scevgep8.i, align 4
-  %.416.us.3.i = load float, ptr %scevgep17.i, align 4
-  %.417.us.3.i = fadd float %.409.us.3.i, %.416.us.3.i
-  store float %.417.us.3.i, ptr %scevgep8.i, align 4
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
-  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
-
-B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
-  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
-
-B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
-  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
-  %7 = shl i64 %.373129131.us.epil.init.i, 2
-  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
-  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
-  %9 = shl i64 %8, 2
-  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
-  br label %B172.us.epil.i
-
-B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
-  %10 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
-  %.409.us.epil.i = load float, ptr %scevgep24.i, align 4
-  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
-  %.416.us.epil.i = load float, ptr %scevgep22.i, align 4
-  %.417.us.epil.i = fadd float %.409.us.epil.i, %.416.us.epil.i
-  store float %.417.us.epil.i, ptr %scevgep24.i, align 4
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
-
-B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
-  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
-  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
-  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
-  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
-
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.102125.not.i = icmp slt i64 %.20.i, 1
-  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.20.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.150.i = getelementptr i8, ptr %a3, i64 16
-  %.151.i = load i64, ptr %.150.i, align 8
-  %.157.i = load i64, ptr %a3, align 8
-  %.239141.not.i = icmp slt i64 %.157.i, 1
-  %.367130.not.i = icmp slt i64 %.151.i, 1
-  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
-
-B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
-  %xtraiter.i = and i64 %.151.i, 3
-  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
-  %scevgep.i = getelementptr i8, ptr %a2, i64 24
-  %scevgep10.i = getelementptr i8, ptr %a1, i64 24
-  %2 = shl i64 %.151.i, 3
-  %3 = icmp samesign ult i64 %.151.i, 4
-  %4 = icmp eq i64 %xtraiter.i, 0
-  br label %B122.endif.us.i
-
-B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
-  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
-  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
-  %.283.us.i = load i64, ptr %.282.us.i, align 8
-  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
-
-B172.us.preheader.i:                              ; preds = %B122.endif.us.i
-  %5 = shl i64 %.283.us.i, 3
-  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
-  br label %B172.us.i
-
-B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
-  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
-  %6 = shl i64 %.373129131.us.i, 3
-  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
-  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -24
-  %.409.us.i = load double, ptr %scevgep9.i, align 8
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
-  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -24
-  %.416.us.i = load double, ptr %scevgep18.i, align 8
-  %.417.us.i = fadd double %.409.us.i, %.416.us.i
-  store double %.417.us.i, ptr %scevgep9.i, align 8
-  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -16
-  %.409.us.1.i = load double, ptr %scevgep7.i, align 8
-  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -16
-  %.416.us.1.i = load double, ptr %scevgep16.i, align 8
-  %.417.us.1.i = fadd double %.409.us.1.i, %.416.us.1.i
-  store double %.417.us.1.i, ptr %scevgep7.i, align 8
-  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -8
-  %.409.us.2.i = load double, ptr %scevgep5.i, align 8
-  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -8
-  %.416.us.2.i = load double, ptr %scevgep14.i, align 8
-  %.417.us.2.i = fadd double %.409.us.2.i, %.416.us.2.i
-  store double %.417.us.2.i, ptr %scevgep5.i, align 8
-  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
-  %.409.us.3.i = load double, ptr %scevgep8.i, align 8
-  %.416.us.3.i = load double, ptr %scevgep17.i, align 8
-  %.417.us.3.i = fadd double %.409.us.3.i, %.416.us.3.i
-  store double %.417.us.3.i, ptr %scevgep8.i, align 8
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
-  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
-
-B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
-  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
-
-B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
-  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
-  %7 = shl i64 %.373129131.us.epil.init.i, 3
-  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
-  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
-  %9 = shl i64 %8, 3
-  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
-  br label %B172.us.epil.i
-
-B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
-  %10 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
-  %.409.us.epil.i = load double, ptr %scevgep24.i, align 8
-  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
-  %.416.us.epil.i = load double, ptr %scevgep22.i, align 8
-  %.417.us.epil.i = fadd double %.409.us.epil.i, %.416.us.epil.i
-  store double %.417.us.epil.i, ptr %scevgep24.i, align 8
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
-
-B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
-  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
-  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
-  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
-  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
-
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
-  ret i64 0
-}
-;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
-  %.16.i = getelementptr i8, ptr %a2, i64 8
-  %.17.i = load i64, ptr %.16.i, align 8
-  %.9978.not.i = icmp slt i64 %.17.i, 1
-  br i1 %.9978.not.i, label %B62.endif.i, label %B48.preheader.i
-
-B48.preheader.i:                                  ; preds = %0
-  %1 = shl nuw i64 %.17.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %a1, i8 -1, i64 %1, i1 false)
-  br label %B62.endif.i
-
-B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
-  %.2358284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %5, %B106.i ]
-  %sunkaddr.i = shl i64 %.2358284.i, 3
-  %sunkaddr10.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
-  %.269.i = load i64, ptr %sunkaddr10.i, align 8
-  %.271.i = getelementptr i64, ptr %a1, i64 %.269.i
-  store i64 %.2358284.i, ptr %.271.i, align 8
-  %sunkaddr13.i = getelementptr i8, ptr %sunkaddr10.i, i64 8
-  %.269.1.i = load i64, ptr %sunkaddr13.i, align 8
-  %.271.1.i = getelementptr i64, ptr %a1, i64 %.269.1.i
-  %2 = or disjoint i64 %.2358284.i, 1
-  store i64 %2, ptr %.271.1.i, align 8
-  %sunkaddr16.i = getelementptr i8, ptr %sunkaddr10.i, i64 16
-  %.269.2.i = load i64, ptr %sunkaddr16.i, align 8
-  %.271.2.i = getelementptr i64, ptr %a1, i64 %.269.2.i
-  %3 = or disjoint i64 %.2358284.i, 2
-  store i64 %3, ptr %.271.2.i, align 8
-  %sunkaddr19.i = getelementptr i8, ptr %sunkaddr10.i, i64 24
-  %.269.3.i = load i64, ptr %sunkaddr19.i, align 8
-  %.271.3.i = getelementptr i64, ptr %a1, i64 %.269.3.i
-  %4 = or disjoint i64 %.2358284.i, 3
-  store i64 %4, ptr %.271.3.i, align 8
-  %5 = add nuw nsw i64 %.2358284.i, 4
-  %niter.ncmp.3.i = icmp eq i64 %5, %unroll_iter.i
-  br i1 %niter.ncmp.3.i, label %B132.loopexit.unr-lcssa.i, label %B106.i
-
-B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
-  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
-
-B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
-  %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
-  br label %B106.epil.i
-
-B106.epil.i:                                      ; preds = %B106.epil.i.preheader, %B106.epil.i
-  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B106.epil.i ], [ %xtraiter.i, %B106.epil.i.preheader ]
-  %.2358284.epil.i = phi i64 [ %.242.epil.i, %B106.epil.i ], [ %.2358284.epil.i.ph, %B106.epil.i.preheader ]
-  %.242.epil.i = add nuw nsw i64 %.2358284.epil.i, 1
-  %6 = shl i64 %.2358284.epil.i, 3
-  %scevgep.i = getelementptr i8, ptr %a0, i64 %6
-  %.269.epil.i = load i64, ptr %scevgep.i, align 8
-  %.271.epil.i = getelementptr i64, ptr %a1, i64 %.269.epil.i
-  store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
-  %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
-
-B62.endif.i:                                      ; preds = %B48.preheader.i, %0
-  %.147.i = load i64, ptr %a2, align 8
-  %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
-
-B106.preheader.i:                                 ; preds = %B62.endif.i
-  %xtraiter.i = and i64 %.147.i, 3
-  %7 = icmp samesign ult i64 %.147.i, 4
-  br i1 %7, label %B106.epil.i.preheader, label %B106.preheader.new.i
-
-B106.preheader.new.i:                             ; preds = %B106.preheader.i
-  %unroll_iter.i = and i64 %.147.i, 9223372036854775804
-  br label %B106.i
-
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
-  ret i64 0
-}
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
@@ -13255,7 +12447,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13473,7 +12665,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13503,16 +12695,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13530,7 +12722,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -13748,7 +12940,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -13778,16 +12970,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13805,7 +12997,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -14029,7 +13221,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -14059,16 +13251,16 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -14086,7 +13278,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.57.i = sub i64 %a5, %a4
   %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
   %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
 
 B56.endif.lr.ph.i:                                ; preds = %0
   %.278.i = icmp sgt i64 %.17.i, 1
@@ -14310,7 +13502,7 @@ B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge
   %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
   %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
   br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
@@ -14340,16 +13532,824 @@ B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B5
 
 B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
   %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
   %30 = shl i64 %a4, 3
   %scevgep.i = getelementptr i8, ptr %a2, i64 %30
   %31 = shl nuw i64 %..57.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.10278.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
+  %.2398284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.246.1.i, %B106.i ]
+  %sunkaddr.i = shl i64 %.2398284.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
+  %.273.i = load i64, ptr %sunkaddr9.i, align 8
+  %.275.i = getelementptr i32, ptr %a2, i64 %.273.i
+  %.276.i = load i32, ptr %.275.i, align 4
+  %sunkaddr10.i = shl i64 %.2398284.i, 2
+  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr10.i
+  %.279.i = load i32, ptr %sunkaddr11.i, align 4
+  %.282.i = add i32 %.279.i, %.276.i
+  store i32 %.282.i, ptr %.275.i, align 4
+  %.246.1.i = add nuw i64 %.2398284.i, 2
+  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.273.1.i = load i64, ptr %sunkaddr14.i, align 8
+  %.275.1.i = getelementptr i32, ptr %a2, i64 %.273.1.i
+  %.276.1.i = load i32, ptr %.275.1.i, align 4
+  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 4
+  %.279.1.i = load i32, ptr %sunkaddr17.i, align 4
+  %.282.1.i = add i32 %.279.1.i, %.276.1.i
+  store i32 %.282.1.i, ptr %.275.1.i, align 4
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.246.1.i
+  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
+
+B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
+  %2 = and i64 %.151.i, 1
+  %lcmp.mod.not.i = icmp eq i64 %2, 0
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+
+B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
+  %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
+  %.272.epil.i = getelementptr i64, ptr %a0, i64 %.2398284.epil.init.i
+  %.273.epil.i = load i64, ptr %.272.epil.i, align 8
+  %.275.epil.i = getelementptr i32, ptr %a2, i64 %.273.epil.i
+  %.276.epil.i = load i32, ptr %.275.epil.i, align 4
+  %.278.epil.i = getelementptr i32, ptr %a1, i64 %.2398284.epil.init.i
+  %.279.epil.i = load i32, ptr %.278.epil.i, align 4
+  %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
+  store i32 %.282.epil.i, ptr %.275.epil.i, align 4
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.151.i = load i64, ptr %a3, align 8
+  %.23383.not.i = icmp slt i64 %.151.i, 1
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+
+B106.preheader.i:                                 ; preds = %B62.endif.i
+  %3 = icmp eq i64 %.151.i, 1
+  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
+
+B106.preheader.new.i:                             ; preds = %B106.preheader.i
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775806
+  br label %B106.i
+
+_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.10278.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
+  %.2388284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.245.1.i, %B106.i ]
+  %sunkaddr.i = shl i64 %.2388284.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
+  %.272.i = load i64, ptr %sunkaddr9.i, align 8
+  %.274.i = getelementptr i64, ptr %a2, i64 %.272.i
+  %.275.i = load i64, ptr %.274.i, align 8
+  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
+  %.278.i = load i64, ptr %sunkaddr11.i, align 8
+  %.279.i = add nsw i64 %.278.i, %.275.i
+  store i64 %.279.i, ptr %.274.i, align 8
+  %.245.1.i = add nuw i64 %.2388284.i, 2
+  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.272.1.i = load i64, ptr %sunkaddr14.i, align 8
+  %.274.1.i = getelementptr i64, ptr %a2, i64 %.272.1.i
+  %.275.1.i = load i64, ptr %.274.1.i, align 8
+  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 8
+  %.278.1.i = load i64, ptr %sunkaddr17.i, align 8
+  %.279.1.i = add nsw i64 %.278.1.i, %.275.1.i
+  store i64 %.279.1.i, ptr %.274.1.i, align 8
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.245.1.i
+  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
+
+B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
+  %2 = and i64 %.150.i, 1
+  %lcmp.mod.not.i = icmp eq i64 %2, 0
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+
+B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
+  %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
+  %.271.epil.i = getelementptr i64, ptr %a0, i64 %.2388284.epil.init.i
+  %.272.epil.i = load i64, ptr %.271.epil.i, align 8
+  %.274.epil.i = getelementptr i64, ptr %a2, i64 %.272.epil.i
+  %.275.epil.i = load i64, ptr %.274.epil.i, align 8
+  %.277.epil.i = getelementptr i64, ptr %a1, i64 %.2388284.epil.init.i
+  %.278.epil.i = load i64, ptr %.277.epil.i, align 8
+  %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
+  store i64 %.279.epil.i, ptr %.274.epil.i, align 8
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.150.i = load i64, ptr %a3, align 8
+  %.23283.not.i = icmp slt i64 %.150.i, 1
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+
+B106.preheader.i:                                 ; preds = %B62.endif.i
+  %3 = icmp eq i64 %.150.i, 1
+  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
+
+B106.preheader.new.i:                             ; preds = %B106.preheader.i
+  %unroll_iter.i = and i64 %.150.i, 9223372036854775806
+  br label %B106.i
+
+_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.10278.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
+  %.2398284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.246.1.i, %B106.i ]
+  %sunkaddr.i = shl i64 %.2398284.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
+  %.273.i = load i64, ptr %sunkaddr9.i, align 8
+  %.275.i = getelementptr float, ptr %a2, i64 %.273.i
+  %.276.i = load float, ptr %.275.i, align 4
+  %sunkaddr10.i = shl i64 %.2398284.i, 2
+  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr10.i
+  %.279.i = load float, ptr %sunkaddr11.i, align 4
+  %.280.i = fadd float %.276.i, %.279.i
+  store float %.280.i, ptr %.275.i, align 4
+  %.246.1.i = add nuw i64 %.2398284.i, 2
+  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.273.1.i = load i64, ptr %sunkaddr14.i, align 8
+  %.275.1.i = getelementptr float, ptr %a2, i64 %.273.1.i
+  %.276.1.i = load float, ptr %.275.1.i, align 4
+  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 4
+  %.279.1.i = load float, ptr %sunkaddr17.i, align 4
+  %.280.1.i = fadd float %.276.1.i, %.279.1.i
+  store float %.280.1.i, ptr %.275.1.i, align 4
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.246.1.i
+  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
+
+B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
+  %2 = and i64 %.151.i, 1
+  %lcmp.mod.not.i = icmp eq i64 %2, 0
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+
+B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
+  %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
+  %.272.epil.i = getelementptr i64, ptr %a0, i64 %.2398284.epil.init.i
+  %.273.epil.i = load i64, ptr %.272.epil.i, align 8
+  %.275.epil.i = getelementptr float, ptr %a2, i64 %.273.epil.i
+  %.276.epil.i = load float, ptr %.275.epil.i, align 4
+  %.278.epil.i = getelementptr float, ptr %a1, i64 %.2398284.epil.init.i
+  %.279.epil.i = load float, ptr %.278.epil.i, align 4
+  %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
+  store float %.280.epil.i, ptr %.275.epil.i, align 4
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.151.i = load i64, ptr %a3, align 8
+  %.23383.not.i = icmp slt i64 %.151.i, 1
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+
+B106.preheader.i:                                 ; preds = %B62.endif.i
+  %3 = icmp eq i64 %.151.i, 1
+  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
+
+B106.preheader.new.i:                             ; preds = %B106.preheader.i
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775806
+  br label %B106.i
+
+_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.10278.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.10278.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
+  %.2398284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %.246.1.i, %B106.i ]
+  %sunkaddr.i = shl i64 %.2398284.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
+  %.273.i = load i64, ptr %sunkaddr9.i, align 8
+  %.275.i = getelementptr double, ptr %a2, i64 %.273.i
+  %.276.i = load double, ptr %.275.i, align 8
+  %sunkaddr11.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
+  %.279.i = load double, ptr %sunkaddr11.i, align 8
+  %.280.i = fadd double %.276.i, %.279.i
+  store double %.280.i, ptr %.275.i, align 8
+  %.246.1.i = add nuw i64 %.2398284.i, 2
+  %sunkaddr14.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.273.1.i = load i64, ptr %sunkaddr14.i, align 8
+  %.275.1.i = getelementptr double, ptr %a2, i64 %.273.1.i
+  %.276.1.i = load double, ptr %.275.1.i, align 8
+  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr11.i, i64 8
+  %.279.1.i = load double, ptr %sunkaddr17.i, align 8
+  %.280.1.i = fadd double %.276.1.i, %.279.1.i
+  store double %.280.1.i, ptr %.275.1.i, align 8
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.246.1.i
+  br i1 %niter.ncmp.1.i, label %B166.loopexit.unr-lcssa.i, label %B106.i
+
+B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
+  %2 = and i64 %.151.i, 1
+  %lcmp.mod.not.i = icmp eq i64 %2, 0
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+
+B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
+  %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
+  %.272.epil.i = getelementptr i64, ptr %a0, i64 %.2398284.epil.init.i
+  %.273.epil.i = load i64, ptr %.272.epil.i, align 8
+  %.275.epil.i = getelementptr double, ptr %a2, i64 %.273.epil.i
+  %.276.epil.i = load double, ptr %.275.epil.i, align 8
+  %.278.epil.i = getelementptr double, ptr %a1, i64 %.2398284.epil.init.i
+  %.279.epil.i = load double, ptr %.278.epil.i, align 8
+  %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
+  store double %.280.epil.i, ptr %.275.epil.i, align 8
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.151.i = load i64, ptr %a3, align 8
+  %.23383.not.i = icmp slt i64 %.151.i, 1
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+
+B106.preheader.i:                                 ; preds = %B62.endif.i
+  %3 = icmp eq i64 %.151.i, 1
+  br i1 %3, label %B106.epil.preheader.i, label %B106.preheader.new.i
+
+B106.preheader.new.i:                             ; preds = %B106.preheader.i
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775806
+  br label %B106.i
+
+_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.150.i = getelementptr i8, ptr %a3, i64 16
+  %.151.i = load i64, ptr %.150.i, align 8
+  %.157.i = load i64, ptr %a3, align 8
+  %.239141.not.i = icmp slt i64 %.157.i, 1
+  %.367130.not.i = icmp slt i64 %.151.i, 1
+  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.151.i, 3
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 12
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 12
+  %2 = shl i64 %.151.i, 2
+  %3 = icmp samesign ult i64 %.151.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
+  %.283.us.i = load i64, ptr %.282.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.283.us.i, 2
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.373129131.us.i, 2
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -12
+  %.409.us.i = load i32, ptr %scevgep9.i, align 4
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -12
+  %.416.us.i = load i32, ptr %scevgep18.i, align 4
+  %.419.us.i = add i32 %.416.us.i, %.409.us.i
+  store i32 %.419.us.i, ptr %scevgep9.i, align 4
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.409.us.1.i = load i32, ptr %scevgep7.i, align 4
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.416.us.1.i = load i32, ptr %scevgep16.i, align 4
+  %.419.us.1.i = add i32 %.416.us.1.i, %.409.us.1.i
+  store i32 %.419.us.1.i, ptr %scevgep7.i, align 4
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -4
+  %.409.us.2.i = load i32, ptr %scevgep5.i, align 4
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -4
+  %.416.us.2.i = load i32, ptr %scevgep14.i, align 4
+  %.419.us.2.i = add i32 %.416.us.2.i, %.409.us.2.i
+  store i32 %.419.us.2.i, ptr %scevgep5.i, align 4
+  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
+  %.409.us.3.i = load i32, ptr %scevgep8.i, align 4
+  %.416.us.3.i = load i32, ptr %scevgep17.i, align 4
+  %.419.us.3.i = add i32 %.416.us.3.i, %.409.us.3.i
+  store i32 %.419.us.3.i, ptr %scevgep8.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.373129131.us.epil.init.i, 2
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
+  %9 = shl i64 %8, 2
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.409.us.epil.i = load i32, ptr %scevgep24.i, align 4
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.416.us.epil.i = load i32, ptr %scevgep22.i, align 4
+  %.419.us.epil.i = add i32 %.416.us.epil.i, %.409.us.epil.i
+  store i32 %.419.us.epil.i, ptr %scevgep24.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.149.i = getelementptr i8, ptr %a3, i64 16
+  %.150.i = load i64, ptr %.149.i, align 8
+  %.156.i = load i64, ptr %a3, align 8
+  %.238141.not.i = icmp slt i64 %.156.i, 1
+  %.366130.not.i = icmp slt i64 %.150.i, 1
+  %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.150.i, 3
+  %unroll_iter.i = and i64 %.150.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 24
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 24
+  %2 = shl i64 %.150.i, 3
+  %3 = icmp samesign ult i64 %.150.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.244136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.251.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.281.us.i = getelementptr i64, ptr %a0, i64 %.244136142.us.i
+  %.282.us.i = load i64, ptr %.281.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.282.us.i, 3
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.372129131.us.i = phi i64 [ %.379.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.372129131.us.i, 3
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -24
+  %.408.us.i = load i64, ptr %scevgep9.i, align 8
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -24
+  %.415.us.i = load i64, ptr %scevgep18.i, align 8
+  %.416.us.i = add nsw i64 %.415.us.i, %.408.us.i
+  store i64 %.416.us.i, ptr %scevgep9.i, align 8
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -16
+  %.408.us.1.i = load i64, ptr %scevgep7.i, align 8
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -16
+  %.415.us.1.i = load i64, ptr %scevgep16.i, align 8
+  %.416.us.1.i = add nsw i64 %.415.us.1.i, %.408.us.1.i
+  store i64 %.416.us.1.i, ptr %scevgep7.i, align 8
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.408.us.2.i = load i64, ptr %scevgep5.i, align 8
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.415.us.2.i = load i64, ptr %scevgep14.i, align 8
+  %.416.us.2.i = add nsw i64 %.415.us.2.i, %.408.us.2.i
+  store i64 %.416.us.2.i, ptr %scevgep5.i, align 8
+  %.379.us.3.i = add nuw nsw i64 %.372129131.us.i, 4
+  %.408.us.3.i = load i64, ptr %scevgep8.i, align 8
+  %.415.us.3.i = load i64, ptr %scevgep17.i, align 8
+  %.416.us.3.i = add nsw i64 %.415.us.3.i, %.408.us.3.i
+  store i64 %.416.us.3.i, ptr %scevgep8.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.379.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.372129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.372129131.us.epil.init.i, 3
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.372129131.us.epil.init.i, %.282.us.i
+  %9 = shl i64 %8, 3
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.408.us.epil.i = load i64, ptr %scevgep24.i, align 8
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.415.us.epil.i = load i64, ptr %scevgep22.i, align 8
+  %.416.us.epil.i = add nsw i64 %.415.us.epil.i, %.408.us.epil.i
+  store i64 %.416.us.epil.i, ptr %scevgep24.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.251.us.i = add nuw nsw i64 %.244136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.150.i = getelementptr i8, ptr %a3, i64 16
+  %.151.i = load i64, ptr %.150.i, align 8
+  %.157.i = load i64, ptr %a3, align 8
+  %.239141.not.i = icmp slt i64 %.157.i, 1
+  %.367130.not.i = icmp slt i64 %.151.i, 1
+  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.151.i, 3
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 12
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 12
+  %2 = shl i64 %.151.i, 2
+  %3 = icmp samesign ult i64 %.151.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
+  %.283.us.i = load i64, ptr %.282.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.283.us.i, 2
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.373129131.us.i, 2
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -12
+  %.409.us.i = load float, ptr %scevgep9.i, align 4
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -12
+  %.416.us.i = load float, ptr %scevgep18.i, align 4
+  %.417.us.i = fadd float %.409.us.i, %.416.us.i
+  store float %.417.us.i, ptr %scevgep9.i, align 4
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.409.us.1.i = load float, ptr %scevgep7.i, align 4
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.416.us.1.i = load float, ptr %scevgep16.i, align 4
+  %.417.us.1.i = fadd float %.409.us.1.i, %.416.us.1.i
+  store float %.417.us.1.i, ptr %scevgep7.i, align 4
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -4
+  %.409.us.2.i = load float, ptr %scevgep5.i, align 4
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -4
+  %.416.us.2.i = load float, ptr %scevgep14.i, align 4
+  %.417.us.2.i = fadd float %.409.us.2.i, %.416.us.2.i
+  store float %.417.us.2.i, ptr %scevgep5.i, align 4
+  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
+  %.409.us.3.i = load float, ptr %scevgep8.i, align 4
+  %.416.us.3.i = load float, ptr %scevgep17.i, align 4
+  %.417.us.3.i = fadd float %.409.us.3.i, %.416.us.3.i
+  store float %.417.us.3.i, ptr %scevgep8.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.373129131.us.epil.init.i, 2
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
+  %9 = shl i64 %8, 2
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.409.us.epil.i = load float, ptr %scevgep24.i, align 4
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.416.us.epil.i = load float, ptr %scevgep22.i, align 4
+  %.417.us.epil.i = fadd float %.409.us.epil.i, %.416.us.epil.i
+  store float %.417.us.epil.i, ptr %scevgep24.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.102125.not.i = icmp slt i64 %.20.i, 1
+  br i1 %.102125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.20.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.150.i = getelementptr i8, ptr %a3, i64 16
+  %.151.i = load i64, ptr %.150.i, align 8
+  %.157.i = load i64, ptr %a3, align 8
+  %.239141.not.i = icmp slt i64 %.157.i, 1
+  %.367130.not.i = icmp slt i64 %.151.i, 1
+  %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.151.i, 3
+  %unroll_iter.i = and i64 %.151.i, 9223372036854775804
+  %scevgep.i = getelementptr i8, ptr %a2, i64 24
+  %scevgep10.i = getelementptr i8, ptr %a1, i64 24
+  %2 = shl i64 %.151.i, 3
+  %3 = icmp samesign ult i64 %.151.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv19.i = phi ptr [ %a1, %B122.endif.us.preheader.i ], [ %scevgep20.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep10.i, %B122.endif.us.preheader.i ], [ %scevgep11.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.245136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.252.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.282.us.i = getelementptr i64, ptr %a0, i64 %.245136142.us.i
+  %.283.us.i = load i64, ptr %.282.us.i, align 8
+  br i1 %3, label %B172.us.epil.preheader.i, label %B172.us.preheader.i
+
+B172.us.preheader.i:                              ; preds = %B122.endif.us.i
+  %5 = shl i64 %.283.us.i, 3
+  %scevgep2.i = getelementptr i8, ptr %scevgep.i, i64 %5
+  br label %B172.us.i
+
+B172.us.i:                                        ; preds = %B172.us.i, %B172.us.preheader.i
+  %.373129131.us.i = phi i64 [ %.380.us.3.i, %B172.us.i ], [ 0, %B172.us.preheader.i ]
+  %6 = shl i64 %.373129131.us.i, 3
+  %scevgep8.i = getelementptr i8, ptr %scevgep2.i, i64 %6
+  %scevgep9.i = getelementptr i8, ptr %scevgep8.i, i64 -24
+  %.409.us.i = load double, ptr %scevgep9.i, align 8
+  %scevgep17.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
+  %scevgep18.i = getelementptr i8, ptr %scevgep17.i, i64 -24
+  %.416.us.i = load double, ptr %scevgep18.i, align 8
+  %.417.us.i = fadd double %.409.us.i, %.416.us.i
+  store double %.417.us.i, ptr %scevgep9.i, align 8
+  %scevgep7.i = getelementptr i8, ptr %scevgep8.i, i64 -16
+  %.409.us.1.i = load double, ptr %scevgep7.i, align 8
+  %scevgep16.i = getelementptr i8, ptr %scevgep17.i, i64 -16
+  %.416.us.1.i = load double, ptr %scevgep16.i, align 8
+  %.417.us.1.i = fadd double %.409.us.1.i, %.416.us.1.i
+  store double %.417.us.1.i, ptr %scevgep7.i, align 8
+  %scevgep5.i = getelementptr i8, ptr %scevgep8.i, i64 -8
+  %.409.us.2.i = load double, ptr %scevgep5.i, align 8
+  %scevgep14.i = getelementptr i8, ptr %scevgep17.i, i64 -8
+  %.416.us.2.i = load double, ptr %scevgep14.i, align 8
+  %.417.us.2.i = fadd double %.409.us.2.i, %.416.us.2.i
+  store double %.417.us.2.i, ptr %scevgep5.i, align 8
+  %.380.us.3.i = add nuw nsw i64 %.373129131.us.i, 4
+  %.409.us.3.i = load double, ptr %scevgep8.i, align 8
+  %.416.us.3.i = load double, ptr %scevgep17.i, align 8
+  %.417.us.3.i = fadd double %.409.us.3.i, %.416.us.3.i
+  store double %.417.us.3.i, ptr %scevgep8.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.380.us.3.i
+  br i1 %niter.ncmp.3.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %4, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.preheader.i
+
+B172.us.epil.preheader.i:                         ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.373129131.us.epil.init.i = phi i64 [ 0, %B122.endif.us.i ], [ %unroll_iter.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i ]
+  %7 = shl i64 %.373129131.us.epil.init.i, 3
+  %scevgep21.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %8 = add i64 %.373129131.us.epil.init.i, %.283.us.i
+  %9 = shl i64 %8, 3
+  %scevgep23.i = getelementptr i8, ptr %a2, i64 %9
+  br label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B172.us.epil.i, %B172.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B172.us.epil.preheader.i ], [ %epil.iter.next.i, %B172.us.epil.i ]
+  %10 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %10
+  %.409.us.epil.i = load double, ptr %scevgep24.i, align 8
+  %scevgep22.i = getelementptr i8, ptr %scevgep21.i, i64 %10
+  %.416.us.epil.i = load double, ptr %scevgep22.i, align 8
+  %.417.us.epil.i = fadd double %.409.us.epil.i, %.416.us.epil.i
+  store double %.417.us.epil.i, ptr %scevgep24.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.252.us.i = add nuw nsw i64 %.245136142.us.i, 1
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, ptr readonly captures(none) %a2, i64 %a3, i64 %a4) alwaysinline {
+  %.16.i = getelementptr i8, ptr %a2, i64 8
+  %.17.i = load i64, ptr %.16.i, align 8
+  %.9978.not.i = icmp slt i64 %.17.i, 1
+  br i1 %.9978.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.17.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a1, i8 -1, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B106.i:                                           ; preds = %B106.preheader.new.i, %B106.i
+  %.2358284.i = phi i64 [ 0, %B106.preheader.new.i ], [ %5, %B106.i ]
+  %sunkaddr.i = shl i64 %.2358284.i, 3
+  %sunkaddr10.i = getelementptr i8, ptr %a0, i64 %sunkaddr.i
+  %.269.i = load i64, ptr %sunkaddr10.i, align 8
+  %.271.i = getelementptr i64, ptr %a1, i64 %.269.i
+  store i64 %.2358284.i, ptr %.271.i, align 8
+  %sunkaddr13.i = getelementptr i8, ptr %sunkaddr10.i, i64 8
+  %.269.1.i = load i64, ptr %sunkaddr13.i, align 8
+  %.271.1.i = getelementptr i64, ptr %a1, i64 %.269.1.i
+  %2 = or disjoint i64 %.2358284.i, 1
+  store i64 %2, ptr %.271.1.i, align 8
+  %sunkaddr16.i = getelementptr i8, ptr %sunkaddr10.i, i64 16
+  %.269.2.i = load i64, ptr %sunkaddr16.i, align 8
+  %.271.2.i = getelementptr i64, ptr %a1, i64 %.269.2.i
+  %3 = or disjoint i64 %.2358284.i, 2
+  store i64 %3, ptr %.271.2.i, align 8
+  %sunkaddr19.i = getelementptr i8, ptr %sunkaddr10.i, i64 24
+  %.269.3.i = load i64, ptr %sunkaddr19.i, align 8
+  %.271.3.i = getelementptr i64, ptr %a1, i64 %.269.3.i
+  %4 = or disjoint i64 %.2358284.i, 3
+  store i64 %4, ptr %.271.3.i, align 8
+  %5 = add nuw nsw i64 %.2358284.i, 4
+  %niter.ncmp.3.i = icmp eq i64 %5, %unroll_iter.i
+  br i1 %niter.ncmp.3.i, label %B132.loopexit.unr-lcssa.i, label %B106.i
+
+B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
+
+B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
+  %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
+  br label %B106.epil.i
+
+B106.epil.i:                                      ; preds = %B106.epil.i.preheader, %B106.epil.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B106.epil.i ], [ %xtraiter.i, %B106.epil.i.preheader ]
+  %.2358284.epil.i = phi i64 [ %.242.epil.i, %B106.epil.i ], [ %.2358284.epil.i.ph, %B106.epil.i.preheader ]
+  %.242.epil.i = add nuw nsw i64 %.2358284.epil.i, 1
+  %6 = shl i64 %.2358284.epil.i, 3
+  %scevgep.i = getelementptr i8, ptr %a0, i64 %6
+  %.269.epil.i = load i64, ptr %scevgep.i, align 8
+  %.271.epil.i = getelementptr i64, ptr %a1, i64 %.269.epil.i
+  store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
+  %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.147.i = load i64, ptr %a2, align 8
+  %.22983.not.i = icmp slt i64 %.147.i, 1
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+
+B106.preheader.i:                                 ; preds = %B62.endif.i
+  %xtraiter.i = and i64 %.147.i, 3
+  %7 = icmp samesign ult i64 %.147.i, 4
+  br i1 %7, label %B106.epil.i.preheader, label %B106.preheader.new.i
+
+B106.preheader.new.i:                             ; preds = %B106.preheader.i
+  %unroll_iter.i = and i64 %.147.i, 9223372036854775804
+  br label %B106.i
+
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -21683,7 +21683,7 @@ B160.i:                                           ; preds = %B364.i.i.i, %B244.i
   %.72.i = load i64, ptr %.71.i, align 8
   %.75.i = inttoptr i64 %.65.i to ptr
   %.76.i = tail call i64 %.75.i(i64 %.72.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B302.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -21755,7 +21755,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -22977,7 +22977,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i42.i.i = add nsw i64 %.22.i, 88
@@ -22985,7 +22985,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i18.i = load i64, ptr %.34.i43.i.i, align 8
   %.37.i.i19.i = inttoptr i64 %.35.i.i18.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i19.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23041,7 +23041,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i16.i = icmp eq i64 %lsr.iv.next2.i.i15.i, 0
   br i1 %exitcond.not.i.i16.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.76.i, %B160.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23215,7 +23215,7 @@ B218.i:                                           ; preds = %B364.i.i.i, %B244.i
   %.83.i = load i64, ptr %.82.i, align 8
   %.84.i = inttoptr i64 %.76.i to ptr
   %.85.i = tail call i64 %.84.i(i64 %.83.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B360.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
   %.90.i = shl nsw i64 %.29.i, 3
@@ -23288,7 +23288,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -24524,7 +24524,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i42.i.i = add nsw i64 %.20.i, 88
@@ -24532,7 +24532,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i19.i = load i64, ptr %.34.i43.i.i, align 8
   %.37.i.i20.i = inttoptr i64 %.35.i.i19.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i20.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -24587,7 +24587,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i17.i = icmp eq i64 %lsr.iv.next2.i.i16.i, 0
   br i1 %exitcond.not.i.i17.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -24608,7 +24608,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24629,7 +24629,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24698,7 +24698,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24748,9 +24748,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -24817,7 +24817,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -24827,14 +24827,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -24879,9 +24879,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -24899,7 +24899,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -24982,7 +24982,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -25021,7 +25021,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -25143,7 +25143,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
   %sunkaddr411.i = getelementptr i8, ptr %.21.i, i64 16
@@ -27007,7 +27007,7 @@ B1498.i:                                          ; preds = %B1454.endif.i
   %.915.i = load i64, ptr %.914.i, align 8
   %.918.i = inttoptr i64 %.915.i to ptr
   %.919.i = tail call i64 %.918.i(i64 %.908.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -27332,9 +27332,9 @@ B1316.endif.i:                                    ; preds = %B1318.i, %B1286.end
   br label %B1454.i
 
 B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
   ret i64 %result.3.0.sink.i
 }

@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.device_angles eef6bd8f5c1a6e593e7deca27b14461c
-; digest nbgrad.kernels.device_linalg 3972fb4f60cabe4bff6ae469ab19f98a
-; digest nbgrad.kernels.device_math d005e82ad5f0baa3790332a8f2ba1909
-; digest nbgrad.kernels.device_matmul c43d6ead9c56509e581d647452e93557
-; digest nbgrad.kernels.device_matrices 38f2d1025231fa3a29173eb9f9d894fc
-; digest nbgrad.kernels.device_recurrence 8bb1d69434b3a2c6ba43d9e112bcfe7c
-; digest nbgrad.kernels.device_scan a871d905de5e809d56fd5e2ba1b6f4e9
-; digest nbgrad.kernels.device_scatter a40911c10332dd0678495d13c99fbeac
-; digest nbgrad.kernels.device_sort 8422102bdf77a62485a6efe249e36062
-; digest nbgrad.kernels.device_transpose 3f42a34c41beb222f7c0ac9cd76c6e93
-; digest nbgrad.kernels.device_windows d2823b0761f74e3f40eeca279124a57f
+; digest nbgrad.kernels.device_angles 85f48a2ee8e0bfbb28e48650938cdfd7
+; digest nbgrad.kernels.device_linalg 218495086bbd9d51e3a89090639d9c7e
+; digest nbgrad.kernels.device_math 5dabb983e3f5132dc28fd1d54f026dd7
+; digest nbgrad.kernels.device_matmul 41a9073e72d9a926399db8d9c9943b69
+; digest nbgrad.kernels.device_matrices b50c64c62619ac337cd7a91ca156179e
+; digest nbgrad.kernels.device_recurrence 9d96f91c8e281321e174216047395c6d
+; digest nbgrad.kernels.device_scan c52c73dcf2aa0036aa4b9d0db1fa65d3
+; digest nbgrad.kernels.device_scatter 8fb3af366e1dca46ef4e275789795d89
+; digest nbgrad.kernels.device_sort 144b4adab683c15446c4ce01d35e08d5
+; digest nbgrad.kernels.device_transpose 09f169abfd405811fac712d593fd939b
+; digest nbgrad.kernels.device_windows 7640883ad18be0e04d4472aaa41fc170
 ;; nbgrad.kernels.device_math.exp(float32)float32 nbgrad.kernels.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
@@ -31220,6 +31220,1029 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i23.i, %B90.2
 _ZN6nbgrad7kernels13device_matmul6matmulB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
   ret i64 0
 }
+;; nbgrad.kernels.device_transpose.transpose(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
+declare ptr @nbgrad.shared() local_unnamed_addr
+
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
+  %.30.i = tail call ptr @nbgrad.shared()
+  %.35.i = tail call i32 @nbgrad.block()
+  %.39.i = icmp eq i64 %a6, 0
+  br i1 %.39.i, label %B0.endif.i, label %B0.else.if.i
+
+B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
+  %lsr.iv33.i = phi ptr [ %scevgep32.i, %B368.preheader25.i ], [ %scevgep34.i, %B466.i ]
+  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
+  %lsr.iv28.i = phi i64 [ %42, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
+  %k.3.0.i = phi i64 [ %.211.i, %B368.preheader25.i ], [ %.252.i, %B466.i ]
+  %.230.i = icmp slt i64 %lsr.iv28.i, %a3
+  br i1 %.230.i, label %B404.i, label %B466.i
+
+B404.i:                                           ; preds = %B368.i
+  %.241.i = load i8, ptr %lsr.iv33.i, align 1
+  store i8 %.241.i, ptr %lsr.iv30.i, align 1
+  br label %B466.i
+
+B466.i:                                           ; preds = %B404.i, %B368.i
+  %.252.i = add nuw nsw i64 %k.3.0.i, %.205.i
+  %lsr.iv.next.i = add i64 %lsr.iv28.i, %.205.i
+  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %45
+  %scevgep34.i = getelementptr i8, ptr %lsr.iv33.i, i64 %51
+  %.255.i = icmp samesign ult i64 %.252.i, 32
+  br i1 %.255.i, label %B368.i, label %B488.i
+
+B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
+  tail call void @nbgrad.barrier()
+  %.271.i = tail call i32 @nbgrad.thread()
+  %.277.i = icmp ult i32 %.271.i, 1024
+  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+
+B562.preheader.i:                                 ; preds = %B488.i
+  %1 = lshr i32 %.271.i, 5
+  %.273.i = zext nneg i32 %1 to i64
+  %.290.i = or disjoint i64 %.127.i, %.199.i
+  %.292.i = icmp slt i64 %.290.i, %a3
+  %.295.i = mul nuw nsw i64 %.199.i, 33
+  %2 = getelementptr i8, ptr %.30.i, i64 %.295.i
+  %.292.fr.i = freeze i1 %.292.i
+  br i1 %.292.fr.i, label %B562.preheader23.i, label %B562.us.i
+
+B562.preheader23.i:                               ; preds = %B562.preheader.i
+  %3 = or disjoint i64 %.81.i, %.273.i
+  %4 = mul i64 %3, %a5
+  %5 = getelementptr i8, ptr %a1, i64 %.127.i
+  %6 = getelementptr i8, ptr %5, i64 %.185.i
+  %7 = getelementptr i8, ptr %6, i64 %.186.i
+  %8 = getelementptr i8, ptr %7, i64 %.199.i
+  %scevgep.i = getelementptr i8, ptr %8, i64 %4
+  %9 = mul i64 %a5, %.205.i
+  br label %B562.i
+
+B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
+  %k.1.2.0.us.i = phi i64 [ %.314.us.i, %B562.us.i ], [ %.273.i, %B562.preheader.i ]
+  %.314.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.205.i
+  %.317.us.i = icmp samesign ult i64 %.314.us.i, 32
+  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+
+B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B562.preheader23.i ], [ %scevgep27.i, %B660.i ]
+  %k.1.2.0.i = phi i64 [ %.273.i, %B562.preheader23.i ], [ %.314.i, %B660.i ]
+  %10 = add nuw i64 %k.1.2.0.i, %.81.i
+  %.286.i = icmp slt i64 %10, %a2
+  br i1 %.286.i, label %B598.i, label %B660.i
+
+B598.i:                                           ; preds = %B562.i
+  %.299.i = getelementptr i8, ptr %2, i64 %k.1.2.0.i
+  %.300.i = load i8, ptr %.299.i, align 1
+  store i8 %.300.i, ptr %lsr.iv.i, align 1
+  br label %B660.i
+
+B660.i:                                           ; preds = %B598.i, %B562.i
+  %.314.i = add nuw nsw i64 %k.1.2.0.i, %.205.i
+  %scevgep27.i = getelementptr i8, ptr %lsr.iv.i, i64 %9
+  %.317.i = icmp samesign ult i64 %.314.i, 32
+  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+
+B0.endif.i:                                       ; preds = %21, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %21 ]
+  %.77.i = tail call i32 @nbgrad.block()
+  %.78.i = zext i32 %.77.i to i64
+  %.79.i = mul i64 %quot.0.i, %a6
+  %.80.i = sub i64 %.78.i, %.79.i
+  %.81.i = shl i64 %.80.i, 5
+  %.87.i = icmp eq i64 %a7, 0
+  br i1 %.87.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
+
+B0.else.if.i:                                     ; preds = %0
+  %11 = icmp ult i64 %a6, 4294967296
+  br i1 %11, label %12, label %18
+
+12:                                               ; preds = %B0.else.if.i
+  %13 = trunc nuw i64 %a6 to i32
+  %14 = udiv i32 %.35.i, %13
+  %15 = urem i32 %.35.i, %13
+  %16 = zext i32 %14 to i64
+  %17 = zext i32 %15 to i64
+  br label %21
+
+18:                                               ; preds = %B0.else.if.i
+  %.36.i = zext i32 %.35.i to i64
+  %19 = sdiv i64 %.36.i, %a6
+  %20 = srem i64 %.36.i, %a6
+  br label %21
+
+21:                                               ; preds = %18, %12
+  %22 = phi i64 [ %16, %12 ], [ %19, %18 ]
+  %23 = phi i64 [ %17, %12 ], [ %20, %18 ]
+  %.58.i = icmp slt i64 %a6, 0
+  %.59.i = icmp ne i64 %23, 0
+  %.60.i = and i1 %.58.i, %.59.i
+  %.65.i = sext i1 %.60.i to i64
+  %spec.select.i = add nsw i64 %22, %.65.i
+  br label %B0.endif.i
+
+B0.endif.endif.i:                                 ; preds = %36, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %36 ]
+  %.125.i = mul i64 %quot.1.0.i, %a7
+  %.126.i = sub i64 %quot.0.i, %.125.i
+  %.127.i = shl i64 %.126.i, 5
+  %.133.i = icmp eq i64 %a8, 0
+  br i1 %.133.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.i
+  %24 = or i64 %quot.0.i, %a7
+  %25 = icmp ult i64 %24, 4294967296
+  br i1 %25, label %26, label %33
+
+26:                                               ; preds = %B0.endif.else.if.i
+  %27 = trunc nuw i64 %a7 to i32
+  %28 = trunc nuw i64 %quot.0.i to i32
+  %29 = udiv i32 %28, %27
+  %30 = urem i32 %28, %27
+  %31 = zext i32 %29 to i64
+  %32 = zext i32 %30 to i64
+  br label %36
+
+33:                                               ; preds = %B0.endif.else.if.i
+  %34 = sdiv i64 %quot.0.i, %a7
+  %35 = srem i64 %quot.0.i, %a7
+  br label %36
+
+36:                                               ; preds = %33, %26
+  %37 = phi i64 [ %31, %26 ], [ %34, %33 ]
+  %38 = phi i64 [ %32, %26 ], [ %35, %33 ]
+  %.105.i = xor i64 %38, %a7
+  %.106.i = icmp slt i64 %.105.i, 0
+  %.107.i = icmp ne i64 %38, 0
+  %.108.i = and i1 %.107.i, %.106.i
+  %.113.i = sext i1 %.108.i to i64
+  %spec.select46.i = add nsw i64 %37, %.113.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %64, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %64 ]
+  %.171.i = mul i64 %quot.2.0.i, %a8
+  %.172.i = sub i64 %quot.1.0.i, %.171.i
+  %.185.i = mul i64 %quot.2.0.i, %a10
+  %.186.i = mul i64 %.172.i, %a12
+  %.197.i = tail call i32 @nbgrad.thread()
+  %39 = and i32 %.197.i, 31
+  %.199.i = zext nneg i32 %39 to i64
+  %.203.i = tail call i32 @nbgrad.threads()
+  %40 = lshr i32 %.203.i, 5
+  %.205.i = zext nneg i32 %40 to i64
+  %.209.i = tail call i32 @nbgrad.thread()
+  %.215.i = icmp ult i32 %.209.i, 1024
+  br i1 %.215.i, label %B368.preheader.i, label %B488.i
+
+B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
+  %41 = lshr i32 %.209.i, 5
+  %.211.i = zext nneg i32 %41 to i64
+  %.222.i = or disjoint i64 %.81.i, %.199.i
+  %.224.i = icmp slt i64 %.222.i, %a2
+  %.224.fr.i = freeze i1 %.224.i
+  br i1 %.224.fr.i, label %B368.preheader25.i, label %B368.us.i
+
+B368.preheader25.i:                               ; preds = %B368.preheader.i
+  %.173.i = mul i64 %quot.2.0.i, %a9
+  %.174.i = mul i64 %.172.i, %a11
+  %42 = or disjoint i64 %.127.i, %.211.i
+  %43 = mul nuw nsw i64 %.211.i, 33
+  %44 = getelementptr i8, ptr %.30.i, i64 %43
+  %scevgep29.i = getelementptr i8, ptr %44, i64 %.199.i
+  %45 = mul nuw nsw i64 %.205.i, 33
+  %46 = mul i64 %42, %a4
+  %47 = getelementptr i8, ptr %a0, i64 %.81.i
+  %48 = getelementptr i8, ptr %47, i64 %.173.i
+  %49 = getelementptr i8, ptr %48, i64 %.174.i
+  %50 = getelementptr i8, ptr %49, i64 %.199.i
+  %scevgep32.i = getelementptr i8, ptr %50, i64 %46
+  %51 = mul i64 %a4, %.205.i
+  br label %B368.i
+
+B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
+  %k.3.0.us.i = phi i64 [ %.252.us.i, %B368.us.i ], [ %.211.i, %B368.preheader.i ]
+  %.252.us.i = add nuw nsw i64 %k.3.0.us.i, %.205.i
+  %.255.us.i = icmp samesign ult i64 %.252.us.i, 32
+  br i1 %.255.us.i, label %B368.us.i, label %B488.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
+  %52 = or i64 %quot.1.0.i, %a8
+  %53 = icmp ult i64 %52, 4294967296
+  br i1 %53, label %54, label %61
+
+54:                                               ; preds = %B0.endif.endif.else.if.i
+  %55 = trunc nuw i64 %a8 to i32
+  %56 = trunc nuw i64 %quot.1.0.i to i32
+  %57 = udiv i32 %56, %55
+  %58 = urem i32 %56, %55
+  %59 = zext i32 %57 to i64
+  %60 = zext i32 %58 to i64
+  br label %64
+
+61:                                               ; preds = %B0.endif.endif.else.if.i
+  %62 = sdiv i64 %quot.1.0.i, %a8
+  %63 = srem i64 %quot.1.0.i, %a8
+  br label %64
+
+64:                                               ; preds = %61, %54
+  %65 = phi i64 [ %59, %54 ], [ %62, %61 ]
+  %66 = phi i64 [ %60, %54 ], [ %63, %61 ]
+  %.151.i = xor i64 %66, %a8
+  %.152.i = icmp slt i64 %.151.i, 0
+  %.153.i = icmp ne i64 %66, 0
+  %.154.i = and i1 %.153.i, %.152.i
+  %.159.i = sext i1 %.154.i to i64
+  %spec.select47.i = add nsw i64 %65, %.159.i
+  br label %B0.endif.endif.endif.i
+
+_ZN6nbgrad7kernels16device_transpose9transposeB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+  ret i64 0
+}
+;; nbgrad.kernels.device_transpose.transpose(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
+declare ptr @nbgrad.shared() local_unnamed_addr
+
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
+  %.30.i = tail call ptr @nbgrad.shared()
+  %.36.i = tail call i32 @nbgrad.block()
+  %.40.i = icmp eq i64 %a6, 0
+  br i1 %.40.i, label %B0.endif.i, label %B0.else.if.i
+
+B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
+  %lsr.iv34.i = phi ptr [ %scevgep33.i, %B368.preheader25.i ], [ %scevgep35.i, %B466.i ]
+  %lsr.iv32.i = phi i64 [ %52, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
+  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
+  %k.3.0.i = phi i64 [ %.212.i, %B368.preheader25.i ], [ %.253.i, %B466.i ]
+  %.231.i = icmp slt i64 %lsr.iv32.i, %a3
+  br i1 %.231.i, label %B404.i, label %B466.i
+
+B404.i:                                           ; preds = %B368.i
+  %.242.i = load i16, ptr %lsr.iv34.i, align 2
+  store i16 %.242.i, ptr %lsr.iv30.i, align 2
+  br label %B466.i
+
+B466.i:                                           ; preds = %B404.i, %B368.i
+  %.253.i = add nuw nsw i64 %k.3.0.i, %.206.i
+  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %51
+  %lsr.iv.next.i = add i64 %lsr.iv32.i, %.206.i
+  %scevgep35.i = getelementptr i8, ptr %lsr.iv34.i, i64 %66
+  %.256.i = icmp samesign ult i64 %.253.i, 32
+  br i1 %.256.i, label %B368.i, label %B488.i
+
+B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
+  tail call void @nbgrad.barrier()
+  %.272.i = tail call i32 @nbgrad.thread()
+  %.278.i = icmp ult i32 %.272.i, 1024
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+
+B562.preheader.i:                                 ; preds = %B488.i
+  %1 = lshr i32 %.272.i, 5
+  %.274.i = zext nneg i32 %1 to i64
+  %.291.i = or disjoint i64 %.128.i, %.200.i
+  %.293.i = icmp slt i64 %.291.i, %a3
+  %.idx48.i = mul nuw nsw i64 %.200.i, 66
+  %2 = getelementptr i8, ptr %.30.i, i64 %.idx48.i
+  %.293.fr.i = freeze i1 %.293.i
+  br i1 %.293.fr.i, label %B562.preheader23.i, label %B562.us.i
+
+B562.preheader23.i:                               ; preds = %B562.preheader.i
+  %3 = mul i64 %quot.2.0.i, %a10
+  %4 = mul i64 %.173.i, %a12
+  %5 = add i64 %4, %3
+  %6 = shl nuw nsw i64 %.274.i, 1
+  %7 = shl i64 %.81.i, 6
+  %8 = or disjoint i64 %6, %7
+  %9 = mul i64 %8, %a5
+  %reass.add.i = add i64 %5, %.200.i
+  %reass.mul.i = shl i64 %reass.add.i, 1
+  %10 = shl i64 %.127.i, 6
+  %11 = getelementptr i8, ptr %a1, i64 %10
+  %12 = getelementptr i8, ptr %11, i64 %reass.mul.i
+  %scevgep27.i = getelementptr i8, ptr %12, i64 %9
+  %13 = shl i64 %a5, 1
+  %14 = mul i64 %13, %.206.i
+  br label %B562.i
+
+B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
+  %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
+  %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
+  %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+
+B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
+  %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
+  %k.1.2.0.i = phi i64 [ %.274.i, %B562.preheader23.i ], [ %.315.i, %B660.i ]
+  %15 = add nuw i64 %k.1.2.0.i, %.82.i
+  %.287.i = icmp slt i64 %15, %a2
+  br i1 %.287.i, label %B598.i, label %B660.i
+
+B598.i:                                           ; preds = %B562.i
+  %16 = shl nuw nsw i64 %k.1.2.0.i, 1
+  %scevgep.i = getelementptr i8, ptr %2, i64 %16
+  %.301.i = load i16, ptr %scevgep.i, align 2
+  store i16 %.301.i, ptr %lsr.iv.i, align 2
+  br label %B660.i
+
+B660.i:                                           ; preds = %B598.i, %B562.i
+  %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
+  %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
+  %.318.i = icmp samesign ult i64 %.315.i, 32
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+
+B0.endif.i:                                       ; preds = %27, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
+  %.78.i = tail call i32 @nbgrad.block()
+  %.79.i = zext i32 %.78.i to i64
+  %.80.i = mul i64 %quot.0.i, %a6
+  %.81.i = sub i64 %.79.i, %.80.i
+  %.82.i = shl i64 %.81.i, 5
+  %.88.i = icmp eq i64 %a7, 0
+  br i1 %.88.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
+
+B0.else.if.i:                                     ; preds = %0
+  %17 = icmp ult i64 %a6, 4294967296
+  br i1 %17, label %18, label %24
+
+18:                                               ; preds = %B0.else.if.i
+  %19 = trunc nuw i64 %a6 to i32
+  %20 = udiv i32 %.36.i, %19
+  %21 = urem i32 %.36.i, %19
+  %22 = zext i32 %20 to i64
+  %23 = zext i32 %21 to i64
+  br label %27
+
+24:                                               ; preds = %B0.else.if.i
+  %.37.i = zext i32 %.36.i to i64
+  %25 = sdiv i64 %.37.i, %a6
+  %26 = srem i64 %.37.i, %a6
+  br label %27
+
+27:                                               ; preds = %24, %18
+  %28 = phi i64 [ %22, %18 ], [ %25, %24 ]
+  %29 = phi i64 [ %23, %18 ], [ %26, %24 ]
+  %.59.i = icmp slt i64 %a6, 0
+  %.60.i = icmp ne i64 %29, 0
+  %.61.i = and i1 %.59.i, %.60.i
+  %.66.i = sext i1 %.61.i to i64
+  %spec.select.i = add nsw i64 %28, %.66.i
+  br label %B0.endif.i
+
+B0.endif.endif.i:                                 ; preds = %42, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %42 ]
+  %.126.i = mul i64 %quot.1.0.i, %a7
+  %.127.i = sub i64 %quot.0.i, %.126.i
+  %.128.i = shl i64 %.127.i, 5
+  %.134.i = icmp eq i64 %a8, 0
+  br i1 %.134.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.i
+  %30 = or i64 %quot.0.i, %a7
+  %31 = icmp ult i64 %30, 4294967296
+  br i1 %31, label %32, label %39
+
+32:                                               ; preds = %B0.endif.else.if.i
+  %33 = trunc nuw i64 %a7 to i32
+  %34 = trunc nuw i64 %quot.0.i to i32
+  %35 = udiv i32 %34, %33
+  %36 = urem i32 %34, %33
+  %37 = zext i32 %35 to i64
+  %38 = zext i32 %36 to i64
+  br label %42
+
+39:                                               ; preds = %B0.endif.else.if.i
+  %40 = sdiv i64 %quot.0.i, %a7
+  %41 = srem i64 %quot.0.i, %a7
+  br label %42
+
+42:                                               ; preds = %39, %32
+  %43 = phi i64 [ %37, %32 ], [ %40, %39 ]
+  %44 = phi i64 [ %38, %32 ], [ %41, %39 ]
+  %.106.i = xor i64 %44, %a7
+  %.107.i = icmp slt i64 %.106.i, 0
+  %.108.i = icmp ne i64 %44, 0
+  %.109.i = and i1 %.108.i, %.107.i
+  %.114.i = sext i1 %.109.i to i64
+  %spec.select46.i = add nsw i64 %43, %.114.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %79, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %79 ]
+  %.172.i = mul i64 %quot.2.0.i, %a8
+  %.173.i = sub i64 %quot.1.0.i, %.172.i
+  %.198.i = tail call i32 @nbgrad.thread()
+  %45 = and i32 %.198.i, 31
+  %.200.i = zext nneg i32 %45 to i64
+  %.204.i = tail call i32 @nbgrad.threads()
+  %46 = lshr i32 %.204.i, 5
+  %.206.i = zext nneg i32 %46 to i64
+  %.210.i = tail call i32 @nbgrad.thread()
+  %.216.i = icmp ult i32 %.210.i, 1024
+  br i1 %.216.i, label %B368.preheader.i, label %B488.i
+
+B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
+  %47 = lshr i32 %.210.i, 5
+  %.212.i = zext nneg i32 %47 to i64
+  %.223.i = or disjoint i64 %.82.i, %.200.i
+  %.225.i = icmp slt i64 %.223.i, %a2
+  %.225.fr.i = freeze i1 %.225.i
+  br i1 %.225.fr.i, label %B368.preheader25.i, label %B368.us.i
+
+B368.preheader25.i:                               ; preds = %B368.preheader.i
+  %48 = mul nuw nsw i64 %.212.i, 66
+  %49 = shl nuw nsw i64 %.200.i, 1
+  %50 = getelementptr i8, ptr %.30.i, i64 %48
+  %scevgep29.i = getelementptr i8, ptr %50, i64 %49
+  %51 = mul nuw nsw i64 %.206.i, 66
+  %52 = or disjoint i64 %.128.i, %.212.i
+  %53 = mul i64 %quot.2.0.i, %a9
+  %54 = mul i64 %.173.i, %a11
+  %55 = add i64 %54, %53
+  %56 = shl i64 %55, 1
+  %57 = shl nuw nsw i64 %.212.i, 1
+  %58 = shl i64 %.127.i, 6
+  %59 = or disjoint i64 %57, %58
+  %60 = mul i64 %59, %a4
+  %61 = shl i64 %.81.i, 6
+  %62 = getelementptr i8, ptr %a0, i64 %61
+  %63 = getelementptr i8, ptr %62, i64 %49
+  %64 = getelementptr i8, ptr %63, i64 %56
+  %scevgep33.i = getelementptr i8, ptr %64, i64 %60
+  %65 = shl i64 %a4, 1
+  %66 = mul i64 %65, %.206.i
+  br label %B368.i
+
+B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
+  %k.3.0.us.i = phi i64 [ %.253.us.i, %B368.us.i ], [ %.212.i, %B368.preheader.i ]
+  %.253.us.i = add nuw nsw i64 %k.3.0.us.i, %.206.i
+  %.256.us.i = icmp samesign ult i64 %.253.us.i, 32
+  br i1 %.256.us.i, label %B368.us.i, label %B488.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
+  %67 = or i64 %quot.1.0.i, %a8
+  %68 = icmp ult i64 %67, 4294967296
+  br i1 %68, label %69, label %76
+
+69:                                               ; preds = %B0.endif.endif.else.if.i
+  %70 = trunc nuw i64 %a8 to i32
+  %71 = trunc nuw i64 %quot.1.0.i to i32
+  %72 = udiv i32 %71, %70
+  %73 = urem i32 %71, %70
+  %74 = zext i32 %72 to i64
+  %75 = zext i32 %73 to i64
+  br label %79
+
+76:                                               ; preds = %B0.endif.endif.else.if.i
+  %77 = sdiv i64 %quot.1.0.i, %a8
+  %78 = srem i64 %quot.1.0.i, %a8
+  br label %79
+
+79:                                               ; preds = %76, %69
+  %80 = phi i64 [ %74, %69 ], [ %77, %76 ]
+  %81 = phi i64 [ %75, %69 ], [ %78, %76 ]
+  %.152.i = xor i64 %81, %a8
+  %.153.i = icmp slt i64 %.152.i, 0
+  %.154.i = icmp ne i64 %81, 0
+  %.155.i = and i1 %.154.i, %.153.i
+  %.160.i = sext i1 %.155.i to i64
+  %spec.select47.i = add nsw i64 %80, %.160.i
+  br label %B0.endif.endif.endif.i
+
+_ZN6nbgrad7kernels16device_transpose9transposeB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+  ret i64 0
+}
+;; nbgrad.kernels.device_transpose.transpose(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
+declare ptr @nbgrad.shared() local_unnamed_addr
+
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
+  %.30.i = tail call ptr @nbgrad.shared()
+  %.36.i = tail call i32 @nbgrad.block()
+  %.40.i = icmp eq i64 %a6, 0
+  br i1 %.40.i, label %B0.endif.i, label %B0.else.if.i
+
+B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
+  %lsr.iv34.i = phi ptr [ %scevgep33.i, %B368.preheader25.i ], [ %scevgep35.i, %B466.i ]
+  %lsr.iv32.i = phi i64 [ %52, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
+  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
+  %k.3.0.i = phi i64 [ %.212.i, %B368.preheader25.i ], [ %.253.i, %B466.i ]
+  %.231.i = icmp slt i64 %lsr.iv32.i, %a3
+  br i1 %.231.i, label %B404.i, label %B466.i
+
+B404.i:                                           ; preds = %B368.i
+  %.242.i = load i32, ptr %lsr.iv34.i, align 4
+  store i32 %.242.i, ptr %lsr.iv30.i, align 4
+  br label %B466.i
+
+B466.i:                                           ; preds = %B404.i, %B368.i
+  %.253.i = add nuw nsw i64 %k.3.0.i, %.206.i
+  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %51
+  %lsr.iv.next.i = add i64 %lsr.iv32.i, %.206.i
+  %scevgep35.i = getelementptr i8, ptr %lsr.iv34.i, i64 %66
+  %.256.i = icmp samesign ult i64 %.253.i, 32
+  br i1 %.256.i, label %B368.i, label %B488.i
+
+B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
+  tail call void @nbgrad.barrier()
+  %.272.i = tail call i32 @nbgrad.thread()
+  %.278.i = icmp ult i32 %.272.i, 1024
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+
+B562.preheader.i:                                 ; preds = %B488.i
+  %1 = lshr i32 %.272.i, 5
+  %.274.i = zext nneg i32 %1 to i64
+  %.291.i = or disjoint i64 %.128.i, %.200.i
+  %.293.i = icmp slt i64 %.291.i, %a3
+  %.idx48.i = mul nuw nsw i64 %.200.i, 132
+  %2 = getelementptr i8, ptr %.30.i, i64 %.idx48.i
+  %.293.fr.i = freeze i1 %.293.i
+  br i1 %.293.fr.i, label %B562.preheader23.i, label %B562.us.i
+
+B562.preheader23.i:                               ; preds = %B562.preheader.i
+  %3 = mul i64 %quot.2.0.i, %a10
+  %4 = mul i64 %.173.i, %a12
+  %5 = add i64 %4, %3
+  %6 = shl nuw nsw i64 %.274.i, 2
+  %7 = shl i64 %.81.i, 7
+  %8 = or disjoint i64 %6, %7
+  %9 = mul i64 %8, %a5
+  %reass.add.i = add i64 %5, %.200.i
+  %reass.mul.i = shl i64 %reass.add.i, 2
+  %10 = shl i64 %.127.i, 7
+  %11 = getelementptr i8, ptr %a1, i64 %10
+  %12 = getelementptr i8, ptr %11, i64 %reass.mul.i
+  %scevgep27.i = getelementptr i8, ptr %12, i64 %9
+  %13 = shl i64 %a5, 2
+  %14 = mul i64 %13, %.206.i
+  br label %B562.i
+
+B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
+  %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
+  %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
+  %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+
+B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
+  %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
+  %k.1.2.0.i = phi i64 [ %.274.i, %B562.preheader23.i ], [ %.315.i, %B660.i ]
+  %15 = add nuw i64 %k.1.2.0.i, %.82.i
+  %.287.i = icmp slt i64 %15, %a2
+  br i1 %.287.i, label %B598.i, label %B660.i
+
+B598.i:                                           ; preds = %B562.i
+  %16 = shl nuw nsw i64 %k.1.2.0.i, 2
+  %scevgep.i = getelementptr i8, ptr %2, i64 %16
+  %.301.i = load i32, ptr %scevgep.i, align 4
+  store i32 %.301.i, ptr %lsr.iv.i, align 4
+  br label %B660.i
+
+B660.i:                                           ; preds = %B598.i, %B562.i
+  %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
+  %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
+  %.318.i = icmp samesign ult i64 %.315.i, 32
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+
+B0.endif.i:                                       ; preds = %27, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
+  %.78.i = tail call i32 @nbgrad.block()
+  %.79.i = zext i32 %.78.i to i64
+  %.80.i = mul i64 %quot.0.i, %a6
+  %.81.i = sub i64 %.79.i, %.80.i
+  %.82.i = shl i64 %.81.i, 5
+  %.88.i = icmp eq i64 %a7, 0
+  br i1 %.88.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
+
+B0.else.if.i:                                     ; preds = %0
+  %17 = icmp ult i64 %a6, 4294967296
+  br i1 %17, label %18, label %24
+
+18:                                               ; preds = %B0.else.if.i
+  %19 = trunc nuw i64 %a6 to i32
+  %20 = udiv i32 %.36.i, %19
+  %21 = urem i32 %.36.i, %19
+  %22 = zext i32 %20 to i64
+  %23 = zext i32 %21 to i64
+  br label %27
+
+24:                                               ; preds = %B0.else.if.i
+  %.37.i = zext i32 %.36.i to i64
+  %25 = sdiv i64 %.37.i, %a6
+  %26 = srem i64 %.37.i, %a6
+  br label %27
+
+27:                                               ; preds = %24, %18
+  %28 = phi i64 [ %22, %18 ], [ %25, %24 ]
+  %29 = phi i64 [ %23, %18 ], [ %26, %24 ]
+  %.59.i = icmp slt i64 %a6, 0
+  %.60.i = icmp ne i64 %29, 0
+  %.61.i = and i1 %.59.i, %.60.i
+  %.66.i = sext i1 %.61.i to i64
+  %spec.select.i = add nsw i64 %28, %.66.i
+  br label %B0.endif.i
+
+B0.endif.endif.i:                                 ; preds = %42, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %42 ]
+  %.126.i = mul i64 %quot.1.0.i, %a7
+  %.127.i = sub i64 %quot.0.i, %.126.i
+  %.128.i = shl i64 %.127.i, 5
+  %.134.i = icmp eq i64 %a8, 0
+  br i1 %.134.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.i
+  %30 = or i64 %quot.0.i, %a7
+  %31 = icmp ult i64 %30, 4294967296
+  br i1 %31, label %32, label %39
+
+32:                                               ; preds = %B0.endif.else.if.i
+  %33 = trunc nuw i64 %a7 to i32
+  %34 = trunc nuw i64 %quot.0.i to i32
+  %35 = udiv i32 %34, %33
+  %36 = urem i32 %34, %33
+  %37 = zext i32 %35 to i64
+  %38 = zext i32 %36 to i64
+  br label %42
+
+39:                                               ; preds = %B0.endif.else.if.i
+  %40 = sdiv i64 %quot.0.i, %a7
+  %41 = srem i64 %quot.0.i, %a7
+  br label %42
+
+42:                                               ; preds = %39, %32
+  %43 = phi i64 [ %37, %32 ], [ %40, %39 ]
+  %44 = phi i64 [ %38, %32 ], [ %41, %39 ]
+  %.106.i = xor i64 %44, %a7
+  %.107.i = icmp slt i64 %.106.i, 0
+  %.108.i = icmp ne i64 %44, 0
+  %.109.i = and i1 %.108.i, %.107.i
+  %.114.i = sext i1 %.109.i to i64
+  %spec.select46.i = add nsw i64 %43, %.114.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %79, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %79 ]
+  %.172.i = mul i64 %quot.2.0.i, %a8
+  %.173.i = sub i64 %quot.1.0.i, %.172.i
+  %.198.i = tail call i32 @nbgrad.thread()
+  %45 = and i32 %.198.i, 31
+  %.200.i = zext nneg i32 %45 to i64
+  %.204.i = tail call i32 @nbgrad.threads()
+  %46 = lshr i32 %.204.i, 5
+  %.206.i = zext nneg i32 %46 to i64
+  %.210.i = tail call i32 @nbgrad.thread()
+  %.216.i = icmp ult i32 %.210.i, 1024
+  br i1 %.216.i, label %B368.preheader.i, label %B488.i
+
+B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
+  %47 = lshr i32 %.210.i, 5
+  %.212.i = zext nneg i32 %47 to i64
+  %.223.i = or disjoint i64 %.82.i, %.200.i
+  %.225.i = icmp slt i64 %.223.i, %a2
+  %.225.fr.i = freeze i1 %.225.i
+  br i1 %.225.fr.i, label %B368.preheader25.i, label %B368.us.i
+
+B368.preheader25.i:                               ; preds = %B368.preheader.i
+  %48 = mul nuw nsw i64 %.212.i, 132
+  %49 = shl nuw nsw i64 %.200.i, 2
+  %50 = getelementptr i8, ptr %.30.i, i64 %48
+  %scevgep29.i = getelementptr i8, ptr %50, i64 %49
+  %51 = mul nuw nsw i64 %.206.i, 132
+  %52 = or disjoint i64 %.128.i, %.212.i
+  %53 = mul i64 %quot.2.0.i, %a9
+  %54 = mul i64 %.173.i, %a11
+  %55 = add i64 %54, %53
+  %56 = shl i64 %55, 2
+  %57 = shl nuw nsw i64 %.212.i, 2
+  %58 = shl i64 %.127.i, 7
+  %59 = or disjoint i64 %57, %58
+  %60 = mul i64 %59, %a4
+  %61 = shl i64 %.81.i, 7
+  %62 = getelementptr i8, ptr %a0, i64 %61
+  %63 = getelementptr i8, ptr %62, i64 %49
+  %64 = getelementptr i8, ptr %63, i64 %56
+  %scevgep33.i = getelementptr i8, ptr %64, i64 %60
+  %65 = shl i64 %a4, 2
+  %66 = mul i64 %65, %.206.i
+  br label %B368.i
+
+B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
+  %k.3.0.us.i = phi i64 [ %.253.us.i, %B368.us.i ], [ %.212.i, %B368.preheader.i ]
+  %.253.us.i = add nuw nsw i64 %k.3.0.us.i, %.206.i
+  %.256.us.i = icmp samesign ult i64 %.253.us.i, 32
+  br i1 %.256.us.i, label %B368.us.i, label %B488.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
+  %67 = or i64 %quot.1.0.i, %a8
+  %68 = icmp ult i64 %67, 4294967296
+  br i1 %68, label %69, label %76
+
+69:                                               ; preds = %B0.endif.endif.else.if.i
+  %70 = trunc nuw i64 %a8 to i32
+  %71 = trunc nuw i64 %quot.1.0.i to i32
+  %72 = udiv i32 %71, %70
+  %73 = urem i32 %71, %70
+  %74 = zext i32 %72 to i64
+  %75 = zext i32 %73 to i64
+  br label %79
+
+76:                                               ; preds = %B0.endif.endif.else.if.i
+  %77 = sdiv i64 %quot.1.0.i, %a8
+  %78 = srem i64 %quot.1.0.i, %a8
+  br label %79
+
+79:                                               ; preds = %76, %69
+  %80 = phi i64 [ %74, %69 ], [ %77, %76 ]
+  %81 = phi i64 [ %75, %69 ], [ %78, %76 ]
+  %.152.i = xor i64 %81, %a8
+  %.153.i = icmp slt i64 %.152.i, 0
+  %.154.i = icmp ne i64 %81, 0
+  %.155.i = and i1 %.154.i, %.153.i
+  %.160.i = sext i1 %.155.i to i64
+  %spec.select47.i = add nsw i64 %80, %.160.i
+  br label %B0.endif.endif.endif.i
+
+_ZN6nbgrad7kernels16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+  ret i64 0
+}
+;; nbgrad.kernels.device_transpose.transpose(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
+declare ptr @nbgrad.shared() local_unnamed_addr
+
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
+  %.30.i = tail call ptr @nbgrad.shared()
+  %.36.i = tail call i32 @nbgrad.block()
+  %.40.i = icmp eq i64 %a6, 0
+  br i1 %.40.i, label %B0.endif.i, label %B0.else.if.i
+
+B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
+  %lsr.iv34.i = phi ptr [ %scevgep33.i, %B368.preheader25.i ], [ %scevgep35.i, %B466.i ]
+  %lsr.iv32.i = phi i64 [ %52, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
+  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
+  %k.3.0.i = phi i64 [ %.212.i, %B368.preheader25.i ], [ %.253.i, %B466.i ]
+  %.231.i = icmp slt i64 %lsr.iv32.i, %a3
+  br i1 %.231.i, label %B404.i, label %B466.i
+
+B404.i:                                           ; preds = %B368.i
+  %.242.i = load i64, ptr %lsr.iv34.i, align 8
+  store i64 %.242.i, ptr %lsr.iv30.i, align 8
+  br label %B466.i
+
+B466.i:                                           ; preds = %B404.i, %B368.i
+  %.253.i = add nuw nsw i64 %k.3.0.i, %.206.i
+  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %51
+  %lsr.iv.next.i = add i64 %lsr.iv32.i, %.206.i
+  %scevgep35.i = getelementptr i8, ptr %lsr.iv34.i, i64 %66
+  %.256.i = icmp samesign ult i64 %.253.i, 32
+  br i1 %.256.i, label %B368.i, label %B488.i
+
+B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
+  tail call void @nbgrad.barrier()
+  %.272.i = tail call i32 @nbgrad.thread()
+  %.278.i = icmp ult i32 %.272.i, 1024
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+
+B562.preheader.i:                                 ; preds = %B488.i
+  %1 = lshr i32 %.272.i, 5
+  %.274.i = zext nneg i32 %1 to i64
+  %.291.i = or disjoint i64 %.128.i, %.200.i
+  %.293.i = icmp slt i64 %.291.i, %a3
+  %.idx48.i = mul nuw nsw i64 %.200.i, 264
+  %2 = getelementptr i8, ptr %.30.i, i64 %.idx48.i
+  %.293.fr.i = freeze i1 %.293.i
+  br i1 %.293.fr.i, label %B562.preheader23.i, label %B562.us.i
+
+B562.preheader23.i:                               ; preds = %B562.preheader.i
+  %3 = mul i64 %quot.2.0.i, %a10
+  %4 = mul i64 %.173.i, %a12
+  %5 = add i64 %4, %3
+  %6 = shl nuw nsw i64 %.274.i, 3
+  %7 = shl i64 %.81.i, 8
+  %8 = or disjoint i64 %6, %7
+  %9 = mul i64 %8, %a5
+  %reass.add.i = add i64 %5, %.200.i
+  %reass.mul.i = shl i64 %reass.add.i, 3
+  %10 = shl i64 %.127.i, 8
+  %11 = getelementptr i8, ptr %a1, i64 %10
+  %12 = getelementptr i8, ptr %11, i64 %reass.mul.i
+  %scevgep27.i = getelementptr i8, ptr %12, i64 %9
+  %13 = shl i64 %a5, 3
+  %14 = mul i64 %13, %.206.i
+  br label %B562.i
+
+B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
+  %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
+  %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
+  %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+
+B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
+  %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
+  %k.1.2.0.i = phi i64 [ %.274.i, %B562.preheader23.i ], [ %.315.i, %B660.i ]
+  %15 = add nuw i64 %k.1.2.0.i, %.82.i
+  %.287.i = icmp slt i64 %15, %a2
+  br i1 %.287.i, label %B598.i, label %B660.i
+
+B598.i:                                           ; preds = %B562.i
+  %16 = shl nuw nsw i64 %k.1.2.0.i, 3
+  %scevgep.i = getelementptr i8, ptr %2, i64 %16
+  %.301.i = load i64, ptr %scevgep.i, align 8
+  store i64 %.301.i, ptr %lsr.iv.i, align 8
+  br label %B660.i
+
+B660.i:                                           ; preds = %B598.i, %B562.i
+  %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
+  %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
+  %.318.i = icmp samesign ult i64 %.315.i, 32
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+
+B0.endif.i:                                       ; preds = %27, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
+  %.78.i = tail call i32 @nbgrad.block()
+  %.79.i = zext i32 %.78.i to i64
+  %.80.i = mul i64 %quot.0.i, %a6
+  %.81.i = sub i64 %.79.i, %.80.i
+  %.82.i = shl i64 %.81.i, 5
+  %.88.i = icmp eq i64 %a7, 0
+  br i1 %.88.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
+
+B0.else.if.i:                                     ; preds = %0
+  %17 = icmp ult i64 %a6, 4294967296
+  br i1 %17, label %18, label %24
+
+18:                                               ; preds = %B0.else.if.i
+  %19 = trunc nuw i64 %a6 to i32
+  %20 = udiv i32 %.36.i, %19
+  %21 = urem i32 %.36.i, %19
+  %22 = zext i32 %20 to i64
+  %23 = zext i32 %21 to i64
+  br label %27
+
+24:                                               ; preds = %B0.else.if.i
+  %.37.i = zext i32 %.36.i to i64
+  %25 = sdiv i64 %.37.i, %a6
+  %26 = srem i64 %.37.i, %a6
+  br label %27
+
+27:                                               ; preds = %24, %18
+  %28 = phi i64 [ %22, %18 ], [ %25, %24 ]
+  %29 = phi i64 [ %23, %18 ], [ %26, %24 ]
+  %.59.i = icmp slt i64 %a6, 0
+  %.60.i = icmp ne i64 %29, 0
+  %.61.i = and i1 %.59.i, %.60.i
+  %.66.i = sext i1 %.61.i to i64
+  %spec.select.i = add nsw i64 %28, %.66.i
+  br label %B0.endif.i
+
+B0.endif.endif.i:                                 ; preds = %42, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %42 ]
+  %.126.i = mul i64 %quot.1.0.i, %a7
+  %.127.i = sub i64 %quot.0.i, %.126.i
+  %.128.i = shl i64 %.127.i, 5
+  %.134.i = icmp eq i64 %a8, 0
+  br i1 %.134.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.i
+  %30 = or i64 %quot.0.i, %a7
+  %31 = icmp ult i64 %30, 4294967296
+  br i1 %31, label %32, label %39
+
+32:                                               ; preds = %B0.endif.else.if.i
+  %33 = trunc nuw i64 %a7 to i32
+  %34 = trunc nuw i64 %quot.0.i to i32
+  %35 = udiv i32 %34, %33
+  %36 = urem i32 %34, %33
+  %37 = zext i32 %35 to i64
+  %38 = zext i32 %36 to i64
+  br label %42
+
+39:                                               ; preds = %B0.endif.else.if.i
+  %40 = sdiv i64 %quot.0.i, %a7
+  %41 = srem i64 %quot.0.i, %a7
+  br label %42
+
+42:                                               ; preds = %39, %32
+  %43 = phi i64 [ %37, %32 ], [ %40, %39 ]
+  %44 = phi i64 [ %38, %32 ], [ %41, %39 ]
+  %.106.i = xor i64 %44, %a7
+  %.107.i = icmp slt i64 %.106.i, 0
+  %.108.i = icmp ne i64 %44, 0
+  %.109.i = and i1 %.108.i, %.107.i
+  %.114.i = sext i1 %.109.i to i64
+  %spec.select46.i = add nsw i64 %43, %.114.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %79, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %79 ]
+  %.172.i = mul i64 %quot.2.0.i, %a8
+  %.173.i = sub i64 %quot.1.0.i, %.172.i
+  %.198.i = tail call i32 @nbgrad.thread()
+  %45 = and i32 %.198.i, 31
+  %.200.i = zext nneg i32 %45 to i64
+  %.204.i = tail call i32 @nbgrad.threads()
+  %46 = lshr i32 %.204.i, 5
+  %.206.i = zext nneg i32 %46 to i64
+  %.210.i = tail call i32 @nbgrad.thread()
+  %.216.i = icmp ult i32 %.210.i, 1024
+  br i1 %.216.i, label %B368.preheader.i, label %B488.i
+
+B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
+  %47 = lshr i32 %.210.i, 5
+  %.212.i = zext nneg i32 %47 to i64
+  %.223.i = or disjoint i64 %.82.i, %.200.i
+  %.225.i = icmp slt i64 %.223.i, %a2
+  %.225.fr.i = freeze i1 %.225.i
+  br i1 %.225.fr.i, label %B368.preheader25.i, label %B368.us.i
+
+B368.preheader25.i:                               ; preds = %B368.preheader.i
+  %48 = mul nuw nsw i64 %.212.i, 264
+  %49 = shl nuw nsw i64 %.200.i, 3
+  %50 = getelementptr i8, ptr %.30.i, i64 %48
+  %scevgep29.i = getelementptr i8, ptr %50, i64 %49
+  %51 = mul nuw nsw i64 %.206.i, 264
+  %52 = or disjoint i64 %.128.i, %.212.i
+  %53 = mul i64 %quot.2.0.i, %a9
+  %54 = mul i64 %.173.i, %a11
+  %55 = add i64 %54, %53
+  %56 = shl i64 %55, 3
+  %57 = shl nuw nsw i64 %.212.i, 3
+  %58 = shl i64 %.127.i, 8
+  %59 = or disjoint i64 %57, %58
+  %60 = mul i64 %59, %a4
+  %61 = shl i64 %.81.i, 8
+  %62 = getelementptr i8, ptr %a0, i64 %61
+  %63 = getelementptr i8, ptr %62, i64 %49
+  %64 = getelementptr i8, ptr %63, i64 %56
+  %scevgep33.i = getelementptr i8, ptr %64, i64 %60
+  %65 = shl i64 %a4, 3
+  %66 = mul i64 %65, %.206.i
+  br label %B368.i
+
+B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
+  %k.3.0.us.i = phi i64 [ %.253.us.i, %B368.us.i ], [ %.212.i, %B368.preheader.i ]
+  %.253.us.i = add nuw nsw i64 %k.3.0.us.i, %.206.i
+  %.256.us.i = icmp samesign ult i64 %.253.us.i, 32
+  br i1 %.256.us.i, label %B368.us.i, label %B488.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
+  %67 = or i64 %quot.1.0.i, %a8
+  %68 = icmp ult i64 %67, 4294967296
+  br i1 %68, label %69, label %76
+
+69:                                               ; preds = %B0.endif.endif.else.if.i
+  %70 = trunc nuw i64 %a8 to i32
+  %71 = trunc nuw i64 %quot.1.0.i to i32
+  %72 = udiv i32 %71, %70
+  %73 = urem i32 %71, %70
+  %74 = zext i32 %72 to i64
+  %75 = zext i32 %73 to i64
+  br label %79
+
+76:                                               ; preds = %B0.endif.endif.else.if.i
+  %77 = sdiv i64 %quot.1.0.i, %a8
+  %78 = srem i64 %quot.1.0.i, %a8
+  br label %79
+
+79:                                               ; preds = %76, %69
+  %80 = phi i64 [ %74, %69 ], [ %77, %76 ]
+  %81 = phi i64 [ %75, %69 ], [ %78, %76 ]
+  %.152.i = xor i64 %81, %a8
+  %.153.i = icmp slt i64 %.152.i, 0
+  %.154.i = icmp ne i64 %81, 0
+  %.155.i = and i1 %.154.i, %.153.i
+  %.160.i = sext i1 %.155.i to i64
+  %spec.select47.i = add nsw i64 %80, %.160.i
+  br label %B0.endif.endif.endif.i
+
+_ZN6nbgrad7kernels16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+  ret i64 0
+}
 ;; nbgrad.kernels.device_linalg.copy_strided(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
 declare i32 @nbgrad.block() local_unnamed_addr
 
@@ -31247,7 +32270,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -31284,7 +32307,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -31399,7 +32422,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i8 %.435.i, ptr %.448.i, align 1
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -31432,7 +32455,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.copy_strided(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -31462,7 +32485,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -31499,7 +32522,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -31614,7 +32637,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i16 %.435.i, ptr %.448.i, align 2
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -31647,7 +32670,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.copy_strided(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -31677,7 +32700,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -31714,7 +32737,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -31829,7 +32852,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i32 %.435.i, ptr %.448.i, align 4
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -31862,7 +32885,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.copy_strided(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -31892,7 +32915,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -31929,7 +32952,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -32044,7 +33067,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i64 %.435.i, ptr %.448.i, align 8
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -32077,7 +33100,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.copy_upper(*float32,*float32,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -32108,7 +33131,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119108112.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -32144,7 +33167,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store float %.472.i, ptr %.473.i, align 4
   %.129.i = add nsw i64 %.119108112.i, -1
   %.120.i = icmp samesign ugt i64 %.119108112.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -32172,7 +33195,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120110.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -32199,7 +33222,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.444.us.us.pre.i = load float, ptr %a0, align 4
   store float %.444.us.us.pre.i, ptr %a1, align 4
-  br label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -32215,7 +33238,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119108112.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nuw i64 %.119108112.us.unr.i, 8
@@ -32254,7 +33277,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.473.us.us10.i = getelementptr float, ptr %a1, i64 %spec.select.us.us.i
   store float %.444.us.us9.i, ptr %.473.us.us10.i, align 4
   %.120.us.us11.i = icmp samesign ugt i64 %.119108112.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.444.us.i = phi float [ %.444.us.pre.i, %B178.us.preheader31.i ], [ %.444.us.5.i, %B178.us.i ]
@@ -32266,7 +33289,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store float %.444.us.5.i, ptr %a1, align 4
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp samesign ugt i64 %lsr.iv.next.i, 8
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126109111.i, %arg.parts.fr.i
@@ -32410,7 +33433,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select107.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels13device_linalg10copy_upperB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels13device_linalg10copy_upperB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.copy_upper(*float64,*float64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -32441,7 +33464,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119107111.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -32475,7 +33498,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store double %value.2.1.i, ptr %.470.i, align 8
   %.129.i = add nsw i64 %.119107111.i, -1
   %.120.i = icmp samesign ugt i64 %.119107111.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -32503,7 +33526,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120109.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -32530,7 +33553,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.443.us.us.pre.i = load double, ptr %a0, align 8
   store double %.443.us.us.pre.i, ptr %a1, align 8
-  br label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -32546,7 +33569,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119107111.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nuw i64 %.119107111.us.unr.i, 8
@@ -32585,7 +33608,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.470.us.us10.i = getelementptr double, ptr %a1, i64 %spec.select.us.us.i
   store double %.443.us.us9.i, ptr %.470.us.us10.i, align 8
   %.120.us.us11.i = icmp samesign ugt i64 %.119107111.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.443.us.i = phi double [ %.443.us.pre.i, %B178.us.preheader31.i ], [ %.443.us.5.i, %B178.us.i ]
@@ -32597,7 +33620,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store double %.443.us.5.i, ptr %a1, align 8
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp samesign ugt i64 %lsr.iv.next.i, 8
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126108110.i, %arg.parts.fr.i
@@ -32740,7 +33763,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select106.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels13device_linalg10copy_upperB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels13device_linalg10copy_upperB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.keep_lower(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -32771,7 +33794,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -32792,7 +33815,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -32820,7 +33843,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -32846,7 +33869,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 2
@@ -32873,10 +33896,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 2
@@ -32885,7 +33908,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 2
@@ -32912,7 +33935,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -32933,7 +33956,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -33075,7 +34098,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.keep_lower(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -33106,7 +34129,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -33127,7 +34150,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -33155,7 +34178,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -33181,7 +34204,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 3
@@ -33208,10 +34231,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 3
@@ -33220,7 +34243,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 3
@@ -33247,7 +34270,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -33268,7 +34291,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -33410,7 +34433,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels13device_linalg10keep_lowerB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.spoil(*int32,*float32,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -33441,7 +34464,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -33478,7 +34501,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %22
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %23
   %.108.1.i = icmp sgt i64 %lsr.iv.next.i, 2
-  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.26.i, %.63.i
@@ -33506,7 +34529,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %14, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -33544,7 +34567,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %19 = icmp eq i64 %.87.i, 1
-  br i1 %19, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
+  br i1 %19, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %20 = add nuw i64 %.1074347.unr.i, 2
@@ -33559,7 +34582,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %25 = load i32, ptr %a0, align 4
   %26 = icmp eq i32 %25, 0
-  br i1 %26, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
+  br i1 %26, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %27 = shl i64 %.21.i, 2
@@ -33586,7 +34609,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -33632,9 +34655,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %40
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %17
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
-_ZN6nbgrad7kernels13device_linalg5spoilB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels13device_linalg5spoilB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.spoil(*int32,*float64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -33665,7 +34688,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -33702,7 +34725,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %22
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %23
   %.108.1.i = icmp sgt i64 %lsr.iv.next.i, 2
-  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.26.i, %.63.i
@@ -33730,7 +34753,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %14, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -33768,7 +34791,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %19 = icmp eq i64 %.87.i, 1
-  br i1 %19, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
+  br i1 %19, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %20 = add nuw i64 %.1074347.unr.i, 2
@@ -33783,7 +34806,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %25 = load i32, ptr %a0, align 4
   %26 = icmp eq i32 %25, 0
-  br i1 %26, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
+  br i1 %26, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %27 = shl i64 %.21.i, 3
@@ -33810,7 +34833,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -33856,9 +34879,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %40
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %17
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
-_ZN6nbgrad7kernels13device_linalg5spoilB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels13device_linalg5spoilB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.order_of(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -33890,7 +34913,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -33918,12 +34941,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -34171,9 +35194,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.endif.us.epil.
   %scevgep68.i = getelementptr i8, ptr %lsr.iv67.i, i64 %40
   %scevgep76.i = getelementptr i8, ptr %lsr.iv75.i, i64 %47
   %.112.us.i = icmp samesign ugt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels13device_linalg8order_ofB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels13device_linalg8order_ofB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.order_of(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -34205,7 +35228,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -34233,12 +35256,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -34487,9 +35510,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.endif.us.epil.
   %scevgep70.i = getelementptr i8, ptr %lsr.iv69.i, i64 %40
   %scevgep78.i = getelementptr i8, ptr %lsr.iv77.i, i64 %47
   %.112.us.i = icmp samesign ugt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels13device_linalg8order_ofB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels13device_linalg8order_ofB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels13device_linalg8order_ofB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.order_of_long(*int64,*float32,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -34521,7 +35544,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -34549,12 +35572,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.89.i.i = zext i1 %.87.not.i.i to i64
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -34857,9 +35880,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.endif.us.epil.
   %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %40
   %scevgep18.i = getelementptr i8, ptr %lsr.iv17.i, i64 %40
   %.112.us.i.i = icmp samesign ugt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels13device_linalg13order_of_longB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels13device_linalg13order_of_longB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.order_of_long(*int64,*float64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -34891,7 +35914,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -34919,12 +35942,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.89.i.i = zext i1 %.87.not.i.i to i64
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -35230,9 +36253,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.endif.us.epil.
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %40
   %scevgep22.i = getelementptr i8, ptr %lsr.iv21.i, i64 %40
   %.112.us.i.i = icmp samesign ugt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels13device_linalg13order_of_longB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels13device_linalg13order_of_longB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels13device_linalg13order_of_longB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.device_linalg.addresses(*int64,int64,int64,int64)int64 nbgrad.kernels.device_linalg -
@@ -35262,7 +36285,7 @@ define internal noundef i64 @special(ptr writeonly captures(none) %a0, i64 %a1, 
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader1.i, %B178.i
   %lsr.iv13.i = phi i64 [ %44, %B178.preheader1.i ], [ %lsr.iv.next14.i, %B178.i ]
@@ -35288,7 +36311,7 @@ B178.i:                                           ; preds = %B178.preheader1.i, 
   %lsr.iv.next11.i = add i64 %lsr.iv10.i, %31
   %lsr.iv.next14.i = add i64 %lsr.iv13.i, %31
   %.108.3.i = icmp samesign ugt i64 %lsr.iv.next.i, 4
-  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.26.i, %.63.i
@@ -35316,7 +36339,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %16, %.86.i
   %.10842.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B178.preheader.i:                                 ; preds = %15
   %xtraiter.i = and i64 %.87.i, 3
@@ -35353,7 +36376,7 @@ B178.prol.loopexit.i:                             ; preds = %B178.prol.loopexit.
   %.1074044.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %23, %B178.prol.loopexit.loopexit.i ]
   %.1144143.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B178.prol.loopexit.loopexit.i ]
   %24 = icmp samesign ult i64 %.87.i, 4
-  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
+  br i1 %24, label %_ZN6nbgrad7kernels13device_linalg9addressesB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
 
 B178.preheader1.i:                                ; preds = %B178.prol.loopexit.i
   %25 = add nuw i64 %.1074044.unr.i, 4
@@ -35379,1030 +36402,7 @@ B178.preheader1.i:                                ; preds = %B178.prol.loopexit.
   %sunkaddr.i = shl i64 %32, 3
   br label %B178.i
 
-_ZN6nbgrad7kernels13device_linalg9addressesB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
-  ret i64 0
-}
-;; nbgrad.kernels.device_transpose.transpose(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
-declare ptr @nbgrad.shared() local_unnamed_addr
-
-declare i32 @nbgrad.block() local_unnamed_addr
-
-declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
-
-declare i32 @nbgrad.thread() local_unnamed_addr
-
-declare i32 @nbgrad.threads() local_unnamed_addr
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
-  %.30.i = tail call ptr @nbgrad.shared()
-  %.35.i = tail call i32 @nbgrad.block()
-  %.39.i = icmp eq i64 %a6, 0
-  br i1 %.39.i, label %B0.endif.i, label %B0.else.if.i
-
-B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
-  %lsr.iv33.i = phi ptr [ %scevgep32.i, %B368.preheader25.i ], [ %scevgep34.i, %B466.i ]
-  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
-  %lsr.iv28.i = phi i64 [ %42, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
-  %k.3.0.i = phi i64 [ %.211.i, %B368.preheader25.i ], [ %.252.i, %B466.i ]
-  %.230.i = icmp slt i64 %lsr.iv28.i, %a3
-  br i1 %.230.i, label %B404.i, label %B466.i
-
-B404.i:                                           ; preds = %B368.i
-  %.241.i = load i8, ptr %lsr.iv33.i, align 1
-  store i8 %.241.i, ptr %lsr.iv30.i, align 1
-  br label %B466.i
-
-B466.i:                                           ; preds = %B404.i, %B368.i
-  %.252.i = add nuw nsw i64 %k.3.0.i, %.205.i
-  %lsr.iv.next.i = add i64 %lsr.iv28.i, %.205.i
-  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %45
-  %scevgep34.i = getelementptr i8, ptr %lsr.iv33.i, i64 %51
-  %.255.i = icmp samesign ult i64 %.252.i, 32
-  br i1 %.255.i, label %B368.i, label %B488.i
-
-B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
-  tail call void @nbgrad.barrier()
-  %.271.i = tail call i32 @nbgrad.thread()
-  %.277.i = icmp ult i32 %.271.i, 1024
-  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
-
-B562.preheader.i:                                 ; preds = %B488.i
-  %1 = lshr i32 %.271.i, 5
-  %.273.i = zext nneg i32 %1 to i64
-  %.290.i = or disjoint i64 %.127.i, %.199.i
-  %.292.i = icmp slt i64 %.290.i, %a3
-  %.295.i = mul nuw nsw i64 %.199.i, 33
-  %2 = getelementptr i8, ptr %.30.i, i64 %.295.i
-  %.292.fr.i = freeze i1 %.292.i
-  br i1 %.292.fr.i, label %B562.preheader23.i, label %B562.us.i
-
-B562.preheader23.i:                               ; preds = %B562.preheader.i
-  %3 = or disjoint i64 %.81.i, %.273.i
-  %4 = mul i64 %3, %a5
-  %5 = getelementptr i8, ptr %a1, i64 %.127.i
-  %6 = getelementptr i8, ptr %5, i64 %.185.i
-  %7 = getelementptr i8, ptr %6, i64 %.186.i
-  %8 = getelementptr i8, ptr %7, i64 %.199.i
-  %scevgep.i = getelementptr i8, ptr %8, i64 %4
-  %9 = mul i64 %a5, %.205.i
-  br label %B562.i
-
-B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
-  %k.1.2.0.us.i = phi i64 [ %.314.us.i, %B562.us.i ], [ %.273.i, %B562.preheader.i ]
-  %.314.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.205.i
-  %.317.us.i = icmp samesign ult i64 %.314.us.i, 32
-  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
-
-B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B562.preheader23.i ], [ %scevgep27.i, %B660.i ]
-  %k.1.2.0.i = phi i64 [ %.273.i, %B562.preheader23.i ], [ %.314.i, %B660.i ]
-  %10 = add nuw i64 %k.1.2.0.i, %.81.i
-  %.286.i = icmp slt i64 %10, %a2
-  br i1 %.286.i, label %B598.i, label %B660.i
-
-B598.i:                                           ; preds = %B562.i
-  %.299.i = getelementptr i8, ptr %2, i64 %k.1.2.0.i
-  %.300.i = load i8, ptr %.299.i, align 1
-  store i8 %.300.i, ptr %lsr.iv.i, align 1
-  br label %B660.i
-
-B660.i:                                           ; preds = %B598.i, %B562.i
-  %.314.i = add nuw nsw i64 %k.1.2.0.i, %.205.i
-  %scevgep27.i = getelementptr i8, ptr %lsr.iv.i, i64 %9
-  %.317.i = icmp samesign ult i64 %.314.i, 32
-  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
-
-B0.endif.i:                                       ; preds = %21, %0
-  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %21 ]
-  %.77.i = tail call i32 @nbgrad.block()
-  %.78.i = zext i32 %.77.i to i64
-  %.79.i = mul i64 %quot.0.i, %a6
-  %.80.i = sub i64 %.78.i, %.79.i
-  %.81.i = shl i64 %.80.i, 5
-  %.87.i = icmp eq i64 %a7, 0
-  br i1 %.87.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
-
-B0.else.if.i:                                     ; preds = %0
-  %11 = icmp ult i64 %a6, 4294967296
-  br i1 %11, label %12, label %18
-
-12:                                               ; preds = %B0.else.if.i
-  %13 = trunc nuw i64 %a6 to i32
-  %14 = udiv i32 %.35.i, %13
-  %15 = urem i32 %.35.i, %13
-  %16 = zext i32 %14 to i64
-  %17 = zext i32 %15 to i64
-  br label %21
-
-18:                                               ; preds = %B0.else.if.i
-  %.36.i = zext i32 %.35.i to i64
-  %19 = sdiv i64 %.36.i, %a6
-  %20 = srem i64 %.36.i, %a6
-  br label %21
-
-21:                                               ; preds = %18, %12
-  %22 = phi i64 [ %16, %12 ], [ %19, %18 ]
-  %23 = phi i64 [ %17, %12 ], [ %20, %18 ]
-  %.58.i = icmp slt i64 %a6, 0
-  %.59.i = icmp ne i64 %23, 0
-  %.60.i = and i1 %.58.i, %.59.i
-  %.65.i = sext i1 %.60.i to i64
-  %spec.select.i = add nsw i64 %22, %.65.i
-  br label %B0.endif.i
-
-B0.endif.endif.i:                                 ; preds = %36, %B0.endif.i
-  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %36 ]
-  %.125.i = mul i64 %quot.1.0.i, %a7
-  %.126.i = sub i64 %quot.0.i, %.125.i
-  %.127.i = shl i64 %.126.i, 5
-  %.133.i = icmp eq i64 %a8, 0
-  br i1 %.133.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
-
-B0.endif.else.if.i:                               ; preds = %B0.endif.i
-  %24 = or i64 %quot.0.i, %a7
-  %25 = icmp ult i64 %24, 4294967296
-  br i1 %25, label %26, label %33
-
-26:                                               ; preds = %B0.endif.else.if.i
-  %27 = trunc nuw i64 %a7 to i32
-  %28 = trunc nuw i64 %quot.0.i to i32
-  %29 = udiv i32 %28, %27
-  %30 = urem i32 %28, %27
-  %31 = zext i32 %29 to i64
-  %32 = zext i32 %30 to i64
-  br label %36
-
-33:                                               ; preds = %B0.endif.else.if.i
-  %34 = sdiv i64 %quot.0.i, %a7
-  %35 = srem i64 %quot.0.i, %a7
-  br label %36
-
-36:                                               ; preds = %33, %26
-  %37 = phi i64 [ %31, %26 ], [ %34, %33 ]
-  %38 = phi i64 [ %32, %26 ], [ %35, %33 ]
-  %.105.i = xor i64 %38, %a7
-  %.106.i = icmp slt i64 %.105.i, 0
-  %.107.i = icmp ne i64 %38, 0
-  %.108.i = and i1 %.107.i, %.106.i
-  %.113.i = sext i1 %.108.i to i64
-  %spec.select46.i = add nsw i64 %37, %.113.i
-  br label %B0.endif.endif.i
-
-B0.endif.endif.endif.i:                           ; preds = %64, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %64 ]
-  %.171.i = mul i64 %quot.2.0.i, %a8
-  %.172.i = sub i64 %quot.1.0.i, %.171.i
-  %.185.i = mul i64 %quot.2.0.i, %a10
-  %.186.i = mul i64 %.172.i, %a12
-  %.197.i = tail call i32 @nbgrad.thread()
-  %39 = and i32 %.197.i, 31
-  %.199.i = zext nneg i32 %39 to i64
-  %.203.i = tail call i32 @nbgrad.threads()
-  %40 = lshr i32 %.203.i, 5
-  %.205.i = zext nneg i32 %40 to i64
-  %.209.i = tail call i32 @nbgrad.thread()
-  %.215.i = icmp ult i32 %.209.i, 1024
-  br i1 %.215.i, label %B368.preheader.i, label %B488.i
-
-B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
-  %41 = lshr i32 %.209.i, 5
-  %.211.i = zext nneg i32 %41 to i64
-  %.222.i = or disjoint i64 %.81.i, %.199.i
-  %.224.i = icmp slt i64 %.222.i, %a2
-  %.224.fr.i = freeze i1 %.224.i
-  br i1 %.224.fr.i, label %B368.preheader25.i, label %B368.us.i
-
-B368.preheader25.i:                               ; preds = %B368.preheader.i
-  %.173.i = mul i64 %quot.2.0.i, %a9
-  %.174.i = mul i64 %.172.i, %a11
-  %42 = or disjoint i64 %.127.i, %.211.i
-  %43 = mul nuw nsw i64 %.211.i, 33
-  %44 = getelementptr i8, ptr %.30.i, i64 %43
-  %scevgep29.i = getelementptr i8, ptr %44, i64 %.199.i
-  %45 = mul nuw nsw i64 %.205.i, 33
-  %46 = mul i64 %42, %a4
-  %47 = getelementptr i8, ptr %a0, i64 %.81.i
-  %48 = getelementptr i8, ptr %47, i64 %.173.i
-  %49 = getelementptr i8, ptr %48, i64 %.174.i
-  %50 = getelementptr i8, ptr %49, i64 %.199.i
-  %scevgep32.i = getelementptr i8, ptr %50, i64 %46
-  %51 = mul i64 %a4, %.205.i
-  br label %B368.i
-
-B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
-  %k.3.0.us.i = phi i64 [ %.252.us.i, %B368.us.i ], [ %.211.i, %B368.preheader.i ]
-  %.252.us.i = add nuw nsw i64 %k.3.0.us.i, %.205.i
-  %.255.us.i = icmp samesign ult i64 %.252.us.i, 32
-  br i1 %.255.us.i, label %B368.us.i, label %B488.i
-
-B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
-  %52 = or i64 %quot.1.0.i, %a8
-  %53 = icmp ult i64 %52, 4294967296
-  br i1 %53, label %54, label %61
-
-54:                                               ; preds = %B0.endif.endif.else.if.i
-  %55 = trunc nuw i64 %a8 to i32
-  %56 = trunc nuw i64 %quot.1.0.i to i32
-  %57 = udiv i32 %56, %55
-  %58 = urem i32 %56, %55
-  %59 = zext i32 %57 to i64
-  %60 = zext i32 %58 to i64
-  br label %64
-
-61:                                               ; preds = %B0.endif.endif.else.if.i
-  %62 = sdiv i64 %quot.1.0.i, %a8
-  %63 = srem i64 %quot.1.0.i, %a8
-  br label %64
-
-64:                                               ; preds = %61, %54
-  %65 = phi i64 [ %59, %54 ], [ %62, %61 ]
-  %66 = phi i64 [ %60, %54 ], [ %63, %61 ]
-  %.151.i = xor i64 %66, %a8
-  %.152.i = icmp slt i64 %.151.i, 0
-  %.153.i = icmp ne i64 %66, 0
-  %.154.i = and i1 %.153.i, %.152.i
-  %.159.i = sext i1 %.154.i to i64
-  %spec.select47.i = add nsw i64 %65, %.159.i
-  br label %B0.endif.endif.endif.i
-
-_ZN6nbgrad7kernels16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
-  ret i64 0
-}
-;; nbgrad.kernels.device_transpose.transpose(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
-declare ptr @nbgrad.shared() local_unnamed_addr
-
-declare i32 @nbgrad.block() local_unnamed_addr
-
-declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
-
-declare i32 @nbgrad.thread() local_unnamed_addr
-
-declare i32 @nbgrad.threads() local_unnamed_addr
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
-  %.30.i = tail call ptr @nbgrad.shared()
-  %.36.i = tail call i32 @nbgrad.block()
-  %.40.i = icmp eq i64 %a6, 0
-  br i1 %.40.i, label %B0.endif.i, label %B0.else.if.i
-
-B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
-  %lsr.iv34.i = phi ptr [ %scevgep33.i, %B368.preheader25.i ], [ %scevgep35.i, %B466.i ]
-  %lsr.iv32.i = phi i64 [ %52, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
-  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
-  %k.3.0.i = phi i64 [ %.212.i, %B368.preheader25.i ], [ %.253.i, %B466.i ]
-  %.231.i = icmp slt i64 %lsr.iv32.i, %a3
-  br i1 %.231.i, label %B404.i, label %B466.i
-
-B404.i:                                           ; preds = %B368.i
-  %.242.i = load i16, ptr %lsr.iv34.i, align 2
-  store i16 %.242.i, ptr %lsr.iv30.i, align 2
-  br label %B466.i
-
-B466.i:                                           ; preds = %B404.i, %B368.i
-  %.253.i = add nuw nsw i64 %k.3.0.i, %.206.i
-  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %51
-  %lsr.iv.next.i = add i64 %lsr.iv32.i, %.206.i
-  %scevgep35.i = getelementptr i8, ptr %lsr.iv34.i, i64 %66
-  %.256.i = icmp samesign ult i64 %.253.i, 32
-  br i1 %.256.i, label %B368.i, label %B488.i
-
-B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
-  tail call void @nbgrad.barrier()
-  %.272.i = tail call i32 @nbgrad.thread()
-  %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
-
-B562.preheader.i:                                 ; preds = %B488.i
-  %1 = lshr i32 %.272.i, 5
-  %.274.i = zext nneg i32 %1 to i64
-  %.291.i = or disjoint i64 %.128.i, %.200.i
-  %.293.i = icmp slt i64 %.291.i, %a3
-  %.idx48.i = mul nuw nsw i64 %.200.i, 66
-  %2 = getelementptr i8, ptr %.30.i, i64 %.idx48.i
-  %.293.fr.i = freeze i1 %.293.i
-  br i1 %.293.fr.i, label %B562.preheader23.i, label %B562.us.i
-
-B562.preheader23.i:                               ; preds = %B562.preheader.i
-  %3 = mul i64 %quot.2.0.i, %a10
-  %4 = mul i64 %.173.i, %a12
-  %5 = add i64 %4, %3
-  %6 = shl nuw nsw i64 %.274.i, 1
-  %7 = shl i64 %.81.i, 6
-  %8 = or disjoint i64 %6, %7
-  %9 = mul i64 %8, %a5
-  %reass.add.i = add i64 %5, %.200.i
-  %reass.mul.i = shl i64 %reass.add.i, 1
-  %10 = shl i64 %.127.i, 6
-  %11 = getelementptr i8, ptr %a1, i64 %10
-  %12 = getelementptr i8, ptr %11, i64 %reass.mul.i
-  %scevgep27.i = getelementptr i8, ptr %12, i64 %9
-  %13 = shl i64 %a5, 1
-  %14 = mul i64 %13, %.206.i
-  br label %B562.i
-
-B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
-  %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
-  %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
-  %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
-
-B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
-  %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
-  %k.1.2.0.i = phi i64 [ %.274.i, %B562.preheader23.i ], [ %.315.i, %B660.i ]
-  %15 = add nuw i64 %k.1.2.0.i, %.82.i
-  %.287.i = icmp slt i64 %15, %a2
-  br i1 %.287.i, label %B598.i, label %B660.i
-
-B598.i:                                           ; preds = %B562.i
-  %16 = shl nuw nsw i64 %k.1.2.0.i, 1
-  %scevgep.i = getelementptr i8, ptr %2, i64 %16
-  %.301.i = load i16, ptr %scevgep.i, align 2
-  store i16 %.301.i, ptr %lsr.iv.i, align 2
-  br label %B660.i
-
-B660.i:                                           ; preds = %B598.i, %B562.i
-  %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
-  %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
-  %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
-
-B0.endif.i:                                       ; preds = %27, %0
-  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
-  %.78.i = tail call i32 @nbgrad.block()
-  %.79.i = zext i32 %.78.i to i64
-  %.80.i = mul i64 %quot.0.i, %a6
-  %.81.i = sub i64 %.79.i, %.80.i
-  %.82.i = shl i64 %.81.i, 5
-  %.88.i = icmp eq i64 %a7, 0
-  br i1 %.88.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
-
-B0.else.if.i:                                     ; preds = %0
-  %17 = icmp ult i64 %a6, 4294967296
-  br i1 %17, label %18, label %24
-
-18:                                               ; preds = %B0.else.if.i
-  %19 = trunc nuw i64 %a6 to i32
-  %20 = udiv i32 %.36.i, %19
-  %21 = urem i32 %.36.i, %19
-  %22 = zext i32 %20 to i64
-  %23 = zext i32 %21 to i64
-  br label %27
-
-24:                                               ; preds = %B0.else.if.i
-  %.37.i = zext i32 %.36.i to i64
-  %25 = sdiv i64 %.37.i, %a6
-  %26 = srem i64 %.37.i, %a6
-  br label %27
-
-27:                                               ; preds = %24, %18
-  %28 = phi i64 [ %22, %18 ], [ %25, %24 ]
-  %29 = phi i64 [ %23, %18 ], [ %26, %24 ]
-  %.59.i = icmp slt i64 %a6, 0
-  %.60.i = icmp ne i64 %29, 0
-  %.61.i = and i1 %.59.i, %.60.i
-  %.66.i = sext i1 %.61.i to i64
-  %spec.select.i = add nsw i64 %28, %.66.i
-  br label %B0.endif.i
-
-B0.endif.endif.i:                                 ; preds = %42, %B0.endif.i
-  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %42 ]
-  %.126.i = mul i64 %quot.1.0.i, %a7
-  %.127.i = sub i64 %quot.0.i, %.126.i
-  %.128.i = shl i64 %.127.i, 5
-  %.134.i = icmp eq i64 %a8, 0
-  br i1 %.134.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
-
-B0.endif.else.if.i:                               ; preds = %B0.endif.i
-  %30 = or i64 %quot.0.i, %a7
-  %31 = icmp ult i64 %30, 4294967296
-  br i1 %31, label %32, label %39
-
-32:                                               ; preds = %B0.endif.else.if.i
-  %33 = trunc nuw i64 %a7 to i32
-  %34 = trunc nuw i64 %quot.0.i to i32
-  %35 = udiv i32 %34, %33
-  %36 = urem i32 %34, %33
-  %37 = zext i32 %35 to i64
-  %38 = zext i32 %36 to i64
-  br label %42
-
-39:                                               ; preds = %B0.endif.else.if.i
-  %40 = sdiv i64 %quot.0.i, %a7
-  %41 = srem i64 %quot.0.i, %a7
-  br label %42
-
-42:                                               ; preds = %39, %32
-  %43 = phi i64 [ %37, %32 ], [ %40, %39 ]
-  %44 = phi i64 [ %38, %32 ], [ %41, %39 ]
-  %.106.i = xor i64 %44, %a7
-  %.107.i = icmp slt i64 %.106.i, 0
-  %.108.i = icmp ne i64 %44, 0
-  %.109.i = and i1 %.108.i, %.107.i
-  %.114.i = sext i1 %.109.i to i64
-  %spec.select46.i = add nsw i64 %43, %.114.i
-  br label %B0.endif.endif.i
-
-B0.endif.endif.endif.i:                           ; preds = %79, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %79 ]
-  %.172.i = mul i64 %quot.2.0.i, %a8
-  %.173.i = sub i64 %quot.1.0.i, %.172.i
-  %.198.i = tail call i32 @nbgrad.thread()
-  %45 = and i32 %.198.i, 31
-  %.200.i = zext nneg i32 %45 to i64
-  %.204.i = tail call i32 @nbgrad.threads()
-  %46 = lshr i32 %.204.i, 5
-  %.206.i = zext nneg i32 %46 to i64
-  %.210.i = tail call i32 @nbgrad.thread()
-  %.216.i = icmp ult i32 %.210.i, 1024
-  br i1 %.216.i, label %B368.preheader.i, label %B488.i
-
-B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
-  %47 = lshr i32 %.210.i, 5
-  %.212.i = zext nneg i32 %47 to i64
-  %.223.i = or disjoint i64 %.82.i, %.200.i
-  %.225.i = icmp slt i64 %.223.i, %a2
-  %.225.fr.i = freeze i1 %.225.i
-  br i1 %.225.fr.i, label %B368.preheader25.i, label %B368.us.i
-
-B368.preheader25.i:                               ; preds = %B368.preheader.i
-  %48 = mul nuw nsw i64 %.212.i, 66
-  %49 = shl nuw nsw i64 %.200.i, 1
-  %50 = getelementptr i8, ptr %.30.i, i64 %48
-  %scevgep29.i = getelementptr i8, ptr %50, i64 %49
-  %51 = mul nuw nsw i64 %.206.i, 66
-  %52 = or disjoint i64 %.128.i, %.212.i
-  %53 = mul i64 %quot.2.0.i, %a9
-  %54 = mul i64 %.173.i, %a11
-  %55 = add i64 %54, %53
-  %56 = shl i64 %55, 1
-  %57 = shl nuw nsw i64 %.212.i, 1
-  %58 = shl i64 %.127.i, 6
-  %59 = or disjoint i64 %57, %58
-  %60 = mul i64 %59, %a4
-  %61 = shl i64 %.81.i, 6
-  %62 = getelementptr i8, ptr %a0, i64 %61
-  %63 = getelementptr i8, ptr %62, i64 %49
-  %64 = getelementptr i8, ptr %63, i64 %56
-  %scevgep33.i = getelementptr i8, ptr %64, i64 %60
-  %65 = shl i64 %a4, 1
-  %66 = mul i64 %65, %.206.i
-  br label %B368.i
-
-B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
-  %k.3.0.us.i = phi i64 [ %.253.us.i, %B368.us.i ], [ %.212.i, %B368.preheader.i ]
-  %.253.us.i = add nuw nsw i64 %k.3.0.us.i, %.206.i
-  %.256.us.i = icmp samesign ult i64 %.253.us.i, 32
-  br i1 %.256.us.i, label %B368.us.i, label %B488.i
-
-B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
-  %67 = or i64 %quot.1.0.i, %a8
-  %68 = icmp ult i64 %67, 4294967296
-  br i1 %68, label %69, label %76
-
-69:                                               ; preds = %B0.endif.endif.else.if.i
-  %70 = trunc nuw i64 %a8 to i32
-  %71 = trunc nuw i64 %quot.1.0.i to i32
-  %72 = udiv i32 %71, %70
-  %73 = urem i32 %71, %70
-  %74 = zext i32 %72 to i64
-  %75 = zext i32 %73 to i64
-  br label %79
-
-76:                                               ; preds = %B0.endif.endif.else.if.i
-  %77 = sdiv i64 %quot.1.0.i, %a8
-  %78 = srem i64 %quot.1.0.i, %a8
-  br label %79
-
-79:                                               ; preds = %76, %69
-  %80 = phi i64 [ %74, %69 ], [ %77, %76 ]
-  %81 = phi i64 [ %75, %69 ], [ %78, %76 ]
-  %.152.i = xor i64 %81, %a8
-  %.153.i = icmp slt i64 %.152.i, 0
-  %.154.i = icmp ne i64 %81, 0
-  %.155.i = and i1 %.154.i, %.153.i
-  %.160.i = sext i1 %.155.i to i64
-  %spec.select47.i = add nsw i64 %80, %.160.i
-  br label %B0.endif.endif.endif.i
-
-_ZN6nbgrad7kernels16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
-  ret i64 0
-}
-;; nbgrad.kernels.device_transpose.transpose(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
-declare ptr @nbgrad.shared() local_unnamed_addr
-
-declare i32 @nbgrad.block() local_unnamed_addr
-
-declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
-
-declare i32 @nbgrad.thread() local_unnamed_addr
-
-declare i32 @nbgrad.threads() local_unnamed_addr
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
-  %.30.i = tail call ptr @nbgrad.shared()
-  %.36.i = tail call i32 @nbgrad.block()
-  %.40.i = icmp eq i64 %a6, 0
-  br i1 %.40.i, label %B0.endif.i, label %B0.else.if.i
-
-B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
-  %lsr.iv34.i = phi ptr [ %scevgep33.i, %B368.preheader25.i ], [ %scevgep35.i, %B466.i ]
-  %lsr.iv32.i = phi i64 [ %52, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
-  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
-  %k.3.0.i = phi i64 [ %.212.i, %B368.preheader25.i ], [ %.253.i, %B466.i ]
-  %.231.i = icmp slt i64 %lsr.iv32.i, %a3
-  br i1 %.231.i, label %B404.i, label %B466.i
-
-B404.i:                                           ; preds = %B368.i
-  %.242.i = load i32, ptr %lsr.iv34.i, align 4
-  store i32 %.242.i, ptr %lsr.iv30.i, align 4
-  br label %B466.i
-
-B466.i:                                           ; preds = %B404.i, %B368.i
-  %.253.i = add nuw nsw i64 %k.3.0.i, %.206.i
-  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %51
-  %lsr.iv.next.i = add i64 %lsr.iv32.i, %.206.i
-  %scevgep35.i = getelementptr i8, ptr %lsr.iv34.i, i64 %66
-  %.256.i = icmp samesign ult i64 %.253.i, 32
-  br i1 %.256.i, label %B368.i, label %B488.i
-
-B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
-  tail call void @nbgrad.barrier()
-  %.272.i = tail call i32 @nbgrad.thread()
-  %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
-
-B562.preheader.i:                                 ; preds = %B488.i
-  %1 = lshr i32 %.272.i, 5
-  %.274.i = zext nneg i32 %1 to i64
-  %.291.i = or disjoint i64 %.128.i, %.200.i
-  %.293.i = icmp slt i64 %.291.i, %a3
-  %.idx48.i = mul nuw nsw i64 %.200.i, 132
-  %2 = getelementptr i8, ptr %.30.i, i64 %.idx48.i
-  %.293.fr.i = freeze i1 %.293.i
-  br i1 %.293.fr.i, label %B562.preheader23.i, label %B562.us.i
-
-B562.preheader23.i:                               ; preds = %B562.preheader.i
-  %3 = mul i64 %quot.2.0.i, %a10
-  %4 = mul i64 %.173.i, %a12
-  %5 = add i64 %4, %3
-  %6 = shl nuw nsw i64 %.274.i, 2
-  %7 = shl i64 %.81.i, 7
-  %8 = or disjoint i64 %6, %7
-  %9 = mul i64 %8, %a5
-  %reass.add.i = add i64 %5, %.200.i
-  %reass.mul.i = shl i64 %reass.add.i, 2
-  %10 = shl i64 %.127.i, 7
-  %11 = getelementptr i8, ptr %a1, i64 %10
-  %12 = getelementptr i8, ptr %11, i64 %reass.mul.i
-  %scevgep27.i = getelementptr i8, ptr %12, i64 %9
-  %13 = shl i64 %a5, 2
-  %14 = mul i64 %13, %.206.i
-  br label %B562.i
-
-B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
-  %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
-  %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
-  %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
-
-B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
-  %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
-  %k.1.2.0.i = phi i64 [ %.274.i, %B562.preheader23.i ], [ %.315.i, %B660.i ]
-  %15 = add nuw i64 %k.1.2.0.i, %.82.i
-  %.287.i = icmp slt i64 %15, %a2
-  br i1 %.287.i, label %B598.i, label %B660.i
-
-B598.i:                                           ; preds = %B562.i
-  %16 = shl nuw nsw i64 %k.1.2.0.i, 2
-  %scevgep.i = getelementptr i8, ptr %2, i64 %16
-  %.301.i = load i32, ptr %scevgep.i, align 4
-  store i32 %.301.i, ptr %lsr.iv.i, align 4
-  br label %B660.i
-
-B660.i:                                           ; preds = %B598.i, %B562.i
-  %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
-  %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
-  %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
-
-B0.endif.i:                                       ; preds = %27, %0
-  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
-  %.78.i = tail call i32 @nbgrad.block()
-  %.79.i = zext i32 %.78.i to i64
-  %.80.i = mul i64 %quot.0.i, %a6
-  %.81.i = sub i64 %.79.i, %.80.i
-  %.82.i = shl i64 %.81.i, 5
-  %.88.i = icmp eq i64 %a7, 0
-  br i1 %.88.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
-
-B0.else.if.i:                                     ; preds = %0
-  %17 = icmp ult i64 %a6, 4294967296
-  br i1 %17, label %18, label %24
-
-18:                                               ; preds = %B0.else.if.i
-  %19 = trunc nuw i64 %a6 to i32
-  %20 = udiv i32 %.36.i, %19
-  %21 = urem i32 %.36.i, %19
-  %22 = zext i32 %20 to i64
-  %23 = zext i32 %21 to i64
-  br label %27
-
-24:                                               ; preds = %B0.else.if.i
-  %.37.i = zext i32 %.36.i to i64
-  %25 = sdiv i64 %.37.i, %a6
-  %26 = srem i64 %.37.i, %a6
-  br label %27
-
-27:                                               ; preds = %24, %18
-  %28 = phi i64 [ %22, %18 ], [ %25, %24 ]
-  %29 = phi i64 [ %23, %18 ], [ %26, %24 ]
-  %.59.i = icmp slt i64 %a6, 0
-  %.60.i = icmp ne i64 %29, 0
-  %.61.i = and i1 %.59.i, %.60.i
-  %.66.i = sext i1 %.61.i to i64
-  %spec.select.i = add nsw i64 %28, %.66.i
-  br label %B0.endif.i
-
-B0.endif.endif.i:                                 ; preds = %42, %B0.endif.i
-  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %42 ]
-  %.126.i = mul i64 %quot.1.0.i, %a7
-  %.127.i = sub i64 %quot.0.i, %.126.i
-  %.128.i = shl i64 %.127.i, 5
-  %.134.i = icmp eq i64 %a8, 0
-  br i1 %.134.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
-
-B0.endif.else.if.i:                               ; preds = %B0.endif.i
-  %30 = or i64 %quot.0.i, %a7
-  %31 = icmp ult i64 %30, 4294967296
-  br i1 %31, label %32, label %39
-
-32:                                               ; preds = %B0.endif.else.if.i
-  %33 = trunc nuw i64 %a7 to i32
-  %34 = trunc nuw i64 %quot.0.i to i32
-  %35 = udiv i32 %34, %33
-  %36 = urem i32 %34, %33
-  %37 = zext i32 %35 to i64
-  %38 = zext i32 %36 to i64
-  br label %42
-
-39:                                               ; preds = %B0.endif.else.if.i
-  %40 = sdiv i64 %quot.0.i, %a7
-  %41 = srem i64 %quot.0.i, %a7
-  br label %42
-
-42:                                               ; preds = %39, %32
-  %43 = phi i64 [ %37, %32 ], [ %40, %39 ]
-  %44 = phi i64 [ %38, %32 ], [ %41, %39 ]
-  %.106.i = xor i64 %44, %a7
-  %.107.i = icmp slt i64 %.106.i, 0
-  %.108.i = icmp ne i64 %44, 0
-  %.109.i = and i1 %.108.i, %.107.i
-  %.114.i = sext i1 %.109.i to i64
-  %spec.select46.i = add nsw i64 %43, %.114.i
-  br label %B0.endif.endif.i
-
-B0.endif.endif.endif.i:                           ; preds = %79, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %79 ]
-  %.172.i = mul i64 %quot.2.0.i, %a8
-  %.173.i = sub i64 %quot.1.0.i, %.172.i
-  %.198.i = tail call i32 @nbgrad.thread()
-  %45 = and i32 %.198.i, 31
-  %.200.i = zext nneg i32 %45 to i64
-  %.204.i = tail call i32 @nbgrad.threads()
-  %46 = lshr i32 %.204.i, 5
-  %.206.i = zext nneg i32 %46 to i64
-  %.210.i = tail call i32 @nbgrad.thread()
-  %.216.i = icmp ult i32 %.210.i, 1024
-  br i1 %.216.i, label %B368.preheader.i, label %B488.i
-
-B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
-  %47 = lshr i32 %.210.i, 5
-  %.212.i = zext nneg i32 %47 to i64
-  %.223.i = or disjoint i64 %.82.i, %.200.i
-  %.225.i = icmp slt i64 %.223.i, %a2
-  %.225.fr.i = freeze i1 %.225.i
-  br i1 %.225.fr.i, label %B368.preheader25.i, label %B368.us.i
-
-B368.preheader25.i:                               ; preds = %B368.preheader.i
-  %48 = mul nuw nsw i64 %.212.i, 132
-  %49 = shl nuw nsw i64 %.200.i, 2
-  %50 = getelementptr i8, ptr %.30.i, i64 %48
-  %scevgep29.i = getelementptr i8, ptr %50, i64 %49
-  %51 = mul nuw nsw i64 %.206.i, 132
-  %52 = or disjoint i64 %.128.i, %.212.i
-  %53 = mul i64 %quot.2.0.i, %a9
-  %54 = mul i64 %.173.i, %a11
-  %55 = add i64 %54, %53
-  %56 = shl i64 %55, 2
-  %57 = shl nuw nsw i64 %.212.i, 2
-  %58 = shl i64 %.127.i, 7
-  %59 = or disjoint i64 %57, %58
-  %60 = mul i64 %59, %a4
-  %61 = shl i64 %.81.i, 7
-  %62 = getelementptr i8, ptr %a0, i64 %61
-  %63 = getelementptr i8, ptr %62, i64 %49
-  %64 = getelementptr i8, ptr %63, i64 %56
-  %scevgep33.i = getelementptr i8, ptr %64, i64 %60
-  %65 = shl i64 %a4, 2
-  %66 = mul i64 %65, %.206.i
-  br label %B368.i
-
-B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
-  %k.3.0.us.i = phi i64 [ %.253.us.i, %B368.us.i ], [ %.212.i, %B368.preheader.i ]
-  %.253.us.i = add nuw nsw i64 %k.3.0.us.i, %.206.i
-  %.256.us.i = icmp samesign ult i64 %.253.us.i, 32
-  br i1 %.256.us.i, label %B368.us.i, label %B488.i
-
-B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
-  %67 = or i64 %quot.1.0.i, %a8
-  %68 = icmp ult i64 %67, 4294967296
-  br i1 %68, label %69, label %76
-
-69:                                               ; preds = %B0.endif.endif.else.if.i
-  %70 = trunc nuw i64 %a8 to i32
-  %71 = trunc nuw i64 %quot.1.0.i to i32
-  %72 = udiv i32 %71, %70
-  %73 = urem i32 %71, %70
-  %74 = zext i32 %72 to i64
-  %75 = zext i32 %73 to i64
-  br label %79
-
-76:                                               ; preds = %B0.endif.endif.else.if.i
-  %77 = sdiv i64 %quot.1.0.i, %a8
-  %78 = srem i64 %quot.1.0.i, %a8
-  br label %79
-
-79:                                               ; preds = %76, %69
-  %80 = phi i64 [ %74, %69 ], [ %77, %76 ]
-  %81 = phi i64 [ %75, %69 ], [ %78, %76 ]
-  %.152.i = xor i64 %81, %a8
-  %.153.i = icmp slt i64 %.152.i, 0
-  %.154.i = icmp ne i64 %81, 0
-  %.155.i = and i1 %.154.i, %.153.i
-  %.160.i = sext i1 %.155.i to i64
-  %spec.select47.i = add nsw i64 %80, %.160.i
-  br label %B0.endif.endif.endif.i
-
-_ZN6nbgrad7kernels16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
-  ret i64 0
-}
-;; nbgrad.kernels.device_transpose.transpose(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.device_transpose -
-declare ptr @nbgrad.shared() local_unnamed_addr
-
-declare i32 @nbgrad.block() local_unnamed_addr
-
-declare void @nbgrad.barrier() local_unnamed_addr convergent nounwind
-
-declare i32 @nbgrad.thread() local_unnamed_addr
-
-declare i32 @nbgrad.threads() local_unnamed_addr
-
-define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeonly captures(none) %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, i64 %a9, i64 %a10, i64 %a11, i64 %a12) alwaysinline {
-  %.30.i = tail call ptr @nbgrad.shared()
-  %.36.i = tail call i32 @nbgrad.block()
-  %.40.i = icmp eq i64 %a6, 0
-  br i1 %.40.i, label %B0.endif.i, label %B0.else.if.i
-
-B368.i:                                           ; preds = %B368.preheader25.i, %B466.i
-  %lsr.iv34.i = phi ptr [ %scevgep33.i, %B368.preheader25.i ], [ %scevgep35.i, %B466.i ]
-  %lsr.iv32.i = phi i64 [ %52, %B368.preheader25.i ], [ %lsr.iv.next.i, %B466.i ]
-  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B368.preheader25.i ], [ %scevgep31.i, %B466.i ]
-  %k.3.0.i = phi i64 [ %.212.i, %B368.preheader25.i ], [ %.253.i, %B466.i ]
-  %.231.i = icmp slt i64 %lsr.iv32.i, %a3
-  br i1 %.231.i, label %B404.i, label %B466.i
-
-B404.i:                                           ; preds = %B368.i
-  %.242.i = load i64, ptr %lsr.iv34.i, align 8
-  store i64 %.242.i, ptr %lsr.iv30.i, align 8
-  br label %B466.i
-
-B466.i:                                           ; preds = %B404.i, %B368.i
-  %.253.i = add nuw nsw i64 %k.3.0.i, %.206.i
-  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %51
-  %lsr.iv.next.i = add i64 %lsr.iv32.i, %.206.i
-  %scevgep35.i = getelementptr i8, ptr %lsr.iv34.i, i64 %66
-  %.256.i = icmp samesign ult i64 %.253.i, 32
-  br i1 %.256.i, label %B368.i, label %B488.i
-
-B488.i:                                           ; preds = %B368.us.i, %B466.i, %B0.endif.endif.endif.i
-  tail call void @nbgrad.barrier()
-  %.272.i = tail call i32 @nbgrad.thread()
-  %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
-
-B562.preheader.i:                                 ; preds = %B488.i
-  %1 = lshr i32 %.272.i, 5
-  %.274.i = zext nneg i32 %1 to i64
-  %.291.i = or disjoint i64 %.128.i, %.200.i
-  %.293.i = icmp slt i64 %.291.i, %a3
-  %.idx48.i = mul nuw nsw i64 %.200.i, 264
-  %2 = getelementptr i8, ptr %.30.i, i64 %.idx48.i
-  %.293.fr.i = freeze i1 %.293.i
-  br i1 %.293.fr.i, label %B562.preheader23.i, label %B562.us.i
-
-B562.preheader23.i:                               ; preds = %B562.preheader.i
-  %3 = mul i64 %quot.2.0.i, %a10
-  %4 = mul i64 %.173.i, %a12
-  %5 = add i64 %4, %3
-  %6 = shl nuw nsw i64 %.274.i, 3
-  %7 = shl i64 %.81.i, 8
-  %8 = or disjoint i64 %6, %7
-  %9 = mul i64 %8, %a5
-  %reass.add.i = add i64 %5, %.200.i
-  %reass.mul.i = shl i64 %reass.add.i, 3
-  %10 = shl i64 %.127.i, 8
-  %11 = getelementptr i8, ptr %a1, i64 %10
-  %12 = getelementptr i8, ptr %11, i64 %reass.mul.i
-  %scevgep27.i = getelementptr i8, ptr %12, i64 %9
-  %13 = shl i64 %a5, 3
-  %14 = mul i64 %13, %.206.i
-  br label %B562.i
-
-B562.us.i:                                        ; preds = %B562.preheader.i, %B562.us.i
-  %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
-  %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
-  %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
-
-B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
-  %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
-  %k.1.2.0.i = phi i64 [ %.274.i, %B562.preheader23.i ], [ %.315.i, %B660.i ]
-  %15 = add nuw i64 %k.1.2.0.i, %.82.i
-  %.287.i = icmp slt i64 %15, %a2
-  br i1 %.287.i, label %B598.i, label %B660.i
-
-B598.i:                                           ; preds = %B562.i
-  %16 = shl nuw nsw i64 %k.1.2.0.i, 3
-  %scevgep.i = getelementptr i8, ptr %2, i64 %16
-  %.301.i = load i64, ptr %scevgep.i, align 8
-  store i64 %.301.i, ptr %lsr.iv.i, align 8
-  br label %B660.i
-
-B660.i:                                           ; preds = %B598.i, %B562.i
-  %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
-  %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
-  %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
-
-B0.endif.i:                                       ; preds = %27, %0
-  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
-  %.78.i = tail call i32 @nbgrad.block()
-  %.79.i = zext i32 %.78.i to i64
-  %.80.i = mul i64 %quot.0.i, %a6
-  %.81.i = sub i64 %.79.i, %.80.i
-  %.82.i = shl i64 %.81.i, 5
-  %.88.i = icmp eq i64 %a7, 0
-  br i1 %.88.i, label %B0.endif.endif.i, label %B0.endif.else.if.i
-
-B0.else.if.i:                                     ; preds = %0
-  %17 = icmp ult i64 %a6, 4294967296
-  br i1 %17, label %18, label %24
-
-18:                                               ; preds = %B0.else.if.i
-  %19 = trunc nuw i64 %a6 to i32
-  %20 = udiv i32 %.36.i, %19
-  %21 = urem i32 %.36.i, %19
-  %22 = zext i32 %20 to i64
-  %23 = zext i32 %21 to i64
-  br label %27
-
-24:                                               ; preds = %B0.else.if.i
-  %.37.i = zext i32 %.36.i to i64
-  %25 = sdiv i64 %.37.i, %a6
-  %26 = srem i64 %.37.i, %a6
-  br label %27
-
-27:                                               ; preds = %24, %18
-  %28 = phi i64 [ %22, %18 ], [ %25, %24 ]
-  %29 = phi i64 [ %23, %18 ], [ %26, %24 ]
-  %.59.i = icmp slt i64 %a6, 0
-  %.60.i = icmp ne i64 %29, 0
-  %.61.i = and i1 %.59.i, %.60.i
-  %.66.i = sext i1 %.61.i to i64
-  %spec.select.i = add nsw i64 %28, %.66.i
-  br label %B0.endif.i
-
-B0.endif.endif.i:                                 ; preds = %42, %B0.endif.i
-  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ %spec.select46.i, %42 ]
-  %.126.i = mul i64 %quot.1.0.i, %a7
-  %.127.i = sub i64 %quot.0.i, %.126.i
-  %.128.i = shl i64 %.127.i, 5
-  %.134.i = icmp eq i64 %a8, 0
-  br i1 %.134.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.if.i
-
-B0.endif.else.if.i:                               ; preds = %B0.endif.i
-  %30 = or i64 %quot.0.i, %a7
-  %31 = icmp ult i64 %30, 4294967296
-  br i1 %31, label %32, label %39
-
-32:                                               ; preds = %B0.endif.else.if.i
-  %33 = trunc nuw i64 %a7 to i32
-  %34 = trunc nuw i64 %quot.0.i to i32
-  %35 = udiv i32 %34, %33
-  %36 = urem i32 %34, %33
-  %37 = zext i32 %35 to i64
-  %38 = zext i32 %36 to i64
-  br label %42
-
-39:                                               ; preds = %B0.endif.else.if.i
-  %40 = sdiv i64 %quot.0.i, %a7
-  %41 = srem i64 %quot.0.i, %a7
-  br label %42
-
-42:                                               ; preds = %39, %32
-  %43 = phi i64 [ %37, %32 ], [ %40, %39 ]
-  %44 = phi i64 [ %38, %32 ], [ %41, %39 ]
-  %.106.i = xor i64 %44, %a7
-  %.107.i = icmp slt i64 %.106.i, 0
-  %.108.i = icmp ne i64 %44, 0
-  %.109.i = and i1 %.108.i, %.107.i
-  %.114.i = sext i1 %.109.i to i64
-  %spec.select46.i = add nsw i64 %43, %.114.i
-  br label %B0.endif.endif.i
-
-B0.endif.endif.endif.i:                           ; preds = %79, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ %spec.select47.i, %79 ]
-  %.172.i = mul i64 %quot.2.0.i, %a8
-  %.173.i = sub i64 %quot.1.0.i, %.172.i
-  %.198.i = tail call i32 @nbgrad.thread()
-  %45 = and i32 %.198.i, 31
-  %.200.i = zext nneg i32 %45 to i64
-  %.204.i = tail call i32 @nbgrad.threads()
-  %46 = lshr i32 %.204.i, 5
-  %.206.i = zext nneg i32 %46 to i64
-  %.210.i = tail call i32 @nbgrad.thread()
-  %.216.i = icmp ult i32 %.210.i, 1024
-  br i1 %.216.i, label %B368.preheader.i, label %B488.i
-
-B368.preheader.i:                                 ; preds = %B0.endif.endif.endif.i
-  %47 = lshr i32 %.210.i, 5
-  %.212.i = zext nneg i32 %47 to i64
-  %.223.i = or disjoint i64 %.82.i, %.200.i
-  %.225.i = icmp slt i64 %.223.i, %a2
-  %.225.fr.i = freeze i1 %.225.i
-  br i1 %.225.fr.i, label %B368.preheader25.i, label %B368.us.i
-
-B368.preheader25.i:                               ; preds = %B368.preheader.i
-  %48 = mul nuw nsw i64 %.212.i, 264
-  %49 = shl nuw nsw i64 %.200.i, 3
-  %50 = getelementptr i8, ptr %.30.i, i64 %48
-  %scevgep29.i = getelementptr i8, ptr %50, i64 %49
-  %51 = mul nuw nsw i64 %.206.i, 264
-  %52 = or disjoint i64 %.128.i, %.212.i
-  %53 = mul i64 %quot.2.0.i, %a9
-  %54 = mul i64 %.173.i, %a11
-  %55 = add i64 %54, %53
-  %56 = shl i64 %55, 3
-  %57 = shl nuw nsw i64 %.212.i, 3
-  %58 = shl i64 %.127.i, 8
-  %59 = or disjoint i64 %57, %58
-  %60 = mul i64 %59, %a4
-  %61 = shl i64 %.81.i, 8
-  %62 = getelementptr i8, ptr %a0, i64 %61
-  %63 = getelementptr i8, ptr %62, i64 %49
-  %64 = getelementptr i8, ptr %63, i64 %56
-  %scevgep33.i = getelementptr i8, ptr %64, i64 %60
-  %65 = shl i64 %a4, 3
-  %66 = mul i64 %65, %.206.i
-  br label %B368.i
-
-B368.us.i:                                        ; preds = %B368.preheader.i, %B368.us.i
-  %k.3.0.us.i = phi i64 [ %.253.us.i, %B368.us.i ], [ %.212.i, %B368.preheader.i ]
-  %.253.us.i = add nuw nsw i64 %k.3.0.us.i, %.206.i
-  %.256.us.i = icmp samesign ult i64 %.253.us.i, 32
-  br i1 %.256.us.i, label %B368.us.i, label %B488.i
-
-B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
-  %67 = or i64 %quot.1.0.i, %a8
-  %68 = icmp ult i64 %67, 4294967296
-  br i1 %68, label %69, label %76
-
-69:                                               ; preds = %B0.endif.endif.else.if.i
-  %70 = trunc nuw i64 %a8 to i32
-  %71 = trunc nuw i64 %quot.1.0.i to i32
-  %72 = udiv i32 %71, %70
-  %73 = urem i32 %71, %70
-  %74 = zext i32 %72 to i64
-  %75 = zext i32 %73 to i64
-  br label %79
-
-76:                                               ; preds = %B0.endif.endif.else.if.i
-  %77 = sdiv i64 %quot.1.0.i, %a8
-  %78 = srem i64 %quot.1.0.i, %a8
-  br label %79
-
-79:                                               ; preds = %76, %69
-  %80 = phi i64 [ %74, %69 ], [ %77, %76 ]
-  %81 = phi i64 [ %75, %69 ], [ %78, %76 ]
-  %.152.i = xor i64 %81, %a8
-  %.153.i = icmp slt i64 %.152.i, 0
-  %.154.i = icmp ne i64 %81, 0
-  %.155.i = and i1 %.154.i, %.153.i
-  %.160.i = sext i1 %.155.i to i64
-  %spec.select47.i = add nsw i64 %80, %.160.i
-  br label %B0.endif.endif.endif.i
-
-_ZN6nbgrad7kernels16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels13device_linalg9addressesB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
   ret i64 0
 }
 ;; end

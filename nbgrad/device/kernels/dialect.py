@@ -17,7 +17,9 @@ u32, u64, f32, f64) change an element in one step and give what it was; they are
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -336,3 +338,29 @@ def for_nvptx(text: str) -> str:
     parts: list[str] = [text]
     parts += list(dict.fromkeys(TARGET[name] for name in sorted(called(text) & TARGET.keys())))
     return "\n".join(parts)
+
+
+class GpuPass(NamedTuple):
+    """One change of the text of a GPU's kernel, in the manner of compiler/text_passes.py."""
+
+    name: str
+    why: str
+    relies_on: str
+    run: Callable[[str], str]
+
+
+FOR_GPU: tuple[GpuPass, ...] = (
+    GpuPass(
+        "complete",
+        "no GPU has a C library: functions that are called get definitions, and attributes of the CPU's vectors go",
+        "declarations and calls with @name(",
+        complete,
+    ),
+    GpuPass(
+        "calling convention",
+        "PTX calls kernels otherwise than functions",
+        "`define void @kernel(` at the beginning of a line",
+        for_nvptx,
+    ),
+)
+"""In this order; launch_parameters.py changes the parameters of kernels that have too many, in between."""

@@ -19,7 +19,7 @@ from ...compiler import cache as disk
 from ...compiler.passes import run_passes
 from ...errors import DeviceError
 from ...process.locks import building
-from .dialect import complete, for_nvptx
+from .dialect import FOR_GPU
 from .launches import DeviceKernel
 
 SYMBOL = "kernel"
@@ -75,7 +75,8 @@ def _machine(target: Target) -> llvm.TargetMachine:
 def compile_ptx(text: str, capability: tuple[int, int]) -> str:
     """PTX of a kernel's IR."""
     machine = _machine(target_of(capability))
-    text = for_nvptx(complete(text))
+    for step in FOR_GPU:
+        text = step.run(text)
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
