@@ -212,8 +212,8 @@ def test_compiled_cells_notice_their_mode_and_attributes():
     net.set_train()
     assert f(X).tolist() == [107.0, 113.0]
     net.set_train(False)
-    paths = len(f.paths())
-    assert f(X).tolist() == [7.0, 13.0] and len(f.paths()) == paths == 2
+    before = len(f.programs())
+    assert f(X).tolist() == [7.0, 13.0] and len(f.programs()) == before == 2
     net.factor = 2.0
     assert f(X).tolist() == [13.0, 25.0]
     net.second = Scale(0.0)

@@ -50,7 +50,7 @@ def test_code_is_unloaded_with_its_program(few_kept: None) -> None:
     want = compiled(X)
     held = loaded_loops() - before
     assert held and all(cpu._loaded[key].address for key in held)
-    call = compiled._fast  # what a thread holds while it runs the code
+    call = compiled._door.call  # what a thread holds while it runs the code
     del compiled
     assert held <= loaded_loops()
     np.testing.assert_array_equal(call(X)[1], want[1])

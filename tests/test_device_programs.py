@@ -373,7 +373,7 @@ def test_calls_with_out_are_repeated_by_a_graph_only_where_nobody_else_reads(sim
     out = (nb.Tensor(np.zeros(50), device="cuda"), nb.Tensor(np.zeros(()), device="cuda"))
     for _ in range(5):
         assert f(x, out=out) is out
-    (program,) = f.paths()
+    (program,) = f.programs()
     assert len(program._graphs) == 1
     before = simulator.launches.total()
     x[0] = 7.0
@@ -429,7 +429,7 @@ def test_settings_hold_for_what_was_compiled_before() -> None:
             f = nb.jit(lambda x: nb.ops.tensor_scatter_elements(nb.numpy.zeros(50), index, x, reduction="add"))
             x = nb.Tensor(values, device="cuda")
             f(x)
-            (program,) = f.paths()
+            (program,) = f.programs()
             assert not any("sort" in name for name in kernels_of(program))
             nb.cuda.deterministic()
             try:

@@ -263,7 +263,7 @@ def run_out_of_shape() -> None:
     with in_place_of_compiled_code():
         function = nb.jit(lambda x: x + 1)
         function(X)
-        made = next(p for p in function.paths() if isinstance(p, program.Program))
+        made = next(p for p in function.programs() if isinstance(p, program.Program))
         assert made.call_into(X[:2], np.zeros(2)) is program.MISSED
         assert not PROCESSOR.error
 

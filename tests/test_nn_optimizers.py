@@ -24,7 +24,7 @@ ARGUMENTS = {"lr": "learning_rate", "amsgrad": "use_amsgrad", "alpha": "decay", 
 
 def recordings(cell: Any) -> int:
     """How often a compiled optimizer or step was recorded."""
-    return sum(map(len, cell._compiled._paths.values()))
+    return sum(map(len, cell._compiled._specializations.values()))
 
 
 def weights(dtype: Any = np.float64) -> list[nb.Parameter]:

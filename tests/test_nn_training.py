@@ -42,7 +42,7 @@ def logistic(output: Any, label: Any) -> Any:
 
 def recordings(cell: Any) -> int:
     """How often a compiled optimizer or step was recorded."""
-    return sum(map(len, cell._compiled._paths.values()))
+    return sum(map(len, cell._compiled._specializations.values()))
 
 
 def stepping(net: nn.Cell, optimizer: nn.Optimizer, loss: Any = squared) -> nn.TrainOneStepCell:

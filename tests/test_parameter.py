@@ -171,7 +171,7 @@ def test_a_new_value_changes_the_result_and_compiles_nothing():
     before = dict(nb.counters)
     w.set_data(Tensor([5.0, 6.0]))
     assert f(x).tolist() == [5.0, 6.0] and nb.counters == before
-    assert f.compiled_signatures == 1 and len(f.paths()) == 1
+    assert f.compiled_signatures == 1 and len(f.programs()) == 1
 
 
 def test_another_shape_or_another_trainability_is_recorded_anew():

@@ -41,7 +41,7 @@ def test_jacobians(transform, dtype, function, point, expected, left):
     compiled = nb.jit(transform(function))
     found = compiled(point.astype(dtype))
     np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype is np.float32 else 1e-12, atol=1e-6)
-    names = [node.name for node in topological(compiled.paths()[0].graph)]
+    names = [node.name for node in topological(compiled.programs()[0].graph)]
     assert ("matmul" in names or "sum" in names) == bool(left[transform is nb.jacfwd])
 
 
@@ -49,7 +49,7 @@ def test_hessian_of_a_quadratic_form():
     q = A.T @ A
     compiled = nb.jit(nb.hessian(lambda x: x @ q @ x / 2))
     np.testing.assert_allclose(compiled(V), q, rtol=1e-12)
-    assert "matmul" not in [node.name for node in topological(compiled.paths()[0].graph)]
+    assert "matmul" not in [node.name for node in topological(compiled.programs()[0].graph)]
 
 
 def test_hessian_of_rows():

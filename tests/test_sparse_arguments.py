@@ -132,7 +132,7 @@ def test_positions_that_always_differ_do_not_pile_up() -> None:
         expected = np.zeros((6, 6))
         expected[np.arange(6), order] = 2 * x[order]
         np.testing.assert_allclose(jacobian(x).toarray(), expected)
-    assert len(jacobian._entries.paths()) <= 17
+    assert len(jacobian._entries.programs()) <= 17
 
 
 def test_copies_and_pickles() -> None:

@@ -35,7 +35,7 @@ def flat(tree: Any) -> list[np.ndarray]:
     return [np.asarray(tree)]
 
 
-# Functions of X whose compiled paths differ: native code with tuples, dicts, guards, checks, Tensors.
+# Functions of X whose specializations differ: native code with tuples, dicts, guards, checks, Tensors.
 FUNCTIONS: dict[str, Any] = {
     "one": lambda x: np.exp(x) + 1,
     "pair": lambda x: (x * 2, np.sum(x)),

@@ -31,7 +31,7 @@ W = np.array([3.0, 0.25, -2.0])
 
 def native(f: Any) -> bool:
     """Whether the next call goes to native code, and to which: with arrays only it is another function."""
-    return isinstance(f._fast, types.BuiltinFunctionType | PythonCall)
+    return isinstance(f._door.call, types.BuiltinFunctionType | PythonCall)
 
 
 def plain(tree: Any) -> Any:
@@ -176,7 +176,7 @@ def test_a_call_inside_a_recording_becomes_part_of_it() -> None:
 
 def test_the_interpreter_can_be_asked_for_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    module = sys.modules["nbgrad.compiled.jit"]
+    module = sys.modules["nbgrad.compiled.specialization"]
     original = module.interpret
 
     def counting(*args: Any) -> Any:
@@ -284,7 +284,7 @@ def test_a_cell_is_compiled_again_when_it_changes() -> None:
         assert native(f)
     nn.Dense(2, 2)  # changes the version of all Cells, but not this one
     np.testing.assert_allclose(f(T(x)).asnumpy(), 2 * expected, rtol=1e-6)
-    assert native(f) and f.compiled_signatures == 1 and len(f.paths()) == 2
+    assert native(f) and f.compiled_signatures == 1 and len(f.programs()) == 2
 
 
 def test_a_method_takes_its_object_natively() -> None:
@@ -312,7 +312,7 @@ def test_branches_are_guarded_natively(lift: Callable[[np.ndarray], Any]) -> Non
         np.testing.assert_allclose(np.asarray(doubled), x * (2 if x.sum() > 1 else 3))
         assert type(total) is (T if lift is T else np.float64)
         np.testing.assert_allclose(float(total), x.sum())
-    assert native(f) and f.compiled_signatures == 1 and len(f.paths()) == 2
+    assert native(f) and f.compiled_signatures == 1 and len(f.programs()) == 2
 
 
 def test_a_branch_not_taken_writes_nothing() -> None:

@@ -54,10 +54,10 @@ class Fusion(Fused):
 
     def track_kernels(self):
         """The partial sums of the chunks are combined by one more, which is small and not counted."""
-        return sum(step.kernel.shape[0] >= 100_000 for step in self.function.paths()[0].plan.steps)
+        return sum(step.kernel.shape[0] >= 100_000 for step in self.function.programs()[0].plan.steps)
 
     def track_intermediate_bytes(self):
-        return self.function.paths()[0].plan.arena_bytes
+        return self.function.programs()[0].plan.arena_bytes
 
     track_kernels.unit, track_intermediate_bytes.unit = "kernels", "bytes"
 

@@ -43,7 +43,7 @@ class Tasks:
 
     def track_intermediate_bytes(self, task):
         """All intermediate arrays of a call; they share one arena."""
-        return self.function.paths()[0].plan.arena_bytes
+        return self.function.programs()[0].plan.arena_bytes
 
     def track_megabytes_beside_inputs(self, task):
         """What a fresh process grows by when it computes the task, without its inputs."""

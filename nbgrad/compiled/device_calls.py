@@ -1,21 +1,22 @@
 """Calls of compiled functions whose data are on a device: which device it is, and arrays for results.
 
-In: what `jit` recorded, and the arguments of a call. Out: the device; `Target`s, which results are written to. Called
-by jit.py and specialization.py. Nothing here imports the driver.
+In: a graph that `jit` recorded; arrays of `out=`. Out: the device; the memory of a device as out_arguments.py asks for
+it. Called by specialize.py and specialization.py. Nothing here imports the driver.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import ArgumentError, DeviceError, DtypeError, ShapeError
+from ..errors import ArgumentError, DeviceError
 from ..graph.ir import Node, constant
 from ..record.foreign_arrays import on_cuda
 from ..record.tensor import Tensor
+from ..runtime.evaluate import computed
 from ..tensors.parameter import Parameter
-from ..transforms.arguments import flatten
+from .out_arguments import OutArrays
 
 
 def device_of_graph(outputs: Sequence[Node], arguments: Sequence[Node]) -> Any:
@@ -35,37 +36,64 @@ def device_of_graph(outputs: Sequence[Node], arguments: Sequence[Node]) -> Any:
     return devices[0] if devices else None
 
 
-# ----- Arrays for results -----
+# ----- out= -----
 
 
-class Target:
-    """An array that the caller provides for a result: a Tensor, or another library's array, on the device."""
+class DeviceMemory:
+    """Tensors, and other libraries' arrays, on a device; as `out_arguments.Memory`."""
 
-    def __init__(self, given: Any, held: Any) -> None:
-        self.given, self.held = given, held
+    __slots__ = ("device",)
 
-    def array(self, inputs: Sequence[Any], targets: Sequence[Target]) -> Any:
-        """What the program writes to: the memory of the target itself, unless somebody else reads that, too, or it is
-        not aligned."""
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def array_of(self, given: Any, which: str) -> Any:
+        """The DeviceArray of a Tensor or of another library's array."""
+        device = self.device
+        if isinstance(given, Tensor):
+            if given._node.device is device:
+                return computed(given._node)
+        elif on_cuda(given):
+            from ..device.exchange import is_writeable, taken
+
+            held = taken(given)
+            if held.device is device and held.owner is given and is_writeable(given):
+                return held
+            message = f"{which} must be in C order, on {device}, and not read-only."
+            raise ArgumentError(message)
+        where = f" on {given.device}" if isinstance(given, Tensor) else ""
+        message = (
+            f"The function runs on {device}, so {which} must be a Tensor or another library's array there, but got "
+            f"{type(given).__name__}{where}."
+        )
+        raise ArgumentError(message)
+
+    def share(self, given: Any, held: Any, other: Any, other_held: Any) -> bool:
+        """Whether two objects are one, or other libraries' arrays that overlap; a Tensor gets a value of its own."""
+        if isinstance(given, Tensor) or isinstance(other, Tensor):
+            return given is other
+        return _overlap(held, other_held)
+
+    def may_write(self, given: Any, held: Any, others: Iterable[Any]) -> bool:
+        """Whether nothing else has the array's memory, and it is aligned."""
         from ..runtime.device_program import ALIGNMENT
 
-        others = [value for value in inputs if hasattr(value, "pointer")]
-        others += [target.held for target in targets if target is not self]
-        free = not isinstance(self.given, Tensor) or _is_only_holder(self.given)
-        free = free and self.held.pointer % ALIGNMENT == 0
-        if free and not any(_overlap(self.held, other) for other in others):
-            return self.held
-        return type(self.held).empty(self.held.shape, self.held.dtype, self.held.device)
+        if isinstance(given, Tensor) and not is_sole(given, _ALONE_IN_CALL):
+            return False
+        if held.pointer % ALIGNMENT:
+            return False
+        return not any(hasattr(one, "pointer") and _overlap(held, one) for one in others)
 
-    def take(self, value: Any) -> None:
-        """Let the target have a result, which may be in its memory already."""
-        if value is self.held:
-            return
-        if isinstance(self.given, Tensor):
-            self.given._replace(constant(value))
-            return
-        held, driver = self.held, self.held.device.driver
-        if held.nbytes:
+    def empty_like(self, held: Any) -> Any:
+        """A new DeviceArray."""
+        return type(held).empty(held.shape, held.dtype, held.device)
+
+    def copy_to(self, given: Any, held: Any, value: Any) -> None:
+        """Give a Tensor a value, or copy it to another library's array."""
+        if isinstance(given, Tensor):
+            given._replace(constant(value))
+        elif held.nbytes:
+            driver = held.device.driver
             driver.use(held.device.index)
             driver.copy(held.free_on(value.stream), value.pointer, held.nbytes, value.stream)
             held.stream = value.stream
@@ -75,86 +103,48 @@ def _overlap(one: Any, other: Any) -> bool:
     return one.pointer < other.pointer + other.nbytes and other.pointer < one.pointer + one.nbytes
 
 
-def _is_only_holder(tensor: Tensor) -> bool:
-    """Whether nobody but a Tensor has its value, so that it may be written over."""
+def is_sole(tensor: Tensor, alone: tuple[int, int] | None = None) -> bool:
+    """Whether a Tensor is the only one to have its value, so that it may be overwritten; `alone`: if the references to
+    its node and its value are as many as these, by default those of a Tensor alone."""
     if hasattr(tensor, "_base") or hasattr(tensor, "_views") or isinstance(tensor, Parameter):
         return False
-    node = tensor._node
-    return sys.getrefcount(node) == _ALONE_NODE and sys.getrefcount(node.value) == _ALONE_VALUE
+    return _references(tensor) == (_ALONE if alone is None else alone)
 
 
-def _counts_alone() -> tuple[int, int]:
-    """As many references as there are to a node and its value that one Tensor and one Target have."""
-    tensor = object.__new__(Tensor)
-    tensor._node = constant(_Value())
-    target = Target(tensor, tensor._node.value)
+def _references(tensor: Tensor) -> tuple[int, int]:
+    """The numbers of references to a Tensor's node and its value."""
     node = tensor._node
-    counts = sys.getrefcount(node), sys.getrefcount(node.value)
-    del target
-    return counts
+    return sys.getrefcount(node), sys.getrefcount(node.value)
 
 
 class _Value:
-    """Something with what a node asks of an array."""
+    """The attributes of an array that a node asks for."""
 
     shape, dtype, device, size = (), None, None, 1
 
 
-_ALONE_NODE, _ALONE_VALUE = _counts_alone()
+def _new_tensor() -> Tensor:
+    tensor = object.__new__(Tensor)
+    tensor._node = constant(_Value())
+    return tensor
 
 
-def device_targets(
-    out: Any, treespec: Any, leaves: Sequence[Any], nodes: Sequence[Node], device: Any, name: str
-) -> list[Target]:
-    """The arrays in `out`, one for each result of a function that runs on a device; as `targets.check_targets`.
+class _Count(DeviceMemory):
+    """Counts the references where `may_write` asks for them."""
 
-    Raises
-    ------
-    ArgumentError
-        For another structure, and for what is no array on that device or cannot be written to.
-    ShapeError, DtypeError
-        For an array that a result does not fit.
-    """
-    given, spec = flatten(out)
-    if spec != treespec:
-        message = f"out must be nested like the result of {name}(), {treespec}, but got {spec}."
-        raise ArgumentError(message)
-    chosen = [value for value, leaf in zip(given, leaves, strict=True) if leaf is None]
-    targets = [_target(value, device) for value in chosen]
-    for target, node in zip(targets, nodes, strict=True):
-        held = target.held
-        if held.shape != node.shape:
-            message = f"out has shape {held.shape}, but the result of {name}() has shape {node.shape}."
-            raise ShapeError(message)
-        if held.dtype != node.dtype:
-            message = f"out has dtype {held.dtype}, but the result of {name}() has dtype {node.dtype}."
-            raise DtypeError(message)
-    if len({id(value) for value in chosen}) != len(chosen):
-        message = "An array appears twice in out. Each result needs an array of its own."
-        raise ArgumentError(message)
-    return targets
+    __slots__ = ("found",)
+
+    def may_write(self, given: Any, held: Any, others: Iterable[Any]) -> bool:
+        self.found = _references(given)
+        return True
 
 
-def _target(value: Any, device: Any) -> Target:
-    if isinstance(value, Tensor):
-        if value._node.device is device:
-            from ..runtime.evaluate import computed
-
-            return Target(value, computed(value._node))
-    elif on_cuda(value):
-        from ..device.exchange import is_writeable, taken
-
-        held = taken(value)
-        if held.device is device and held.owner is value and is_writeable(value):
-            return Target(value, held)
-        message = f"out must be in C order, on {device}, and not read-only."
-        raise ArgumentError(message)
-    where = f" on {value.device}" if isinstance(value, Tensor) else ""
-    message = (
-        f"The function runs on {device}, so out must be a Tensor or another library's array there, but got "
-        f"{type(value).__name__}{where}."
-    )
-    raise ArgumentError(message)
+def _references_in_call() -> tuple[int, int]:
+    """The references to the node and the value of a Tensor in `out` that nothing else has."""
+    count = _Count(None)
+    tensor = _new_tensor()
+    OutArrays([tensor], [tensor._node.value], count).written(())
+    return count.found
 
 
-# ----- The short way -----
+_ALONE, _ALONE_IN_CALL = _references(_new_tensor()), _references_in_call()

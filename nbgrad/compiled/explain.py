@@ -105,7 +105,7 @@ def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
 
 
 def _program_of(compiled: Jitted) -> Any:
-    program = next(iter(compiled.paths()), None)
+    program = next(iter(compiled.programs()), None)
     if program is None:
         message = "Nothing was compiled: NBGRAD_DISABLE_JIT is set. Unset it to see what would be compiled."
         raise ArgumentError(message)

@@ -1,14 +1,16 @@
 """Arrays that the caller provides: `out=` and `donate=` of compiled functions.
 
-In: what the caller gave. Out: arrays that a program may write to, or an error that says what does not fit. Called by
-jit.py. A program writes straight into an array that is in C order, aligned, and shares no memory with the arguments;
-for others it computes the result elsewhere and copies it, so that `f(x, out=x)` is right too.
+In: the caller's objects. Out: arrays that a program may write to, or an error that says which one does not fit. Called
+by jit.py, specialization.py and shortcuts.py; device_calls.py has the memory of devices. A program writes straight into
+an array that is in C order, aligned, and shares no memory with the arguments; for others it computes the result
+elsewhere and copies it, so that `f(x, out=x)` is right too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,24 +18,120 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, plain_dtype
 from ..transforms.arguments import flatten, kind_of
 
+RESULT = object()
+"""Stands for results among the leaves of the function's return value."""
 
-def check_targets(out: Any, treespec: Any, leaves: Sequence[Any], nodes: Sequence[Node], name: str) -> list[Any]:
+# ----- out= -----
+
+
+class Memory(Protocol):
+    """The memory of a target, the CPU or a device: its arrays, as far as `out=` needs to know them."""
+
+    def array_of(self, given: Any, which: str) -> Any:
+        """The array in this memory of the caller's object; raises ArgumentError if there is none to write to."""
+
+    def share(self, given: Any, held: Any, other: Any, other_held: Any) -> bool:
+        """Whether two of the caller's objects, each with its array, are the same memory to the caller."""
+        ...
+
+    def may_write(self, given: Any, held: Any, others: Iterable[Any]) -> bool:
+        """Whether a program may write straight into an array: as programs need it, and apart from the others."""
+        ...
+
+    def empty_like(self, held: Any) -> Any:
+        """A new array that a program may write to."""
+
+    def copy_to(self, given: Any, held: Any, value: Any) -> None:
+        """Let the caller's object, whose array is `held`, have a value."""
+
+
+class HostMemory:
+    """ndarrays."""
+
+    def array_of(self, given: Any, which: str) -> np.ndarray:
+        """The ndarray itself."""
+        if not isinstance(given, np.ndarray):
+            message = f"{which} must be an ndarray, but got {type(given).__name__}."
+            raise ArgumentError(message)
+        if not given.flags.writeable:
+            message = f"{which} is read-only. Pass an array that may be written to."
+            raise ArgumentError(message)
+        return given
+
+    def share(self, given: Any, held: np.ndarray, other: Any, other_held: np.ndarray) -> bool:
+        """Whether two arrays overlap."""
+        return np.may_share_memory(held, other_held)
+
+    def may_write(self, given: Any, held: np.ndarray, others: Iterable[Any]) -> bool:
+        """Whether an array is plain, in C order, aligned, and apart from the others."""
+        plain = held.dtype is plain_dtype(held.dtype) and held.flags.c_contiguous and held.flags.aligned
+        return plain and not any(isinstance(one, np.ndarray) and np.may_share_memory(held, one) for one in others)
+
+    def empty_like(self, held: np.ndarray) -> np.ndarray:
+        """A new ndarray in C order."""
+        return np.empty(held.shape, plain_dtype(held.dtype))
+
+    def copy_to(self, given: Any, held: np.ndarray, value: Any) -> None:
+        """Copy a value to the array."""
+        np.copyto(held, value)
+
+
+HOST_MEMORY = HostMemory()
+
+
+class OutArrays:
+    """The arrays that the caller provides for the results of one call.
+
+    Parameters
+    ----------
+    given : list
+        The caller's objects, one for each result.
+    held : list
+        Their arrays.
+    memory : Memory
+    """
+
+    __slots__ = ("given", "held", "memory")
+
+    def __init__(self, given: list[Any], held: list[Any], memory: Memory) -> None:
+        self.given, self.held, self.memory = given, held, memory
+
+    def written(self, inputs: Sequence[Any]) -> list[Any]:
+        """The arrays that a program with these inputs writes to: new ones in place of those that it must not."""
+        memory, made = self.memory, []
+        for k, held in enumerate(self.held):
+            free = memory.may_write(self.given[k], held, chain(inputs, self.held[:k], self.held[k + 1 :]))
+            made.append(held if free else memory.empty_like(held))
+        return made
+
+    def take(self, values: Sequence[Any]) -> None:
+        """Let the caller's objects have the results, which may be in their memory already."""
+        for given, held, value in zip(self.given, self.held, values, strict=False):
+            if value is not held:
+                self.memory.copy_to(given, held, value)
+
+
+def check_out(
+    out: Any, treespec: Any, leaves: Sequence[Any], nodes: Sequence[Node], name: str, memory: Memory
+) -> OutArrays:
     """The arrays in `out`, one for each result.
 
     Parameters
     ----------
     out : array, or tuple, list or dict of them
         Nested like the function's result.
-    treespec, leaves : the structure of the result, and its leaves; None where a result belongs
+    treespec, leaves : the structure of the result, and its leaves; RESULT where a result belongs
     nodes : sequence of nodes
         The results.
     name : str
         The function's name.
+    memory : Memory
+        The memory that the function runs in.
 
     Raises
     ------
     ArgumentError
-        For another structure, what is no ndarray, read-only arrays, and arrays that share memory.
+        For another structure, for objects that are no arrays in this memory or read-only, and arrays that share memory.
     ShapeError, DtypeError
         For an array that a result does not fit.
     """
@@ -41,50 +139,27 @@ def check_targets(out: Any, treespec: Any, leaves: Sequence[Any], nodes: Sequenc
     if spec != treespec:
         message = f"out must be nested like the result of {name}(), {treespec}, but got {spec}."
         raise ArgumentError(message)
-    targets = [value for value, leaf in zip(given, leaves, strict=True) if leaf is None]
-    for number, (target, node) in enumerate(zip(targets, nodes, strict=True)):
-        which = f"Array {number} of out" if len(targets) > 1 else "out"
-        if not isinstance(target, np.ndarray):
-            message = f"{which} must be an ndarray, but got {type(target).__name__}."
-            raise ArgumentError(message)
-        if target.shape != node.shape:
-            message = f"{which} has shape {target.shape}, but the result of {name}() has shape {node.shape}."
+    chosen = [value for value, leaf in zip(given, leaves, strict=True) if leaf is RESULT]
+    arrays: list[Any] = []
+    for number, (value, node) in enumerate(zip(chosen, nodes, strict=True)):
+        which = f"Array {number} of out" if len(chosen) > 1 else "out"
+        held = memory.array_of(value, which)
+        if held.shape != node.shape:
+            message = f"{which} has shape {held.shape}, but the result of {name}() has shape {node.shape}."
             raise ShapeError(message)
-        if plain_dtype(target.dtype) != node.dtype:
-            message = f"{which} has dtype {target.dtype}, but the result of {name}() has dtype {node.dtype}."
+        if plain_dtype(held.dtype) != node.dtype:
+            message = f"{which} has dtype {held.dtype}, but the result of {name}() has dtype {node.dtype}."
             raise DtypeError(message)
-        if not target.flags.writeable:
-            message = f"{which} is read-only. Pass an array that may be written to."
-            raise ArgumentError(message)
-        for other in targets[:number]:
-            if np.may_share_memory(target, other):
+        for k in range(number):
+            if memory.share(value, held, chosen[k], arrays[k]):
                 message = f"{which} shares memory with another array of out. Each result needs an array of its own."
                 raise ArgumentError(message)
-    return targets
-
-
-def direct_targets(targets: Sequence[np.ndarray], inputs: Sequence[Any]) -> list[np.ndarray]:
-    """The targets, with new arrays in place of those that a program must not write to."""
-    arrays = [value for value in inputs if isinstance(value, np.ndarray)]
-    return [
-        target if _direct(target, arrays) else np.empty(target.shape, plain_dtype(target.dtype)) for target in targets
-    ]
-
-
-def _direct(target: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
-    plain = target.dtype is plain_dtype(target.dtype) and target.flags.c_contiguous and target.flags.aligned
-    return plain and not any(np.may_share_memory(target, array) for array in arrays)
-
-
-def copy_to(targets: Sequence[np.ndarray], values: Sequence[Any]) -> None:
-    """Copy results to where they are wanted, if they are not there yet."""
-    for target, value in zip(targets, values, strict=True):
-        if value is not target:
-            np.copyto(target, value)
+        arrays.append(held)
+    return OutArrays(chosen, arrays, memory)
 
 
 def copy_constants(out: Any, leaves: Sequence[Any]) -> None:
-    """Copy what a function returns that no argument has a part in; `leaves` as for `check_targets`.
+    """Copy what a function returns that no argument has a part in; `leaves` as for `check_out`.
 
     Raises
     ------
@@ -98,6 +173,9 @@ def copy_constants(out: Any, leaves: Sequence[Any]) -> None:
                 message = f"An array of out has shape {target.shape}, but its result has shape {value.shape}."
                 raise ShapeError(message)
             np.copyto(target, value)
+
+
+# ----- donate= -----
 
 
 def check_donate(donate: Any) -> tuple[int, ...]:

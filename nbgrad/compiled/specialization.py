@@ -1,7 +1,7 @@
-"""Paths: what `jit` keeps of one recording of a function.
+"""Specializations: the record that `jit` keeps of one recording of a function.
 
-In: the results of a recording. Out: `Path`: the program, what it takes and gives, and what must hold for it to be taken
-again. Called by jit.py and shortcuts.py.
+In: the results of a recording. Out: `Specialization`: the program, its inputs and outputs, and the conditions under
+which it serves a call. Made by specialize.py; called by jit.py and shortcuts.py.
 """
 
 from __future__ import annotations
@@ -17,59 +17,30 @@ import optree
 from .. import config
 from ..errors import NbgradError
 from ..graph.interpret import interpret
-from ..graph.ir import Node, on_host
+from ..graph.ir import Node, on_host, plain
 from ..graph.trace import CELLS
-from ..record.written_arguments import store
-from ..runtime.cpu_program import MISSED, Program
-from ..runtime.evaluate import at_home, uploaded
+from ..record.shared_memory import strides_in_memory
+from ..record.tensor import Tensor
+from ..record.written_arguments import check_store, store
+from ..runtime.cpu_program import MISSED
+from ..runtime.evaluate import at_home, computed, ready, uploaded
 from ..runtime.native_tensors import Entry
-from ..transforms.arguments import as_kind
-from .device_calls import Target
+from ..transforms.arguments import Lent, as_kind, results_as
+from .device_calls import DeviceMemory
+from .out_arguments import HOST_MEMORY, RESULT, OutArrays, check_out, copy_constants
 
 
-@dataclass
-class Path:
-    """One recorded way through the function."""
+@dataclass(kw_only=True)
+class Returned:
+    """The structure of the results."""
 
-    program: Program | None
-    outputs: list[Node]
-    arguments: list[Node]
-    """Nodes of the run-time inputs, then those of `parameters`."""
-    kinds: list[str]
     treespec: Any
     leaves: list[Any]
-    guards: list[np.ndarray]
-    checks: list[tuple[str, type[NbgradError]]]
-    native: bool
-    """Whether the program takes the caller's arguments, and gives what the caller gets."""
-    structure: list[int] | None
-    """How results are packed by native code; None if it cannot."""
-    parameters: list[tuple[Any, Node]]
-    """Parameters that the function reads, and the node that stood for each: inputs after the arguments."""
-    written: list[Any]
-    """Parameters that the function writes to: their new values are outputs after all others."""
-    cells: dict[Any, Any]
-    """The state, such as `training`, that the Cells taking part (and Parameters that were differentiated with respect
-    to) had when the path was recorded."""
-    version: object | None
-    """The token of all Cells for which `cells` is known to hold; None if Cells have lists or dicts, which change
-    without notice."""
-    device: Any = None
-    """The device that the program runs on; None for the processor."""
-    stores: tuple[int, ...] = ()
-    """Which of the arguments the function writes to: their new values are the last outputs."""
-    orders: tuple[Any, ...] | None = None
-    """How the arguments lay in memory, if what was recorded depends on it."""
-    entry: Entry | None = None
-    """The native callable that takes Tensors and Parameters, once it was made."""
-    repeated: bool = False
-    """Whether it was taken more than once, so that such a callable pays."""
-
-    @property
-    def result_count(self) -> int:
-        """Outputs that the user gets; guards, checks and written Parameters follow them."""
-        after = len(self.guards) + len(self.checks) + len(self.written) + len(self.stores)
-        return len(self.outputs) - after
+    """RESULT, or what the function returned there that no argument has a part in."""
+    kinds: list[str]
+    """Of each result, as `arguments.as_kind` takes it."""
+    packing: list[int] | None
+    """How native code packs the results; None if it cannot."""
 
     def filled(self, values: Sequence[Any]) -> Any:
         """The results in the containers that the function returns, with what else is in there."""
@@ -77,68 +48,176 @@ class Path:
         leaves = [next(results) if leaf is RESULT else one_callers(leaf) for leaf in self.leaves]
         return optree.tree_unflatten(self.treespec, leaves)
 
+
+@dataclass(kw_only=True)
+class Conditions:
+    """What must hold for a call, besides its signature."""
+
+    guards: list[np.ndarray]
+    """Values of the outputs after the results; another specialization serves a call for which they differ."""
+    checks: list[tuple[str, type[NbgradError]]]
+    """Errors of the outputs after the guards, raised where one is not true."""
+    cells: dict[Any, Any]
+    """The state, such as `training`, that the Cells taking part (and Parameters that were differentiated with respect
+    to) had in the recording."""
+    orders: tuple[Any, ...] | None
+    """How the arguments lay in memory, if the recording depends on it."""
+
+
+@dataclass(kw_only=True)
+class State:
+    """What changes from call to call."""
+
+    version: object | None
+    """The token of all Cells for which `Conditions.cells` is known to hold; None if Cells have lists or dicts, which
+    change without notice."""
+    entry: Entry | None = None
+    """The native callable that takes Tensors and Parameters, once it was made."""
+    repeated: bool = False
+    """Whether there was a call after the recording, so that such a callable pays."""
+
+
+@dataclass(kw_only=True)
+class Specialization:
+    """One recorded way through the function, compiled."""
+
+    name: str
+    """The function's name, for messages."""
+    program: Any
+    """A Program, or a DeviceProgram; None if compilation was switched off."""
+    device: Any
+    """The device that the program runs on; None for the CPU."""
+    native: bool
+    """Whether the program takes the caller's arguments, and gives what the caller gets."""
+    arguments: list[Node]
+    """Nodes of the run-time inputs, then those of `parameters`."""
+    outputs: list[Node]
+    """Results, guards, checks, new values of `written`, then of `stores`."""
+    parameters: list[tuple[Any, Node]]
+    """Parameters that the function reads, and the node that stood for each."""
+    written: list[Any]
+    """Parameters that the function writes to."""
+    stores: tuple[int, ...]
+    """Positions of the arguments that the function writes to."""
+    returned: Returned
+    conditions: Conditions
+    state: State
+
+    @property
+    def result_count(self) -> int:
+        """Outputs that the caller gets."""
+        conditions = self.conditions
+        after = len(conditions.guards) + len(conditions.checks) + len(self.written) + len(self.stores)
+        return len(self.outputs) - after
+
+    @property
+    def pure(self) -> bool:
+        """Whether there are no outputs but the results."""
+        return self.result_count == len(self.outputs)
+
     def current(self) -> bool:
         """Whether the Cells and Parameters that took part are still as they were; only values may differ."""
-        if self.version is not CELLS.token:
+        state = self.state
+        if state.version is not CELLS.token:
             now = CELLS.token
-            if any(cell._state() != known for cell, known in self.cells.items()):
+            cells = self.conditions.cells
+            if any(cell._state() != known for cell, known in cells.items()):
                 return False
-            if self.version is not None:
-                self.version = now
-                if self.entry is not None and self.cells:
-                    self.entry.expect(now)
+            if state.version is not None:
+                state.version = now
+                if state.entry is not None and cells:
+                    state.entry.expect(now)
         for parameter, node in self.parameters:
             leaf = parameter._leaf
             if leaf.shape != node.shape or leaf.dtype != node.dtype or leaf.device is not node.device:
                 return False
         return True
 
-    def computed(self, arrays: Sequence[Any], targets: Sequence[Target] | None = None) -> list[Any]:
-        """All outputs of a program of a device, some of them in `targets`."""
+    def serves(self, inputs: Sequence[Any]) -> bool:
+        """Whether a call of the same signature may be tried: only guards can tell more."""
+        if not self.current():
+            return False
+        return self.conditions.orders is None or self.conditions.orders == orders_of(inputs)
+
+    # ----- Running -----
+
+    def run(self, inputs: Sequence[Any], out: Any = None) -> Any:
+        """The caller's results, in `out` if that is not None; `MISSED` if a guard differs."""
+        for position in self.stores:
+            check_store(inputs[position], [*inputs[:position], *inputs[position + 1 :]])
+        targets = None if out is None else self.targets(out)
+        arrays = [_ready(value, node) for value, node in zip(inputs, self.arguments, strict=False)]
+        for parameter, _ in self.parameters:
+            known = parameter._leaf.value is not None
+            arrays.append(ready(parameter._leaf, self.device) if known else parameter._where_it_is())
         if self.program is None or config.interpret():
-            values = [v.to_host() if hasattr(v, "to_host") else np.asarray(v) for v in arrays]
-            known = dict(zip(self.arguments, values, strict=True))
-            found: Sequence[Any] = [uploaded(np.array(v), self.device) for v in interpret(self.outputs, known)]
-        elif targets is None or self.guards or self.checks or self.written or self.stores:
-            found = self.program.call(*arrays)
+            found = self._interpreted(arrays)
+        elif self.native and targets is None:
+            return self.program.call(*arrays)
         else:
-            found = [target.array(arrays, targets) for target in targets]
-            if self.program.call_into(*arrays, *found) is MISSED:
-                found = self.program.call(*arrays)
-        return self.at_home(found)
+            found = self._computed(arrays, targets)
+        result = self.finished(found, inputs, results_as(inputs))
+        if targets is None or result is MISSED:
+            return result
+        targets.take(found)
+        copy_constants(out, self.returned.leaves)
+        return out
+
+    def targets(self, out: Any) -> OutArrays:
+        """The arrays that the caller provides for the results; an error if they do not fit."""
+        memory = HOST_MEMORY if self.device is None else DeviceMemory(self.device)
+        returned = self.returned
+        return check_out(out, returned.treespec, returned.leaves, self.outputs[: self.result_count], self.name, memory)
+
+    def _computed(self, arrays: Sequence[Any], targets: OutArrays | None) -> list[Any]:
+        """All outputs, by the program, straight into `targets` where that is possible."""
+        if targets is not None and (self.native if self.device is None else self.pure):
+            found = targets.written(arrays)
+            if self.program.call_into(*arrays, *found) is not MISSED:
+                return self.at_home(found)
+            assert not self.native
+        return self.at_home(self.program.call(*arrays))
+
+    def _interpreted(self, arrays: Sequence[Any]) -> list[Any]:
+        """All outputs, without a program."""
+        values = [v.to_host() if hasattr(v, "to_host") else np.asarray(v) for v in arrays]
+        found = [np.array(v) for v in interpret(self.outputs, dict(zip(self.arguments, values, strict=True)))]
+        return found if self.device is None else self.at_home([uploaded(v, self.device) for v in found])
 
     def at_home(self, found: Sequence[Any]) -> list[Any]:
-        """Outputs that a device has computed, those that belong to the processor there."""
-        return at_home(found, self.outputs)
+        """Outputs as a program gives them, those of a device that belong to the CPU copied there."""
+        return list(found) if self.device is None else at_home(found, self.outputs)
 
     def finished(self, found: Sequence[Any], inputs: Sequence[Any], giver: Any = False) -> Any:
-        """What the caller gets, after guards, checks, Parameters and the caller's arrays, `inputs`, got theirs;
-        `MISSED` if it was the wrong path."""
+        """The caller's results, after guards, checks, Parameters and the caller's arrays, `inputs`, got theirs;
+        `MISSED` if a guard differs."""
         count = self.result_count
-        for value, expected in zip(found[count:], self.guards, strict=False):
+        conditions = self.conditions
+        for value, expected in zip(found[count:], conditions.guards, strict=False):
             if not np.array_equal(on_host(value), expected, equal_nan=True):
                 return MISSED
-        at = count + len(self.guards)
-        for value, (message, error) in zip(found[at:], self.checks, strict=False):
+        at = count + len(conditions.guards)
+        for value, (message, error) in zip(found[at:], conditions.checks, strict=False):
             if not bool(on_host(value)):
                 raise error(message)
         if self.written:
-            first = at + len(self.checks)
+            first = at + len(conditions.checks)
             type(self.written[0])._hold_all(self.written, found[first : first + len(self.written)])
         for position, value in zip(self.stores, found[len(found) - len(self.stores) :], strict=True):
             store(inputs[position], value)
-        kinds = [giver if kind == "lent" else kind for kind in self.kinds]
-        return self.filled([as_kind(array, kind) for array, kind in zip(found, kinds, strict=False)])
+        kinds = [giver if kind == "lent" else kind for kind in self.returned.kinds]
+        return self.returned.filled([as_kind(array, kind) for array, kind in zip(found, kinds, strict=False)])
 
 
-class Paths(list[Path]):
-    """The paths of one signature, the one taken last first; `used` is greater the later it was used."""
+class Specializations(list[Specialization]):
+    """The specializations of one signature, the one used last first; `used` is greater the later it was used."""
 
     used = 0
 
 
-RESULT = object()
-"""Stands for results among the leaves of what the function returns."""
+def orders_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """How arguments lie in memory, where that may make a difference."""
+    return tuple([strides_in_memory(leaf) for leaf in leaves])
 
 
 def one_callers(leaf: Any) -> Any:
@@ -146,3 +225,17 @@ def one_callers(leaf: Any) -> Any:
     if isinstance(leaf, np.generic):
         return leaf
     return copy.deepcopy(leaf) if isinstance(leaf, set | bytearray) or hasattr(type(leaf), "__array__") else leaf
+
+
+def _ready(value: Any, node: Node) -> Any:
+    """A run-time input as native code takes it."""
+    if isinstance(value, Tensor):
+        value = computed(value._node)
+    elif isinstance(value, Lent):
+        value = value.node.value
+    if type(value) is float or node.device is not None:
+        return value
+    array = plain(np.asarray(value))
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, order="C", subok=False)

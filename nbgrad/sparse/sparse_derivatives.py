@@ -102,9 +102,9 @@ class SparseMatrixOf:
     def _record(self, *args: Any, **kwargs: Any) -> tuple[Tensor, _Layout, Any]:
         """The entries, recorded for `jit`; the layout belongs to the recording."""
         fn = self._fn
-        for paths in self._entries._paths.values():
+        for known in self._entries._specializations.values():
             # Where positions come from values, old recordings hardly ever fit again.
-            del paths[MOST_RECORDINGS:]
+            del known[MOST_RECORDINGS:]
         call = prepare(fn, args, kwargs, self._positions)
         if any(node.dtype.kind == "c" for node in call.nodes):
             message = (

@@ -1,0 +1,166 @@
+"""Doors: the way of a call into a compiled function, with little or no Python.
+
+In: a specialization and the arguments of a call. Out: a `Door` for calls like this one: native code where that can read
+the arguments and make the results, otherwise a short function (device_doors.py). Called by jit.py, which gives the
+callable for all calls that a door does not serve.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import config
+from ..errors import NbgradError
+from ..graph.ir import HOST, PRIMITIVES, Node, plain_dtype
+from ..record.tensor import Tensor
+from ..runtime.cpu_program import MISSED, Program, missed
+from ..runtime.native_tensors import OBJECT, PLAIN, TENSOR, Entry
+from ..tensors.parameter import Parameter
+from ..transforms.arguments import flatten
+from .device_doors import device_call, device_into
+from .specialization import Specialization
+
+
+@dataclass(slots=True)
+class Door:
+    """The entrance that a compiled function keeps open: for calls like the last one, but right for all."""
+
+    call: Callable[..., Any]
+    """Takes the arguments of any call by position."""
+    into: Callable[[Sequence[Any], Any], bool] | None = None
+    """Takes the arguments and `out`; tells whether the results are there. Other calls change nothing."""
+
+
+def door(one: Specialization, args: Sequence[Any], fallback: Callable[..., Any]) -> Door | None:
+    """A door for calls like this one, which a specialization serves; None if there is none (yet)."""
+    if one.program is None or one.stores or not _tells_orders(one, args):
+        return None
+    if one.device is not None:
+        call = device_call(one, args, fallback)
+        return None if call is None else Door(call, device_into(one, args))
+    if one.native and all(type(value) is np.ndarray or type(value) is float for value in args):
+        return Door(one.program.call, functools.partial(_native_into, one))
+    native = one.returned.packing is not None and one.state.version is not None
+    state = one.state
+    if state.entry is None:
+        if not state.repeated:
+            state.repeated = True
+            return None
+        positions = _positions(one, args)
+        if positions is not None:
+            state.entry = _entry(one, one.program, positions, fallback if native else missed)
+        if state.entry is None:
+            return None
+    return Door(state.entry.call if native else functools.partial(_watched, one, state.entry.call, fallback))
+
+
+def _tells_orders(one: Specialization, args: Sequence[Any]) -> bool:
+    """Whether a door knows arguments that lie otherwise: native code takes ndarrays in C order only, but any Tensor."""
+    orders = one.conditions.orders
+    if orders is None:
+        return True
+    return not any(orders) and not any(isinstance(leaf, Tensor) for leaf in flatten(args)[0])
+
+
+def _native_into(one: Specialization, args: Sequence[Any], out: Any) -> bool:
+    """A call with ndarrays for the results."""
+    if config.interpret():
+        return False
+    try:
+        targets = one.targets(out)
+    except NbgradError:
+        # Perhaps the arguments are others too.
+        return False
+    found = targets.written(args)
+    if one.program.call_into(*args, *found) is MISSED:
+        return False
+    targets.take(found)
+    return True
+
+
+def _watched(one: Specialization, call: Callable[..., Any], fallback: Callable[..., Any], *args: Any) -> Any:
+    """A call of which Python does what native code cannot: compare Cells that change silently, and make containers."""
+    found: Any = call(*args) if one.state.version is not None or one.current() else MISSED
+    if found is MISSED:
+        return fallback(*args)
+    return one.returned.filled(found) if one.returned.packing is None else found
+
+
+def _positions(one: Specialization, args: Sequence[Any]) -> list[tuple[int, Any, Any]] | None:
+    """The kind of value that native code shall find at each position of a call, and what it must be."""
+    nodes = iter(one.arguments)
+    positions: list[tuple[int, Any, Any]] = []
+    for value in args:
+        kind = type(value)
+        if kind is Tensor:
+            node = next(nodes)
+            positions.append((TENSOR, bool(node.weak), bool(node.tensor)))
+        elif kind is np.ndarray or kind is float:
+            next(nodes)
+            positions.append((PLAIN, None, None))
+        elif _same_if_identical(value):
+            positions.append((OBJECT, value, None))
+        else:
+            return None
+    return positions
+
+
+def _same_if_identical(value: Any) -> bool:
+    """Whether an argument that is part of the signature never comes to mean something else."""
+    kind = type(value)
+    if kind in _CONSTANT_KINDS or isinstance(value, Parameter):
+        return True
+    return kind.__hash__ is object.__hash__ and not isinstance(value, Tensor) and flatten(value)[1].is_leaf()
+
+
+_CONSTANT_KINDS = frozenset([bool, int, str, bytes, type(None)])
+
+
+def _entry(
+    one: Specialization,
+    program: Program,
+    positions: Sequence[tuple[int, Any, Any]],
+    fallback: Callable[..., Any],
+) -> Entry | None:
+    count = one.result_count
+    # Either all results are Tensors, or none is.
+    results = [_template(node) for node in one.outputs[:count]] if "tensor" in one.returned.kinds else []
+    guards = one.outputs[count : count + len(one.conditions.guards)]
+    expected = [np.array(v, node.dtype, order="C") for v, node in zip(one.conditions.guards, guards, strict=True)]
+    expected += [np.array(True)] * len(one.conditions.checks)
+    if any(value.shape != node.shape for value, node in zip(expected, guards, strict=False)):
+        return None
+    packing = [*range(count), -1 - count] if one.returned.packing is None else one.returned.packing
+    new = one.outputs[len(one.outputs) - len(one.written) :]
+    held = [p._nodes(node.shape, plain_dtype(node.dtype)) for p, node in zip(one.written, new, strict=True)]
+    try:
+        return Entry(
+            program,
+            positions,
+            [parameter for parameter, _ in one.parameters],
+            one.written,
+            expected,
+            results,
+            [leaf for leaf, _ in held],
+            [snapshot for _, snapshot in held],
+            packing,
+            one.state.version if one.conditions.cells else None,
+            fallback,
+            (Tensor, Parameter),
+        )
+    except LookupError:
+        return None
+
+
+def _template(node: Node) -> Node:
+    """A node as `Tensor._holding` makes it for a result, without its value."""
+    made = Node(PRIMITIVES["constant"], (), (), node.shape, plain_dtype(node.dtype))
+    made.tensor = True
+    if made.size > 1:
+        made.place = HOST
+    return made

@@ -1,0 +1,242 @@
+"""Recording for `jit`: a function and the arguments of a call become a specialization.
+
+In: a function and a call's arguments, flattened. Out: a `Specialization` with a compiled program; an error where the
+function does something that a compiled one could not do. Called by jit.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from .. import config
+from ..errors import DtypeError, TracedValueError
+from ..graph.ir import Node, placeholder, topological
+from ..graph.trace import CELLS, Trace, recording
+from ..record.foreign_arrays import computes_itself, described_output, full_name
+from ..record.shared_memory import strides_in_memory
+from ..record.tensor import Tensor
+from ..record.written_arguments import Callers
+from ..record.zero_dimensional import is_array
+from ..runtime.cpu_program import Output, Program, missed
+from ..runtime.evaluate import computed, finish_pending, make_program, refuse
+from ..transforms.arguments import Lent, flatten, kind_of, name_of, node_of
+from .device_calls import device_of_graph
+from .out_arguments import RESULT, donated_leaves
+from .signatures import dynamic_kind
+from .specialization import Conditions, Returned, Specialization, State, one_callers, orders_of
+
+
+def specialize(
+    fn: Callable[..., Any], leaves: Sequence[Any], treespec: Any, donate: tuple[int, ...], fallback: Callable[..., Any]
+) -> Specialization:
+    """Record a function and compile it.
+
+    Parameters
+    ----------
+    fn : callable
+    leaves, treespec
+        A call's arguments, from `flatten_in_order`.
+    donate : tuple of int
+        Positions of arguments whose memory results may take.
+    fallback : callable
+        Called by native code with the arguments of calls that it does not serve.
+
+    Raises
+    ------
+    DtypeError
+        If the function does not return arrays or numbers.
+    TracedValueError
+        If it keeps or writes values where a compiled function cannot.
+    """
+    finish_pending()
+    arguments: list[Node] = []
+    inputs: list[Any] = []
+    callers = Callers()
+    floats: set[int] = set()
+    lifted: list[Any] = []
+    tensors = False
+    kind_of_results = "lent" if any(isinstance(leaf, Lent) for leaf in leaves) else "value"
+    plain = True
+    for leaf in leaves:
+        kind = dynamic_kind(leaf)
+        if kind is None:
+            lifted.append(leaf)
+            continue
+        source = node_of(leaf)
+        node = placeholder(source.shape, source.dtype, computed(source), source.weak)
+        node.tensor, node.place = source.tensor, source.place
+        node.layout = strides_in_memory(leaf)
+        inputs.append(leaf)
+        if type(leaf) is float:
+            floats.add(len(arguments))
+        plain = plain and (type(leaf) is float or type(leaf) is np.ndarray)
+        tensors = tensors or kind == "tensor"
+        arguments.append(node)
+        lifted.append(callers.lend(node, leaf) if kind in ("array", "tensor") else Tensor._of(node))
+    args, kwargs = optree.tree_unflatten(treespec, lifted)
+    # What another thread changes from now on, the next call finds out.
+    version = CELLS.token
+    with recording(arguments, jit=True, callers=callers) as trace:
+        try:
+            output = fn(*args, **kwargs)
+        finally:
+            # The recorded function writes when it runs.
+            written = trace.undo_writes()
+    _refuse_lost_writes(fn, trace)
+    assert trace.guards is not None
+    out_leaves, out_spec = flatten(output)
+    nodes: list[Node] = []
+    kinds: list[str] = []
+    kept: list[Any] = []
+    for leaf in out_leaves:
+        if isinstance(leaf, Tensor):
+            nodes.append(leaf._node)
+            zero_dimensional = kind_of_results == "value" and is_array(leaf)
+            kinds.append("tensor" if tensors else "array" if zero_dimensional else kind_of_results)
+            kept.append(RESULT)
+        else:
+            _refuse_hidden(fn, leaf, trace)
+            kept.append(one_callers(leaf))
+    if not nodes and not any(kind_of(leaf) != "other" for leaf in out_leaves):
+        given = "nothing (None)" if output is None else described_output(output)
+        hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
+        message = (
+            f"{name_of(fn)}() returned {given}, but a jitted function must return an array, a number, or a "
+            f"tuple, list or dict of them. {hint}"
+        )
+        raise DtypeError(message)
+    guards = [node for node, _ in trace.guards]
+    checks = [node for node, _, _ in trace.checks]
+    places = {node: k for k, node in enumerate(arguments)}
+    stored = [(places[node], callers[node][0]._node) for node in callers.changed()]
+    outputs = [*nodes, *guards, *checks, *[node for _, node in written], *[node for _, node in stored]]
+    parameters = _parameters(outputs, arguments)
+    if (
+        not tensors
+        and kind_of_results != "lent"
+        and (parameters or any(isinstance(key, Tensor) for key in trace.cells))
+    ):
+        tensors, kinds = True, ["tensor"] * len(kinds)
+    device = device_of_graph(outputs, arguments)
+    more = guards or checks or tensors or written or stored or parameters or trace.cells
+    simple = plain and device is None and not more
+    packing = _postfix(out_spec) if all(leaf is RESULT for leaf in kept) else None
+    simple = simple and packing is not None
+    arguments += [node for _, node in parameters]
+    program = None
+    if device is not None and not config.interpret():
+        program = make_program([Output(node) for node in outputs], arguments, device)
+    elif not config.interpret():
+        donated: list[int] = []
+        if simple and donate:
+            numbers = [k for k, leaf in enumerate(leaves) if dynamic_kind(leaf) is not None]
+            kept_up = donated_leaves(donate, treespec, name_of(fn))
+            donated = [numbers.index(k) for k in kept_up if isinstance(leaves[k], np.ndarray)]
+        program = Program(
+            [Output(node, k < len(nodes) and kinds[k] in ("value", "lent")) for k, node in enumerate(outputs)],
+            arguments,
+            frozenset(floats),
+            packing if simple else None,
+            fallback if simple else missed,
+            frozenset(donated),
+            max(len(packing or ()), len(nodes) + 1),
+        )
+    for node in arguments:
+        if node.owner is None:
+            node.value = None
+    return Specialization(
+        name=name_of(fn),
+        program=program,
+        device=device,
+        native=simple,
+        arguments=arguments,
+        outputs=outputs,
+        parameters=parameters,
+        written=[parameter for parameter, _ in written],
+        stores=tuple([k for k, _ in stored]),
+        returned=Returned(treespec=out_spec, leaves=kept, kinds=kinds, packing=packing),
+        conditions=Conditions(
+            guards=[value for _, value in trace.guards],
+            checks=[(message, error) for _, message, error in trace.checks],
+            cells=dict(trace.cells),
+            orders=orders_of(inputs) if trace.orders else None,
+        ),
+        state=State(version=None if any(cell._changes_silently() for cell in trace.cells) else version),
+    )
+
+
+def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:
+    """Raise if the recorded function wrote where the compiled one could not."""
+    for tensor, _ in trace.outside.values():
+        message = (
+            f"{name_of(fn)}() writes to a Tensor of shape {tensor.shape} from outside, which only happened while jit "
+            "recorded it. Return the new value, or make the Tensor a Parameter: writes to Parameters are compiled."
+        )
+        raise TracedValueError(message)
+    for cell in trace.cells:
+        for name, value in getattr(cell, "__dict__", {}).items():
+            if type(value) is Tensor and value._node.traced and trace.owns(value._node):
+                object.__setattr__(cell, name, None)
+                message = (
+                    f"{type(cell).__name__} assigns a value that jit records to its attribute {name}, which a compiled "
+                    f"call would not do. Make {name} a Parameter (requires_grad=False), or return the value."
+                )
+                raise TracedValueError(message)
+
+
+def _refuse_hidden(fn: Callable[..., Any], leaf: Any, trace: Trace) -> None:
+    """Raise if what is returned is no container and hides a recorded value: later calls would give it again."""
+    if isinstance(leaf, set | frozenset):
+        parts = list(leaf)
+    else:
+        slots = [getattr(leaf, name, None) for name in getattr(type(leaf), "__slots__", ())]
+        parts = [*getattr(leaf, "__dict__", {}).values(), *slots]
+    if any(isinstance(part, Tensor) and part._node.traced and trace.owns(part._node) for part in flatten(parts)[0]):
+        message = (
+            f"{name_of(fn)}() returns a {full_name(leaf)} with a value that jit records in it. Return a tuple, list or "
+            f"dict of arrays, or register {type(leaf).__name__} as a container (optree.register_pytree_node)."
+        )
+        raise TracedValueError(message)
+
+
+def _parameters(outputs: Sequence[Node], arguments: Sequence[Node]) -> list[tuple[Any, Node]]:
+    """The Parameters that a graph reads, with the node of each.
+
+    Raises
+    ------
+    TracedValueError
+        If it reads what another recording has left behind.
+    """
+    found: list[tuple[Any, Node]] = []
+    for node in topological(outputs):
+        parameter = node.owner() if node.owner is not None else None
+        if parameter is not None and parameter._leaf is node:
+            found.append((parameter, node))
+        elif node.name == "input" and node.value is None and node not in arguments:
+            refuse(node, node)
+    return found
+
+
+def _postfix(treespec: Any) -> list[int] | None:
+    """How nested tuples are built, for native code; None if there is anything but tuples."""
+    code: list[int] = []
+    count = 0
+
+    def visit(spec: Any) -> bool:
+        nonlocal count
+        if spec.is_leaf(strict=True):
+            code.append(count)
+            count += 1
+            return True
+        if spec.type is not tuple:
+            return False
+        if not all(visit(child) for child in spec.children()):
+            return False
+        code.append(-1 - spec.num_children)
+        return True
+
+    return code if visit(treespec) else None
