@@ -140,6 +140,10 @@ def test_results_are_written_to_other_libraries_arrays():
     locked.changes = {"data": (locked.held.pointer, True)}
     with pytest.raises(ArgumentError, match="read-only"):
         g(Cupy(A), out=locked)
+    overlapping = Cupy(np.zeros((3, 4)))
+    overlapping.changes = {"data": (target.held.pointer, False)}
+    with pytest.raises(ArgumentError, match="Array 1 of out shares memory with another array of out"):
+        nb.jit(lambda x: (np.sin(x), np.cos(x)))(Cupy(A), out=(target, overlapping))
 
 
 # ----- Taking arrays -----

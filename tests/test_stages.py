@@ -15,7 +15,7 @@ from nbgrad.graph.builders import reduce, reshape, transpose
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.ir import Node, broadcast, elementwise, placeholder
 from nbgrad.graph.simplify import simplify
-from nbgrad.runtime import stages
+from nbgrad.runtime import row_groups
 from nbgrad.runtime.cpu_plan import combining_loops, plan
 from nbgrad.runtime.stages import BLOCK_BYTES, make_stages
 
@@ -186,8 +186,8 @@ def test_what_is_read_again_is_not_overwritten() -> None:
 def test_each_access_of_a_long_chain_is_looked_at_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage grows by dozens of kernels, and only the new one is compared with it."""
     looked: list[Any] = []
-    span = stages.row_span
-    monkeypatch.setattr(stages, "row_span", lambda *given: looked.append(given) or span(*given))
+    span = row_groups.row_span
+    monkeypatch.setattr(row_groups, "row_span", lambda *given: looked.append(given) or span(*given))
 
     x = placeholder((1000,), np.dtype(float))
     y = x

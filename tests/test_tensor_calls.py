@@ -20,6 +20,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad import nn
+from nbgrad.compiled.specialization import Specialization
 from nbgrad.graph.ir import constant
 from nbgrad.runtime import native_tensors as tensors
 
@@ -75,6 +76,32 @@ def test_calls_without_python(name: str) -> None:
         assert native(f) is (k > 0)
         _same(result, expected)
     assert f.compiled_signatures == 1
+
+
+def test_the_second_call_goes_through_the_entry_that_it_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = nb.jit(lambda x: x * 2 if x.sum() > 0 else -x)
+    f(T(X))
+    with monkeypatch.context() as patch:
+        patch.setattr(Specialization, "run", None)
+        np.testing.assert_array_equal(f(T(X)).asnumpy(), 2 * X)
+    # A branch that the entry's guards refuse, with an entry that was made before and with one that is made now.
+    for x in (-X, X, -X, -X, X):
+        np.testing.assert_array_equal(f(T(x)).asnumpy(), 2 * x if x.sum() > 0 else -x)
+    other = nb.jit(lambda x: x * 2 if x.sum() > 0 else -x)
+    for x in (X, -X, X):
+        np.testing.assert_array_equal(other(T(x)).asnumpy(), 2 * x if x.sum() > 0 else -x)
+    assert native(other) and len(other.programs()) == 2
+
+
+def test_calls_of_several_kinds_in_turns() -> None:
+    f = nb.jit(lambda x: np.sin(x))
+    out = np.empty(3)
+    for _ in range(3):
+        assert f(X, out=out) is out
+        np.testing.assert_allclose(out, np.sin(X))
+        np.testing.assert_allclose(f(T(W)).asnumpy(), np.sin(W))
+        np.testing.assert_allclose(f(W), np.sin(W))
+    assert f.compiled_signatures == 2
 
 
 def _same(result: Any, expected: Any) -> None:

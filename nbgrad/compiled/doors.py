@@ -38,33 +38,51 @@ class Door:
 
 def door(one: Specialization, args: Sequence[Any], fallback: Callable[..., Any]) -> Door | None:
     """A door for calls like this one, which a specialization serves; None if there is none (yet)."""
-    if one.program is None or one.stores or not _tells_orders(one, args):
+    if not _can_open(one, args):
         return None
     if one.device is not None:
         call = device_call(one, args, fallback)
         return None if call is None else Door(call, device_into(one, args))
-    if one.native and all(type(value) is np.ndarray or type(value) is float for value in args):
+    if one.native and _plain(args):
         return Door(one.program.call, functools.partial(_native_into, one))
-    native = one.returned.packing is not None and one.state.version is not None
-    state = one.state
-    if state.entry is None:
-        if not state.repeated:
-            state.repeated = True
-            return None
-        positions = _positions(one, args)
-        if positions is not None:
-            state.entry = _entry(one, one.program, positions, fallback if native else missed)
-        if state.entry is None:
-            return None
-    return Door(state.entry.call if native else functools.partial(_watched, one, state.entry.call, fallback))
+    entry = one.state.entry
+    if entry is None:
+        return None
+    return Door(entry.call if _by_itself(one) else functools.partial(_watched, one, entry.call, fallback))
 
 
-def _tells_orders(one: Specialization, args: Sequence[Any]) -> bool:
-    """Whether a door knows arguments that lie otherwise: native code takes ndarrays in C order only, but any Tensor."""
+def make_entry(one: Specialization, args: Sequence[Any], fallback: Callable[..., Any]) -> bool:
+    """Whether calls like this one get a native entry now. Called from the second call on: only then does it pay."""
+    if one.state.entry is not None or one.device is not None or not _can_open(one, args):
+        return False
+    if one.native and _plain(args):
+        return False
+    positions = _positions(one, args)
+    if positions is not None:
+        one.state.entry = _entry(one, one.program, positions, fallback if _by_itself(one) else missed)
+    return one.state.entry is not None
+
+
+def _can_open(one: Specialization, args: Sequence[Any]) -> bool:
+    """Whether there may be a door: where the order of arguments in memory matters, it must tell those that lie
+    otherwise, and native code takes ndarrays in C order only, but any Tensor."""
+    if one.program is None or one.stores:
+        return False
     orders = one.conditions.orders
-    if orders is None:
-        return True
-    return not any(orders) and not any(isinstance(leaf, Tensor) for leaf in flatten(args)[0])
+    return orders is None or not (any(orders) or any(isinstance(leaf, Tensor) for leaf in flatten(args)[0]))
+
+
+def _plain(args: Sequence[Any]) -> bool:
+    """Whether all arguments are of the kinds that programs take."""
+    return _PROGRAMS_KINDS.issuperset(map(type, args))
+
+
+_PROGRAMS_KINDS = frozenset([np.ndarray, float])
+
+
+def _by_itself(one: Specialization) -> bool:
+    """Whether native code can tell that nothing has changed, and make the results."""
+    return one.returned.packing is not None and one.state.version is not None
 
 
 def _native_into(one: Specialization, args: Sequence[Any], out: Any) -> bool:

@@ -23,7 +23,7 @@ from ..process.locks import ForkSafeLock
 from ..runtime.cpu_program import MISSED, Program
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import lent, name_of, results_as
-from .doors import Door, door
+from .doors import Door, door, make_entry
 from .out_arguments import check_donate, check_donated, donated_leaves
 from .signatures import flatten_in_order, signature
 from .specialization import Specialization, Specializations
@@ -118,12 +118,17 @@ class Jitted:
         with nullcontext() if giver is True or not giver else giver.working():
             known = self._known(key)
             for one in list(known):
-                if one.serves(inputs):
-                    result = one.run(inputs, out)
-                    if result is not MISSED:
-                        self._prefer(known, one)
-                        self._open(one, args, kwargs)
-                        return result
+                if not one.serves(inputs):
+                    continue
+                if out is None and not kwargs and make_entry(one, args, self._general):
+                    # A call that the new entry refuses comes here again, and goes on to `run`.
+                    self._open(one, args, kwargs)
+                    return self._door.call(*args)
+                result = one.run(inputs, out)
+                if result is not MISSED:
+                    self._prefer(known, one)
+                    self._open(one, args, kwargs)
+                    return result
             with self._lock.held():
                 one = specialize(self.fn, leaves, treespec, self.donate, self._general)
                 known.insert(0, one)

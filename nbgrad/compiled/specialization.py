@@ -72,9 +72,7 @@ class State:
     """The token of all Cells for which `Conditions.cells` is known to hold; None if Cells have lists or dicts, which
     change without notice."""
     entry: Entry | None = None
-    """The native callable that takes Tensors and Parameters, once it was made."""
-    repeated: bool = False
-    """Whether there was a call after the recording, so that such a callable pays."""
+    """The native callable that takes Tensors and Parameters; made at the second call, since it does not pay before."""
 
 
 @dataclass(kw_only=True)

@@ -1,21 +1,20 @@
 """Planning: where every array of a program lives.
 
 In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: groups of steps in order, each step with
-its kernel, its chunks and a place for every access, and the size of the one arena that all intermediates share. Two
-arrays share memory if they do not live at the same time. Kernels that go through their rows together (stages.py) are
-one group; what only lives within it takes the memory of one block of rows for each thread. A kernel on its own may
-overwrite an array that it reads for the last time, element by element. Called by cpu_program.py.
+its kernel, its chunks and a place for every access, and the size of the one arena that all intermediates share
+(lifetimes.py). Kernels that go through their rows together (stages.py) are one group; what only lives within it takes
+the memory of one block of rows for each thread. A kernel on its own may overwrite an array that it reads for the last
+time, element by element. Called by cpu_program.py.
 Nothing here touches memory or machine code.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,32 +22,20 @@ from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
 from ..compiler.loops import Access, Loop, Reduction, Value, normalise
 from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
 from ..compiler.views import View, contiguous_strides
-from ..graph.ir import PRIMITIVES, Node, placeholder
+from ..graph.ir import Node, placeholder
 from ..graph.primitives import FLOAT_UNARY
-from .stages import Stage, make_stages, row_span
+from .front import literals_of, reads_and_writes
+from .lifetimes import Lifetimes, Place, aligned, in_words, nbytes
+from .row_groups import row_span
+from .stages import Stage, make_stages
 
-LITERAL = PRIMITIVES["literal"]
 ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "negative", *FLOAT_UNARY])
 """Operations on floats whose results depend on all operands, whatever LLVM knows of these."""
-ALIGNMENT = 64
 PARALLEL_WORK = 6_000_000
 """Units of work from which on a step is shared by threads: about 100 microseconds on one, measured on two cores of 2.5
 GHz, where waking a sleeping thread takes up to 70. A light operation on one 32-bit element is about one unit."""
 SPECIAL_WORK = 8
 """Units for one element of a special kernel."""
-
-
-class Place(NamedTuple):
-    """A position in memory: a base (0 is the arena, then arguments, constants, outputs) and an offset in bytes.
-
-    An array of which only a block of rows exists lies `shift` bytes lower for each block and `apart` bytes higher for
-    each thread.
-    """
-
-    base: int
-    offset: int
-    shift: int = 0
-    apart: int = 0
 
 
 @dataclass
@@ -93,58 +80,7 @@ class Plan:
 
     def where(self, node: Node) -> str:
         """Where an array lives, in words."""
-        place = self.places[node]
-        outputs = 2 + len(self.bases)
-        if place.shift:
-            return f"arena[{place.offset}:{place.offset + place.shift}] (a block of rows for each thread)"
-        if place.base == 0:
-            return f"arena[{place.offset}:{place.offset + nbytes(node)}]"
-        if place.base < outputs - 1:
-            return f"{self.bases[place.base - 1].name} {place.base - 1}"
-        return "literals" if place.base < outputs else f"output {place.base - outputs}"
-
-
-@dataclass
-class Arena:
-    """A first-fit allocator over time."""
-
-    end: int = 0
-    free: list[tuple[int, int]] = field(default_factory=list)
-    total: int = 0
-
-    def take(self, size: int) -> tuple[int, int]:
-        size = max(ALIGNMENT, _aligned(size))
-        self.total += size
-        for position, (start, room) in enumerate(self.free):
-            if room >= size:
-                if room == size:
-                    del self.free[position]
-                else:
-                    self.free[position] = (start + size, room - size)
-                return start, size
-        start = self.end
-        if self.free and sum(self.free[-1]) == self.end:
-            start = self.free.pop()[0]
-        self.end = start + size
-        return start, size
-
-    def give(self, start: int, size: int) -> None:
-        at = bisect(self.free, (start, size))
-        if at < len(self.free) and self.free[at][0] == start + size:
-            size += self.free.pop(at)[1]
-        if at and sum(self.free[at - 1]) == start:
-            before = self.free.pop(at - 1)
-            start, size, at = before[0], before[1] + size, at - 1
-        self.free.insert(at, (start, size))
-
-
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def nbytes(node: Node) -> int:
-    """Bytes of a node's array."""
-    return node.size * node.dtype.itemsize
+        return in_words(node, self.places[node], self.bases, "arena")
 
 
 def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int = 1) -> Plan:
@@ -174,13 +110,6 @@ def _work(loop: Loop) -> float:
     for access in loop.accesses:
         work += 2 * access.dtype.itemsize
     return work / 4 * math.prod(loop.shape)
-
-
-def reads_and_writes(step: Loop | Special) -> tuple[Sequence[Node], Sequence[Node]]:
-    """The nodes that a kernel touches."""
-    if isinstance(step, Special):
-        return step.sources, (step.node,)
-    return step.reads, step.targets
 
 
 def combining_loop(node: Node, kind: str, chunks: int) -> Loop:
@@ -277,58 +206,33 @@ class _Planner:
         self.slots = slots
         self.reasons = fused.reasons
         self.stages = make_stages(fused.steps)
-        literals = [n for s in fused.steps for n in reads_and_writes(s)[0] if n.primitive is LITERAL]
-        self.literals = list(dict.fromkeys(literals))
         self.bases = [*arguments, *constants]
-        self.places: dict[Node, Place] = {}
-        for position, node in enumerate(self.bases):
-            self.places[node] = Place(1 + position, 0)
-        pool = 1 + len(self.bases)
-        for position, node in enumerate(self.literals):
-            self.places[node] = Place(pool, 8 * position)
-        for position, node in enumerate(fused.outputs):
-            self.places[node] = Place(pool + 1 + position, 0)
-        self.arena = Arena()
+        self.literals = literals_of(fused.steps)
+        self.lifetimes = Lifetimes(self.bases, self.literals, fused.outputs, [stage.kernels for stage in self.stages])
+        self.places, self.arena = self.lifetimes.places, self.lifetimes.arena
         self.groups: list[Group] = []
 
     def run(self) -> Plan:
-        first: dict[Node, int] = {}
-        last: dict[Node, int] = {}
-        for position, stage in enumerate(self.stages):
-            for kernel in stage.kernels:
-                reads, writes = reads_and_writes(kernel)
-                for node in (*reads, *writes):
-                    if node not in first:
-                        first[node] = position
-                    last[node] = position
-        held: dict[Node, tuple[int, int]] = {}
-        ending: dict[int, list[Node]] = {}
-        for node, position in last.items():
-            ending.setdefault(position, []).append(node)
+        times = self.lifetimes
         for position, stage in enumerate(self.stages):
             written = [node for kernel in stage.kernels for node in reads_and_writes(kernel)[1]]
             fresh = [node for node in dict.fromkeys(written) if node not in self.places]
-            ends = ending.get(position, [])
             block = None
             if stage.rows:
-                block = self._blocks(stage, {node for node in fresh if first[node] == last[node]})
+                block = self._blocks(stage, {node for node in fresh if times.first[node] == times.last[node]})
             for node in fresh:
                 if node not in self.places:
-                    dead = self._replaced(stage, node, ends, held)
-                    held[node] = held.pop(dead) if dead is not None else self.arena.take(nbytes(node))
-                    self.places[node] = Place(0, held[node][0])
+                    times.hold(node, self._replaced(stage, node, times.ending(position)))
             if isinstance(stage.kernels[0], Special):
                 self._special(stage.kernels[0])
             else:
                 self._loops(stage)
-            for node in ends:
-                if node in held:
-                    self.arena.give(*held.pop(node))
+            times.end(position)
             if block is not None:
                 self.arena.give(*block)
         loops = [step.kernel for group in self.groups for step in group.steps if isinstance(step.kernel, Loop)]
         elements = sum(math.prod(loop.shape) for loop in loops)
-        lifetimes = {node: (first[node], last[node]) for node in first if self.places[node].base == 0}
+        lifetimes = {n: (first, times.last[n]) for n, first in times.first.items() if self.places[n].base == 0}
         return Plan(
             self.groups,
             self.slots,
@@ -342,14 +246,15 @@ class _Planner:
             self.reasons,
         )
 
-    @staticmethod
-    def _replaced(stage: Stage, node: Node, ending: Sequence[Node], held: dict[Node, tuple[int, int]]) -> Node | None:
+    def _replaced(self, stage: Stage, node: Node, ending: Sequence[Node]) -> Node | None:
         """An array that a kernel reads for the last time, and whose memory what it writes may take."""
         if len(stage.kernels) > 1:
             return None
         (kernel,) = stage.kernels
         for dead in ending:
-            fits = dead in held and dead is not node and dead.dtype == node.dtype and dead.size == node.size
+            fits = (
+                dead in self.lifetimes.held and dead is not node and dead.dtype == node.dtype and dead.size == node.size
+            )
             if fits and overwrites(kernel, node, dead):
                 return dead
         return None
@@ -374,7 +279,7 @@ class _Planner:
         total = 0
         for node, size in sizes.items():
             starts[node] = total
-            total += _aligned(size)
+            total += aligned(size)
         block = self.arena.take(total * self.slots)
         for node, start in starts.items():
             self.places[node] = Place(0, block[0] + start, sizes[node], total)

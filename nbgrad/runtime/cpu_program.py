@@ -17,17 +17,17 @@ import numpy as np
 
 from ..compiler import cpu
 from ..compiler.emit import emit
-from ..compiler.fuse import Special, fuse
+from ..compiler.fuse import Special
 from ..compiler.loops import Loop
 from ..compiler.special import special_address, special_sizes
 from ..errors import OutOfMemoryError
-from ..graph.complex_storage import interleaved
-from ..graph.ir import Node, literal_value, on_host, plain_dtype
-from ..graph.simplify import simplify
+from ..graph.ir import Node, on_host, plain_dtype
 from ..process.gc_pause import RareCollection
 from . import native, threads
-from .cpu_plan import Plan, Step, combining_loops, nbytes, plan
+from .cpu_plan import Plan, Step, combining_loops, plan
 from .donation import donors
+from .front import front, literal_pool
+from .lifetimes import nbytes
 
 RELEASE_ELEMENTS = 1 << 15
 """From this much work on, other Python threads may run while a program runs."""
@@ -93,18 +93,14 @@ class Program:
     ) -> None:
         start = time.perf_counter()
         with RareCollection():
-            nodes, leaves = interleaved([output.node for output in outputs], arguments)
-            self.graph = simplify(nodes)
-            fused = fuse(self.graph)
-            known = set(leaves)
-            used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
-            constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
-            self.plan: Plan = plan(fused, leaves, constants, threads.available())
+            made = front([output.node for output in outputs], arguments)
+            self.graph = made.graph
+            self.plan: Plan = plan(made.fused, made.arguments, made.constants, threads.available())
             self.outputs = outputs
-            self.donors = donors(self.plan, fused.outputs, nodes, leaves, donated)
+            self.donors = donors(self.plan, made.fused.outputs, made.results, made.arguments, donated)
             self._keep: list[Any] = []
             self._into: Callable[..., Any] | None = None
-            self._build(arguments, constants, floats, structure, fallback or _refuse, packed)
+            self._build(arguments, made.constants, floats, structure, fallback or _refuse, packed)
         self.seconds = time.perf_counter() - start
 
     def _array(self, words: Sequence[int]) -> np.ndarray:
@@ -129,9 +125,7 @@ class Program:
             array = np.ascontiguousarray(on_host(node.value))
             self._keep.append(array)
             template.append(array.ctypes.data)
-        pool = np.zeros(max(1, len(self.plan.literals)), np.int64)
-        for position, node in enumerate(self.plan.literals):
-            pool[position : position + 1].view(node.dtype)[:1] = literal_value(node)
+        pool = literal_pool(self.plan.literals)
         self._keep.append(pool)
         template.append(pool.ctypes.data)
         template += [0] * len(self.outputs)

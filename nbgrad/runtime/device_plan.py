@@ -23,8 +23,9 @@ from ..device.kernels import row_passes
 from ..device.kernels.launches import Fill, Launch, Recipe, Routine
 from ..device.memory.arrays import Device
 from ..graph.ir import Node
-from .cpu_plan import LITERAL, Arena, nbytes, reads_and_writes
-from .stages import rows_apart
+from .front import literals_of, reads_and_writes
+from .lifetimes import Lifetimes, Place, in_words
+from .row_groups import Kernel, Limits, RowGroup, grouped
 
 FEWEST_ROW_ELEMENTS = 32
 """Shorter rows are no work for a warp."""
@@ -33,18 +34,11 @@ SMALL = 1 << 16
 MOST_PARTS = 24
 
 
-class Operand(NamedTuple):
-    """An offset in bytes from a base: 0 is scratch, then come arguments, constants, literals and outputs."""
-
-    base: int
-    offset: int
-
-
 class Planned(NamedTuple):
-    """An action of a unit (by its number), and where each of the action's pointers lies."""
+    """An action of a unit (by its number), and where its pointers lie: a base, as `Place` has it, and an offset."""
 
     action: Launch | Routine | Fill
-    operands: tuple[Operand, ...]
+    operands: tuple[tuple[int, int], ...]
     unit: int
 
 
@@ -56,7 +50,7 @@ class DevicePlan:
     bytes: int
     bases: list[Node]
     literals: list[Node]
-    places: dict[Node, Operand]
+    places: dict[Node, Place]
     units: list[list[Kernel]]
     kept: dict[Node, int]
     """Arrays that stay in the memory of a block, and the units that they belong to."""
@@ -65,15 +59,7 @@ class DevicePlan:
         """Where an array lives, in words."""
         if node in self.kept:
             return "shared memory"
-        base, offset = self.places[node]
-        if base == 0:
-            return f"scratch[{offset}:{offset + nbytes(node)}]"
-        if base <= len(self.bases):
-            return f"{self.bases[base - 1].name} {base - 1}"
-        return "literals" if base == 1 + len(self.bases) else f"output {base - 2 - len(self.bases)}"
-
-
-Kernel = Loop | Special
+        return in_words(node, self.places[node], self.bases, "scratch")
 
 
 def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], device: Device) -> DevicePlan:
@@ -85,57 +71,43 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
 
         steps = needed(steps, fused.outputs)
     units = _units(steps, multiprocessors)
-    literals = list(dict.fromkeys(n for s in fused.steps for n in reads_and_writes(s)[0] if n.primitive is LITERAL))
+    literals = literals_of(fused.steps)
     bases = [*arguments, *constants]
-    places: dict[Node, Operand] = {node: Operand(1 + k, 0) for k, node in enumerate(bases)}
-    pool = 1 + len(bases)
-    places.update({node: Operand(pool, 8 * k) for k, node in enumerate(literals)})
-    places.update({node: Operand(pool + 1 + k, 0) for k, node in enumerate(fused.outputs)})
-    last: dict[Node, int] = {}
-    for position, unit in enumerate(units):
-        for kernel in unit:
-            for nodes in reads_and_writes(kernel):
-                last.update(dict.fromkeys(nodes, position))
-    ending: dict[int, list[Node]] = {}
-    for node, position in last.items():
-        ending.setdefault(position, []).append(node)
-    arena = Arena()
-    held: dict[Node, tuple[int, int]] = {}
+    times = Lifetimes(bases, literals, fused.outputs, units)
+    places, arena = times.places, times.arena
     kept: dict[Node, int] = {}
     actions: list[Planned] = []
     for position, unit in enumerate(units):
-        within = {node for node in ending.get(position, []) if node not in places}
+        within = {node for node in times.ending(position) if node not in places}
         done = _row_pass(unit, within, multiprocessors)
         if done is not None:
             # What stays in a block takes no place; no kernel is given its address.
-            places.update(dict.fromkeys(done.kept, Operand(0, 0)))
+            places.update(dict.fromkeys(done.kept, Place(0, 0)))
             kept.update(dict.fromkeys(done.kept, position))
         for kernel in unit:
             for node in reads_and_writes(kernel)[1]:
                 if node not in places:
-                    held[node] = arena.take(nbytes(node))
-                    places[node] = Operand(0, held[node][0])
+                    times.hold(node)
         recipe = _recipe(unit[0], device) if done is None else row_passes.row_pass_recipe(done)
         operands = [_placed(places, *operand) for kernel in unit for operand in _operands(kernel)]
         blocks = [arena.take(size) for size in recipe.workspaces]
-        operands += [Operand(0, start) for start, _ in blocks]
+        operands += [(0, start) for start, _ in blocks]
         for action in recipe.actions:
             pointers = (action.pointer,) if isinstance(action, Fill) else action.pointers
             actions.append(Planned(action, tuple([operands[p] for p in pointers]), position))
         for block in blocks:
             arena.give(*block)
-        for node in ending.get(position, []):
-            if node in held:
-                arena.give(*held.pop(node))
+        times.end(position)
     return DevicePlan(actions, arena.end, bases, literals, places, units, kept)
 
 
-def _placed(places: dict[Node, Operand], node: Node, view: View | None) -> Operand:
-    place = places[node]
+def _placed(places: dict[Node, Place], node: Node, view: View | None) -> tuple[int, int]:
+    """The base and the offset that a kernel is given for an array, or for a view of it."""
+    base, offset, *_ = places[node]
     if view is None or view.is_masked:
         # What lies before an array is read from nowhere, but an address should not point there.
-        return place
-    return Operand(place.base, place.offset + view.offset * node.dtype.itemsize)
+        return base, offset
+    return base, offset + view.offset * node.dtype.itemsize
 
 
 def _operands(kernel: Kernel) -> list[tuple[Node, View | None]]:
@@ -166,73 +138,41 @@ def _row_pass(unit: Sequence[Kernel], within: set[Node], multiprocessors: int) -
 
 
 def _units(kernels: Sequence[Kernel], multiprocessors: int) -> list[list[Kernel]]:
-    """What runs as one kernel, in an order that respects dependencies. Kernels without work are left out."""
-    result: list[list[Kernel]] = []
-    opened: _Rows | None = None
-    for kernel in kernels:
-        if isinstance(kernel, Special) and kernel.node.size == 0:
-            continue
-        if opened is not None:
-            if opened.accepts(kernel):
-                continue
-            if opened.independent(kernel):
-                result.append([kernel])
-                continue
-            result.extend(opened.close(multiprocessors))
-        opened = _Rows.open(kernel)
-        if opened is None:
-            result.append([kernel])
-    if opened is not None:
-        result.extend(opened.close(multiprocessors))
-    return result
+    """The kernels that run as one, in an order that respects dependencies. Kernels without work are left out."""
+    working = [kernel for kernel in kernels if isinstance(kernel, Loop) or kernel.node.size]
+    return grouped(working, _WarpLimits(multiprocessors))
 
 
-class _Rows:
-    """Loops that may become one kernel."""
+class _WarpLimits(Limits[list[Kernel]]):
+    """Groups that become one kernel, in which a warp or a block has a row: they begin with a loop that reduces each of
+    its rows, and the others read what it, or one of them, has written."""
 
-    def __init__(self, loop: Loop) -> None:
-        self.rows = loop.shape[0]
-        self.loops = [loop]
-        self.originals = [loop]
-        self.written: set[Node] = set(loop.targets)
+    most = MOST_PARTS
 
-    @staticmethod
-    def open(kernel: Kernel) -> _Rows | None:
-        """Rows that begin with a kernel, which must be a loop that reduces each of its rows."""
-        if not isinstance(kernel, Loop) or not kernel.reductions or len(kernel.shape) < 2 or 0 in kernel.shape:
-            return None
-        if not _reduces_rows(kernel) or math.prod(kernel.shape[1:]) < FEWEST_ROW_ELEMENTS:
-            return None
-        return _Rows(kernel)
+    def __init__(self, multiprocessors: int) -> None:
+        self.multiprocessors = multiprocessors
 
-    def independent(self, kernel: Kernel) -> bool:
-        """Whether a kernel may run before these."""
-        nodes = kernel.sources if isinstance(kernel, Special) else kernel.buffers
-        return self.written.isdisjoint(nodes)
-
-    def accepts(self, kernel: Kernel) -> bool:
-        """Add a kernel, if its rows are the same."""
-        if not isinstance(kernel, Loop) or len(self.loops) >= MOST_PARTS or 0 in kernel.shape:
+    def begins(self, kernel: Loop) -> bool:
+        if not kernel.reductions or len(kernel.shape) < 2 or not _reduces_rows(kernel):
             return False
-        if self.written.isdisjoint(kernel.buffers) or kernel.shape[0] % self.rows:
-            return False
-        split = _split(kernel, self.rows)
-        if split is None or not _reduces_rows(split):
-            return False
-        written = self.written | set(split.targets)
-        if rows_apart([*self.loops, split], self.rows, written, {}) is None:
-            return False
-        self.loops.append(split)
-        self.originals.append(kernel)
-        self.written = written
-        return True
+        return math.prod(kernel.shape[1:]) >= FEWEST_ROW_ELEMENTS
 
-    def close(self, multiprocessors: int) -> list[list[Kernel]]:
+    def accept(self, group: RowGroup, kernel: Loop, rows: int) -> bool:
+        if rows != group.rows or group.written.isdisjoint(kernel.buffers):
+            return False
+        split = _split(kernel, rows)
+        return split is not None and _reduces_rows(split)
+
+    def alone(self, kernel: Kernel) -> list[Kernel]:
+        return [kernel]
+
+    def close(self, group: RowGroup) -> list[list[Kernel]]:
         """One kernel, or each on its own where there are too few rows for the device."""
-        elements = max(math.prod(loop.shape) for loop in self.loops)
-        if len(self.loops) > 1 and (self.rows >= multiprocessors or elements <= SMALL):
-            return [[*self.loops]]
-        return [[kernel] for kernel in self.originals]
+        elements = max(math.prod(loop.shape) for loop in group.kernels)
+        if len(group.kernels) > 1 and (group.rows >= self.multiprocessors or elements <= SMALL):
+            split = [_split(loop, group.rows) for loop in group.kernels]
+            return [[loop for loop in split if loop is not None]]
+        return [[kernel] for kernel in group.kernels]
 
 
 def _reduces_rows(loop: Loop) -> bool:

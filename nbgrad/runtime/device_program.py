@@ -18,21 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.fuse import Special, fuse
 from ..device.driver.launcher import Launches
 from ..device.kernels import launch_parameters as parameters
 from ..device.kernels.launches import Fill, Launch, Routine
 from ..device.kernels.settings import SETTINGS
 from ..device.memory.arrays import Device, DeviceArray, Memory
 from ..errors import DeviceError
-from ..graph.complex_storage import interleaved
-from ..graph.ir import Node, literal_value
-from ..graph.simplify import simplify
+from ..graph.ir import Node
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
-from .cpu_plan import nbytes
 from .cpu_program import MISSED, Output
 from .device_plan import DevicePlan, Planned, plan
+from .front import front, literal_pool
+from .lifetimes import nbytes
 from .scratch import scratch_of
 
 ALIGNMENT = 16
@@ -71,13 +69,9 @@ class DeviceProgram:
         self.device = device
         device.driver.use(device.index)
         with RareCollection():
-            nodes, leaves = interleaved([output.node for output in outputs], arguments)
-            self.graph = simplify(nodes)
-            fused = fuse(self.graph)
-            known = set(leaves)
-            used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
-            constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
-        self._made = fused, leaves, arguments, constants
+            self._front = front([output.node for output in outputs], arguments)
+        self.graph = self._front.graph
+        self._inputs = arguments
         self.outputs = outputs
         self._shapes = [(output.node.shape, output.node.dtype) for output in outputs]
         self._expected = [(node.shape, node.dtype) for node in arguments]
@@ -98,13 +92,13 @@ class DeviceProgram:
 
     def _prepare(self) -> None:
         """Plan and load the program under the settings of now."""
-        fused, leaves, arguments, constants = self._made
+        made = self._front
         self._settings = SETTINGS.state
         with RareCollection():
-            self.plan: DevicePlan = plan(fused, leaves, constants, self.device)
+            self.plan: DevicePlan = plan(made.fused, made.arguments, made.constants, self.device)
         self._free_graphs()
         self._seen: dict[tuple[int, ...], int] = {}
-        self._place_bases(arguments, constants)
+        self._place_bases(self._inputs, made.constants)
         self._segments = self._make_segments()
 
     def _free_graphs(self) -> None:
@@ -139,10 +133,7 @@ class DeviceProgram:
             array = value if isinstance(value, DeviceArray) else DeviceArray.of(np.asarray(value), self.device)
             self._kept.append(array)
             fixed.append(array.pointer)
-        pool = np.zeros(max(1, len(self.plan.literals)), np.int64)
-        for position, node in enumerate(self.plan.literals):
-            pool[position : position + 1].view(node.dtype)[:1] = literal_value(node)
-        self._kept.append(DeviceArray.of(pool, self.device))
+        self._kept.append(DeviceArray.of(literal_pool(self.plan.literals), self.device))
         fixed.append(self._kept[-1].pointer)
         self._bases = np.zeros(1 + self._arguments + len(fixed) + len(self.outputs), np.int64)
         self._bases[1 + self._arguments : 1 + self._arguments + len(fixed)] = fixed

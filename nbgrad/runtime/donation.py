@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..graph.ir import Node
-from .cpu_plan import Plan, Step, overwrites, reads_and_writes
+from .cpu_plan import Plan, Step, overwrites
+from .front import reads_and_writes
 
 
 def donors(

@@ -1,0 +1,74 @@
+"""The front end of programs: from a graph to fused kernels, whatever the target is.
+
+In: output nodes, and the leaves that vary from call to call. Out: a `Front`: the kernels, and their leaves; also the
+numbers that kernels read from memory. Called by cpu_program.py and device_program.py; the plans then place every
+array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compiler.fuse import Fused, Special, fuse
+from ..compiler.loops import Loop
+from ..graph.complex_storage import interleaved
+from ..graph.ir import PRIMITIVES, Node, literal_value
+from ..graph.simplify import simplify
+
+LITERAL = PRIMITIVES["literal"]
+
+
+@dataclass
+class Front:
+    """A graph as kernels."""
+
+    graph: list[Node]
+    """The simplified graph."""
+    fused: Fused
+    results: list[Node]
+    """The outputs before simplification, as arrays of real numbers."""
+    arguments: list[Node]
+    """The leaves that vary from call to call, as arrays of real numbers."""
+    constants: list[Node]
+    """Further leaves that kernels read."""
+
+
+def front(outputs: Sequence[Node], arguments: Sequence[Node]) -> Front:
+    """Store complex numbers as pairs, simplify and fuse.
+
+    Parameters
+    ----------
+    outputs, arguments : sequences of nodes
+        What the program computes, and the leaves that its calls give.
+    """
+    results, leaves = interleaved(outputs, arguments)
+    graph = simplify(results)
+    fused = fuse(graph)
+    known = set(leaves)
+    used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
+    constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
+    return Front(graph, fused, results, leaves, constants)
+
+
+def reads_and_writes(step: Loop | Special) -> tuple[Sequence[Node], Sequence[Node]]:
+    """The nodes that a kernel touches."""
+    if isinstance(step, Special):
+        return step.sources, (step.node,)
+    return step.reads, step.targets
+
+
+def literals_of(steps: Sequence[Loop | Special]) -> list[Node]:
+    """The numbers that kernels read from memory."""
+    read = [node for step in steps for node in reads_and_writes(step)[0] if node.primitive is LITERAL]
+    return list(dict.fromkeys(read))
+
+
+def literal_pool(literals: Sequence[Node]) -> np.ndarray:
+    """The values of literals, eight bytes each."""
+    pool = np.zeros(max(1, len(literals)), np.int64)
+    for position, node in enumerate(literals):
+        pool[position : position + 1].view(node.dtype)[:1] = literal_value(node)
+    return pool
