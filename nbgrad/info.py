@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from .compiler import cache
+from .process import private_interfaces
 from .runtime import threads
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "optree", "opt_einsum")
@@ -24,7 +25,7 @@ VECTOR_FEATURES = "sse4.2 avx avx2 fma f16c avx512f avx512vl avx512fp16 neon sve
 def info() -> list[tuple[str, str]]:
     """The facts, in the order in which they are printed."""
     facts = [("nbgrad", installed("nbgrad") or "not installed as a package"), ("python", _python())]
-    facts += [(name, installed(name) or "not installed") for name in PACKAGES]
+    facts += [(name, _tested(name)) for name in PACKAGES]
     facts += [("cpu", _cpu()), ("cpu features", _features()), ("threads", _threads())]
     facts += [("blas of scipy", _blas("scipy")), ("blas of numpy", _blas("numpy"))]
     facts += [("cuda", _cuda()), ("target", f"CPU ({cache.cpu_name()})"), ("cache", _cache())]
@@ -37,6 +38,15 @@ def installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def _tested(name: str) -> str:
+    """The installed version, and whether it is newer than any that nbgrad was tested with."""
+    found = installed(name)
+    if found is None or not private_interfaces.newer_than_tested(name, found):
+        return found or "not installed"
+    newest = ".".join(map(str, private_interfaces.NEWEST_TESTED[name]))
+    return f"{found} (newer than {newest}, the newest that was tested)"
 
 
 def _python() -> str:

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..errors import DtypeError
+from ..process.private_interfaces import NOT_GIVEN
 from ..record.tensor import Tensor
-
-NOT_GIVEN = getattr(np, "_NoValue", object())
-"""What NumPy's functions pass on for arguments that they were not given."""
 
 FUNCTIONS: dict[str, str] = {
     "elementwise.pointwise": (

@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import DtypeError
 from ..functions.elementwise.ufunc_protocol import array_ufunc
 from ..functions.elementwise.ufuncs import call, operate, operate_in_place, quick_binary, quick_unary
-from ..functions.table import IMPLEMENTATIONS, NOT_GIVEN, array_function
+from ..functions.table import IMPLEMENTATIONS, array_function
+from ..process.private_interfaces import NOT_GIVEN
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap
 from ..record.foreign_arrays import computes_itself

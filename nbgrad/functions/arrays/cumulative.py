@@ -14,6 +14,7 @@ from ...errors import ArgumentError, ShapeError
 from ...graph.builders import accumulate, cast, concatenate, recurrence, reduce, reshape
 from ...graph.formulas import cumulative_product
 from ...graph.ir import Node, broadcast, elementwise
+from ...process.private_interfaces import NOT_GIVEN
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import (
     axis_of,
@@ -167,7 +168,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = 
     at = axis_of(axis, node.ndim)
     parts = [node]
     for extra, place in ((prepend, 0), (append, 2)):
-        if extra is not None and extra is not np._NoValue:  # pyright: ignore[reportAttributeAccessIssue]
+        if extra is not None and extra is not NOT_GIVEN:
             part = as_node(extra)
             if part.ndim == 0:
                 shape = list(node.shape)

@@ -15,6 +15,7 @@ from ...functions.arrays.result_order import memory_order
 from ...graph.builders import accumulate, cast, reshape
 from ...graph.ir import BOOL, Node, elementwise, strong
 from ...graph.shapes import broadcasts
+from ...process.private_interfaces import NOT_GIVEN
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import axis_of, deliver, from_last, only, to_last, write
 from ...record.promotion import convert
@@ -131,7 +132,7 @@ def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], opt
 
 
 def _given(initial: Any) -> Any:
-    return None if initial is getattr(np, "_NoValue", None) else initial
+    return None if initial is NOT_GIVEN else initial
 
 
 def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
