@@ -48,7 +48,7 @@ INTERFACES = (
     Interface(
         "numbers of references",
         r"sys\.getrefcount",
-        "compiled/device_calls.py compiled/device_shortcuts.py record/shared_memory.py",
+        "compiled/device_calls.py record/shared_memory.py",
         "how many references there are while nothing else holds an array",
         "calibrated at import, by counting an object that nothing else holds",
     ),
