@@ -47,8 +47,8 @@ INTERFACES = (
     ),
     Interface(
         "numbers of references",
-        r"sys\.getrefcount",
-        "compiled/device_calls.py record/shared_memory.py",
+        r"\bgetrefcount",
+        "compiled/device_calls.py graph/known_values.py record/shared_memory.py",
         "how many references there are while nothing else holds an array",
         "calibrated at import, by counting an object that nothing else holds",
     ),
