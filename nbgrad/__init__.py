@@ -13,6 +13,7 @@ seldom need is imported when it is first used.
 """
 
 from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -107,14 +108,16 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
-_MODULES = frozenset(["cuda"])
-"""Submodules that are imported when they are first used."""
+_MODULES = frozenset(["common", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
+"""Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "__all__":
+        return __dir__()
     if name in _MODULES:
         return _import_module(f".{name}", __name__)
     if name not in _module_of:
@@ -125,4 +128,5 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_module_of, *_MODULES})
+    own = [name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)]
+    return sorted({*own, *_module_of, *_MODULES})

@@ -10,6 +10,14 @@ from typing import Any
 
 from .errors import ArgumentError
 
+__all__ = [
+    "GRAPH_MODE",
+    "PYNATIVE_MODE",
+    "get_context",
+    "set_context",
+    "set_device",
+]
+
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 

@@ -11,6 +11,36 @@ from typing import Any
 
 import numpy as np
 
+__all__ = [
+    "DType",
+    "bool_",
+    "byte",
+    "double",
+    "dtype_to_nptype",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "float_type",
+    "half",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int_",
+    "int_type",
+    "intc",
+    "number_type",
+    "pytype_to_dtype",
+    "short",
+    "single",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint_type",
+]
+
 
 class DType:
     """One element type.

@@ -13,6 +13,24 @@ from typing import Any
 
 from . import config
 
+__all__ = [
+    "ArgumentError",
+    "AxisError",
+    "BroadcastError",
+    "CellError",
+    "CheckpointError",
+    "DeviceError",
+    "DtypeError",
+    "GradientError",
+    "LibraryError",
+    "NameTakenError",
+    "NbgradError",
+    "OutOfMemoryError",
+    "RangeError",
+    "ShapeError",
+    "TracedValueError",
+]
+
 _ARRAYS = frozenset(["numpy", "optree", "pandas", "xarray", "torch", "jax", "numba", "functools"])
 """Libraries of arrays, and what they call in between; they call nbgrad on behalf of the user."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep

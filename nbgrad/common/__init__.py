@@ -10,3 +10,12 @@ from ..tensors.generator import get_seed as get_seed
 from ..tensors.generator import set_seed as set_seed
 from ..tensors.parameter import Parameter as Parameter
 from ..tensors.parameter import ParameterTuple as ParameterTuple
+
+__all__ = [
+    "Parameter",
+    "ParameterTuple",
+    "Tensor",
+    "dtype",
+    "get_seed",
+    "set_seed",
+]

@@ -18,3 +18,21 @@ from ..tensors.initial_values import XavierNormal as XavierNormal
 from ..tensors.initial_values import XavierUniform as XavierUniform
 from ..tensors.initial_values import Zero as Zero
 from ..tensors.initial_values import initializer as initializer
+
+__all__ = [
+    "Constant",
+    "HeNormal",
+    "HeUniform",
+    "Identity",
+    "Initializer",
+    "Normal",
+    "One",
+    "Orthogonal",
+    "Sparse",
+    "TruncatedNormal",
+    "Uniform",
+    "XavierNormal",
+    "XavierUniform",
+    "Zero",
+    "initializer",
+]

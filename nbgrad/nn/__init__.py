@@ -40,6 +40,8 @@ _module_of: dict[str, str] = {name: module for module, names in NAMES.items() fo
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
     module = _module_of.get(name)
     if module is None:
         message = f"nbgrad.nn has no {name!r}"

@@ -102,6 +102,8 @@ def of(generator: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return list(_numpys.__all__)
     value = getattr(_numpys, name)
     if isinstance(getattr(value, "__self__", None), _numpys.RandomState):
         return _wrapped(value, name)

@@ -118,6 +118,8 @@ _module_of: dict[str, str] = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
     module = _module_of.get(name)
     message = f"nbgrad.ops has no function or class {name!r}"
     if module is None:
