@@ -49,7 +49,7 @@ class Callers(dict[Node, tuple[Tensor, Any]]):
 
     def written(self) -> list[tuple[Node, Any]]:
         """What the function has written: the new node, and the caller's array."""
-        return [(self[node][0]._node, self[node][1]) for node in self.changed()]
+        return [(tensor._node, value) for node, (tensor, value) in self.items() if tensor._node is not node]
 
     def changed(self) -> list[Node]:
         """The nodes of arrays that the function has written to."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,9 @@ def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Call
     """
     if pending.parameters and not _PROCESSOR.issuperset([node.place for node in (*nodes, *sources)]):
         finish_pending()
-    written = pending.take()
+    written = pending.take() if pending.parameters else []
+    if not written:
+        return _run(list(nodes), sources, derive)
     given = [*nodes, *[parameter._leaf for parameter in written]]
     arrays = _run(given, sources, derive)
     derived = arrays[len(given) :]
@@ -221,7 +224,7 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
     if not sources:
         nodes, derive = [*nodes, *derive()], list
     device = None
-    places = {node.place for node in (*nodes, *sources)}
+    places = set(map(_place, (*nodes, *sources)))
     if not places <= _PROCESSOR:
         if not sources and len({None if place is HOST else place for place in places}) > 1:
             return _run_apart(nodes)
@@ -269,6 +272,7 @@ def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
     return [on_host(v) if node.place is HOST else v for v, node in zip(values, nodes, strict=True)]
 
 
+_place = attrgetter("place")
 _PROCESSOR = frozenset([None, HOST])
 """Places of nodes that are computed on the processor."""
 

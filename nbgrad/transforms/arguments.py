@@ -17,7 +17,7 @@ import numpy as np
 import optree
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.ir import Node, beside, constant, make, on_host, users_constant, zeros
+from ..graph.ir import PRIMITIVES, Node, beside, constant, on_host, users_constant, zeros
 from ..graph.trace import current_trace, depends_on_recording
 from ..record.as_node import as_node
 from ..record.foreign_arrays import (
@@ -59,11 +59,8 @@ class Call:
     """Whether what the function returns is given as Tensors; or a `Giver`, for arrays of another library."""
     callers: Callers
     """The arrays that the function's Tensors stand for."""
-
-    @property
-    def nodes(self) -> list[Node]:
-        """All nodes to differentiate with respect to."""
-        return [node for wanted in self.wanted for node in wanted.nodes]
+    nodes: list[Node]
+    """All nodes to differentiate with respect to."""
 
 
 def name_of(fn: Callable[..., Any]) -> str:
@@ -164,7 +161,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
     """An argument that is differentiated, `which` of those of `fn`: each leaf becomes a Tensor of a fresh alias."""
     if type(value) is np.ndarray and value.dtype.kind in "fc" and supported(value.dtype):
         fresh = _fresh(constant(value))
-        return callers.lend(fresh, value), Wanted(_LEAF, [fresh], ["array"])
+        return callers.lend(fresh, value), Wanted(LEAF, [fresh], ["array"])
     leaves, treespec = flatten(value)
     wanted = Wanted(treespec)
     lifted: list[Any] = []
@@ -195,12 +192,14 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
     return optree.tree_unflatten(treespec, lifted), wanted
 
 
-_LEAF = flatten(0)[1]
+LEAF = flatten(0)[1]
+"""The structure of a value that is no container."""
+_ALIAS = PRIMITIVES["alias"]
 
 
 def _fresh(node: Node) -> Node:
-    """An alias that nobody else has."""
-    fresh = make("alias", (node,))
+    """A new alias."""
+    fresh = Node(_ALIAS, (node,), (), node.shape, node.dtype)
     fresh.traced = True
     fresh.weak = node.weak
     return fresh
@@ -227,7 +226,8 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     lifted_kwargs = dict(kwargs)
     wanted: dict[int, Wanted] = {}
     callers = Callers()
-    keys = _parameter_order(fn, len(args), kwargs)
+    keys = _parameter_order(fn, len(args), kwargs) if kwargs else []
+    nodes: list[Node] = []
     for position in positions:
         if position < len(args):
             lifted_args[position], wanted[position] = lift_wanted(args[position], fn, position, callers)
@@ -242,14 +242,14 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
                 "count."
             )
             raise ArgumentError(message)
+        nodes += wanted[position].nodes
     for position, value in enumerate(args):
         if position not in wanted:
             lifted_args[position] = lift(value, callers)
-    taken = {keys[p - len(args)] for p in wanted if p >= len(args)}
-    for key, value in kwargs.items():
-        if key not in taken:
-            lifted_kwargs[key] = lift(value, callers)
-    return Call(lifted_args, lifted_kwargs, [wanted[position] for position in positions], tensors, callers)
+    for number, key in enumerate(keys, len(args)):
+        if number not in wanted:
+            lifted_kwargs[key] = lift(kwargs[key], callers)
+    return Call(lifted_args, lifted_kwargs, list(wanted.values()), tensors, callers, nodes)
 
 
 _PLAIN = frozenset([np.ndarray, float, int, bool, complex, str, type(None)])
@@ -296,6 +296,8 @@ def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, An
 
 def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
     """The nodes of the differentiable values in what a function returned: of floats and complex numbers."""
+    if type(output) is Tensor and output._node.dtype.kind in "fc":
+        return [output._node]
     return [node for node in numeric_nodes(fn, output, what) if node.dtype.kind in "fc"]
 
 
@@ -361,7 +363,7 @@ class Results:
                 return item
             slot = self.add(item._node, "array" if kind == "value" and is_array(item) else kind)
             if is_array(item):
-                self.arrays.add(slot.position)
+                self.arrays.add(slot)
             return slot
 
         if isinstance(value, Tensor):
@@ -394,22 +396,28 @@ class Results:
 
     def _computed(self) -> list[Any]:
         """All results, where nothing is being recorded."""
-        known = [node for node in self.nodes if node is not None]
+        known = list(filter(None, self.nodes))
         arrays = compute_derived(known, self.sources, self.derive) if self.sources else compute(known)
-        given, derived = iter(arrays[: len(known)]), iter(arrays[len(known) :])
-        in_order = [next(derived if node is None else given) for node in self.nodes]
-        return [as_kind(array, kind) for array, kind in zip(in_order, self.kinds, strict=True)]
+        given, derived = iter(arrays), iter(arrays[len(known) :])
+        found: list[Any] = []
+        for node, kind in zip(self.nodes, self.kinds, strict=True):
+            found.append(as_kind(next(derived if node is None else given), kind))
+        return found
 
     def fill(self, *trees: Any) -> list[Any]:
         """Trees with their slots replaced by results."""
         values = self.compute()
         for slot, value in self.stores:
-            store(value, values[slot.position])
+            store(value, values[slot])
 
         def leaf(item: Any) -> Any:
-            return values[item.position] if isinstance(item, _Slot) else item
+            return values[item] if isinstance(item, _Slot) else item
 
-        return [leaf(tree) if type(tree) is _Slot else optree.tree_map(leaf, tree, none_is_leaf=True) for tree in trees]
+        filled: list[Any] = []
+        for tree in trees:
+            whole = type(tree) is _Slot
+            filled.append(values[tree] if whole else optree.tree_map(leaf, tree, none_is_leaf=True))
+        return filled
 
 
 def as_kind(array: Any, kind: Any) -> Any:
@@ -423,9 +431,8 @@ def as_kind(array: Any, kind: Any) -> Any:
     return array[()] if kind != "array" and array.ndim == 0 else array
 
 
-@dataclass(frozen=True)
-class _Slot:
-    position: int
+class _Slot(int):
+    """Stands for a result in a tree: its position."""
 
 
 def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> list[Node]:

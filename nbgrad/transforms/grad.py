@@ -27,6 +27,7 @@ from ..runtime.evaluate import finish_pending
 from ..tensors.parameter import Parameter
 from .argument_positions import Positions, check_flag, check_function, check_positions, with_positions
 from .arguments import (
+    LEAF,
     Results,
     Wanted,
     differentiable,
@@ -92,6 +93,11 @@ class Request:
     """GradOperation's get_all: every array among the inputs."""
     lenient: bool = False
     """GradOperation's way: inputs that are no arrays are left out instead of refused."""
+
+    @functools.cached_property
+    def positions(self) -> tuple[int, ...]:
+        """`grad_position` as a tuple, checked."""
+        return check_positions(self.grad_position)
 
 
 # ----- The functions that users call -----
@@ -374,7 +380,7 @@ def _run(
     sens = None
     if request.sens_param:
         args, kwargs, sens = _split_sens(fn, args, kwargs)
-    positions = _positions(request, args)
+    positions = _positions(request, args) if request.all_inputs or request.lenient else request.positions
     call = prepare(fn, args, kwargs, positions)
     weights = request.weights
     weight_list = [] if weights is None else weight_nodes(weights)
@@ -399,32 +405,28 @@ def _run(
     results.store(call.callers)
     parts: Iterator[None] = itertools.repeat(None)
     tensors = call.tensors or request.by_list
-    by_position = _inputs(request, args, positions, [mirror(results, wanted, parts) for wanted in call.wanted], results)
-    by_weight = [results.add(None, "tensor") for _ in weight_list]
+    by_position = [mirror(results, wanted, parts) for wanted in call.wanted]
+    if request.all_inputs:
+        by_position = _inputs(args, positions, by_position, results)
+    by_weight = [results.add(None, "tensor") for _ in weight_list] if weight_list else []
     if request.return_ids:
         by_position = [*zip(positions, by_position, strict=True)]
         listed = weights if isinstance(weights, list | tuple) else [weights]
         by_weight = [(getattr(w, "name", k), part) for k, (w, part) in enumerate(zip(listed, by_weight, strict=False))]
     shaped = _structure(request, weights, tuple(by_position), tuple(by_weight))
-    return shaped, results.value(output, tensors) if with_value else None, results.value(aux, tensors)
+    value = results.value(output, tensors) if with_value else None
+    return shaped, value, results.value(aux, tensors) if request.has_aux else ()
 
 
 def _positions(request: Request, args: Sequence[Any]) -> tuple[int, ...]:
-    """Which arguments to differentiate in this call."""
+    """The positions of a GradOperation's arguments that can be differentiated."""
     if request.all_inputs:
         return tuple([position for position, value in enumerate(args) if differentiable(value)])
-    positions = check_positions(request.grad_position)
-    if request.lenient:
-        return tuple([p for p in positions if p < len(args) and differentiable(args[p])])
-    return positions
+    return tuple([p for p in request.positions if p < len(args) and differentiable(args[p])])
 
 
-def _inputs(
-    request: Request, args: Sequence[Any], positions: Sequence[int], found: list[Any], results: Results
-) -> list[Any]:
-    """The gradients of the inputs; for `get_all`, zeros for arrays of integers in between."""
-    if not request.all_inputs:
-        return found
+def _inputs(args: Sequence[Any], positions: Sequence[int], found: list[Any], results: Results) -> list[Any]:
+    """The gradients of all inputs, for `get_all`: with zeros for arrays of integers in between."""
     by_position = dict(zip(positions, found, strict=True))
     complete: list[Any] = []
     for position, value in enumerate(args):
@@ -527,6 +529,8 @@ def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -
 
 def mirror(results: Results, wanted: Wanted, parts: Any) -> Any:
     """The next gradients in the structure of one argument."""
+    if wanted.treespec is LEAF:
+        return results.add(next(parts), wanted.kinds[0])
     slots = [results.add(next(parts), kind) for kind in wanted.kinds]
     return optree.tree_unflatten(wanted.treespec, slots)
 
