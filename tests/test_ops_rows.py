@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +187,12 @@ def test_pythons_own_errors_are_those_of_the_signature():
         ops.round(1.5, 1)
     with pytest.raises(ArgumentError, match=r"roll\(\) got axis= as well as dims="):
         ops.roll(np.ones(3), 1, dims=0, axis=0)
+
+
+def test_sources_and_pickles_of_rows_are_found():
+    source = inspect.getsource(ops.rot90)
+    assert source.startswith("@as_numpy(shaping.rot90, ") and source.rstrip().endswith("dims: Any) -> Tensor: ...")
+    assert pickle.loads(pickle.dumps(ops.rot90)) is ops.rot90
 
 
 def test_a_row_that_names_no_parameter_of_its_function_is_an_error():

@@ -100,7 +100,6 @@ def multinomial(
 
     input : array-like, shape (n,) or (rows, n)
         Weights, not negative and not all 0; they need not add up to 1.
-    num_samples : int
     replacement : bool
         Whether a position may be drawn more than once.
     -> Tensor of int32, shape (num_samples,) or (rows, num_samples)

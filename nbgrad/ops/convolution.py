@@ -332,7 +332,6 @@ def conv_transpose2d(
         Of the convolution whose adjoint this is: the output is smaller by it.
     output_padding : int or pair of int
         Rows and columns that are added at the end; smaller than stride or dilation.
-    groups : int
     pad_mode : {"pad", "valid", "same"}
         With "valid" and "same" this is the adjoint of such a convolution from an image of `stride` times the size (or
         as large as the windows need).

@@ -157,6 +157,8 @@ def _filled(
     made: dict[str, Any] = {}
     exec(compile(text, row.__code__.co_filename, "exec"), row.__globals__, made)
     filled = made["make"](function, result, **{_converter(name): by for name, by in conversions.items()})
+    # Tracebacks and `inspect.getsource` show the row.
+    filled.__code__ = filled.__code__.replace(co_firstlineno=row.__code__.co_firstlineno)
     filled.__defaults__, filled.__kwdefaults__ = row.__defaults__, row.__kwdefaults__
     del (filled := update_wrapper(filled, row)).__wrapped__
     return filled

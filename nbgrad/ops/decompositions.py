@@ -150,8 +150,6 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         The reflections' vectors, as for `orgqr`.
     tau : array-like, shape (..., k)
     other : array-like, shape (..., m, p), or (..., p, m) if not `left`
-    left : bool
-    transpose : bool
     -> Tensor, of the shape of `other`
     ShapeError : If the shapes do not fit.
 

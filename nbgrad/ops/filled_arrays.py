@@ -57,8 +57,6 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """An array that repeats a value.
 
-    size : int or tuple of int
-    fill_value : number or 0-d Tensor
     dtype : dtype, optional
         By default that of the value: bool, int64 or float32 for Python's bool, int and float.
 

@@ -414,7 +414,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
 
     x1, x2 : array-like
         They broadcast.
-    eps : float
     -> Tensor
         Without the axis `dim`.
 

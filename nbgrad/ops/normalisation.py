@@ -96,7 +96,6 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     input : array-like, shape (..., *normalized_shape)
     normalized_shape : int or tuple of int
     weight, bias : array-like, shape `normalized_shape`, optional
-    eps : float
     -> Tensor, of the input's shape
     ShapeError : If the input does not end in `normalized_shape`.
 
@@ -137,7 +136,6 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     num_groups : int
         Divides C.
     weight, bias : array-like, shape (C,), optional
-    eps : float
     -> Tensor, of the input's shape
     ShapeError : If the groups do not divide the channels.
     """
@@ -186,7 +184,6 @@ def batch_norm(
         running statistics.
     momentum : float
         Not used here; the weight of the batch in new running statistics.
-    eps : float
     -> Tensor, of the input's shape
     ShapeError : If shapes do not fit.
 
@@ -236,7 +233,6 @@ def batch_norm_training(
     weight, bias : array-like, shape (C,), optional
     momentum : float
         New statistics are `(1 - momentum) * running + momentum * batch`. MindSpore's layers have 1 - momentum for it.
-    eps : float
     -> output : Tensor, of the input's shape
         Standardised by the biased variance.
     -> running_mean, running_var : Tensor, shape (C,), or None
@@ -272,8 +268,6 @@ def batch_norm_training(
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Divide by the p-norm along an axis, or by eps where that is larger.
 
-    p : float
-    eps : float
     -> Tensor, of the input's shape
 
     >>> import numpy as np, nbgrad as nb
@@ -292,7 +286,6 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]
 
     x : array-like, shape (..., *gamma.shape)
     gamma : array-like
-    epsilon : float
     -> output : Tensor, of the shape of x
         `x / sqrt(mean(x**2) + epsilon) * gamma`.
     -> rstd : Tensor
@@ -323,7 +316,6 @@ def lrn(
     x : array-like, shape (N, C, H, W)
     depth_radius : int
         Channels on either side that count.
-    bias, alpha, beta : float
     norm_region : {"ACROSS_CHANNELS"}
     -> Tensor, of the input's shape
 

@@ -24,7 +24,6 @@ from .docstrings import documented
 def assign(variable: Parameter, value: Any) -> Tensor:
     """Give a Parameter a new value.
 
-    variable : Parameter
     value : Tensor, ndarray or number
         In the Parameter's shape. Floats are converted to its precision; floats for integers, and integers that may not
         fit, are refused.

@@ -230,7 +230,6 @@ def randint(
 ) -> Tensor:
     """Random integers from low to high - 1.
 
-    low, high : int
     size : int or tuple of int
         The shape.
     dtype : dtype, optional
@@ -267,7 +266,6 @@ def randint_like(
 def randperm(n: int, seed: int | None = None, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """The integers from 0 to n - 1 in random order, each order equally likely.
 
-    n : int
     dtype : dtype, optional
         int64 by default.
     -> Tensor, shape (n,)

@@ -70,7 +70,6 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
         With less than two axes, the result has one.
     order : {"C", "F"}
         "F" reverses the axes first, as in MindSpore.
-    start_dim, end_dim : int
     ArgumentError : If `order` is something else.
     ShapeError : If an axis does not exist, or `start_dim` comes after `end_dim`.
 
