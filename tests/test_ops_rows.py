@@ -195,6 +195,17 @@ def test_sources_and_pickles_of_rows_are_found():
     assert pickle.loads(pickle.dumps(ops.rot90)) is ops.rot90
 
 
+def test_a_row_may_take_any_number_of_arguments():
+    def joined(first, *rest, last):
+        return first, rest, last
+
+    @as_numpy(joined, "All of them.", first=float)
+    def all_of(first, *others, last=0): ...
+
+    assert all_of(1, 2, 3, last=4) == (1.0, (2, 3), 4)
+    assert all_of(1) == (1.0, (), 0)
+
+
 def test_a_row_that_names_no_parameter_of_its_function_is_an_error():
     def two(a, b):
         return a, b
@@ -207,6 +218,8 @@ def test_a_row_that_names_no_parameter_of_its_function_is_an_error():
 
 SHORT = """Sentences
     over two lines.
+
+    Remark : this is no parameter.
 
     axis : int
         The axis.
@@ -225,6 +238,8 @@ SHORT = """Sentences
 LONG = """Sentences
 over two lines.
 
+Remark : this is no parameter.
+
 Parameters
 ----------
 x : Tensor, ndarray or number
@@ -232,8 +247,8 @@ axis : int
     The axis.
     Also called `dim`.
 value, n : number
-dtype : dtype, optional
-    Of the result.
+dims : int, tuple of int or None
+    Also called `axis`.
 flag : bool
 
 Returns
@@ -258,12 +273,16 @@ Examples
 
 
 def test_docstrings_are_completed():
-    def function(x, axis, value, n, dtype=None, flag: bool = True): ...
+    def function(x, axis, value, n, dims=None, flag: bool = True): ...
 
     function.__doc__ = SHORT
     assert spelled(function).__doc__ == LONG
     function.__doc__ = SHORT
-    assert documented(function).__doc__ == LONG.replace("    Also called `dim`.\n", "")
+    assert documented(function).__doc__ == LONG.replace("    Also called `dim`.\n", "").replace(
+        "    Also called `axis`.\n", ""
+    )
+    function.__doc__ = "None.\n\n>>> import numpy as np, nbgrad as nb"
+    assert documented(function).__doc__.endswith("\n--------\n>>> import numpy as np, nbgrad as nb")
 
 
 def test_every_word_of_the_vocabulary_is_used():

@@ -148,12 +148,14 @@ def _filled(
     conversions: Mapping[str, Callable[[Any], Any]],
 ) -> Callable[..., Any]:
     """A function with the row's signature that calls another one, as it would be written by hand."""
-    positional, several, by_name = _parameters(row)
-    header = ", ".join([*positional, *([f"*{several}"] if by_name or several else []), *by_name])
-    call = f"function({', '.join(_arguments(row, function, conversions))})"
-    name = row.__name__
-    text = f"def make(function, result, {', '.join(map(_converter, conversions))}):\n  def {name}({header}):\n"
-    text += f"    return {call if result is None else f'result({call})'}\n  return {name}\n"
+    call = f"_function({', '.join(_arguments(row, function, conversions))})"
+    made_with = ", ".join(["_function", "_result", *map(_converter, conversions)])
+    text = (
+        f"def make({made_with}):\n"
+        f"  def {row.__name__}({', '.join(_parameters(row))}):\n"
+        f"    return {call if result is None else f'_result({call})'}\n"
+        f"  return {row.__name__}\n"
+    )
     made: dict[str, Any] = {}
     exec(compile(text, row.__code__.co_filename, "exec"), row.__globals__, made)
     filled = made["make"](function, result, **{_converter(name): by for name, by in conversions.items()})
@@ -164,12 +166,12 @@ def _filled(
     return filled
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """The names of parameters that may be positional, of the one with a star, and of those by keyword only."""
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of parameters as a `def` has them, with a star before those by keyword only."""
     code = inspect.unwrap(function).__code__
     count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    names = code.co_varnames
-    return names[:count], names[end] if code.co_flags & inspect.CO_VARARGS else "", names[count:end]
+    star = f"*{code.co_varnames[end] if code.co_flags & inspect.CO_VARARGS else ''}"
+    return [*code.co_varnames[:count], *([star] if star != "*" or end > count else []), *code.co_varnames[count:end]]
 
 
 def _converter(name: str) -> str:
@@ -178,14 +180,14 @@ def _converter(name: str) -> str:
 
 def _arguments(row: Callable[..., Any], function: Callable[..., Any], conversions: Mapping[str, Any]) -> Iterator[str]:
     """The arguments of the call, by position as long as both signatures have the same order."""
-    positional, several, by_name = _parameters(row)
-    places, _, others = _parameters(function)
-    if several:
-        yield f"*{several}"
-    in_order = True
-    for place, name in enumerate((*positional, *by_name)):
+    theirs, in_order = _parameters(function), True
+    for place, name in enumerate(_parameters(row)):
+        if name.startswith("*"):
+            in_order = False
+            yield from [name] if name != "*" else []
+            continue
         value = f"{_converter(name)}({name})" if name in conversions else name
         spellings = next((group for group in SPELLINGS if name in group), ())
-        wanted = next((one for one in (name, *spellings) if one in places or one in others), None) or places[place]
-        in_order &= not several and places[place : place + 1] == (wanted,)
+        wanted = next((one for one in (name, *spellings) if one in theirs), None) or theirs[place]
+        in_order &= theirs[place : place + 1] == [wanted]
         yield value if in_order else f"{wanted}={value}"
