@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -283,6 +285,14 @@ def test_docstrings_are_completed():
     )
     function.__doc__ = "None.\n\n>>> import numpy as np, nbgrad as nb"
     assert documented(function).__doc__.endswith("\n--------\n>>> import numpy as np, nbgrad as nb")
+
+
+def test_functions_and_classes_work_without_docstrings():
+    code = (
+        "import nbgrad as nb\nfor name in dir(nb.ops): getattr(nb.ops, name)\nprint(nb.ops.sum([1, 2], axis=0).item())"
+    )
+    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    assert done.stdout.strip() == "3", done.stderr
 
 
 def test_every_word_of_the_vocabulary_is_used():

@@ -223,8 +223,8 @@ class Primitive:
 
 def _class(name: str, form: Form) -> type[Primitive]:
     shown = ", ".join(key if value is REQUIRED else f"{key}={value!r}" for key, value in form.options.items())
-    own = form.function.startswith("_")
-    says = globals()[form.function].__doc__.format(**form.fixed) if own else f"As `nbgrad.ops.{form.function}`."
+    own = globals()[form.function].__doc__ if form.function.startswith("_") else f"As `nbgrad.ops.{form.function}`."
+    says = (own or "").format(**form.fixed)
     body = {"form": form, "__module__": __name__, "__doc__": f"{name}({shown}), to be called with arrays.\n\n{says}"}
     return type(name, (Primitive,), body)
 
