@@ -7,6 +7,7 @@ Nothing here imports the driver.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .. import config
@@ -23,7 +24,61 @@ from .specialization import Specialization
 
 def device_call(one: Specialization, args: Sequence[Any], fallback: Callable[..., Any]) -> Callable[..., Any] | None:
     """A callable for calls like this one; None if there is none."""
-    program = one.program
+    specs = _specs(one, args)
+    if specs is None:
+        return None
+    call = one.program.call
+    plain = one.pure and all(kind == "tensor" for kind in one.returned.kinds)
+    plain = plain and all(node.device is not None for node in one.outputs)
+    bare = plain and one.returned.treespec.is_leaf() and len(one.outputs) == 1
+    several = plain and one.returned.treespec == flatten((0,) * len(one.outputs))[1]
+
+    def short(*given: Any) -> Any:
+        values, giver = _read(one, specs, given)
+        if values is None:
+            return fallback(*given)
+        if bare:
+            return Tensor._holding(call(*values)[0])
+        if several and not giver:
+            return tuple([Tensor._holding(value) for value in call(*values)])
+        with giver.working() if giver else nullcontext():
+            result = one.finished(one.at_home(call(*values)), (), giver)
+        return fallback(*given) if result is MISSED else result
+
+    return short
+
+
+def device_into(one: Specialization, args: Sequence[Any]) -> Callable[[Sequence[Any], Any], bool] | None:
+    """A callable that repeats a call like this one with arrays for the results; None if there is none.
+
+    It tells whether it did: that needs a graph of just these arrays, which the program made of earlier calls.
+    """
+    specs = _specs(one, args)
+    if specs is None or not one.pure or any(spec is float or spec.__class__ is _Foreign for spec in specs):
+        return None
+    results = one.outputs
+    single = one.returned.treespec.is_leaf()
+    if not single and one.returned.treespec != flatten((0,) * len(results))[1]:
+        return None
+
+    def replay(given: Sequence[Any], out: Any) -> bool:
+        values, _ = _read(one, specs, given)
+        targets = (out,) if single else out
+        if values is None or len(targets) != len(results):
+            return False
+        for tensor, node in zip(targets, results, strict=True):
+            held = tensor._node.value if tensor.__class__ is Tensor and is_sole(tensor) else None
+            if held is None or held.shape != node.shape or held.dtype != node.dtype:
+                return False
+            values.append(held)
+        return one.program.replay(values)
+
+    return replay
+
+
+def _specs(one: Specialization, args: Sequence[Any]) -> list[Any] | None:
+    """What the positions of a call hold: a node for a Tensor, `float`, a `_Foreign`, or the object itself; None for
+    arguments of other kinds."""
     nodes = iter(one.arguments)
     specs: list[Any] = []
     for value in args:
@@ -39,104 +94,43 @@ def device_call(one: Specialization, args: Sequence[Any], fallback: Callable[...
             specs.append(_Foreign(kind, next(nodes)))
         else:
             return None
-    if program is None:
-        return None
-    call, count = program.call, len(specs)
-    plain = one.pure and all(kind == "tensor" for kind in one.returned.kinds)
-    plain = plain and all(node.device is not None for node in one.outputs)
-    bare = plain and one.returned.treespec.is_leaf() and len(one.outputs) == 1
-    several = plain and one.returned.treespec == flatten((0,) * len(one.outputs))[1]
-    parameters = [parameter for parameter, _ in one.parameters]
+    return specs
 
-    def short(*given: Any) -> Any:
-        if len(given) != count or current_trace() is not None or config.interpret() or not one.current():
-            return fallback(*given)
-        values: list[Any] = []
-        giver: Any = False
-        for value, spec in zip(given, specs, strict=True):
-            if spec.__class__ is Node:
-                if value.__class__ is not Tensor:
-                    return fallback(*given)
-                node = value._node
-                if not _alike(node, spec) or node.value is None:
-                    return fallback(*given)
-                values.append(node.value)
-            elif spec is float:
-                if value.__class__ is not float:
-                    return fallback(*given)
-                values.append(value)
-            elif spec.__class__ is _Foreign:
-                if value.__class__ is not spec.kind:
-                    return fallback(*given)
-                taken = Lent(value, copy=False)
-                if not _alike(taken.node, spec.node):
-                    return fallback(*given)
-                values.append(taken.node.value)
-                giver = giver or taken.giver
-            elif value is not spec:
-                return fallback(*given)
-        for parameter in parameters:
-            value = parameter._leaf.value
-            if value is None:
-                return fallback(*given)
+
+def _read(one: Specialization, specs: Sequence[Any], given: Sequence[Any]) -> tuple[list[Any] | None, Any]:
+    """The inputs of the program, and who gives results back; None for a call that is not like those of `specs`."""
+    if len(given) != len(specs) or current_trace() is not None or config.interpret() or not one.current():
+        return None, False
+    values: list[Any] = []
+    giver: Any = False
+    for value, spec in zip(given, specs, strict=True):
+        if spec.__class__ is Node:
+            if value.__class__ is not Tensor:
+                return None, False
+            node = value._node
+            if not _alike(node, spec) or node.value is None:
+                return None, False
+            values.append(node.value)
+        elif spec is float:
+            if value.__class__ is not float:
+                return None, False
             values.append(value)
-        if bare:
-            return Tensor._holding(call(*values)[0])
-        if several and not giver:
-            return tuple([Tensor._holding(value) for value in call(*values)])
-        if giver:
-            with giver.working():
-                result = one.finished(one.at_home(call(*values)), (), giver)
-        else:
-            result = one.finished(one.at_home(call(*values)), ())
-        return fallback(*given) if result is MISSED else result
-
-    return short
-
-
-def device_into(one: Specialization, args: Sequence[Any]) -> Callable[[Sequence[Any], Any], bool] | None:
-    """A callable that repeats a call like this one with arrays for the results; None if there is none.
-
-    It tells whether it did: that needs a graph of just these arrays, which the program made of earlier calls.
-    """
-    program: Any = one.program
-    nodes = iter(one.arguments)
-    specs = [next(nodes) if type(value) is Tensor else value for value in args]
-    known = (bool, int, str, bytes, type(None), Node, Parameter)
-    if program is None or not one.pure or not all(isinstance(s, known) for s in specs):
-        return None
-    results = one.outputs
-    single = one.returned.treespec.is_leaf()
-    if not single and one.returned.treespec != flatten((0,) * len(results))[1]:
-        return None
-    count = len(specs)
-    parameters = [parameter for parameter, _ in one.parameters]
-
-    def replay(given: Sequence[Any], out: Any) -> bool:
-        if len(given) != count or current_trace() is not None or config.interpret() or not one.current():
-            return False
-        values: list[Any] = []
-        for value, spec in zip(given, specs, strict=True):
-            if spec.__class__ is not Node:
-                if value is not spec:
-                    return False
-                continue
-            if value.__class__ is not Tensor or not _alike(value._node, spec):
-                return False
-            values.append(value._node.value)
-        for parameter in parameters:
-            values.append(parameter._leaf.value)
-        targets = (out,) if single else out
-        if len(targets) != len(results):
-            return False
-        for tensor, node in zip(targets, results, strict=True):
-            held = tensor._node.value if tensor.__class__ is Tensor and is_sole(tensor) else None
-            if held is None or held.shape != node.shape or held.dtype != node.dtype:
-                return False
-            values.append(held)
-        return program.replay(values)
-
-    return replay
+        elif spec.__class__ is _Foreign:
+            if value.__class__ is not spec.kind:
+                return None, False
+            taken = Lent(value, copy=False)
+            if not _alike(taken.node, spec.node):
+                return None, False
+            values.append(taken.node.value)
+            giver = giver or taken.giver
+        elif value is not spec:
+            return None, False
+    for parameter, _ in one.parameters:
+        value = parameter._leaf.value
+        if value is None:
+            return None, False
+        values.append(value)
+    return values, giver
 
 
 class _Foreign:
