@@ -64,8 +64,12 @@ class HostMemory:
 
     def may_write(self, given: Any, held: np.ndarray, others: Iterable[Any]) -> bool:
         """Whether an array is plain, in C order, aligned, and apart from the others."""
-        plain = held.dtype is plain_dtype(held.dtype) and held.flags.c_contiguous and held.flags.aligned
-        return plain and not any(isinstance(one, np.ndarray) and np.may_share_memory(held, one) for one in others)
+        flags = held.flags
+        free = held.dtype is plain_dtype(held.dtype) and flags.c_contiguous and flags.aligned
+        for one in others:
+            if isinstance(one, np.ndarray) and np.may_share_memory(held, one):
+                free = False
+        return free
 
     def empty_like(self, held: np.ndarray) -> np.ndarray:
         """A new ndarray in C order."""
@@ -100,7 +104,8 @@ class OutArrays:
         """The arrays that a program with these inputs writes to: new ones in place of those that it must not."""
         memory, made = self.memory, []
         for k, held in enumerate(self.held):
-            free = memory.may_write(self.given[k], held, chain(inputs, self.held[:k], self.held[k + 1 :]))
+            others = inputs if len(self.held) == 1 else chain(inputs, self.held[:k], self.held[k + 1 :])
+            free = memory.may_write(self.given[k], held, others)
             made.append(held if free else memory.empty_like(held))
         return made
 

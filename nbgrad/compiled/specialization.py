@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,14 +102,14 @@ class Specialization:
     conditions: Conditions
     state: State
 
-    @property
+    @cached_property
     def result_count(self) -> int:
         """Outputs that the caller gets."""
         conditions = self.conditions
         after = len(conditions.guards) + len(conditions.checks) + len(self.written) + len(self.stores)
         return len(self.outputs) - after
 
-    @property
+    @cached_property
     def pure(self) -> bool:
         """Whether there are no outputs but the results."""
         return self.result_count == len(self.outputs)
