@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -134,6 +135,31 @@ def test_modules_open_with_a_docstring_and_end_in_time() -> None:
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in SOURCES.items()}
     wrong = {name: length for name, length in lengths.items() if length > LONGEST_FILE}
     assert not wrong, f"modules of more than {LONGEST_FILE} lines: {wrong}"
+
+
+def claims(name: str) -> tuple[set[str], set[str]]:
+    """The files that the head of a module names, and those that it says call it."""
+    head = " ".join((ast.get_docstring(TREES[name]) or "").split())
+    said = re.findall(r"(?:[Cc]alled|Used) by (.*?)(?:\.(?: |$)|[;:] )", head)
+    named = re.findall(r"(?<![\w/.*])[\w/]+\.py\b", head)
+    return set(named), {file for sentence in said for file in re.findall(r"[\w/]+\.py\b", sentence)}
+
+
+def test_module_heads_tell_the_truth() -> None:
+    """Files that they name exist, and files that are said to call a module import it, or have its name in a table."""
+    paths = {path.relative_to(ROOT).as_posix(): name for name, path in SOURCES.items()}
+    files = {*paths, *(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").glob("*.py"))}
+    wrong: list[tuple[str, str]] = []
+    for name in SOURCES:
+        named, callers = claims(name)
+        wrong += [(name, file) for file in named if not any(f"/{path}".endswith(f"/{file}") for path in files)]
+        for file in callers:
+            modules = [module for path, module in paths.items() if f"/{path}".endswith(f"/{file}")]
+            word = name.rpartition(".")[2]
+            told = any(name in ARROWS[m] or re.search(rf'["./]{word}\b', SOURCES[m].read_text()) for m in modules)
+            if modules and not told:
+                wrong.append((name, f"called by {file}"))
+    assert not wrong
 
 
 def test_no_file_name_twice_and_no_crowded_folder() -> None:

@@ -1,7 +1,7 @@
 """Specializations: the record that `jit` keeps of one recording of a function.
 
 In: the results of a recording. Out: `Specialization`: the program, its inputs and outputs, and the conditions under
-which it serves a call. Made by specialize.py; called by jit.py and shortcuts.py.
+which it serves a call. Made by specialize.py; called by jit.py and doors.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Conversions of scalars from one dtype to another, as LLVM IR.
 
-In: dtypes. Out: their LLVM types, and lines of IR that convert a value. Called by lowering.py, emit.py and scalars.py.
+In: dtypes. Out: their LLVM types, and lines of IR that convert a value. Called by lowering.py and scalars.py.
 """
 
 from __future__ import annotations

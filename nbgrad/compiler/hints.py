@@ -1,7 +1,7 @@
 """Hints for LLVM's vectoriser: loops of much arithmetic are vectorised without a scalar remainder.
 
 In: the IR text of a fused kernel, and the features of the CPU. Out: the text, with metadata at the innermost loops
-whose bodies are long. Called by cpu.py.
+whose bodies are long. Called by text_passes.py.
 
 LLVM makes three loops of one: wide vectors, narrower ones for what is left, and scalars for what is left then. For a
 body of hundreds of instructions, that is two thirds of the time that compilation takes, and arrays shorter than a

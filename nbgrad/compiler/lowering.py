@@ -1,9 +1,9 @@
 """Python to LLVM IR text: Numba compiles a function, and what is left of Numba's conventions is removed.
 
 In: a plain Python function and the dtypes of its arguments. Out: IR of a function on plain scalars, which does not
-depend on the machine. Called by scalars.py, special.py and the runtime for what the package's own file of IR
-(shipped.py) does not hold. Only here, and for the language of native code (runtime/words.py),
-is Numba imported.
+depend on the machine. Called by scalars.py and, through it, by all that compiles Python, for what the package's own
+file of IR (shipped.py) does not hold. Numba is imported here and in words.py, which tells it the language of native
+code.
 """
 
 from __future__ import annotations

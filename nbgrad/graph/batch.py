@@ -1,7 +1,7 @@
 """Batching: a graph for one value becomes a graph for many at once.
 
 In: outputs, and for some of the nodes that they depend on a batched version with a leading axis. Out: the outputs with
-that leading axis. Called by the Jacobians (functional.py), which push a whole basis through one linear graph, and by
+that leading axis. Called by the Jacobians (jacobians.py), which push a whole basis through one linear graph, and by
 `vmap`. A primitive's row may have a rule of its own; nodes that do not depend on a batched one stay as they are.
 """
 

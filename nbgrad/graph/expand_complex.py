@@ -1,7 +1,7 @@
 """Primitives on complex nodes: each becomes a graph of real ones, or a function with a derivative of its own.
 
-In: a primitive's name and complex nodes. Out: a node. Called by ir.py, which is told of it when `nbgrad.graph` is
-imported, wherever a primitive meets a complex operand.
+In: a primitive's name and complex nodes. Out: a node. `ir.make` is told of it when `nbgrad.graph` is imported, and
+calls it wherever a primitive meets a complex operand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines of the tables of primitives: kinds of derivatives, the shapes that most have, and how a line is made.
 
 In: all that is known of a primitive. Out: `Primitive`s. Called by elementwise_rows.py, movement_rows.py and the other
-tables, which primitives.py puts together. A derivative is one of
+tables. A derivative is one of
 - `Partials`: for elementwise primitives, one function per operand of (output, *operands); None for a zero. Gives both
   modes, because the Jacobian is diagonal.
 - `Linear`: linear in all its operands together; one transpose per operand.

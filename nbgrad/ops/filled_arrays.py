@@ -1,7 +1,7 @@
 """New arrays under MindSpore's names: filled arrays, ranges, the identity.
 
 In: shapes and numbers. Out: Tensors that a user made, so that they promote by MindSpore's rules; float32 unless a dtype
-is given or the numbers are integers. Called by users and by primitives.py. Values may be Tensors, which differentiate.
+is given or the numbers are integers. Called by users and by class_forms.py. Values may be Tensors, which differentiate.
 """
 
 from __future__ import annotations

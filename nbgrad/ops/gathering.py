@@ -1,6 +1,6 @@
 """Reading and writing at positions under MindSpore's names: gather, scatter, one_hot, slices, searches.
 
-In: Tensors, and positions as integer Tensors or ndarrays. Out: Tensors. Called by users and by primitives.py. Positions
+In: Tensors, and positions as integer Tensors or ndarrays. Out: Tensors. Called by users. Positions
 out of range are errors; negative ones count from the end. Nothing is written in place: the scatter functions give new
 Tensors, differentiable in the array and in the updates.
 """

@@ -1,6 +1,6 @@
 """Products of vectors and matrices under MindSpore's names.
 
-In: Tensors or ndarrays, whose dtypes are promoted. Out: Tensors. Called by users and by primitives.py. Each is one
+In: Tensors or ndarrays, whose dtypes are promoted. Out: Tensors. Called by users and by class_forms.py. Each is one
 product of `nbgrad.numpy`, here with the number of axes that the name promises.
 """
 

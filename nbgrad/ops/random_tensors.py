@@ -1,7 +1,7 @@
 """Random numbers with MindSpore's names and defaults: uniform and normal ones, integers, permutations, dropout.
 
 In: shapes, or arrays whose shape and dtype the result has. Out: Tensors, float32 unless asked for otherwise. Called by
-users, by layers, and by primitives.py. Bits come from a `Generator`, the default one if none is given; with an integer
+users, by layers, and by class_forms.py. Bits come from a `Generator`, the default one if none is given; with an integer
 as `seed` they depend on that seed alone, and the same call gives the same numbers again. Results differentiate in
 everything but the bits.
 """

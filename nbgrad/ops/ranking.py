@@ -1,6 +1,6 @@
 """Sorting under MindSpore's names: functions that give the values and where they were.
 
-In: Tensors or ndarrays. Out: Tensors, or pairs of values and int32 positions. Called by users and by primitives.py.
+In: Tensors or ndarrays. Out: Tensors, or pairs of values and int32 positions. Called by users.
 Sorting is stable in both directions; NaN counts as the greatest number. Values pass their derivative to where they
 were.
 """

@@ -1,7 +1,7 @@
 """Reductions and scans under MindSpore's names: sums, means, extrema with their positions, norms, running results.
 
 In: Tensors, ndarrays, numbers, and the axes to reduce: an int, a tuple, or None or () for all. Out: Tensors, or pairs
-of values and int64 positions. Called by users and by primitives.py. Every function takes axis or dim, and keepdims,
+of values and int64 positions. Called by users and by class_forms.py. Every function takes axis or dim, and keepdims,
 keep_dims or keepdim; its signature shows MindSpore's spelling. Equal extrema share their derivative where only the
 value is returned; where positions are returned too, it goes to the element at the position.
 """

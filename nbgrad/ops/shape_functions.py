@@ -1,7 +1,7 @@
 """Shapes under MindSpore's names: reshape, permute, join, split, repeat, pad, triangles, and facts about shapes.
 
 In: Tensors, ndarrays, numbers, axes. Out: Tensors, tuples of Tensors, Python ints. Called by users and by
-primitives.py. All is movement: no element is computed, and the compiler turns it into index maps on reads.
+class_forms.py. All is movement: no element is computed, and the compiler turns it into index maps on reads.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 In: the Tensors that stand for a caller's arrays while a function is recorded. Out: those that were written to, and the
 values for the arrays behind them; an error at the user's line where an array shares memory with another argument (the
-gradient tells arguments apart, so that no value would be right), or is read-only. Called by lifting.py and whoever
-records a function: grad.py, functional.py, vmap.py, jit.py.
+gradient tells arguments apart, so that no value would be right), or is read-only. Called by arguments.py and
+vmap.py, and where a compiled function is recorded.
 """
 
 from __future__ import annotations

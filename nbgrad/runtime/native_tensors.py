@@ -1,7 +1,7 @@
 """The native entry for calls with Tensors and Parameters: it reads their arrays, runs a program and wraps the results.
 
 In: a program, what the positions of its call hold, the Parameters that it reads and writes. Out: an `Entry`, whose
-`call` is a native callable like `Program.call`. Called by jit.py. Python code runs only when something is not as it was
+`call` is a native callable like `Program.call`. Called by doors.py. Python code runs only when something is not as it was
 when the entry was made; then the fallback gets the call.
 
 The functions under "Native" are compiled as those of native.py are. The interpreter's lock is held in all of them,

@@ -1,7 +1,7 @@
 """Python's `math` for recorded values: what functions that `differentiable_source` runs get in place of it.
 
 In: numbers and Tensors with one element. Out: for numbers what `math` gives; for Tensors 0-d Tensors that keep their
-gradient, where `math` would turn them into floats. Called by rebinding.py.
+gradient, where `math` would turn them into floats. Called by replacements.py.
 
 Two things differ from `math`: arguments outside a function's domain give NaN or infinity, as in NumPy, instead of a
 ValueError; and floor, ceil and trunc of a Tensor give Python integers, whose derivative is zero.

@@ -1,7 +1,7 @@
 """How few products give all entries of a sparse matrix: columns, or rows, that share a product get one color.
 
 In: the pattern of a matrix. Out: a `Plan`: a color for each column whose product is J @ s, a color for each row whose
-product is s @ J, and where each entry is found in those products. Called by sparse.py.
+product is s @ J, and where each entry is found in those products. Called by sparse_derivatives.py.
 
 Columns may share a product if no row has entries in two of them (Curtis, Powell and Reid, "On the estimation of sparse
 Jacobian matrices", 1974): columns that meet in a row get different colors (Coleman and More 1983). Rows likewise. A few

@@ -1,7 +1,7 @@
 """Which elements of a result depend on which elements of an argument, read off the recorded graph.
 
 In: outputs that are linear in some source nodes: the tangents of a function, as `differentiate.jvp` builds them. Out:
-the pattern of the matrix that takes the sources to the outputs. Called by sparse.py.
+the pattern of the matrix that takes the sources to the outputs. Called by sparse_derivatives.py.
 
 Each element of each node has a set of source elements. Sets are numbered, so that a node's sets are one integer array
 of the node's shape: primitives that move elements move these numbers, by the very functions of the reference

@@ -3,7 +3,7 @@
 In: the caller's arguments, which may be containers. Out: the same arguments with arrays replaced by Tensors, fresh
 `alias` nodes for those that are differentiated, and afterwards the results in the caller's kind: what is taken with
 respect to an ndarray is an ndarray, to a Tensor a Tensor, to a Python float a NumPy float. Called by grad.py,
-functional.py and jit.py.
+jacobians.py and jit.py.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 In: "cublas" or "cusolver". Out: a `Library`, whose `call` calls a routine with numbers and addresses and raises what
 fails, and whose `on` gives the library's handle for work on a stream. `open_library` finds NVIDIA's libraries;
-simulated_libraries.py has the same routines on the host. Called by the drivers (`Driver.library`), products.py,
-solvers.py and decompositions.py.
+simulated_libraries.py has the same routines on the host. Called by the drivers (`Driver.library`), library_products.py,
+solvers.py and library_decompositions.py.
 
 The libraries count columns first: a matrix in C order is to them the transposed one.
 """

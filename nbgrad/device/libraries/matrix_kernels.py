@@ -1,7 +1,7 @@
 """The small kernels around calls of cuSOLVER (kernels/device_linalg.py), and what such calls have in common.
 
 In: a device, when a recipe is made; addresses, when it runs. Out: kernels that are loaded and can be launched from a
-`Routine`; workspaces in their order. Called by solvers.py and decompositions.py.
+`Routine`; workspaces in their order. Called by solvers.py and library_decompositions.py.
 """
 
 from __future__ import annotations

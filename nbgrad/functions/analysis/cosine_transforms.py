@@ -1,7 +1,7 @@
 """Discrete cosine and sine transforms, under SciPy's names and with its arguments.
 
 In: array-likes, the type, numbers of points, axes, norms. Out: Tensors. Called by code that `differentiable_source`
-runs (source/scipy_table.py). Values along one axis, without any scale, are SciPy's (a `host` node of the graph); what
+runs, by the table of SciPy's functions. Values along one axis, without any scale, are SciPy's (a `host` node of the graph); what
 `norm` and `orthogonalize` scale is done around that.
 
 A transform is linear, and its adjoint is a transform again. The cosines of types 1 and 4, and all sines but those of

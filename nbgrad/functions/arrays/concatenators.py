@@ -1,7 +1,7 @@
 """NumPy's objects that are indexed to make arrays: `r_`, `c_`, `mgrid`, `ogrid`; `broadcast` and `nditer`.
 
-In: what is between the brackets: numbers, slices, arrays, recorded values. Out: Tensors. Called by users through the
-drop-in namespace (`__init__.py`): NumPy cannot tell a Tensor of `np.r_[...]`, and would take its value.
+In: what is between the brackets: numbers, slices, arrays, recorded values. Out: Tensors. Called by users as
+names of `nbgrad.numpy`: NumPy cannot tell a Tensor of `np.r_[...]`, and would take its value.
 """
 
 from __future__ import annotations

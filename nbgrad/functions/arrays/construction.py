@@ -3,7 +3,7 @@
 In: numbers, (nested) sequences of numbers and recorded values, ndarrays, Tensors. Out: Tensors that follow NumPy's
 rules, so that `x += y` writes into them and a Python float in a list makes float64. What a Tensor cannot hold (text,
 objects, dates) stays NumPy's own array. NumPy asks no Tensor when it makes an array of a list, hence this module;
-called by users through the drop-in namespace (`__init__.py`) and by functions that `differentiable_source` runs.
+called by users as names of `nbgrad.numpy` and by functions that `differentiable_source` runs.
 """
 
 from __future__ import annotations
