@@ -1,7 +1,7 @@
 """Arrays that the caller provides: `out=` and `donate=` of compiled functions.
 
 In: the caller's objects. Out: arrays that a program may write to, or an error that says which one does not fit. Called
-by jit.py, specialization.py and doors.py; device_calls.py has the memory of devices. A program writes straight into
+by jit.py and specialization.py; device_calls.py has the memory of devices. A program writes straight into
 an array that is in C order, aligned, and shares no memory with the arguments; for others it computes the result
 elsewhere and copies it, so that `f(x, out=x)` is right too.
 """

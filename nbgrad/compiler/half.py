@@ -1,9 +1,9 @@
 """float16 where the CPU, or LLVM, has no instruction for it: the conversions that LLVM calls as library functions.
 
 In: nothing. Out: `CONVERSIONS`, IR of internal functions with the names that LLVM expects; a module that defines them
-needs no such library, which not every system has. Called by text_passes.py for modules that use float16. The conversions are
-exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the last rounding
-counts.
+needs no such library, which not every system has. Called by text_passes.py for modules that use float16. The
+conversions are exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the
+last rounding counts.
 """
 
 from __future__ import annotations

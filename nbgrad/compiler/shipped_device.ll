@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.device_angles 85f48a2ee8e0bfbb28e48650938cdfd7
-; digest nbgrad.kernels.device_linalg 218495086bbd9d51e3a89090639d9c7e
-; digest nbgrad.kernels.device_math 5dabb983e3f5132dc28fd1d54f026dd7
-; digest nbgrad.kernels.device_matmul 41a9073e72d9a926399db8d9c9943b69
-; digest nbgrad.kernels.device_matrices b50c64c62619ac337cd7a91ca156179e
-; digest nbgrad.kernels.device_recurrence 9d96f91c8e281321e174216047395c6d
-; digest nbgrad.kernels.device_scan c52c73dcf2aa0036aa4b9d0db1fa65d3
-; digest nbgrad.kernels.device_scatter 8fb3af366e1dca46ef4e275789795d89
-; digest nbgrad.kernels.device_sort 144b4adab683c15446c4ce01d35e08d5
-; digest nbgrad.kernels.device_transpose 09f169abfd405811fac712d593fd939b
-; digest nbgrad.kernels.device_windows 7640883ad18be0e04d4472aaa41fc170
+; digest nbgrad.kernels.device_angles d1e2f69a98d16f7404274017a353003f
+; digest nbgrad.kernels.device_linalg 294b2f2f7cd53c74d6acfd6fe3322937
+; digest nbgrad.kernels.device_math 24307e75b2c5c5ab1578b53efc75d5a9
+; digest nbgrad.kernels.device_matmul 9816b621fea017d30ab2052ef4100a80
+; digest nbgrad.kernels.device_matrices d65b43bfa34dff1a0b818dd91a8b5c37
+; digest nbgrad.kernels.device_recurrence 7e273ac95bccc5e36ffe379179482f34
+; digest nbgrad.kernels.device_scan eaf540e9e7a6ff8a3a46038b0f7ac049
+; digest nbgrad.kernels.device_scatter c74f6c32d42bb3a44b8b7d345d49261f
+; digest nbgrad.kernels.device_sort 0985be0c9705ea9af80ad578ac503144
+; digest nbgrad.kernels.device_transpose 45cb37e77de988892a4dc2bd891441c2
+; digest nbgrad.kernels.device_windows 7ddc4c2583b53536c61bf264f0b1d78d
 ;; nbgrad.kernels.device_math.exp(float32)float32 nbgrad.kernels.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 

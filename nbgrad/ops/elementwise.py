@@ -1,9 +1,10 @@
 """Elementwise functions under MindSpore's names: arithmetic, comparisons, logic, rounding, clipping, selection.
 
-In: Tensors, ndarrays, numbers, which broadcast. Out: Tensors. Called by users and by class_forms.py. Most are one ufunc,
-applied with less Python around it than an operator has, by the operators' rules of promotion (record/promotion.py).
-Derivatives at kinks: abs, sign and relu have 0 at 0, both operands of maximum and minimum share it where they are
-equal, clamp has 1 at its bounds, and what `where` does not take has 0 even where it is infinite or NaN.
+In: Tensors, ndarrays, numbers, which broadcast. Out: Tensors. Called by users and by class_forms.py. Most are one
+ufunc, applied with less Python around it than an operator has, by the operators' rules of promotion
+(record/promotion.py). Derivatives at kinks: abs, sign and relu have 0 at 0, both operands of maximum and minimum share
+it where they are equal, clamp has 1 at its bounds, and what `where` does not take has 0 even where it is infinite or
+NaN.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 In: nothing. Out: the class of what `np.array(1.0)`, `np.zeros(())` and `x[0, ...]` are. `x += y` writes into them, and
 `isinstance` says that they are arrays; `x[0]` and sums are Tensors like others, of which both say that they are
 scalars. What a transform returns of the former is an ndarray. Used by shared_memory.py, by operators in place
-(functions/elementwise/ufuncs.py), by functions that make arrays (functions/arrays/creation.py, ...), and by arguments.py.
+(functions/elementwise/ufuncs.py), by functions that make arrays (functions/arrays/creation.py, ...), and by
+arguments.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Programs for devices: a graph compiled for given shapes and dtypes, whose arrays are in a GPU's memory.
 
 In: output nodes, the leaves that vary from call to call, and a device. Out: a `DeviceProgram`, which takes and gives
-`DeviceArray`s. Called by evaluate.py and device_calls.py where values live on a device; the counterpart of cpu_program.py.
+`DeviceArray`s. Called by evaluate.py and device_calls.py where values live on a device; the counterpart of
+cpu_program.py.
 
 A call makes the outputs, fills in addresses, and hands all launches to the driver in one native call (launcher.py),
 on this thread's current stream; it waits for nothing. Scratch memory belongs to the stream, and all programs that

@@ -1,8 +1,8 @@
 """The native entry for calls with Tensors and Parameters: it reads their arrays, runs a program and wraps the results.
 
 In: a program, what the positions of its call hold, the Parameters that it reads and writes. Out: an `Entry`, whose
-`call` is a native callable like `Program.call`. Called by doors.py. Python code runs only when something is not as it was
-when the entry was made; then the fallback gets the call.
+`call` is a native callable like `Program.call`. Called by doors.py. Python code runs only when something is not as it
+was when the entry was made; then the fallback gets the call.
 
 The functions under "Native" are compiled as those of native.py are. The interpreter's lock is held in all of them,
 except while a large program runs. Where the slots of Tensors, Parameters and nodes lie is found out at run time, from

@@ -1,6 +1,7 @@
 """Kernels that reduce: along rows, and down columns.
 
-In: a `Loop` with reductions over one set of axes, and a `Variant`. Out: IR text. Called by grid_loops.py and row_passes.py.
+In: a `Loop` with reductions over one set of axes, and a `Variant`. Out: IR text. Called by grid_loops.py and
+row_passes.py.
 
 Rows: `group` threads go along the axes that are reduced, the last axis of memory among them, and combine what they have
 by shuffles and, in groups of more than a warp, in shared memory. Columns: the last axis is kept; a block has 32 columns

@@ -1,8 +1,8 @@
 """From a loop nest to the dialect's IR: what a thread does at a point, and kernels that only store.
 
-In: a `Loop` and a `Variant`, which says how threads share its points. Out: IR text of a kernel. Called by grid_loops.py; the
-kernels that reduce are in block_reductions.py. Points, values, masks and casts are written by the CPU's emitter
-(compiler/emit.py), of which this one is a kind: one table of operations for both targets.
+In: a `Loop` and a `Variant`, which says how threads share its points. Out: IR text of a kernel. Called by
+grid_loops.py; the kernels that reduce are in block_reductions.py. Points, values, masks and casts are written by the
+CPU's emitter (compiler/emit.py), of which this one is a kind: one table of operations for both targets.
 
 A thread finds its point by dividing its number by the extents of the axes. Numbers below 2**31 are divided by
 multiplying (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994); the multiplier and

@@ -1,9 +1,9 @@
 """Several loops over the same rows in one kernel.
 
 In: loops that have the rows as their first axis, and reduce over all other axes or over none. Out: a `Recipe` of one
-launch. Called through grid_loops.py by the runtime's device plan, which found the loops. Each group of threads does a row by
-one loop after the other. What is written and read by these loops alone takes no memory of the device where it fits into
-the memory that a block shares: a softmax reads its data once and writes its result once.
+launch. Called through grid_loops.py by the runtime's device plan, which found the loops. Each group of threads does a
+row by one loop after the other. What is written and read by these loops alone takes no memory of the device where it
+fits into the memory that a block shares: a softmax reads its data once and writes its result once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Recipes of copies in which another axis becomes the innermost one.
 
-In: a `Loop`. Out: its recipe, or None if it is no such copy. Called by grid_loops.py. Kernel: kernels/device_transpose.py.
+In: a `Loop`. Out: its recipe, or None if it is no such copy. Called by grid_loops.py. Kernel:
+kernels/device_transpose.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many points a thread does at once.
 
-In: a `Loop`. Out: a `Variant`. Called by grid_loops.py and row_passes.py. As many as 16 bytes hold, where every array is
-laid out for it: then a warp reads 512 bytes with one instruction.
+In: a `Loop`. Out: a `Variant`. Called by grid_loops.py and row_passes.py. As many as 16 bytes hold, where every array
+is laid out for it: then a warp reads 512 bytes with one instruction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms with a derivative: the three kinds that all others are made of.
 
-In: nodes, axes counted from the end, a norm. Out: nodes. Called by fft_functions.py. Values are SciPy's, which keeps single
-precision (a `host` node of the graph). A transform is linear, so that its derivative is another transform:
+In: nodes, axes counted from the end, a norm. Out: nodes. Called by fft_functions.py. Values are SciPy's, which keeps
+single precision (a `host` node of the graph). A transform is linear, so that its derivative is another transform:
 
 - complex to complex: the adjoint is the transform in the other direction, unscaled where this one is scaled by 1 / n.
 - real to half of the spectrum: the other half is the conjugate, and has no cotangent of its own.
