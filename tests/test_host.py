@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.graph.host_functions import HOST, HostFunction, host
+from nbgrad.graph.host_functions import HostFunction, host
 
 
 def _same(inputs, params):  # type: ignore[no-untyped-def]
@@ -27,18 +26,15 @@ def _interrupt(x: np.ndarray) -> np.ndarray:
     raise KeyboardInterrupt
 
 
-@pytest.fixture(autouse=True)
-def functions() -> Iterator[None]:
-    HOST["test cumsum"] = HostFunction(_same, lambda x: np.cumsum(x, axis=-1))
-    HOST["test refuse"] = HostFunction(_same, _refuse)
-    HOST["test interrupt"] = HostFunction(_same, _interrupt)
-    yield
-    for name in ("test cumsum", "test refuse", "test interrupt"):
-        del HOST[name]
+FUNCTIONS = {
+    "test cumsum": HostFunction("test cumsum", _same, lambda x: np.cumsum(x, axis=-1)),
+    "test refuse": HostFunction("test refuse", _same, _refuse),
+    "test interrupt": HostFunction("test interrupt", _same, _interrupt),
+}
 
 
 def apply(name: str, x: nb.Tensor) -> nb.Tensor:
-    return nb.Tensor._of(host(name, (x._node,)))
+    return nb.Tensor._of(host(FUNCTIONS[name], (x._node,)))
 
 
 X = np.linspace(0.0, 1.0, 24).reshape(2, 3, 4)

@@ -20,7 +20,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiler import host_calls
-from nbgrad.graph.host_functions import HOST, HostFunction, host
+from nbgrad.graph.host_functions import HostFunction, host
 from nbgrad.graph.trace import recording
 from nbgrad.runtime import blocks, native, words
 from nbgrad.runtime import cpu_program as program
@@ -68,17 +68,12 @@ def refused(x: np.ndarray) -> np.ndarray:
     return x
 
 
-@pytest.fixture(autouse=True)
-def library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function above is known."""
-    monkeypatch.setitem(
-        HOST, "test refused", HostFunction(lambda inputs, _: (inputs[0].shape, inputs[0].dtype), refused)
-    )
+REFUSED = HostFunction("test refused", lambda inputs, _: (inputs[0].shape, inputs[0].dtype), refused)
 
 
 def checked(x: Any) -> Any:
     """A function with library code in it; its argument may be an array, which is a Tensor while it is recorded."""
-    return T._of(host("test refused", ((x * 1.0)._node,))) + 1
+    return T._of(host(REFUSED, ((x * 1.0)._node,))) + 1
 
 
 # A maker of a function, what jit is told, and the arguments of its calls.

@@ -14,7 +14,7 @@ from ..compiler import cache
 from ..compiler.fuse import Special
 from ..compiler.loops import Loop, show
 from ..errors import ArgumentError
-from ..graph.custom_calls import NAME as OWN_KERNEL
+from ..graph.custom_calls import OWN_KERNEL
 from ..graph.show import show as show_graph
 from ..runtime.cpu_plan import Step
 from ..runtime.cpu_program import Program
@@ -125,7 +125,7 @@ def _cost(step: Step) -> tuple[int, int]:
 
 def host_title(params: tuple[Any, ...]) -> str:
     """What to call the function of a `host` node."""
-    return f"own kernel {params[1]}" if params[0] == OWN_KERNEL else f"library function {params[0]}"
+    return f"own kernel {params[1]}" if params[0] is OWN_KERNEL else f"library function {params[0].name}"
 
 
 def _kernel(step: Step, program: Program) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.builders import concatenate, reshape
-from ..graph.custom_calls import NAME, Call, Kernel, Layout, nodes_of, run_unpacked
+from ..graph.custom_calls import OWN_KERNEL, Call, Kernel, Layout, nodes_of, run_unpacked
 from ..graph.host_functions import DEVICE_CALLS, DeviceCall
 from ..graph.ir import Node, make, plain_dtype, zeros
 from ..graph.shapes import Shape
@@ -284,7 +284,7 @@ def _on_device(call: Call, dtype: np.dtype[Any]) -> DeviceCall | None:
     return launcher_call(call, dtype)
 
 
-DEVICE_CALLS[NAME] = _on_device
+DEVICE_CALLS[OWN_KERNEL] = _on_device
 
 
 @overload

@@ -19,13 +19,11 @@ import numpy as np
 
 from ..errors import ArgumentError, DeviceError
 from .builders import reshape, slice_axes
-from .host_functions import HOST, HostFunction, host
+from .host_functions import HostFunction, host
 from .ir import Node, Params
 from .shapes import Shape
 
 Layout = tuple[Shape, "np.dtype[Any]"]
-NAME = "own kernel"
-"""The name of all of them in `HOST`."""
 _ALIGNMENT = 16
 
 
@@ -103,7 +101,7 @@ class Call:
 
 def nodes_of(call: Call, inputs: Sequence[Node]) -> list[Node]:
     """The `host` nodes of a call, one for each dtype of its results."""
-    return [host(NAME, tuple(inputs), call, dtype) for dtype in call.dtypes()]
+    return [host(OWN_KERNEL, tuple(inputs), call, dtype) for dtype in call.dtypes()]
 
 
 def _rule(inputs: Sequence[Node], params: Params) -> Layout:
@@ -249,4 +247,5 @@ def check_written(call: Call, outputs: Sequence[np.ndarray]) -> None:
             raise ArgumentError(message)
 
 
-HOST[NAME] = HostFunction(_rule, run_kernel)
+OWN_KERNEL = HostFunction("own kernel", _rule, run_kernel)
+"""Calls of all kernels of users; which one it is, is a parameter."""

@@ -1,8 +1,8 @@
 """Library functions inside graphs: what a program calls back into Python for, such as an FFT or an eigenvalue problem.
 
-In: a name, nodes and static values. Out: a `host` node, the function's result at run time. Called by the functions of
-`nbgrad.numpy` that rest on NumPy's or SciPy's own routines; they wrap the node in a `custom` one with its derivative,
-because a `host` node has none. `HOST` is the table of such functions: by name, a shape rule and a function on arrays.
+In: a function, nodes and static values. Out: a `host` node, the function's result at run time. Called by the functions
+of `nbgrad.functions` that rest on NumPy's or SciPy's own routines; they wrap the node in a `custom` one with its
+derivative, because a `host` node has none.
 
 The operands of a function share any leading axes and it works on the others, so that a batch is more leading axes. It
 gives one array; what has several results lays them out one after the other in one axis.
@@ -11,7 +11,7 @@ gives one array; what has several results lays them out one after the other in o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,22 +19,38 @@ from .ir import Node, Params, make
 from .shapes import Shape
 
 
-class HostFunction(NamedTuple):
-    """One library function. `rule(inputs, params)` gives shape and dtype of the result, `run(*arrays, *params)` the
-    result."""
+class HostFunction:
+    """One library function.
 
-    rule: Callable[[Any, Params], tuple[Shape, np.dtype[Any]]]
-    run: Callable[..., np.ndarray]
+    Parameters
+    ----------
+    name : str
+        What graphs show of it; a library of a device that has such a function knows it by this name.
+    rule : callable
+        `rule(inputs, params)` gives shape and dtype of the result.
+    run : callable
+        `run(*arrays, *params)` gives the result.
+    """
 
+    __slots__ = ("name", "rule", "run")
 
-HOST: dict[str, HostFunction] = {}
-"""Every library function by name; filled by the modules that use them."""
+    def __init__(
+        self,
+        name: str,
+        rule: Callable[[Any, Params], tuple[Shape, np.dtype[Any]]],
+        run: Callable[..., Any] | None,
+    ) -> None:
+        self.name, self.rule, self.run = name, rule, run
+
+    def __repr__(self) -> str:
+        return repr(self.name)
+
 
 DeviceCall = Callable[[Any, Sequence[int], Sequence[tuple[Shape, "np.dtype[Any]"]]], None]
 """`call(context, addresses, layouts)`: the addresses of the operands and then of the result, the shape and the dtype of
 each; it puts its work on `context.stream`."""
-DEVICE_CALLS: dict[str, Callable[..., DeviceCall | None]] = {}
-"""What does a function of `HOST` on a device: `DEVICE_CALLS[name](*params)`, None where the host must do it."""
+DEVICE_CALLS: dict[HostFunction, Callable[..., DeviceCall | None]] = {}
+"""Library functions that run on a device: `DEVICE_CALLS[function](*params)`, None where the CPU must run them."""
 
 
 def device_call(params: Params) -> DeviceCall | None:
@@ -43,26 +59,26 @@ def device_call(params: Params) -> DeviceCall | None:
     return None if find is None else find(*params[1:])
 
 
-def host(name: str, inputs: tuple[Node, ...], *params: Any) -> Node:
-    """The result of a function of `HOST`; `params` are static, hashable values.
+def host(function: HostFunction, inputs: tuple[Node, ...], *params: Any) -> Node:
+    """The result of a library function; `params` are static, hashable values.
 
     Examples
     --------
     >>> from nbgrad.graph.interpret import interpret
     >>> from nbgrad.graph.ir import constant
-    >>> HOST["cube root"] = HostFunction(lambda inputs, params: (inputs[0].shape, inputs[0].dtype), np.cbrt)
-    >>> interpret([host("cube root", (constant(np.array([8.0, 27.0])),))])[0]
+    >>> cube_root = HostFunction("cube root", lambda inputs, params: (inputs[0].shape, inputs[0].dtype), np.cbrt)
+    >>> interpret([host(cube_root, (constant(np.array([8.0, 27.0])),))])[0]
     array([2., 3.])
     """
-    return make("host", inputs, (name, *params))
+    return make("host", inputs, (function, *params))
 
 
 def shape_rule(inputs: tuple[Node, ...], params: Params) -> tuple[Shape, np.dtype[Any]]:
     """The shape rule of the primitive."""
-    return HOST[params[0]].rule(inputs, params[1:])
+    return params[0].rule(inputs, params[1:])
 
 
 def run_host(params: Params, *arrays: np.ndarray) -> np.ndarray:
     """The function's value; what it warns of (an overflow, a division by zero) shows in the numbers."""
     with np.errstate(all="ignore"):
-        return np.asarray(HOST[params[0]].run(*arrays, *params[1:]))
+        return np.asarray(params[0].run(*arrays, *params[1:]))

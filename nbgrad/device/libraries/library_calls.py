@@ -93,7 +93,7 @@ def _host(kernel: Special, device: Device) -> Recipe:
     call = device_call(params)
     if call is not None:
         return Recipe((Routine(_Registered(call, layouts), pointers),))
-    make = DEVICE_ROUTINES.get(params[0])
+    make = DEVICE_ROUTINES.get(params[0].name)
     if make is not None and math.prod(layouts[-1][0]) and layouts[0][1].name in LETTERS:
         recipe = make(device, layouts, *params[1:])
         if recipe is not None:

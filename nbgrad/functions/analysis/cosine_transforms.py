@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import ArgumentError
 from ...graph.builders import cast, reshape
 from ...graph.complex_numbers import is_complex, pair, parts
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, constant
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import only
@@ -39,7 +39,7 @@ def _run(x: np.ndarray, kind: str, type: int, axis: int) -> np.ndarray:
     return getattr(fft, kind)(x, type, axis=axis, orthogonalize=False)
 
 
-HOST["cosines"] = HostFunction(lambda inputs, params: (inputs[0].shape, inputs[0].dtype), _run)
+COSINES = HostFunction("cosines", lambda inputs, params: (inputs[0].shape, inputs[0].dtype), _run)
 
 
 def _weighted(node: Node, axis: int, places: tuple[int, ...], factor: float) -> Node:
@@ -55,7 +55,7 @@ def _weighted(node: Node, axis: int, places: tuple[int, ...], factor: float) -> 
 
 def _transform(x: Node, kind: str, type: int, axis: int) -> Node:
     """A transform without scale along an axis counted from the end."""
-    return with_rule(host("cosines", (x,), kind, type, axis), _formula, x, static=(kind, type, axis))
+    return with_rule(host(COSINES, (x,), kind, type, axis), _formula, x, static=(kind, type, axis))
 
 
 def _formula(g: Node, node: Node, x: Node, kind: str, type: int, axis: int) -> list[Node | None]:

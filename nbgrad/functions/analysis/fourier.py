@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.builders import cast, reshape
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, constant
 from ..linalg.matrix_batches import complex_dtype_of, like_operand, real_dtype_of, with_rule
 
@@ -61,18 +61,20 @@ def _whole(shape: tuple[int, ...], n: int, axes: Axes) -> tuple[int, ...]:
     return (*shape[:axis], n, *shape[axis + 1 :])
 
 
-HOST["fftn"] = HostFunction(lambda inputs, params: (inputs[0].shape, complex_dtype_of(inputs[0].dtype)), _fftn)
-HOST["rfftn"] = HostFunction(
-    lambda inputs, params: (_half(inputs[0].shape, params[0]), complex_dtype_of(inputs[0].dtype)), _rfftn
+FFTN = HostFunction("fftn", lambda inputs, params: (inputs[0].shape, complex_dtype_of(inputs[0].dtype)), _fftn)
+RFFTN = HostFunction(
+    "rfftn", lambda inputs, params: (_half(inputs[0].shape, params[0]), complex_dtype_of(inputs[0].dtype)), _rfftn
 )
-HOST["irfftn"] = HostFunction(
-    lambda inputs, params: (_whole(inputs[0].shape, params[0], params[1]), real_dtype_of(inputs[0].dtype)), _irfftn
+IRFFTN = HostFunction(
+    "irfftn",
+    lambda inputs, params: (_whole(inputs[0].shape, params[0], params[1]), real_dtype_of(inputs[0].dtype)),
+    _irfftn,
 )
 
 
 def transform(x: Node, axes: Axes, forward: bool, norm: str) -> Node:
     """All frequencies of a real or complex array along axes, or the way back."""
-    return with_rule(host("fftn", (x,), axes, forward, norm), _transform_formula, x, static=(axes, forward, norm))
+    return with_rule(host(FFTN, (x,), axes, forward, norm), _transform_formula, x, static=(axes, forward, norm))
 
 
 def _transform_formula(g: Node, node: Node, x: Node, axes: Axes, forward: bool, norm: str) -> list[Node | None]:
@@ -81,7 +83,7 @@ def _transform_formula(g: Node, node: Node, x: Node, axes: Axes, forward: bool, 
 
 def half_spectrum(x: Node, axes: Axes, norm: str) -> Node:
     """The frequencies of a real array; of the last of the axes the first half only."""
-    return with_rule(host("rfftn", (x,), axes, norm), _half_formula, x, static=(axes, norm))
+    return with_rule(host(RFFTN, (x,), axes, norm), _half_formula, x, static=(axes, norm))
 
 
 def _half_formula(g: Node, node: Node, x: Node, axes: Axes, norm: str) -> list[Node | None]:
@@ -91,7 +93,7 @@ def _half_formula(g: Node, node: Node, x: Node, axes: Axes, norm: str) -> list[N
 
 def from_half_spectrum(x: Node, n: int, axes: Axes, norm: str) -> Node:
     """The real array, of n elements along the last of the axes, whose frequencies have a given first half."""
-    return with_rule(host("irfftn", (x,), n, axes, norm), _whole_formula, x, static=(n, axes, norm))
+    return with_rule(host(IRFFTN, (x,), n, axes, norm), _whole_formula, x, static=(n, axes, norm))
 
 
 def _whole_formula(g: Node, node: Node, x: Node, n: int, axes: Axes, norm: str) -> list[Node | None]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.builders import cast
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, elementwise
 from ...graph.shapes import joint_shape
 from ..arrays.result_order import as_loop
@@ -21,27 +21,27 @@ INT32 = np.dtype(np.int32)
 UINT8 = np.dtype(np.uint8)
 
 
-def _elementwise(dtype: np.dtype[Any] | None, run: Callable[..., np.ndarray]) -> HostFunction:
+def _elementwise(name: str, dtype: np.dtype[Any] | None, run: Callable[..., np.ndarray]) -> HostFunction:
     """A library function of arrays of one shape; its results have that shape, and the given dtype or the operands'."""
-    return HostFunction(lambda inputs, params: (inputs[0].shape, dtype or inputs[0].dtype), run)
+    return HostFunction(name, lambda inputs, params: (inputs[0].shape, dtype or inputs[0].dtype), run)
 
 
-HOST["gcd"] = _elementwise(None, np.gcd)
-HOST["lcm"] = _elementwise(None, np.lcm)
-HOST["bitwise_count"] = _elementwise(UINT8, np.bitwise_count)
-HOST["frexp exponent"] = _elementwise(INT32, lambda x: np.frexp(x)[1])
+GCD = _elementwise("gcd", None, np.gcd)
+LCM = _elementwise("lcm", None, np.lcm)
+BITWISE_COUNT = _elementwise("bitwise_count", UINT8, np.bitwise_count)
+FREXP_EXPONENT = _elementwise("frexp exponent", INT32, lambda x: np.frexp(x)[1])
 
 
-def _pair(name: str) -> Callable[[Node, Node], Node]:
+def _pair(function: HostFunction) -> Callable[[Node, Node], Node]:
     def rule(x: Node, y: Node) -> Node:
         shape = joint_shape(x.shape, y.shape)
-        return host(name, (broadcast(x, shape), broadcast(y, shape)))
+        return host(function, (broadcast(x, shape), broadcast(y, shape)))
 
     return as_loop(rule)
 
 
 def _frexp(x: Node) -> tuple[Node, Node]:
-    exponent = host("frexp exponent", (elementwise("stop_gradient", x),))
+    exponent = host(FREXP_EXPONENT, (elementwise("stop_gradient", x),))
     fraction = x
     # Two factors, because one could overflow.
     half = elementwise("floor_divide", exponent, 2)
@@ -51,9 +51,9 @@ def _frexp(x: Node) -> tuple[Node, Node]:
 
 
 INTEGER_UFUNC_RULES: dict[str, Callable[..., Any]] = {
-    "gcd": _pair("gcd"),
-    "lcm": _pair("lcm"),
-    "bitwise_count": as_loop(lambda x: host("bitwise_count", (x,))),
+    "gcd": _pair(GCD),
+    "lcm": _pair(LCM),
+    "bitwise_count": as_loop(lambda x: host(BITWISE_COUNT, (x,))),
     "frexp": as_loop(_frexp),
 }
 """By the ufunc's `__name__`."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from ...graph.builders import cast
 from ...graph.complex_numbers import conjugate, is_complex
 from ...graph.formulas import choose
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import PART_OF, Node, broadcast, elementwise, literal, make
 from ...graph.shapes import joint_shape
 
@@ -50,17 +50,21 @@ def _run(name: str, output: int | None) -> Callable[..., np.ndarray]:
     return run
 
 
+@cache
+def _of_scipy(name: str, output: int | None) -> HostFunction:
+    """The function in graphs; there is one object for each, which graphs are compared by."""
+    key = f"scipy.special.{name}" if output is None else f"scipy.special.{name}[{output}]"
+    return HostFunction(key, _last_dtype, _run(name, output))
+
+
 def apply(name: str, *operands: Node, output: int | None = None) -> Node:
     """The value of a function of the table, with its derivative; the operands broadcast."""
     shape = operands[0].shape
     for node in operands[1:]:
         shape = joint_shape(shape, node.shape)
     nodes = tuple([broadcast(node, shape) for node in operands])
-    key = f"scipy.special.{name}" if output is None else f"scipy.special.{name}[{output}]"
-    if key not in HOST:
-        HOST[key] = HostFunction(_last_dtype, _run(name, output))
     rule = _Rule(PARTIALS[name] if output is None else SEVERAL[name][output])
-    return make("custom", (host(key, nodes), *nodes), (rule, 0))
+    return make("custom", (host(_of_scipy(name, output), nodes), *nodes), (rule, 0))
 
 
 def _last_dtype(inputs: Sequence[Node], params: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -125,7 +129,7 @@ def _polygamma(order: int, x: Node) -> Node:
     if not is_complex(x):
         return elementwise("polygamma", _number(order, x), x)
     rule = _Rule((lambda value, z: _polygamma(order + 1, z),))
-    return make("custom", (host("polygamma of complex numbers", (x,), order), x), (rule, 0))
+    return make("custom", (host(POLYGAMMA_OF_COMPLEX_NUMBERS, (x,), order), x), (rule, 0))
 
 
 def _polygamma_run(z: np.ndarray, order: int) -> np.ndarray:
@@ -199,8 +203,8 @@ def _gammainc_run(a: np.ndarray, x: np.ndarray, order: int, upper: bool) -> np.n
     return (-result if upper else result).reshape(np.shape(x)).astype(np.asarray(x).dtype)
 
 
-HOST["gammainc by its parameter"] = HostFunction(_last_dtype, _gammainc_run)
-HOST["polygamma of complex numbers"] = HostFunction(_last_dtype, _polygamma_run)
+GAMMAINC_BY_ITS_PARAMETER = HostFunction("gammainc by its parameter", _last_dtype, _gammainc_run)
+POLYGAMMA_OF_COMPLEX_NUMBERS = HostFunction("polygamma of complex numbers", _last_dtype, _polygamma_run)
 
 
 def _gammainc_slope(order: int, upper: bool) -> Partial:
@@ -208,7 +212,7 @@ def _gammainc_slope(order: int, upper: bool) -> Partial:
 
     def slope(value: Node, a: Node, x: Node) -> Node:
         rule = _Rule((_gammainc_slope(order + 1, upper), _gammainc_density(order, upper)))
-        return make("custom", (host("gammainc by its parameter", (a, x), order, upper), a, x), (rule, 0))
+        return make("custom", (host(GAMMAINC_BY_ITS_PARAMETER, (a, x), order, upper), a, x), (rule, 0))
 
     return slope
 

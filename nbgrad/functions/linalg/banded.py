@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError
 from ...graph.builders import concatenate, pad, reduce, reshape, slice_axes
 from ...graph.complex_numbers import conjugate
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, zeros
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, inexact, integers
@@ -38,7 +38,7 @@ def _solve(diagonals: np.ndarray, b: np.ndarray, lower: int, upper: int) -> np.n
     return found
 
 
-HOST["solve_banded"] = HostFunction(lambda inputs, params: (inputs[1].shape, inputs[1].dtype), _solve)
+SOLVE_BANDED = HostFunction("solve_banded", lambda inputs, params: (inputs[1].shape, inputs[1].dtype), _solve)
 
 
 def _shifted(x: Node, steps: int, axis: int) -> Node:
@@ -63,7 +63,7 @@ def _adjoint(diagonals: Node, lower: int, upper: int) -> Node:
 
 
 def _solution(diagonals: Node, b: Node, lower: int, upper: int) -> Node:
-    found = host("solve_banded", (diagonals, b), lower, upper)
+    found = host(SOLVE_BANDED, (diagonals, b), lower, upper)
     return with_rule(found, _formula, diagonals, b, static=(lower, upper))
 
 

@@ -65,11 +65,13 @@ def _complete_pivots(a: np.ndarray) -> np.ndarray:
     return orders
 
 
-library("complete pivots", lambda shape, dtype: ((*shape[:-2], 2, shape[-1]), INT64), _complete_pivots)
+COMPLETE_PIVOTS = library(
+    "complete pivots", lambda shape, dtype: ((*shape[:-2], 2, shape[-1]), INT64), _complete_pivots
+)
 
 
 def _pivots(a: Node) -> Node:
-    return host("complete pivots", (a,)) if is_complex(a) else builders.complete_pivots(a)
+    return host(COMPLETE_PIVOTS, (a,)) if is_complex(a) else builders.complete_pivots(a)
 
 
 def _sign(order: Node) -> Node:

@@ -114,10 +114,10 @@ def _eig(a: np.ndarray) -> np.ndarray:
     return packed(values.astype(dtype), vectors.astype(dtype), axes=(1, 2))
 
 
-library("eigh", lambda shape, dtype, triangle: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), dtype), _eigh)
-library("eigvalsh", lambda shape, dtype, triangle: (shape[:-1], real_dtype_of(dtype)), np.linalg.eigvalsh)
-library("eig", lambda shape, dtype: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), complex_dtype_of(dtype)), _eig)
-library("eigvals", lambda shape, dtype: (shape[:-1], complex_dtype_of(dtype)), np.linalg.eigvals)
+EIGH = library("eigh", lambda shape, dtype, triangle: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), dtype), _eigh)
+EIGVALSH = library("eigvalsh", lambda shape, dtype, triangle: (shape[:-1], real_dtype_of(dtype)), np.linalg.eigvalsh)
+EIG = library("eig", lambda shape, dtype: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), complex_dtype_of(dtype)), _eig)
+EIGVALS = library("eigvals", lambda shape, dtype: (shape[:-1], complex_dtype_of(dtype)), np.linalg.eigvals)
 
 
 # ----- Hermitian matrices -----
@@ -190,7 +190,7 @@ _HERMITIAN = {triangle: _hermitian_formula(triangle) for triangle in "LU"}
 def eigh_nodes(a: Node, triangle: str = "L") -> tuple[Node, Node]:
     """Eigenvalues (B, n) in ascending order and eigenvectors (B, n, n), in columns, of Hermitian matrices."""
     n = a.shape[-1]
-    found = host("eigh", (a,), triangle)
+    found = host(EIGH, (a,), triangle)
     values, vectors = joint_results(found, [(n,), (n, n)], _HERMITIAN[triangle], a, real=(0,))
     return values, vectors if is_complex(a) else mirrored(vectors)
 
@@ -203,7 +203,7 @@ def eigvalsh_node(a: Node, triangle: str = "L") -> Node:
     """Eigenvalues (B, n) of Hermitian matrices; vectors are only found for the derivative."""
     if differentiated(a):
         return eigh_nodes(a, triangle)[0]
-    return with_rule(host("eigvalsh", (a,), triangle), _values_formula, a, static=(triangle,))
+    return with_rule(host(EIGVALSH, (a,), triangle), _values_formula, a, static=(triangle,))
 
 
 def _triangle(name: str, UPLO: Any) -> str:
@@ -307,7 +307,7 @@ def _first_largest(size: Node) -> Node:
 def eig_nodes(a: Node) -> tuple[Node, Node]:
     """Eigenvalues (B, n) and eigenvectors (B, n, n), in columns, as complex numbers."""
     n = a.shape[-1]
-    values, vectors = joint_results(host("eig", (a,)), [(n,), (n, n)], _general_formula, a)
+    values, vectors = joint_results(host(EIG, (a,)), [(n,), (n, n)], _general_formula, a)
     return values, vectors
 
 
@@ -377,7 +377,7 @@ def eigvals(a: Any) -> Tensor:
     node = square_matrices("eigvals", a)
     matrix = batched(node)
     # LAPACK may find the values in another order without the vectors, which the derivative needs.
-    values = eig_nodes(matrix)[0] if matrix.traced else computed(host("eigvals", (matrix,)))
+    values = eig_nodes(matrix)[0] if matrix.traced else computed(host(EIGVALS, (matrix,)))
     if _all_real(matrix, values):
         values = real_part(values)
     return wrap(unbatched(values, node.shape[:-1], node))

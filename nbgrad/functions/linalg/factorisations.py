@@ -20,7 +20,7 @@ from ...graph import builders
 from ...graph.builders import cast, reshape
 from ...graph.complex_numbers import conjugate, is_complex
 from ...graph.formulas import triangle
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import INT64, Node, broadcast, elementwise, make
 from ...graph.shapes import Shape
 from ...record.as_node import wrap
@@ -102,14 +102,16 @@ def _cholesky(a: np.ndarray) -> np.ndarray:
     return _each(np.empty_like(a), factor, a)
 
 
-library("lu", lambda shape, dtype: ((*shape[:-2], shape[-1] + 2, shape[-1]), dtype), _lu)
-library("cholesky", lambda shape, dtype: (shape, dtype), _cholesky)
-HOST["triangular solve"] = HostFunction(lambda inputs, params: (inputs[1].shape, inputs[1].dtype), _triangular_solve)
+LU = library("lu", lambda shape, dtype: ((*shape[:-2], shape[-1] + 2, shape[-1]), dtype), _lu)
+CHOLESKY = library("cholesky", lambda shape, dtype: (shape, dtype), _cholesky)
+TRIANGULAR_SOLVE = HostFunction(
+    "triangular solve", lambda inputs, params: (inputs[1].shape, inputs[1].dtype), _triangular_solve
+)
 
 
 def lu_node(a: Node) -> Node:
     """The factors of square matrices as the primitive `lu` gives them: constants to every derivative."""
-    return host("lu", (a,)) if is_complex(a) else builders.lu(a)
+    return host(LU, (a,)) if is_complex(a) else builders.lu(a)
 
 
 def places(order: Node) -> Node:
@@ -125,7 +127,7 @@ def triangular_node(a: Node, b: Node, lower: bool, adjoint_system: bool = False,
     if not is_complex(a):
         return builders.triangular_solve(a, b, lower, adjoint_system, unit)
     options = (lower, adjoint_system, unit)
-    return with_rule(host("triangular solve", (a, b), *options), _triangular_formula, a, b, static=options)
+    return with_rule(host(TRIANGULAR_SOLVE, (a, b), *options), _triangular_formula, a, b, static=options)
 
 
 def _triangular_formula(
@@ -311,7 +313,7 @@ def solve_triangular(
 
 def cholesky_node(a: Node) -> Node:
     """The lower triangular factors of Hermitian matrices, whose lower triangle is read; NaN if there are none."""
-    found = host("cholesky", (a,)) if is_complex(a) else builders.cholesky(make("stop_gradient", (a,)))
+    found = host(CHOLESKY, (a,)) if is_complex(a) else builders.cholesky(make("stop_gradient", (a,)))
     return with_rule(found, _cholesky_formula, a)
 
 

@@ -15,7 +15,7 @@ from ...errors import ArgumentError, ShapeError, TracedValueError
 from ...graph.builders import cast, reduce, reshape
 from ...graph.complex_numbers import is_complex, parts
 from ...graph.differentiate import pullback
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, elementwise, zeros
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, inexact, integer, integers
@@ -37,8 +37,10 @@ def _lstsq(a: np.ndarray, b: np.ndarray, cutoff: np.ndarray) -> np.ndarray:
     return x
 
 
-HOST["lstsq"] = HostFunction(
-    lambda inputs, params: ((*inputs[0].shape[:-2], inputs[0].shape[-1], inputs[1].shape[-1]), inputs[0].dtype), _lstsq
+LSTSQ = HostFunction(
+    "lstsq",
+    lambda inputs, params: ((*inputs[0].shape[:-2], inputs[0].shape[-1], inputs[1].shape[-1]), inputs[0].dtype),
+    _lstsq,
 )
 
 
@@ -97,7 +99,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Te
     if rcond is not None and not isinstance(rcond, Tensor) and float(rcond) < 0:
         rcond = float(np.finfo(np.float64).eps) / 2
     cutoff = relative_cutoff(left, rcond, standard)
-    x = with_rule(host("lstsq", (matrix, sides, cutoff)), _formula, matrix, sides, cutoff)
+    x = with_rule(host(LSTSQ, (matrix, sides, cutoff)), _formula, matrix, sides, cutoff)
     values = svdvals_node(matrix)
     if min(m, n):
         bound = reshape(reduce("max", values, (1,)) * cutoff, (1, 1))

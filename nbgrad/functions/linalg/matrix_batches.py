@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import ArgumentError, NbgradError, ShapeError
 from ...graph.builders import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from ...graph.complex_numbers import conjugate, is_complex, is_zero, pair, parts
-from ...graph.host_functions import HOST, HostFunction
+from ...graph.host_functions import HostFunction
 from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make, zeros
 from ...graph.shapes import Shape
 from ...graph.trace import current_trace
@@ -285,8 +285,8 @@ def differentiated(node: Node) -> bool:
 # ----- Library functions with several results -----
 
 
-def library(name: str, rule: Callable[..., tuple[Shape, Dtype]], run: Callable[..., Any]) -> None:
-    """Enter a function of NumPy or SciPy in the table of host functions; its LinAlgError becomes a MatrixError.
+def library(name: str, rule: Callable[..., tuple[Shape, Dtype]], run: Callable[..., Any]) -> HostFunction:
+    """A function of NumPy or SciPy for graphs; its LinAlgError becomes a MatrixError.
 
     `rule(shape, dtype, *static)` gives shape and dtype of the result from those of the first operand.
     """
@@ -302,7 +302,7 @@ def library(name: str, rule: Callable[..., tuple[Shape, Dtype]], run: Callable[.
         except np.linalg.LinAlgError as error:
             raise MatrixError(str(error)) from None
 
-    HOST[name] = HostFunction(shape_rule, guarded)
+    return HostFunction(name, shape_rule, guarded)
 
 
 def packed(*parts: np.ndarray, axes: Sequence[int]) -> np.ndarray:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...graph.builders import concatenate
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, zeros
 from ...record.as_node import wrap
 from ...record.promotion import promote
@@ -114,11 +114,20 @@ def _solve_sylvester(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
     return _of_each(solve_sylvester, a, b, q)
 
 
-for _name, _function in {"expm": _expm, "logm": _logm, "sqrtm": _sqrtm}.items():
-    library(_name, lambda shape, dtype: (shape, dtype), _function)
-for _name, _function in {"expm frechet": _expm_frechet, "logm frechet": _logm_frechet}.items():
-    library(_name, lambda shape, dtype: (shape, dtype), _function)
-HOST["solve_sylvester"] = HostFunction(lambda inputs, params: (inputs[2].shape, inputs[2].dtype), _solve_sylvester)
+_FUNCTIONS = {
+    name: library(name, lambda shape, dtype: (shape, dtype), function)
+    for name, function in {
+        "expm": _expm,
+        "logm": _logm,
+        "sqrtm": _sqrtm,
+        "expm frechet": _expm_frechet,
+        "logm frechet": _logm_frechet,
+    }.items()
+}
+"""Functions of matrices, and their derivatives in a direction."""
+SOLVE_SYLVESTER = HostFunction(
+    "solve_sylvester", lambda inputs, params: (inputs[2].shape, inputs[2].dtype), _solve_sylvester
+)
 
 
 # ----- Derivatives -----
@@ -131,7 +140,7 @@ def _block(a: Node, b: Node | None, c: Node) -> Node:
 
 
 def _function_node(name: str, a: Node) -> Node:
-    return with_rule(host(name, (a,)), _function_formula, a, static=(name,))
+    return with_rule(host(_FUNCTIONS[name], (a,)), _function_formula, a, static=(name,))
 
 
 def _function_formula(g: Node, value: Node, a: Node, name: str) -> list[Node | None]:
@@ -140,7 +149,9 @@ def _function_formula(g: Node, value: Node, a: Node, name: str) -> list[Node | N
 
 def _frechet_node(name: str, a: Node, direction: Node) -> Node:
     """The derivative of a matrix function in a direction."""
-    return with_rule(host(f"{name} frechet", (a, direction)), _frechet_formula, a, direction, static=(name,))
+    return with_rule(
+        host(_FUNCTIONS[f"{name} frechet"], (a, direction)), _frechet_formula, a, direction, static=(name,)
+    )
 
 
 def _frechet_formula(g: Node, value: Node, a: Node, direction: Node, name: str) -> list[Node | None]:
@@ -151,7 +162,7 @@ def _frechet_formula(g: Node, value: Node, a: Node, direction: Node, name: str) 
 
 def sylvester_node(a: Node, b: Node, q: Node) -> Node:
     """The x of `a @ x + x @ b = q`."""
-    return with_rule(host("solve_sylvester", (a, b, q)), _sylvester_formula, a, b, q)
+    return with_rule(host(SOLVE_SYLVESTER, (a, b, q)), _sylvester_formula, a, b, q)
 
 
 def _sylvester_formula(g: Node, x: Node, a: Node, b: Node, q: Node) -> list[Node | None]:
@@ -227,7 +238,7 @@ def sqrtm(A: Any) -> Tensor:
     """Principal square roots of square matrices; as `logm` about complex results, and differentiable where regular."""
     node = square_matrices("sqrtm", A)
     matrix = batched(node)
-    return wrap(unbatched(with_rule(host("sqrtm", (matrix,)), _root_formula, matrix), node.shape, node))
+    return wrap(unbatched(with_rule(host(_FUNCTIONS["sqrtm"], (matrix,)), _root_formula, matrix), node.shape, node))
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Tensor:

@@ -51,7 +51,7 @@ def _qr(a: np.ndarray, complete: bool) -> np.ndarray:
     return packed(q, r[..., : a.shape[-1], :], axes=(2, 2))
 
 
-library(
+QR = library(
     "qr",
     lambda shape, dtype, complete: (
         (*shape[:-2], shape[-2] * (shape[-2] if complete else shape[-1]) + shape[-1] ** 2),
@@ -101,7 +101,7 @@ def qr_nodes(a: Node, complete: bool = False) -> tuple[Node, Node]:
         q, r = qr_nodes(first_columns(a, m))
         return q, concatenate([r, product(adjoint(q), last_columns(a, n - m))], 2)
     columns = m if complete else n
-    q, r = joint_results(host("qr", (a,), columns > n), [(m, columns), (n, n)], _formula, a)
+    q, r = joint_results(host(QR, (a,), columns > n), [(m, columns), (n, n)], _formula, a)
     return q, pad(r, [(0, 0), (0, columns - n), (0, 0)])
 
 

@@ -20,7 +20,7 @@ from ...errors import ArgumentError
 from ...graph.builders import argsort, cast, reduce, reshape
 from ...graph.complex_numbers import conjugate, is_complex, pair
 from ...graph.formulas import triangle
-from ...graph.host_functions import HOST, HostFunction, host
+from ...graph.host_functions import HostFunction, host
 from ...graph.ir import INT64, Node, broadcast, elementwise, make, zeros
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, filled, take_last
@@ -85,13 +85,14 @@ def _packed_shape(shape: tuple[int, ...], dtype: Any, full: bool) -> tuple[tuple
     return (*shape[:-2], sum(int(np.prod(part)) for part in _shapes(m, n, full))), dtype
 
 
-library("svd", _packed_shape, _svd)
-library(
+SVD = library("svd", _packed_shape, _svd)
+SVDVALS = library(
     "svdvals",
     lambda shape, dtype: ((*shape[:-2], min(shape[-2:])), real_dtype_of(dtype)),
     lambda a: np.linalg.svd(a, compute_uv=False),
 )
-HOST["pinv"] = HostFunction(
+PINV = HostFunction(
+    "pinv",
     lambda inputs, params: ((*inputs[0].shape[:-2], inputs[0].shape[-1], inputs[0].shape[-2]), inputs[0].dtype),
     lambda a, cutoff: np.linalg.pinv(a, cutoff),
 )
@@ -183,7 +184,7 @@ def _with_phase(g_u: Node | None, g_vh: Node | None, u: Node, vh: Node) -> tuple
 def svd_nodes(a: Node, full: bool = False) -> tuple[Node, Node, Node]:
     """U (B, m, k), S (B, k) and V^H (B, k, n) of (B, m, n); square U and V^H if `full`."""
     shapes = _shapes(a.shape[1], a.shape[2], full)
-    u, s, vh = joint_results(host("svd", (a,), full), shapes, _formula, a, real=(1,))
+    u, s, vh = joint_results(host(SVD, (a,), full), shapes, _formula, a, real=(1,))
     return u, s, vh
 
 
@@ -196,7 +197,7 @@ def svdvals_node(a: Node) -> Node:
     """Singular values (B, k) in descending order; vectors are only found for the derivative."""
     if differentiated(a):
         return svd_nodes(a)[1]
-    return with_rule(host("svdvals", (a,)), _values_formula, a)
+    return with_rule(host(SVDVALS, (a,)), _values_formula, a)
 
 
 def _descending(values: Node) -> Node:
@@ -298,7 +299,7 @@ def _pinv_formula(g: Node, p: Node, a: Node, cutoff: Node) -> list[Node | None]:
 
 def pinv_node(a: Node, cutoff: Node) -> Node:
     """Pseudo-inverses (B, n, m); singular values up to `cutoff` (B,) times the largest count as zero."""
-    return with_rule(host("pinv", (a, cutoff)), _pinv_formula, a, cutoff)
+    return with_rule(host(PINV, (a, cutoff)), _pinv_formula, a, cutoff)
 
 
 def relative_cutoff(node: Node, given: Any, standard: float) -> Node:
@@ -386,7 +387,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     lead, (m, n) = node.shape[:-2], node.shape[-2:]
     if not min(m, n):
         return wrap(zeros(lead, INT64))
-    values = _hermitian_values(matrix) if hermitian else host("svdvals", (matrix,))
+    values = _hermitian_values(matrix) if hermitian else host(SVDVALS, (matrix,))
     if tol is not None:
         bound = relative_cutoff(node, tol, 0.0)
     else:

@@ -77,12 +77,12 @@ def _order_of(exchanges: np.ndarray) -> np.ndarray:
     return orders
 
 
-library(
+LU_FACTOR = library(
     "lu_factor",
     lambda shape, dtype: ((*shape[:-2], shape[-2] * shape[-1] + shape[-2] + min(shape[-2:])), dtype),
     _lu_factor,
 )
-library("order of exchanges", lambda shape, dtype: (shape, INT64), _order_of)
+ORDER_OF_EXCHANGES = library("order of exchanges", lambda shape, dtype: (shape, INT64), _order_of)
 
 
 def _lower(both: Node) -> Node:
@@ -119,7 +119,7 @@ def lu_nodes(a: Node) -> tuple[Node, Node, Node, Node]:
     """L (B, m, k), U (B, k, n), the order of the rows (B, m) and LAPACK's exchanges (B, k): a[order] = L @ U."""
     _, m, n = a.shape
     k = min(m, n)
-    both, order, exchanges = unpacked(computed(host("lu_factor", (a,))), [(m, n), (m,), (k,)])
+    both, order, exchanges = unpacked(computed(host(LU_FACTOR, (a,))), [(m, n), (m,), (k,)])
     order, exchanges = cast(real_part(order), INT64), cast(real_part(exchanges), INT32)
     sorted_rows = rows_in_order(a, order)
     square = first_columns(first_rows(both, k), k)
@@ -248,7 +248,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
         raise ShapeError(message)
     lead = shape[: len(shape) - (1 if as_node(b).ndim == 1 else 2)]
     pivots = reshape(broadcast(pivots, (*lead, matrix.shape[-1])), matrix.shape[:2])
-    order = host("order of exchanges", (pivots,))
+    order = host(ORDER_OF_EXCHANGES, (pivots,))
     if trans == 0:
         half = triangular_node(matrix, rows_in_order(right, order), lower=True, unit=True)
         return wrap(unbatched(triangular_node(matrix, half, lower=False), shape, like))
