@@ -1,4 +1,4 @@
-"""jit: one recording per signature and path, the same results, and no compilation that is not needed."""
+"""jit: one recording for each signature and branch, the same results, and no compilation that is not needed."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_empty_and_zero_dimensional() -> None:
 # ----- Guards -----
 
 
-def test_paths_are_recorded_once_each() -> None:
+def test_branches_are_recorded_once_each() -> None:
     def branching(x: Any) -> Any:
         if x.sum() > 0:
             return x * 2

@@ -1,7 +1,7 @@
-"""A state machine of jit's paths: every call of a compiled function gives what its plain function gives with NumPy.
+"""A state machine of jit's specializations: each call of a compiled function gives the result of its plain function.
 
-The rules change what a path depends on: the values of Parameters, the mode and attributes of a Cell, shapes, dtypes and
-kinds of arguments, the order of dicts, what callers do to results; and they call from other threads.
+The rules change what a specialization depends on: the values of Parameters, the mode and attributes of a Cell, shapes,
+dtypes and kinds of arguments, the order of dicts, what callers do to results; and they call from other threads.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def weighted(values: Any) -> Any:
 
 
 def branches(x: Any, limit: Any) -> Any:
-    """Paths by values, a constant beside the results, and the argument itself."""
+    """Branches on values, a constant beside the results, and the argument itself."""
     kind = "low"
     while np.sum(x) > limit:
         x = x - 1.0
@@ -116,7 +116,7 @@ def arrays_in(tree: Any) -> list[np.ndarray]:
     return [tree] if isinstance(tree, np.ndarray) else []
 
 
-class Paths(RuleBasedStateMachine):
+class Specializations(RuleBasedStateMachine):
     """Compiled functions beside plain ones."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class Paths(RuleBasedStateMachine):
     # ----- Functions -----
 
     @rule(x=pairs, limit=numbers)
-    def take_a_path(self, x: np.ndarray, limit: float) -> None:
+    def take_a_branch(self, x: np.ndarray, limit: float) -> None:
         self.check("branches", x, limit)
 
     @rule(
@@ -233,11 +233,11 @@ QUICK = settings(
 )
 
 
-def test_paths() -> None:
-    run_state_machine_as_test(Paths, settings=QUICK)
+def test_specializations() -> None:
+    run_state_machine_as_test(Specializations, settings=QUICK)
 
 
 @pytest.mark.slow
-def test_more_paths() -> None:
+def test_more_specializations() -> None:
     longer = settings(QUICK, max_examples=150, stateful_step_count=50, derandomize=False)
-    run_state_machine_as_test(Paths, settings=longer)
+    run_state_machine_as_test(Specializations, settings=longer)

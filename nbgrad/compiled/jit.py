@@ -203,7 +203,7 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
         (also ShapeError and DtypeError).
     TracedValueError
         If the function needs the value of an array as a number. Truth values and integers are allowed: they become
-        guards, and each path through the function is compiled once.
+        guards, and each way through the function is compiled once.
 
     Notes
     -----

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from itertools import count, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -258,7 +258,7 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
         entry[0] = next(_uses)
         program = entry[1]
     try:
-        found = list(program.call(*[ready(leaf, device) for leaf in leaves]))
+        found = list(program.call(*map(ready, leaves, repeat(device))))
     except MemoryError as error:
         if error.args or device is not None:
             raise
