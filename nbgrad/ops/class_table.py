@@ -7,19 +7,20 @@ of nbgrad is imported, because the names are needed at the start.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 REQUIRED = object()
 """The default of an option that has none."""
 
 
-class Form(NamedTuple):
+class Form:
     """A class form: its function in `nbgrad.ops` (with an underscore: in class_forms.py), options with their defaults,
     and arguments that the function gets from every object."""
 
-    function: str
-    options: Mapping[str, Any]
-    fixed: Mapping[str, Any]
+    __slots__ = ("fixed", "function", "options")
+
+    def __init__(self, function: str, options: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+        self.function, self.options, self.fixed = function, options, fixed
 
 
 def _form(function: str, fixed: Mapping[str, Any] | None = None, **options: Any) -> Form:
