@@ -11,7 +11,8 @@ import pytest
 import nbgrad as nb
 from nbgrad import ops
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError
-from nbgrad.ops.class_table import FORMS, REQUIRED
+from nbgrad.ops.class_forms import FORMS
+from nbgrad.ops.class_table import REQUIRED
 
 pytestmark = pytest.mark.unoptimized
 

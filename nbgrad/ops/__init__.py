@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from ..record.tensor import Tensor
-from .class_table import FORMS
+from .class_table import PLAIN, WITH_OPTIONS
 
 _HERE = {
     "elementwise": (
@@ -101,9 +101,9 @@ _ELSEWHERE = {
     "nbgrad.functions.elementwise.gamma_functions": "polygamma multigammaln factorial comb",
 }
 
-NAMES = {module: names.replace(".", "") for module, names in _HERE.items()} | {
-    "class_forms": f"Primitive {' '.join(FORMS)}"
-}
+_CLASSES = " ".join(["Primitive", *[word.partition(":")[0] for word in PLAIN.split()], *WITH_OPTIONS])
+
+NAMES = {module: names.replace(".", "") for module, names in _HERE.items()} | {"class_forms": _CLASSES}
 """What is here: module -> names."""
 
 ELSEWHERE = {module: names.replace(".", "") for module, names in _ELSEWHERE.items()}

@@ -23,7 +23,7 @@ from . import filled_arrays as creation
 from . import linear_algebra
 from . import reduction_functions as reductions
 from . import shape_functions as shapes
-from .class_table import FORMS, REQUIRED, Form
+from .class_table import PLAIN, REQUIRED, WITH_OPTIONS, Form
 from .elementwise import add, mul, square, sub
 
 # ----- Functions that only exist as class forms -----
@@ -151,6 +151,10 @@ def _grid(inputs: Any, indexing: str) -> tuple[Tensor, ...]:
 
 
 # ----- The classes -----
+
+FORMS = {name: Form(function, {}, {}) for name, _, function in (word.partition(":") for word in PLAIN.split())}
+FORMS |= WITH_OPTIONS
+"""Class name -> what it does."""
 
 
 class Primitive:

@@ -1,6 +1,6 @@
 """MindSpore's class forms as data: the function and the options of each.
 
-In: nothing. Out: `FORMS`. Read by `nbgrad.ops` for the names, and by class_forms.py, which makes the classes. Nothing
+In: nothing. Out: `PLAIN` and `WITH_OPTIONS`. Read by `nbgrad.ops` for the names, and by class_forms.py, which makes the classes. Nothing
 of nbgrad is imported, because the names are needed at the start.
 """
 
@@ -27,7 +27,7 @@ def _form(function: str, fixed: Mapping[str, Any] | None = None, **options: Any)
     return Form(function, options, fixed or {})
 
 
-_PLAIN = """
+PLAIN = """
     Add:add Sub:sub Mul:mul Div:div RealDiv:true_divide FloorDiv:floor_div FloorMod:floor_mod Mod:truncate_mod Pow:pow
     TruncateDiv:truncate_div TruncateMod:truncate_mod Exp:exp Expm1:expm1 Log:log Log1p:log1p Sqrt:sqrt Rsqrt:rsqrt
     Square:square Reciprocal:reciprocal Inv:reciprocal Abs:abs Neg:neg Sign:sign Floor:floor Ceil:ceil Round:round
@@ -49,8 +49,7 @@ _PLAIN = """
 """
 """Class forms without options, as Class:function."""
 
-FORMS: dict[str, Form] = {
-    **{name: _form(function) for name, _, function in (word.partition(":") for word in _PLAIN.split())},
+WITH_OPTIONS = {
     # ----- Products -----
     "MatMul": _form("_matmul", transpose_a=False, transpose_b=False),
     "BatchMatMul": _form("_batch_matmul", transpose_a=False, transpose_b=False),
