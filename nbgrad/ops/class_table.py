@@ -1,7 +1,7 @@
 """MindSpore's class forms as data: the function and the options of each.
 
-In: nothing. Out: `PLAIN` and `WITH_OPTIONS`. Read by `nbgrad.ops` for the names, and by class_forms.py, which makes the classes. Nothing
-of nbgrad is imported, because the names are needed at the start.
+In: nothing. Out: `PLAIN` and `WITH_OPTIONS`. Read by `nbgrad.ops` for the names, and by class_forms.py, which makes the
+classes. Nothing of nbgrad is imported, because the names are needed at the start.
 """
 
 from __future__ import annotations
