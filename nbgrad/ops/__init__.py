@@ -101,7 +101,7 @@ _ELSEWHERE = {
     "nbgrad.functions.elementwise.gamma_functions": "polygamma multigammaln factorial comb",
 }
 
-_CLASSES = " ".join(["Primitive", *[word.partition(":")[0] for word in PLAIN.split()], *WITH_OPTIONS])
+_CLASSES = " ".join(["Primitive", *PLAIN.replace(":", " ").split()[::2], *WITH_OPTIONS])
 
 NAMES = {module: names.replace(".", "") for module, names in _HERE.items()} | {"class_forms": _CLASSES}
 """What is here: module -> names."""
@@ -150,7 +150,6 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-for _names in (*_HERE.values(), *_ELSEWHERE.values()):
-    for _name in _names.split():
-        if _name.startswith("."):
-            setattr(Tensor, _name[1:], _method(_name[1:]))
+for _after_dot in " ".join([*_HERE.values(), *_ELSEWHERE.values()]).split(".")[1:]:
+    _name = _after_dot.partition(" ")[0]
+    setattr(Tensor, _name, _method(_name))
