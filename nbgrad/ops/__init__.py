@@ -111,10 +111,11 @@ ELSEWHERE = {module: names.replace(".", "") for module, names in _ELSEWHERE.item
 
 _SPELLED_OTHERWISE = {"lgamma": "gammaln"}
 
-_module_of: dict[str, str] = {
-    **{name: f"{__name__}.{module}" for module, names in NAMES.items() for name in names.split()},
-    **{name: module for module, names in ELSEWHERE.items() for name in names.split()},
-}
+_module_of: dict[str, str] = {}
+for _module, _names in NAMES.items():
+    _module_of.update(dict.fromkeys(_names.split(), f"{__name__}.{_module}"))
+for _module, _names in ELSEWHERE.items():
+    _module_of.update(dict.fromkeys(_names.split(), _module))
 
 
 def __getattr__(name: str) -> Any:
