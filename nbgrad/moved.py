@@ -81,6 +81,7 @@ MOVED = {
     "generator": "tensors.generator",
     "grad": "transforms.grad",
     "graph.collection": "process.gc_pause",
+    "graph.derivatives": "graph.formulas graph.rows",
     "graph.host": "graph.host_functions",
     "graph.interleaved": "graph.complex_storage",
     "graph.own_kernels": "graph.custom_calls",
