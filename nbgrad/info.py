@@ -1,4 +1,4 @@
-"""What a report of a problem needs: versions, CPU, threads, BLAS, CUDA and the cache.
+"""The facts that a report of a problem needs: versions, CPU, threads, BLAS, CUDA and the cache.
 
 In: nothing. Out: `info()`, pairs of a name and a text. Called by `python -m nbgrad info`. It compiles nothing, and it
 imports no CUDA package: it only asks whether one is installed and whether the driver answers.
@@ -90,7 +90,7 @@ def _blas(package: str) -> str:
 
 
 def cuda_devices() -> int | None:
-    """How many devices the CUDA driver reports; None without a driver, 0 if it cannot be used."""
+    """The number of devices that the CUDA driver reports; None without a driver, 0 if it cannot be used."""
     try:
         driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
         count = ctypes.c_int(0)

@@ -26,7 +26,7 @@ from .runtime import blocks, native, words
 from .runtime import native_tensors as tensors
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
-"""What scalar kernels compute with; float16 is computed in float32."""
+"""The dtypes of scalar kernels; float16 is computed in float32."""
 NEUTRAL = {
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
@@ -40,7 +40,7 @@ NEUTRAL = {
 
 
 def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
-    """Every function of the file: its name, its module, and what makes its IR."""
+    """Every function of the file: its name, its module, and the function that makes its IR."""
     kernels = kernel_module()
     primitives = {**{name: name for name in PRIMITIVES}, **{half: name for name, half in kernels.OF_HALF.items()}}
     for name in [name for name in kernels.SCALARS if name in primitives]:

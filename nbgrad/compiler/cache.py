@@ -29,18 +29,18 @@ from ..process.private_folder import is_private, open_private
 MAGIC = b"nbgrad1\n"
 HEADER = len(MAGIC) + 32
 SIZE_LIMIT = 512 * 1024 * 1024
-"""How many bytes all entries may have, but for those of the last writes."""
+"""The most bytes that all entries may have, but for those of the last writes."""
 ENTRY_LIMIT = 64 * 1024 * 1024
-"""How many bytes an entry may have. A file with more is none."""
+"""The most bytes that an entry may have. A file with more is no entry."""
 WRITES = 64
-"""One write in so many, by chance, counts the entries: most processes write few."""
+"""One write in this many, by chance, counts the entries: most processes write few."""
 DAY = 86_400.0
-"""An entry's time is that of its last use, give or take so many seconds: most uses write nothing."""
+"""An entry's time is that of its last use, give or take this many seconds: most uses write nothing."""
 WRITING = re.compile(r"\.writing-[0-9a-f]{16}")
 OWN = re.compile(rf"(?:object|scalar)-[0-9a-f]{{64}}|{WRITING.pattern}")
 """The names of entries, and of those that are being written or were abandoned meanwhile."""
 READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""How entries are opened: without following links, and without waiting for the other end of a pipe."""
+"""The flags for reading entries: without following links, and without waiting for the other end of a pipe."""
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 counters: dict[str, int] = {"compiled": 0, "loaded": 0, "numba_compiles": 0, "rejected": 0}
@@ -99,7 +99,7 @@ def numba_version() -> str:
 
 @cache
 def kernels_folder() -> Path:
-    """Where the kernels' sources lie, without importing them."""
+    """The folder of the kernels' sources, found without importing them."""
     from importlib.util import find_spec
 
     spec = find_spec("nbgrad.kernels")

@@ -30,14 +30,14 @@ _linker: llvm.LLJIT | None = None
 _numbers = count()
 _loaded: WeakValueDictionary[str, Code] = WeakValueDictionary()
 _recent: dict[str, Code] = {}
-"""What was asked for last, the latest at the end: it stays loaded although nothing else may hold it."""
+"""The code that was asked for last, the latest at the end: it stays loaded even if nothing else holds it."""
 _permanent: dict[str, Code] = {}
 _dropped: list[llvm.ResourceTracker] = []
-"""What is to be unloaded as soon as no thread builds."""
+"""Code to unload as soon as no thread builds."""
 
 
 class Code:
-    """A native function. Whoever may still call it holds this object; after that the machine code is unloaded."""
+    """A native function. A caller keeps this object as long as it may call it; then the machine code is unloaded."""
 
     __slots__ = ("__weakref__", "_tracker", "address")
 
@@ -129,7 +129,7 @@ def _load_object(data: bytes, symbol: str) -> Code:
         _target_machine()
         _linker = llvm.create_lljit_compiler(_new_machine(), use_jit_link=True)
     object_code = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
-    # The library's name matters to no one, but must be new: the same code may be loaded again.
+    # The library's name has no meaning, but must be new: the same code may be loaded again.
     loaded = object_code.link(_linker, f"{symbol} {next(_numbers)}")
     return Code(loaded, loaded[symbol])
 
@@ -146,7 +146,7 @@ def compile_ir(text: str, finished: bool = False, quick: bool = False) -> bytes:
 def object_code(
     text: str, machine: llvm.TargetMachine, features: str, finished: bool = False, quick: bool = False
 ) -> bytes:
-    """The same for any machine; `features` are those that it was made with."""
+    """Optimise IR text for any machine and give its object code; the machine was made with `features`."""
     return machine.emit_object(optimized(text, machine, features, finished, quick))
 
 

@@ -60,7 +60,7 @@ def number(value: Any, dtype: np.dtype[Any]) -> str:
 
 
 def identity_element(kind: str, dtype: np.dtype[Any]) -> Any:
-    """What a reduction starts from."""
+    """The value that a reduction starts from."""
     if kind in ("sum", "prod"):
         return 0 if kind == "sum" else 1
     if dtype.kind == "f":
@@ -90,7 +90,7 @@ class Emitter:
         self.counter = 0
         self.hints: list[str] = []
         self.part = "all"
-        """Which part of an innermost loop is written: "all" of it, its "border" or its "interior"."""
+        """The part of an innermost loop that is written: "all" of it, its "border" or its "interior"."""
 
     # ----- Small pieces of IR -----
 
@@ -147,7 +147,7 @@ class Emitter:
         return merge(texts) + "\n" + "\n".join([*body, *self.entry(used), "!0 = !{}", HINTS, *self.hints, ""])
 
     def entry(self, used: list[int]) -> list[str]:
-        """The function with the kernel's ABI. Chunks that only store are one range; others are done one by one."""
+        """The function with the kernel's ABI. Chunks that only store are one range; others run one by one."""
         lines = ["define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {", "entry:"]
         for position, p in enumerate(used):
             lines.append(f"  %at{p} = getelementptr ptr, ptr %pointers, i64 {position}")
@@ -199,7 +199,7 @@ class Emitter:
         self.label(f"{mark}.done")
 
     def hint(self) -> str:
-        """What LLVM is told about an innermost loop, as metadata of its last branch.
+        """The hint to LLVM about an innermost loop, as metadata of its last branch.
 
         Sums along short rows, as in the product of a matrix and a vector, lose more to a long remainder than they win
         from four sums side by side. Borders are a few points: vectors would only cost their preparation.

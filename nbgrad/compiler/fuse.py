@@ -36,15 +36,15 @@ HEAVY_WEIGHT = 16
 LIGHT = frozenset(name for name, primitive in PRIMITIVES.items() if primitive.light)
 """Primitives that are a few instructions; all others weigh more."""
 MOST_REPEATED = 2
-"""How many values in a row may be computed again."""
+"""The most values in a row that may be computed again."""
 MOST_SHIFTED = 10
-"""How often a value may be computed again at other points, as in a stencil."""
+"""The most times that a value may be computed again at other points, as in a stencil."""
 DIVIDE = PRIMITIVES["divide"]
 LEAVES = frozenset([PRIMITIVES["input"], PRIMITIVES["constant"]])
 SIMPLE = frozenset(
     [p for p in PRIMITIVES.values() if p.kind == "elementwise" and p.light and p.name not in ("gather", "divide")]
 )
-"""What may be computed again where it is used, instead of being stored."""
+"""Primitives whose values may be computed again where they are used, instead of being stored."""
 
 
 @dataclass
@@ -159,7 +159,7 @@ class _Fuser:
             self._use(source, place)
 
     def _use(self, reader: Source, place: int) -> None:
-        """Note what a node in a kernel reads."""
+        """Note the reads of a node in a kernel."""
         node = reader.node
         primitive, domain = node.primitive, self.groups[place].domain
         loops = primitive.kind in ("elementwise", "reduction")
@@ -176,7 +176,7 @@ class _Fuser:
             source.uses.append(use)
 
     def _repeat(self, repeated: Source) -> None:
-        """Let each loop that uses a node compute it again; so they use what it reads."""
+        """Let each loop that uses a node compute it again; so these loops read the node's operands."""
         repeated.free = True
         node, own = repeated.node, repeated.uses
         places = len({use.group for use in own})
@@ -192,7 +192,7 @@ class _Fuser:
 
     @staticmethod
     def _reason(node: Node, uses: Sequence[Use]) -> str:
-        """Why an array is stored."""
+        """The reason for which an array is stored."""
         if node.primitive.kind == "reduction":
             return "its loop ends before it is known"
         if any(not use.in_loop for use in uses):
@@ -422,7 +422,7 @@ class _Fuser:
 
 
 def _arrays(repeated: Source) -> list[tuple[Source, View]]:
-    """What a value is made of and is not one number everywhere."""
+    """The operands of a value that are not one number everywhere, with their views."""
     return [(source, view) for source, view in repeated.reads if source.node.size > 1 or view.is_masked]
 
 
@@ -433,7 +433,7 @@ def _entry(source: Source) -> tuple[int, int, Source]:
 
 
 def _piece_view(whole: Node, position: int) -> View:
-    """Where a piece of a concatenation lies in it."""
+    """The view of a piece in its concatenation."""
     axis = whole.params[0]
     strides = contiguous_strides(whole.shape)
     start = sum(piece.shape[axis] for piece in whole.inputs[:position])

@@ -58,7 +58,7 @@ def _has_words(body: list[str]) -> bool:
 
 
 def _sizes(definitions: str) -> dict[str, int]:
-    """How many lines each function has."""
+    """The number of lines of each function."""
     functions = re.findall(r"^define [^@]*@([\w.]+)\(.*?^\}", definitions, re.MULTILINE | re.DOTALL)
     bodies = re.split(r"^define ", definitions, flags=re.MULTILINE)[1:]
     return {name: body.count("\n") for name, body in zip(functions, bodies, strict=True)}
@@ -82,7 +82,7 @@ def _blocking(definitions: str) -> set[str]:
 
 
 def _innermost(lines: list[str]) -> list[tuple[int, int]]:
-    """Where each innermost loop without a hint begins and where it jumps back."""
+    """The first line, and the line of the jump back, of each innermost loop without a hint."""
     found: list[tuple[int, int]] = []
     opened: list[tuple[int, bool]] = []
     for position, line in enumerate(lines):

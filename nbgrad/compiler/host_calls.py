@@ -22,7 +22,7 @@ from ..graph.ir import Node
 from .fuse import Special
 
 FAILURES = np.zeros(1, np.int64)
-"""How many threads have an error that is not raised yet."""
+"""The number of threads with an error that is not raised yet."""
 _raised: dict[int, BaseException] = {}
 """These errors, by the thread's identifier."""
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -68,7 +68,7 @@ def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) ->
 
 
 def raise_failure() -> None:
-    """Raise what a library function has raised in this thread; called by programs that see `FAILURES` above 0."""
+    """Raise the error of a library function in this thread; called by programs that see `FAILURES` above 0."""
     error = _raised.pop(threading.get_ident(), None)
     FAILURES[0] = len(_raised)
     if error is not None:

@@ -1,4 +1,4 @@
-"""sin, cos and tan of huge float64 angles: what a vectorised loop calls for single elements beyond 2**30.
+"""sin, cos and tan of huge float64 angles: functions that a vectorised loop calls for single elements beyond 2**30.
 
 In: nothing. Out: `REDUCTION`, and `DEFINITIONS`: IR of `nbgrad.huge.sin` and so on by the name of the library function
 that each takes the place of. Called by scalars.py. C libraries reduce such angles with too few digits of pi for those

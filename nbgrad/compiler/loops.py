@@ -25,7 +25,7 @@ GRAIN = 1 << 14
 """Elements that make one chunk of work; chunks depend on the problem only, never on the number of threads."""
 MOST_CHUNKS = 64
 MEMO = 1 << 12
-"""How many texts of values are remembered: unrolled graphs repeat their kernels."""
+"""The number of texts of values that are remembered: unrolled graphs repeat their kernels."""
 BORDER = 16
 """A border of this many elements, or of an eighth of an axis, is short."""
 
@@ -53,7 +53,7 @@ class Access(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """How the innermost loop walks: "b"roadcast, "c"ontiguous or "s"trided; with the axes that are masked."""
+        """The steps of the innermost loop: "b"roadcast, "c"ontiguous or "s"trided; with the axes that are masked."""
         strides, valid = self.view.strides, self.view.valid
         last = strides[-1] if strides else 0
         walk = "b" if last == 0 else "c" if last == 1 else "s"

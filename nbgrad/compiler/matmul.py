@@ -30,18 +30,18 @@ from .views import matrix_layout
 PRODUCTS_PER_MICROSECOND = 30_000
 """Multiplications of float64 that BLAS does on one core; of float32 twice as many."""
 BYTES_PER_MICROSECOND = 30_000
-"""What a product of a matrix and a vector reads."""
+"""Bytes that a product of a matrix and a vector reads on one core."""
 SHARED_MICROSECONDS = 300
-"""Shorter products are done in one piece: cutting costs some percent, and waking a thread up to 70 microseconds."""
+"""Shorter products run in one piece: cutting costs some percent, and waking a thread up to 70 microseconds."""
 PIECE_MICROSECONDS = 4000
 """The length of pieces of long products. Short pieces are slow, as BLAS copies what it reads for each of them."""
 MOST_PIECES = 64
 LEAST_ROWS = 64
-"""Pieces have at least so many rows, and as many columns if the rows do not suffice."""
+"""The least rows of a piece, and its least columns where columns are cut because the rows do not suffice."""
 
 
 class Pieces(NamedTuple):
-    """How a product is cut: matrices, pieces down and across each, and the rows and columns of a piece."""
+    """The cut of a product: matrices, pieces down and across each, and the rows and columns of a piece."""
 
     matrices: int
     down: int
@@ -65,7 +65,7 @@ def microseconds(node: Node) -> float:
 
 
 def pieces(node: Node) -> Pieces:
-    """How a product is cut; the last piece down and across may be smaller."""
+    """The cut of a product; the last piece down and across may be smaller."""
     batch, m, n = node.shape
     time = microseconds(node)
     if time < SHARED_MICROSECONDS:
@@ -126,7 +126,7 @@ LOCK, COUNT, HELD, GET, SET, GUARD_LENGTH = range(6)
 
 @cache
 def _guard() -> np.ndarray:
-    """What native code needs to hold BLAS to one thread; all zeros if this BLAS is not OpenBLAS."""
+    """The guard by which native code holds BLAS to one thread; all zeros if this BLAS is not OpenBLAS."""
     guard = np.zeros(GUARD_LENGTH, np.int64)
     source = _exported("cython_blas").__file__
     assert source is not None

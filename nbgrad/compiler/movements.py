@@ -120,7 +120,7 @@ class Lowered:
         return self._visit(node)
 
     def _summed_product(self, shape: Shape, a: Node, b: Node) -> Node:
-        """A product of a matrix and a vector: a sum of products, which fuses with what makes its operands."""
+        """A product of a matrix and a vector: a sum of products, which fuses with the loops that make its operands."""
         if shape[2] == 1:
             full, axis = a.shape, 2
             b = self._spread(self._visit(transpose(b, (0, 2, 1))), full)

@@ -1,4 +1,4 @@
-"""LLVM's passes over a module, without what llvmlite leaves behind.
+"""LLVM's passes over a module, without the objects that llvmlite leaves behind.
 
 In: a pass manager, a module and a builder that was made for this run. Out: the module is changed. Called wherever code
 is compiled for use: by cpu.py and nbgrad/device/kernels/ptx.py.

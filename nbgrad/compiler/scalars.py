@@ -90,7 +90,7 @@ def _without_declarations(text: str, declarations: dict[str, str]) -> str:
 MASKED = "_ZGV_LLVM_M"
 """Marks the declaration of a library function that a kernel calls for rare elements, behind a branch."""
 RARE = ".rare"
-"""What the names of the vector variants of such a function contain."""
+"""Part of the names of the vector variants of such a function."""
 WIDTHS = (2, 4, 8, 16)
 
 

@@ -3,7 +3,7 @@
 In: the name of a function. Out: its IR text, if the file has it and it is not out of date. Called by scalars.py and
 lowering.py, which compile with Numba what is not found here. Written by `python -m nbgrad.precompile`.
 
-The kernels of GPUs are in a file of their own, shipped_device.ll, so that nobody else reads it.
+The kernels of GPUs are in a file of their own, shipped_device.ll, so that programs without one never read it.
 
 The files are text. Each function is a section with a line `;; name module row` above it, where `module` is the file of
 kernels that it comes from and `row` a digest of the primitive's row in the table of scalar kernels. Lines `; digest
@@ -31,7 +31,7 @@ FILE = HERE / "shipped.ll"
 DEVICE_FILE = HERE / "shipped_device.ll"
 KERNELS = "nbgrad.kernels."
 LOWERING = ("lowering.py", "conversions.py")
-"""Files of this folder that decide what the IR looks like."""
+"""Files of this folder that decide the form of the IR."""
 
 
 def scalar_name(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> str:
@@ -50,7 +50,7 @@ def file_of(name: str) -> Path:
 
 
 def find(name: str) -> str | None:
-    """The IR of a function; None if it is not in its file, or not what the sources say now."""
+    """The IR of a function; None if it is not in its file, or not made from the sources as they are now."""
     text = _text(file_of(name))
     start = text.find(f"\n;; {name} ")
     if start < 0:
@@ -63,7 +63,7 @@ def find(name: str) -> str | None:
 
 
 def row(name: str) -> str:
-    """What the table of scalar kernels says about the primitive of a section; "-" for special kernels."""
+    """The digest of the row of a section's primitive in the table of scalar kernels; "-" for special kernels."""
     if "(" in name:
         return "-"
     table = _table()[0]
@@ -74,7 +74,7 @@ def row(name: str) -> str:
 
 @cache
 def _table() -> tuple[str, str]:
-    """The table of scalar kernels, and what follows it in its file."""
+    """The table of scalar kernels, and the text after it in its file."""
     text = (kernels_folder() / "__init__.py").read_text(encoding="utf-8")
     _, _, rest = text.partition("\nSCALARS = {")
     table, _, rest = rest.partition("\n}\n")
@@ -121,7 +121,7 @@ def stale() -> list[str]:
 
 @cache
 def digest(module: str) -> str:
-    """What the IR of a module's functions is made from: its source, that of kernels it imports, and of the lowering.
+    """The digest of all that a module's IR is made from: its source, that of kernels it imports, and of the lowering.
 
     Line endings do not count.
     """

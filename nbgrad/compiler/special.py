@@ -22,7 +22,7 @@ from .scalars import kernel_module, lower
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
 SMALL_MATRIX = 64
-"""Larger matrices are done one after the other: BLAS shares each among threads."""
+"""Larger matrices follow one after the other: BLAS shares each among threads."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _batch(routine: str, node: Node, rows: int) -> list[int]:
 
 
 def _triangular(node: Node, rows: int) -> list[int]:
-    """What kernels/linalg.py says; letters are those of the transposes."""
+    """The integers that kernels/linalg.py takes; letters are those of the transposes."""
     lower, transposed, unit = node.params
     letters = ["R", "U" if lower else "L", "T" if transposed else "N", "U" if unit else "N"]
     one, minus = np.array([1, -1], node.dtype).view(f"int{8 * node.dtype.itemsize}").tolist()
@@ -206,7 +206,7 @@ def workspace_bytes(kernel: Special) -> int:
 
 
 def rows_of(kernel: Special) -> int:
-    """How many independent rows or matrices a kernel works on: what threads can share."""
+    """The number of independent rows or matrices of a kernel, which threads can share."""
     node = kernel.node
     if node.name == "matmul":
         return pieces(node).total

@@ -1,7 +1,7 @@
-"""All that changes LLVM IR as text, in one list: what each pass does, when, why, and the spelling of LLVM it relies on.
+"""All changes of LLVM IR as text, in one list: each with its reason, and the spelling of LLVM that it relies on.
 
-In: IR text, and the machine that it is compiled for. Out: IR text. `FOR_NUMBA` is what lowering.py does to what Numba
-has compiled, `FOR_CPU` what cpu.py does before a module is parsed; passes for GPUs are in device/kernels/dialect.py, as
+In: IR text, and the machine that it is compiled for. Out: IR text. `FOR_NUMBA` is for lowering.py, after Numba
+has compiled, `FOR_CPU` for cpu.py, before a module is parsed; passes for GPUs are in device/kernels/dialect.py, as
 `FOR_GPU`. LLVM may spell its text otherwise in another version: tests/test_text_passes.py has LLVM print each kind of
 line, and fails where a pass no longer changes it.
 """
@@ -21,7 +21,7 @@ from .multiply_add import without_library_calls
 
 
 class NumbaPass(NamedTuple):
-    """One change of the text of what Numba has compiled, given the function's symbol."""
+    """One change of the text that Numba has compiled, given the function's symbol."""
 
     name: str
     why: str
@@ -45,7 +45,7 @@ FOR_NUMBA: Sequence[NumbaPass] = (
         lambda text, symbol: contracted(text),
     ),
 )
-"""What lowering.py does to what Numba has compiled: the first always, the second for `CONTRACTED`."""
+"""Changes that lowering.py makes to the output of Numba: the first always, the second for `CONTRACTED`."""
 
 FUNCTION = re.compile(r"^(define (?!.* alwaysinline).*) \{$", re.MULTILINE)
 HINTED = "!1000 = distinct "
@@ -53,7 +53,7 @@ HINTED = "!1000 = distinct "
 
 
 class Target(NamedTuple):
-    """What a module is compiled for: `quick` is without LLVM's optimisations."""
+    """The machine that a module is compiled for; `quick` is without LLVM's optimisations."""
 
     machine: llvm.TargetMachine
     features: str

@@ -49,12 +49,12 @@ def short_axis(shape: Shape) -> int | None:
 
 
 def without(values: tuple[T, ...], axis: int) -> tuple[T, ...]:
-    """A shape, or what there is for each axis, without one of its axes."""
+    """A shape, or other values for each axis, without one of its axes."""
     return values[:axis] + values[axis + 1 :]
 
 
 class _Regions:
-    """Which nodes share a short axis, and which of those regions are taken apart."""
+    """Regions of nodes that share a short axis, and the choice of those that are taken apart."""
 
     def __init__(self, order: Sequence[Node]) -> None:
         self.axis = {node: axis for node in order if (axis := short_axis(node.shape)) is not None}
@@ -130,7 +130,7 @@ class _Regions:
 
 
 def image_of_axis(node: Node, source: Node, axis: int | None) -> int | None:
-    """Where a movement node's input's axis lies in its result; None if it is spread over others."""
+    """The axis of a movement node's result that an axis of its input becomes; None if it is spread over others."""
     if axis is None:
         return None
     match node.name:
@@ -148,7 +148,7 @@ def image_of_axis(node: Node, source: Node, axis: int | None) -> int | None:
 
 
 class _Parts:
-    """The values of a node along one axis, and the node put together again, if anyone needs it."""
+    """The values of a node along one axis, and the node put together again, if it is needed."""
 
     def __init__(self, axis: int, parts: list[Node]) -> None:
         self.axis = axis
@@ -308,7 +308,7 @@ class _Splitter:
     # ----- Nodes that read a region -----
 
     def pieces(self, node: Node) -> tuple[Node, ...]:
-        """What a concatenation joins: parts one by one, so that they are written once."""
+        """The nodes that a concatenation joins: parts one by one, so that they are written once."""
         inputs: list[Node] = []
         for source in node.inputs:
             state = self.state[source]

@@ -17,7 +17,7 @@ from ..graph.shapes import Shape
 
 Range = tuple[int, int]
 MEMO = 1 << 12
-"""How many answers about shapes and views are remembered: the nodes of a graph share a few of them."""
+"""The number of answers about shapes and views that are remembered: the nodes of a graph share a few of them."""
 
 
 @lru_cache(MEMO)

@@ -6,7 +6,7 @@ transforms, which give back what they got.
 
 Arrays are taken by `__cuda_array_interface__` (version 3,
 https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html), which is a dict, or else by DLPack (dlpack.py).
-Whose turn it is on which stream is part of both protocols: nobody waits, one stream waits for another.
+The order of work on streams is part of both protocols: no thread waits, one stream waits for another.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Exported:
 
 
 def interface(array: DeviceArray) -> dict[str, Any]:
-    """What `__cuda_array_interface__` says of an array. The reader's stream must wait for `stream`, which it names."""
+    """The `__cuda_array_interface__` of an array. Its reader's stream must wait for the stream that it names."""
     if isinstance(array.owner, Memory):
         array.owner.used_on(0)  # the reader does not say on which stream it works
     return {
@@ -70,7 +70,7 @@ def interface(array: DeviceArray) -> dict[str, Any]:
 
 
 _kept: dict[int, dict[int, DeviceArray]] = {}
-"""What readers of a Tensor's `__cuda_array_interface__` have got, while the Tensor is there: they hold only that."""
+"""Arrays that readers of a Tensor's `__cuda_array_interface__` use, while the Tensor lives: they hold only that."""
 
 
 def keep(holder: Any, array: DeviceArray) -> None:
@@ -146,7 +146,7 @@ def _library(value: Any) -> str:
 
 
 def is_writeable(value: Any) -> bool:
-    """Whether an array may be written to by who takes it."""
+    """Whether code that takes an array may write to it."""
     description = getattr(value, "__cuda_array_interface__", None)
     return description is None or not description["data"][1]
 
@@ -245,7 +245,7 @@ class Giver(NamedTuple):
 
 
 def giver(value: Any, array: DeviceArray) -> Giver:
-    """Who gives results back as arrays like `value`, which `array` was made of.
+    """The `Giver` of results as arrays like `value`, which `array` was made of.
 
     Raises
     ------

@@ -37,7 +37,7 @@ PYTHON_KERNELS: KernelTable = {
 
 
 def recipe(kernel: Special, device: Device | None = None) -> Recipe:
-    """What is done for a special node; without a device, by our own kernels only.
+    """The recipe of a special node; without a device, one of our own kernels.
 
     Raises
     ------

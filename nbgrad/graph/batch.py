@@ -19,9 +19,10 @@ def batch(outputs: Sequence[Node], batched: Mapping[Node, Node], size: int) -> l
 
 
 def batch_further(outputs: Sequence[Node], known: dict[Node, Node | None], size: int) -> list[Node]:
-    """The same when some nodes are `known`: their batched versions, or None for those that are the same for all values.
+    """The outputs for `size` values at once, given the nodes that are `known` already.
 
-    All nodes that are visited are entered, so that the next call only visits newer ones.
+    `known` holds a node's batched version, or None for a node that is the same for all values. All nodes that are
+    visited are entered, so that the next call only visits newer ones.
     """
     for node in topological(outputs, known):
         operands = [known[source] for source in node.inputs]
@@ -50,7 +51,7 @@ class BatchedRule:
         self.tangent = None if getattr(node.params[0], "tangent", None) is None else self._tangent
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """Trace the rule for one value, then batch what it built."""
+        """Trace the rule for one value, then batch the graph that it built."""
         stand_ins = [placeholder(s.shape, s.dtype) for s in self.node.inputs]
         single = Node(self.node.primitive, tuple(stand_ins), self.node.params, self.node.shape, self.node.dtype)
         g_single = placeholder(self.node.shape, self.node.dtype)
@@ -62,7 +63,7 @@ class BatchedRule:
         return [None if part is None else next(results) for part in found]
 
     def _tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
-        """The same for a rule's own way forward."""
+        """Trace the rule's own jvp for one value, then batch the graph that it built."""
         stand_ins = [placeholder(s.shape, s.dtype) for s in self.node.inputs]
         single = Node(self.node.primitive, tuple(stand_ins), self.node.params, self.node.shape, self.node.dtype)
         moves = [None if t is None else placeholder(s.shape, s.dtype) for s, t in zip(stand_ins, tangents, strict=True)]

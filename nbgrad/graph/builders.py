@@ -27,7 +27,7 @@ def cast(node: Node, dtype: np.dtype[Any]) -> Node:
 
 
 def reshape(node: Node, shape: Shape) -> Node:
-    """The same elements in C order in another shape."""
+    """The elements of a node, in C order, in another shape."""
     return node if node.shape == shape else make("reshape", (node,), (shape,))
 
 

@@ -100,7 +100,7 @@ def unmasked(g: Node) -> Node:
 
 
 def add_cotangents(a: Node, b: Node) -> Node:
-    """The sum of two complex cotangents; nothing is added to what is zero by construction."""
+    """The sum of two complex cotangents; nothing is added to parts that are zero by construction."""
     return pair(*[y if is_zero(x) else x if is_zero(y) else x + y for x, y in zip(parts(a), parts(b), strict=True)])
 
 
@@ -332,7 +332,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "recurrence": _recurrence,
     "argsort": _argsort,
 }
-"""What a primitive is on complex operands."""
+"""Expansions of primitives on complex operands, by name; holomorphic.py has the others."""
 
 
 def literal_number(node: Node) -> complex | None:

@@ -1,4 +1,4 @@
-"""Users' own array kernels inside graphs: one call of one, as a `host` node, and how it runs on the processor.
+"""Users' own array kernels inside graphs: one call of one, as a `host` node, and how it runs on the CPU.
 
 In: a `Kernel` (a function that gets arrays and writes its results into the last ones), nodes, and the shapes and dtypes
 of the results. Out: nodes of the results. Called by custom_kernels.py, which gives kernels their derivatives, and by
@@ -29,7 +29,7 @@ _ALIGNMENT = 16
 
 @dataclass(eq=False)
 class Kernel:
-    """A user's function for the processor, a launcher for CUDA, or both; `title` is what messages call it.
+    """A user's function for the CPU, a launcher for CUDA, or both; `title` is what messages call it.
 
     `batched` kernels also take arrays that all have one more axis in front. `checked` remembers the calls that were
     seen to write all of their results.
@@ -67,7 +67,7 @@ class Call:
         return list(dict.fromkeys(dtype for _, dtype in self.outputs))
 
     def places(self, dtype: np.dtype[Any]) -> tuple[dict[int, int], int]:
-        """Where each result of a dtype begins in the packed row, and the length of the row."""
+        """The start of each result of a dtype in the packed row, and the length of the row."""
         step = max(1, _ALIGNMENT // dtype.itemsize)
         places: dict[int, int] = {}
         end = 0
@@ -94,7 +94,7 @@ class Call:
         return found
 
     def described(self) -> str:
-        """How the kernel is called, for messages."""
+        """The arguments of the kernel in words, for messages."""
         keywords = "".join(f", {name}={value!r}" for name, _, value in self.statics)
         return f"with {len(self.ranks)} inputs, then {len(self.outputs)} arrays to write to{keywords}"
 
@@ -114,7 +114,7 @@ def leading_axes(call: Call, first: Shape) -> Shape:
     return first[: len(first) - call.ranks[0]]
 
 
-# ----- On the processor -----
+# ----- On the CPU -----
 
 
 def run_kernel(*arguments: Any) -> np.ndarray:
@@ -162,7 +162,7 @@ def _run_once(call: Call, dtype: np.dtype[Any], inputs: list[np.ndarray]) -> np.
 
 
 def _execute(call: Call, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Call the function for the processor; the first such call is checked."""
+    """Call the function for the CPU; the first such call is checked."""
     function = call.kernel.forward
     if function is None:
         message = (
@@ -199,7 +199,7 @@ def remember(call: Call) -> None:
 
 
 def invoke(call: Call, function: Callable[..., Any], arrays: Sequence[Any], keywords: dict[str, Any]) -> None:
-    """Call a user's function; what it raises becomes an error that says whose it is."""
+    """Call a user's function; an error in it becomes one that names the function."""
     try:
         returned = function(*arrays, **keywords)
     except Exception as error:

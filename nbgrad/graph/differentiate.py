@@ -86,7 +86,7 @@ def _product(g: Node, partial: Node | float) -> Node:
 
 
 def quotient(g: Node, divisor: Node) -> Node:
-    """A tangent or cotangent divided by what partial derivatives share; a masked one stays masked.
+    """A tangent or cotangent divided by the common divisor of partial derivatives; a masked one stays masked.
 
     A divisor that is repeated along an axis is inverted before it is repeated.
     """
@@ -154,7 +154,7 @@ def accumulate_cotangent(a: Node, b: Node) -> Node:
 
 
 class _Cotangents:
-    """What has arrived at each node: a sum, and for what slices of it sent back, a sum for each part."""
+    """The cotangents of each node: a sum, and for those that slices of the node sent back, a sum for each part."""
 
     def __init__(self, masks: Masks) -> None:
         self.whole: dict[Node, Node] = {}

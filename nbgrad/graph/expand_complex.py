@@ -20,7 +20,7 @@ KEPT = frozenset(["alias", "custom", "host", "input", "constant"])
 
 
 def _functions() -> Mapping[str, Expansion]:
-    """What is not linear, imported at its first use."""
+    """The expansions of holomorphic.py, imported at their first use."""
     from .holomorphic import FUNCTIONS
 
     return FUNCTIONS

@@ -1,4 +1,4 @@
-"""The structure of a graph as a key: what it computes, apart from the values that it starts from.
+"""The structure of a graph as a key: its computation, apart from the values that it starts from.
 
 In: nodes. Out: a hashable key that equal graphs share, and the leaves (inputs and constants) in the order in which the
 key counts them. Called at each un-jitted computation, to find the program that was compiled for the same graph before;
@@ -17,7 +17,7 @@ CUSTOM, CONSTANT, INPUT = (PRIMITIVES[name] for name in ("custom", "constant", "
 
 
 def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node]]:
-    """What identifies a graph apart from the values of its leaves, and those leaves in order.
+    """The identity of a graph apart from the values of its leaves, and those leaves in order.
 
     Parameters
     ----------

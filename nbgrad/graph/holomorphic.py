@@ -45,7 +45,7 @@ class Holomorphic:
     """The rule of a holomorphic function: the vjp multiplies by the conjugate of each complex derivative."""
 
     pure = True
-    """The rule follows from the function's name: it is part of what identifies a graph."""
+    """The rule follows from the function's name, which is part of the identity of a graph."""
 
     def __init__(self, name: str, partials: tuple[Partial | None, ...]) -> None:
         self.name = name
@@ -55,7 +55,7 @@ class Holomorphic:
         return f"derivative of {self.name}"
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangents of the operands; what a mask sets to zero stays zero, whatever the derivative is there."""
+        """The cotangents of the operands; zeros of a mask stay zero, whatever the derivative is there."""
         operands = node.inputs[1:]
         condition = joint_mask(g)
         inner = g if condition is None else unmasked(g)

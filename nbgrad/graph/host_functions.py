@@ -1,11 +1,11 @@
-"""Library functions inside graphs: what a program calls back into Python for, such as an FFT or an eigenvalue problem.
+"""Library functions inside graphs, such as an FFT or an eigenvalue problem: a program calls back into Python for them.
 
 In: a function, nodes and static values. Out: a `host` node, the function's result at run time. Called by the functions
 of `nbgrad.functions` that rest on NumPy's or SciPy's own routines; they wrap the node in a `custom` one with its
 derivative, because a `host` node has none.
 
 The operands of a function share any leading axes and it works on the others, so that a batch is more leading axes. It
-gives one array; what has several results lays them out one after the other in one axis.
+gives one array; a function with several results lays them out one after the other in one axis.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DEVICE_CALLS: dict[HostFunction, Callable[..., DeviceCall | None]] = {}
 
 
 def device_call(params: Params) -> DeviceCall | None:
-    """What does a `host` node with such params, without the layouts that a program adds, on a device; None: nothing."""
+    """The routine of a device for a `host` node of such params, without the layouts that a program adds; or None."""
     find = DEVICE_CALLS.get(params[0])
     return None if find is None else find(*params[1:])
 
@@ -79,6 +79,6 @@ def shape_rule(inputs: tuple[Node, ...], params: Params) -> tuple[Shape, np.dtyp
 
 
 def run_host(params: Params, *arrays: np.ndarray) -> np.ndarray:
-    """The function's value; what it warns of (an overflow, a division by zero) shows in the numbers."""
+    """The function's value. Warnings of an overflow or a division by zero are off: the numbers show these."""
     with np.errstate(all="ignore"):
         return np.asarray(params[0].run(*arrays, *params[1:]))

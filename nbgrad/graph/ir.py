@@ -95,7 +95,7 @@ def next_serial() -> int:
 
 
 class _Host:
-    """The place of what a user put into the processor's memory; there is one object of it, `HOST`."""
+    """The place of what a user put into the CPU's memory; there is one object of it, `HOST`."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class Node:
     `serial` counts nodes in the order of their making, which puts each after its inputs; shared numbers come first.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.
-    `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the processor's memory, and
+    `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the CPU's memory, and
     what is made of them; None for what goes wherever it is used, such as numbers, ndarrays, and Tensors of one element.
     `layout` says how NumPy's array would lie in memory (the value itself is in C order): None if nothing that it was
     made of was ever out of C order; its strides in bytes; or `DERIVED` until memory_order.py has found them.
@@ -193,7 +193,7 @@ class Node:
             self._join(inputs)
 
     def _join(self, inputs: tuple[Node, ...]) -> None:
-        """What follows from any number of inputs."""
+        """Derive `traced`, `tensor`, `depth`, `place` and `layout` from any number of inputs."""
         traced = tensor = False
         depth = 0
         place: Any = None
@@ -210,7 +210,7 @@ class Node:
 
     @property
     def device(self) -> Any:
-        """The `Device` that the value lives on; None for the processor's memory, and for what has no place yet."""
+        """The `Device` that the value lives on; None for the CPU's memory, and for values without a place."""
         return None if self.place is HOST else self.place
 
     @property
@@ -289,7 +289,7 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 
 class _ComplexNumbers:
-    """What complex_numbers.py says: primitives that have complex nodes, what the others are made of, and literals."""
+    """Set by expand_complex.py: primitives that have complex nodes, the expansion of the others, and literals."""
 
     __slots__ = ("expand", "kept", "literal")
 
@@ -362,7 +362,7 @@ def literal_value(node: Node) -> Any:
 
 
 def strong(node: Node) -> Node:
-    """The same value as an array's or a scalar's: what NumPy's functions make of Python numbers keeps its dtype."""
+    """A node of the same value that is not weak: results of NumPy's functions on Python numbers keep their dtype."""
     if not node.weak:
         return node
     return literal(literal_value(node), node.dtype) if node.name == "literal" else make("alias", (node,))
@@ -427,7 +427,7 @@ def placed(node: Node, device: Any) -> Node:
 
 
 def beside(node: Node, other: Node) -> Node:
-    """What goes anywhere, on the device of another node: the result of a function that only looks at its shape."""
+    """A node without a place, put on the device of `other`, of which a function has only used the shape."""
     return placed(node, other.device) if node.place is None and other.device is not None else node
 
 
@@ -538,7 +538,7 @@ def elementwise(name: str, *operands: Node | Number) -> Node:
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same operation on other inputs, which is all else that the node is."""
+    """A copy of a node with other inputs."""
     made = Node(node.primitive, inputs, node.params, node.shape, node.dtype, weak=node.weak)
     made.traced, made.tensor, made.place = node.traced, node.tensor, node.place
     return made

@@ -23,7 +23,7 @@ MOST_BYTES = 1 << 28
 FEW_BYTES = 1 << 23
 """From this on, values that nothing can read any more are looked for."""
 OVERHEAD = 256
-"""What an array takes beside its elements, roughly."""
+"""The approximate bytes of an array beside its elements."""
 BROADCAST, LITERAL = PRIMITIVES["broadcast"], PRIMITIVES["literal"]
 _serial = attrgetter("serial")
 
@@ -80,7 +80,7 @@ class Piece:
                     known[source] = known.get(source, 0) + 1
 
     def held(self) -> list[Node]:
-        """The nodes that something outside of the piece refers to, other than numbers and what repeats one."""
+        """The nodes that something outside of the piece refers to, other than numbers and arrays that repeat one."""
         return [
             node
             for node in held(self.readers)
@@ -88,7 +88,7 @@ class Piece:
         ]
 
     def over_constants(self, nodes: Iterable[Node], values: Mapping[Node, Any]) -> list[Node]:
-        """The same nodes in a graph in which nodes with known values are constants."""
+        """Copies of nodes, in a graph in which nodes with known values are constants."""
         new: dict[Node, Node] = {}
         for node in self.known:
             new[node] = node
@@ -129,7 +129,7 @@ class KnownValues:
             self._forget(piece)
 
     def _forget(self, last: Piece) -> None:
-        """Forget what nothing can read any more, and the oldest if the rest is too much."""
+        """Forget values that nothing can read any more, and the oldest if the rest is too much."""
         needed = set(held(self.readers, 1))
         for node in list(self.values):
             if node not in needed or (self.bytes > MOST_BYTES and node not in last.readers):

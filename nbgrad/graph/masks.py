@@ -46,12 +46,12 @@ class Masks:
         self.made: dict[Node, Mask] = {}
 
     def put(self, node: Node, rule: Callable[..., Mask], *sources: Node) -> None:
-        """What a node's mask is, made by `rule` of those of `sources`."""
+        """Note how to make a node's mask: by `rule`, of the masks of `sources`."""
         if node.dtype.kind == "f" and node not in sources:
             self.rules.setdefault(node, (rule, sources))
 
     def share(self, node: Node, source: Node) -> None:
-        """A node has the mask of another, and what it masks itself is masked, too."""
+        """A node has the mask of another, together with its own if it has one."""
         if masked(node):
             condition = node.inputs[0]
             self.put(node, lambda mask: intersection(condition, mask), source)
@@ -96,5 +96,5 @@ def union(first: Mask, second: Mask) -> Mask:
 
 
 def intersection(first: Node, second: Mask) -> Node:
-    """The mask of what is masked by both."""
+    """The mask of elements that both masks keep."""
     return first if second is None or first is second else elementwise("logical_and", first, second)

@@ -19,7 +19,7 @@ from .shapes import Shape
 
 Array = np.ndarray
 SMALL = 1000
-"""Arrays of at most so many elements are repeated by copies."""
+"""Arrays of at most this many elements are repeated by copies."""
 
 # ----- Shapes -----
 

@@ -67,7 +67,7 @@ def unit_vectors(n: int, dtype: np.dtype) -> Node:
 # ----- Where a node is zero -----
 
 ALL: Pairs = frozenset([(Digit(-1, 0, 0), Digit(-1, 0, 0))])
-"""What a node that is zero everywhere fulfils: any pair."""
+"""The pairs of a node that is zero everywhere, which fulfils any pair."""
 NONE: Pairs = frozenset()
 KEEP_ZERO = frozenset("cast negative absolute sign floor ceil rint trunc".split())
 """Functions of one operand that are 0 at 0."""
@@ -141,7 +141,7 @@ def _common(a: Pairs, b: Pairs) -> Pairs:
 
 
 def _compared(node: Node) -> Pairs:
-    """What two equal arrays of positions tell about their digits."""
+    """The pairs of digits that are equal wherever two arrays of positions are."""
     x, y = (positions(source) for source in node.inputs)
     left = sorted((factor, digit) for digit, factor in x.items() if y.get(digit) != factor)
     right = sorted((factor, digit) for digit, factor in y.items() if x.get(digit) != factor)

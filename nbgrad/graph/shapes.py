@@ -23,7 +23,7 @@ def broadcasts(shape: Shape, to: Shape) -> bool:
 
 
 def joint_shape(a: Shape, b: Shape) -> Shape:
-    """What two shapes broadcast to, or BroadcastError; several times faster than NumPy's function."""
+    """The shape that two shapes broadcast to, or BroadcastError; several times faster than NumPy's function."""
     if a == b or not b:
         return a
     if not a:

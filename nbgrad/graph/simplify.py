@@ -35,7 +35,7 @@ RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL = (
 )
 FLOAT16 = np.dtype(np.float16)
 _ANY_DTYPE = frozenset([PRIMITIVES["scatter_last"], PRIMITIVES["host"]])
-"""What works on float16 as it is."""
+"""Special primitives that work on float16 as it is."""
 
 
 def simplify(outputs: Sequence[Node]) -> list[Node]:

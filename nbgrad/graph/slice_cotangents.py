@@ -18,13 +18,13 @@ from .shapes import Shape
 Span = tuple[int, int]
 """Start and end along an axis."""
 Box = tuple[Span, ...]
-"""A span per axis: what a slice with steps of 1 reads."""
+"""A span per axis: the part that a slice with steps of 1 reads."""
 FEW = 2
-"""So many parts with gaps in between are padded and added; of more, the gaps are filled with zeros."""
+"""Up to this many parts with gaps in between are padded and added; the gaps between more are filled with zeros."""
 
 
 def box_of(ranges: Sequence[tuple[int, int, int]]) -> Box | None:
-    """What a slice with these (start, length, step) reads; None if it is empty, or leaves out or turns elements."""
+    """The box that a slice with these (start, length, step) reads; None if it is empty, skips or reverses elements."""
     if any(length == 0 or (step != 1 and length != 1) for _, length, step in ranges):
         return None
     return tuple([(start, start + length) for start, length, _ in ranges])
@@ -79,7 +79,7 @@ def assembled(parts: Mapping[Box, Node], shape: Shape, add: Callable[[Node, Node
 
 
 def _joined(parts: Mapping[Box, Node], axis: int, extent: int, add: Callable[[Node, Node], Node]) -> dict[Box, Node]:
-    """The same sum, after parts that differ along one axis only were concatenated where they do not overlap."""
+    """Parts with an equal sum: those that differ along one axis only are concatenated where they do not overlap."""
     rows: dict[Box, dict[Span, Node]] = {}
     for box, node in parts.items():
         rows.setdefault(box[:axis] + box[axis + 1 :], {})[box[axis]] = node
@@ -112,7 +112,7 @@ def _tiling(spans: Mapping[Span, Node], extent: int) -> list[Span]:
 
 
 def _spread(spans: Mapping[Span, Node]) -> list[Span]:
-    """As many spans as do not overlap, in order; none if they are too few to be worth it."""
+    """A chain of spans that do not overlap, in order; none if they are too few to be worth it."""
     chain: list[Span] = []
     if len(spans) > FEW:
         for span in sorted(spans, key=lambda span: span[1]):

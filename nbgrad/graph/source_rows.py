@@ -25,7 +25,7 @@ def _iota(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
 
 
 def _first(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
-    """A custom rule's value is its first input; the others are what the rule reads."""
+    """A custom rule's value is its first input; the rule reads the others."""
     return inputs[0].shape, inputs[0].dtype
 
 

@@ -1,6 +1,6 @@
-"""Recording: which transform is recording now, and what it has learnt.
+"""Recording: the transform that records now, and the facts that it has learnt.
 
-In: transforms open a `Trace`. Out: `current_trace()` for whoever needs to know. A ContextVar is the only mutable state
+In: transforms open a `Trace`. Out: `current_trace()`, which any code may ask. A ContextVar is the only mutable state
 of the recorder; threads and async tasks each have their own. (`CELLS` only says that something has changed.)
 """
 
@@ -115,7 +115,7 @@ class Trace:
         self.outside.setdefault(id(tensor), (tensor, node))
 
     def note_order(self) -> None:
-        """What is recorded depends on how arguments lie in memory."""
+        """Note that the recording depends on how arguments lie in memory."""
         if not self.orders:
             self.orders.append(True)
 
@@ -160,7 +160,7 @@ def _reaches(node: Node, known: dict[int, bool], wanted: Callable[[Node], bool])
 class Version:
     """The state of all Cells: while `token` stays the same object, no compiled program has to look at its Cells.
 
-    Whoever changes a Cell gives it a new token afterwards. Threads may do so at once: no token is like another.
+    Code that changes a Cell sets a new token afterwards. Threads may do so at once: no token is like another.
     """
 
     __slots__ = ("token",)

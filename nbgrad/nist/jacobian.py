@@ -1,4 +1,4 @@
-"""Jacobians of a model by its parameters: nbgrad's, and what it is measured against.
+"""Jacobians of a model by its parameters: nbgrad's, and those that it is measured against.
 
 In: a dataset, and nbgrad's Jacobian of its model. Out: a `Comparison` of errors and times. Called by report.py. The
 reference is the complex-step derivative, Im f(b + ih) / h: it subtracts nothing, so with a tiny h it is exact to

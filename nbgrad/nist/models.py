@@ -1,6 +1,6 @@
 """NIST's models as a scientist writes them: plain NumPy, without a trace of nbgrad.
 
-In: the parameters b and the abscissae x. Out: the model's values. Called by everyone in this package: by nbgrad to
+In: the parameters b and the abscissae x. Out: the model's values. Called by all of this package: by nbgrad to
 record them, and by plain NumPy with complex parameters to check the Jacobian.
 """
 

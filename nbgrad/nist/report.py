@@ -33,7 +33,7 @@ class Report:
 
 
 def digits(found: float, certified: float) -> float:
-    """How many leading digits of a certified value agree, as a real number (NIST's log relative error)."""
+    """The number of leading digits of a certified value that agree, as a real number (NIST's log relative error)."""
     error = abs(found - certified) / (abs(certified) or 1.0)
     if not math.isfinite(error):
         return 0.0
@@ -58,7 +58,7 @@ def rows(result: Report, found: Fit) -> list[tuple[str, float, float, float]]:
 
 
 def misses(result: Report) -> list[str]:
-    """What is not as good as required, one sentence each."""
+    """One sentence for each result that is not as good as required."""
     name = result.dataset.name
     missed = [
         f"{name}, {row} from start {found.start + 1}: {value:.10e} has {agree:.1f} digits of the certified "

@@ -1,1 +1,1 @@
-"""What concerns the whole Python process: locks, forks, interrupts, the collector, the layout of objects."""
+"""Parts that concern the whole Python process: locks, forks, interrupts, the collector, the layout of objects."""

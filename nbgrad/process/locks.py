@@ -24,7 +24,7 @@ LONGEST_WAIT = 30.0
 
 
 class ForkSafeLock:
-    """A re-entrant lock that is open in a forked child, whoever held it in the parent."""
+    """A re-entrant lock that is open in a forked child, whichever thread held it in the parent."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -39,12 +39,12 @@ class ForkSafeLock:
             yield
 
     def acquire(self, timeout: float = -1) -> Any:
-        """Take the lock: what to release, or None if that took longer than `timeout` seconds (0: do not wait)."""
+        """Take the lock: the object to release, or None if that took longer than `timeout` seconds (0: do not wait)."""
         lock = self._lock
         return lock if lock.acquire(timeout != 0, timeout or -1) else None
 
     def renew(self) -> None:
-        """Forget who holds the lock."""
+        """Forget the lock's holder."""
         self._lock = threading.RLock()
 
 
@@ -62,7 +62,7 @@ _releases: list[Callable[[], object]] = []
 
 
 def _before_fork() -> None:
-    """Wait until no other thread builds, or imports what we need, and keep others from beginning to."""
+    """Wait until no other thread builds, or imports modules that we need, and keep others from beginning to."""
     end = time.monotonic() + LONGEST_WAIT
     while True:
         _hold(end)

@@ -1,4 +1,4 @@
-"""Where native code finds things in the objects of CPython and NumPy: every offset that it relies on, measured.
+"""Offsets of fields in the objects of CPython and NumPy: all that native code relies on, measured.
 
 In: the interpreter that runs. Out: functions such as `tuple_items()`, in bytes from an object's begin, which native.py,
 native_tensors.py and blocks.py call like instructions: the code that is compiled for this process has the numbers in
@@ -205,7 +205,7 @@ def numpy_function(position: int, result: Any, *arguments: Any) -> Any:
 
 
 def slots(kind: type, names: Sequence[str]) -> dict[str, int]:
-    """Where the slots of a class written in Python lie in its objects.
+    """The offsets of the slots of a class written in Python in its objects.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""A folder that nobody but its user and the system's administrator can have put there, held by a descriptor.
+"""A folder that only its user or the system's administrator can have put there, held by a descriptor.
 
 In: a path. Out: a descriptor, which stays the same folder whatever becomes of the path. Called by cache.py, because
 what lies in the cache is executed. The way from the root is gone step by step: a folder that another user owns, or
-that everybody may write to, could hold another folder of that name at the next moment. Members of a group that may
+that all users may write to, could hold another folder of that name at the next moment. Members of a group that may
 write to a folder on the way are trusted, because the user put it there.
 """
 
@@ -14,11 +14,11 @@ import stat
 STEPS = 200
 """Names on the way, those in links included; links may go round in circles."""
 HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-"""How folders on the way are opened, which may forbid that they are listed."""
+"""The flags for opening folders on the way, which may forbid that they are listed."""
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Whether something is the user's own, and writable by nobody else."""
+    """Whether something is the user's own, and writable by no other user."""
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
@@ -40,7 +40,7 @@ def open_private(path: str) -> int:
     steps = _names(os.path.join(os.getcwd(), path))
     at = os.open("/", HANDLE)
     try:
-        # Who owns the root can do everything. In containers without privileges that may be a nameless user.
+        # The owner of the root can do everything. In containers without privileges that may be a nameless user.
         trusted = {0, os.getuid(), os.fstat(at).st_uid}
         for _ in range(STEPS):
             status = os.fstat(at)

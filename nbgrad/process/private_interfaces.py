@@ -16,7 +16,7 @@ NEWEST_TESTED = {"numpy": (2, 4), "numba": (0, 68), "llvmlite": (0, 50), "scipy"
 """The newest releases that the tests have been run with; the oldest are the requirements of the package."""
 
 NOT_GIVEN = getattr(np, "_NoValue", object())
-"""What NumPy's functions pass on for arguments that they were not given."""
+"""The value that NumPy's functions pass on for arguments that they were not given."""
 
 
 class Interface(NamedTuple):
@@ -123,7 +123,7 @@ INTERFACES = (
         "looked up by name; without it programs run on one thread",
     ),
 )
-"""What is private, who uses it, what it relies on, and how that is checked."""
+"""All private interfaces: the files that use each, the facts that it relies on, and the check of these facts."""
 
 
 def newer_than_tested(package: str, installed: str) -> bool:

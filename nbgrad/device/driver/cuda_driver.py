@@ -29,14 +29,14 @@ FREE_SHARED = 48 * 1024
 """Bytes of shared memory that a kernel may use without asking."""
 LOG_BYTES = 8192
 SMALL_UPLOAD, MOST_STAGED = 64 * 1024, 64
-"""Arrays of so many bytes are copied here first, and so many copies are kept until the stream is waited for."""
+"""Arrays of at most this many bytes are copied here first; a stream keeps at most this many copies."""
 REMEMBERED = 8
-"""So many of the last kernels are named when one of them has failed."""
+"""The number of last kernels that are named when one of them has failed."""
 SHOWN = 200
-"""So much of a kernel's key is shown in messages."""
+"""The characters of a kernel's key that messages show."""
 NON_BLOCKING, NO_TIMING = 1, 2
 PARAMETER_BUFFER, PARAMETER_SIZE, PARAMETER_END = 1, 2, 0
-"""What cuLaunchKernel's last argument is made of."""
+"""Marks in the list that is cuLaunchKernel's last argument."""
 ATTRIBUTES = {
     "major": "COMPUTE_CAPABILITY_MAJOR",
     "minor": "COMPUTE_CAPABILITY_MINOR",
@@ -69,7 +69,7 @@ class _Thread(threading.local):
 
 
 class _Context:
-    """What the driver holds for one device."""
+    """The driver's objects for one device."""
 
     def __init__(self, handle: Any, pool: Any) -> None:
         self.handle, self.number, self.pool = handle, int(handle), pool
@@ -131,7 +131,7 @@ class CudaDriver:
         return DeviceError(self._told(code, doing))
 
     def _told(self, code: Any, doing: str) -> str:
-        """What a code says; a device that it makes useless is marked as lost."""
+        """The message for an error code; a device that the error makes useless is marked as lost."""
         name = _name(self._cuda.CUresult(int(code)))
         if os.getpid() != self._process:
             return cuda_errors.FORKED
@@ -146,11 +146,11 @@ class CudaDriver:
         return message
 
     def note(self, kernels: tuple[str, ...]) -> None:
-        """Remember what native code launches, to be named if a kernel fails."""
+        """Remember the kernels that native code launches, to be named if one fails."""
         self._recent.append(kernels)
 
     def raise_launch_error(self, code: int, kernel: str) -> None:
-        """Raise what a launch by native code has given instead of 0.
+        """Raise the error that a launch by native code has given instead of 0.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class CudaDriver:
     # ----- Devices -----
 
     def count(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return int(self._done(self._cuda.cuDeviceGetCount(), "count the devices"))
 
     def _device(self, device: int) -> Any:
@@ -187,7 +187,7 @@ class CudaDriver:
         return int(self._done(self._cuda.cuDeviceGetAttribute(attribute, handle), "ask for a device's properties"))
 
     def properties(self, device: int) -> Properties:
-        """What a device is."""
+        """Properties of a device."""
         known = self._properties.get(device)
         if known is None:
             handle = self._device(device)
@@ -292,7 +292,7 @@ class CudaDriver:
         return int(self._done(found, f"find a kernel in its module: {kernel.key[:SHOWN]}"))
 
     def _load_module(self, code: bytes | str) -> tuple[tuple[Any, ...], str]:
-        """What the driver gave, and its log."""
+        """Load a module: the driver's results, and its log."""
         option = self._cuda.CUjit_option
         log = bytearray(LOG_BYTES)
         image = code if isinstance(code, bytes) else code.encode() + b"\0"
@@ -344,7 +344,7 @@ class CudaDriver:
         return self._cuda.cuMemAllocFromPoolAsync(nbytes, pool, stream)
 
     def _make_room(self, stream: int, device: int) -> None:
-        """Give back what nobody needs: arrays in cycles, and memory that the pool keeps."""
+        """Give back unused memory: arrays in cycles, and memory that the pool keeps."""
         gc.collect()
         pool = self._contexts[device].pool
         if pool is not None:
@@ -362,7 +362,7 @@ class CudaDriver:
             else:
                 self._done(self._cuda.cuMemFreeAsync(pointer, stream), "give memory back")
         finally:
-            # Arrays end anywhere, also between what is done on another device.
+            # Arrays end anywhere, also amid work on another device.
             if before not in (device, -1):
                 self.use(before)
 
@@ -381,7 +381,7 @@ class CudaDriver:
             self._wait_for(stream, doing)
 
     def download(self, array: np.ndarray, pointer: int, stream: int) -> None:
-        """Copy memory of the device to an array in C order and wait until that is done."""
+        """Copy memory of the device to an array in C order and wait for the end of the copy."""
         self._check_current()
         doing = f"copy {array.nbytes} bytes from the device"
         self._done(self._cuda.cuMemcpyDtoHAsync(array.ctypes.data, pointer, array.nbytes, stream), doing)
@@ -398,7 +398,7 @@ class CudaDriver:
         self._done(self._cuda.cuMemsetD8Async(pointer, byte, nbytes, stream), f"fill {nbytes} bytes")
 
     def memory(self, device: int) -> tuple[int, int]:
-        """(free, total) bytes; what the pool keeps for later is free."""
+        """(free, total) bytes; memory that the pool keeps for later is free."""
         self.use(device)
         results = self._cuda.cuMemGetInfo()
         self._done(results, "ask for free memory")
@@ -429,19 +429,19 @@ class CudaDriver:
     # ----- Streams -----
 
     def synchronise(self, stream: int) -> None:
-        """Wait for a stream; what has failed on the device is raised here."""
+        """Wait for a stream; errors of earlier work on the device are raised here."""
         self._check_current()
         self._wait_for(stream, "wait for a stream")
 
     def _wait_for(self, stream: int, doing: str) -> None:
-        # Another thread may add to what is staged meanwhile.
+        # Another thread may stage more copies meanwhile.
         staged = self._staged.pop(stream, None)
         self._done(self._cuda.cuStreamSynchronize(stream), doing)
         self._recent.clear()
         del staged
 
     def wait(self, stream: int, other: int) -> None:
-        """Let a stream wait for what is now on another one, without waiting here."""
+        """Let a stream wait for the work that is now on another one, without waiting here."""
         self._check_current()
         cuda, before = self._cuda, self._thread.device
         device = self._device_of(other)
@@ -481,7 +481,7 @@ class CudaDriver:
     # ----- Graphs -----
 
     def begin_capture(self, stream: int) -> None:
-        """Collect what follows on a stream of `new_stream` into a graph instead of doing it."""
+        """Collect the work that follows on a stream of `new_stream` into a graph instead of doing it."""
         self._check_current()
         mode = self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         self._done(self._cuda.cuStreamBeginCapture(stream, mode), "begin a CUDA graph")
@@ -496,7 +496,7 @@ class CudaDriver:
             self._cuda.cuGraphDestroy(graph)
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Do what a graph holds."""
+        """Do the work of a graph."""
         self._check_current()
         self._recent.append(("a CUDA graph",))
         self._done(self._cuda.cuGraphLaunch(graph, stream), "launch a CUDA graph")

@@ -1,6 +1,6 @@
-"""What the driver's error codes mean to a user: sentences that say what is wrong and what to do.
+"""Messages for the driver's error codes: sentences that tell a user the fault and the way out.
 
-In: the name of an error code, and what was being done. Out: a message. Called by cuda_driver.py and libraries.py.
+In: the name of an error code, and the action that failed. Out: a message. Called by cuda_driver.py and libraries.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 EXTRAS = 'pip install "nbgrad[cuda13]" (for drivers of CUDA 13) or "nbgrad[cuda12]"'
-"""What installs everything that the CUDA target needs besides the driver."""
+"""The command that installs everything that the CUDA target needs besides the driver."""
 
 LEAST_VERSION = (12, 0)
 """The oldest driver: that of CUDA 12.0."""
@@ -32,7 +32,7 @@ FORKED = (
 UNREADABLE = frozenset(
     f"CUDA_ERROR_{name}" for name in "INVALID_IMAGE NO_BINARY_FOR_GPU UNSUPPORTED_PTX_VERSION NOT_SUPPORTED".split()
 )
-"""What a driver says of machine code or PTX that is newer than it is."""
+"""Error codes of a driver for machine code or PTX that is newer than the driver."""
 
 MEANINGS = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel has read or written memory that is not its own",
@@ -66,7 +66,7 @@ MEANINGS = {
 
 
 def meaning(code: str) -> str:
-    """What an error code says, in words where we have better ones than its name."""
+    """The meaning of an error code, in words if there are better ones than its name."""
     known = MEANINGS.get(code)
     return f"{known} ({code})" if known else code
 
@@ -98,7 +98,7 @@ def not_started(code: str) -> str:
 
 
 def driver_too_old(driver: tuple[int, int], bindings: str) -> str:
-    """The driver is older than what the bindings are for."""
+    """The message about a driver that is too old for nbgrad, or for the installed bindings."""
     supports = f"The NVIDIA driver supports CUDA {driver[0]}.{driver[1]}"
     if driver < LEAST_VERSION:
         return f"{supports}; nbgrad needs {LEAST_VERSION[0]}.{LEAST_VERSION[1]} or newer: install a newer driver."

@@ -1,8 +1,8 @@
-"""What nbgrad needs of a driver.
+"""The interface of a driver.
 
-In: nothing. Out: `Driver`, the interface that cuda_driver.py (NVIDIA's driver), simulator.py (this machine's processor)
-and recorder.py (which only writes down what it is told) have in common. Called by
-everything that touches device memory. Nothing is started before the first call of `driver()`.
+In: nothing. Out: `Driver`, the methods that cuda_driver.py (NVIDIA's driver), simulator.py (this machine's CPU) and
+recorder.py (which only writes down its calls) have in common. Called by everything that touches device memory. Nothing
+is started before the first call of `driver()`.
 
 Addresses and handles are Python ints. A stream is the driver's handle; 0 is the default stream, which PyTorch, CuPy and
 Numba use too unless they are told otherwise. Everything is asynchronous and in the order of its stream, unless it says
@@ -19,7 +19,7 @@ from ..kernels.launches import DeviceKernel
 
 
 class Properties(NamedTuple):
-    """What a device is. `capability` is (9, 0) for sm_90; `shared` the most bytes a block may share."""
+    """Properties of a device. `capability` is (9, 0) for sm_90; `shared` the most bytes a block may share."""
 
     name: str
     capability: tuple[int, int]
@@ -30,7 +30,7 @@ class Properties(NamedTuple):
 
 
 class Driver(Protocol):
-    """The operations on devices. All raise `DeviceError` with what the driver says."""
+    """The operations on devices. All raise `DeviceError` with the driver's message."""
 
     name: str
 
@@ -40,11 +40,11 @@ class Driver(Protocol):
         ...
 
     def count(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         ...
 
     def properties(self, device: int) -> Properties:
-        """What a device is."""
+        """Properties of a device."""
         ...
 
     def use(self, device: int) -> None:
@@ -68,7 +68,7 @@ class Driver(Protocol):
         ...
 
     def download(self, array: np.ndarray, pointer: int, stream: int) -> None:
-        """Copy memory of the device to an array in C order and wait until that is done."""
+        """Copy memory of the device to an array in C order and wait for the end of the copy."""
         ...
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
@@ -86,11 +86,11 @@ class Driver(Protocol):
         ...
 
     def synchronise(self, stream: int) -> None:
-        """Wait for a stream; what has failed on the device is raised here."""
+        """Wait for a stream; errors of earlier work on the device are raised here."""
         ...
 
     def wait(self, stream: int, other: int) -> None:
-        """Let a stream wait for what is now on another one, without waiting here."""
+        """Let a stream wait for the work that is now on another one, without waiting here."""
         ...
 
     def new_stream(self, device: int) -> int:
@@ -102,7 +102,7 @@ class Driver(Protocol):
         ...
 
     def begin_capture(self, stream: int) -> None:
-        """Collect what follows on a stream of `new_stream` into a graph instead of doing it."""
+        """Collect the work that follows on a stream of `new_stream` into a graph instead of doing it."""
         ...
 
     def end_capture(self, stream: int) -> int:
@@ -110,7 +110,7 @@ class Driver(Protocol):
         ...
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Do what a graph holds."""
+        """Do the work of a graph."""
         ...
 
     def free_graph(self, graph: int) -> None:

@@ -20,7 +20,7 @@ from ...compiler import cpu
 from ..kernels.launches import Launch
 
 BUFFER_POINTER, BUFFER_SIZE = 1, 2
-"""cuLaunchKernel's names for what is in the list of extra arguments."""
+"""cuLaunchKernel's names for entries of the list of extra arguments."""
 
 _IR = """
 define i64 @run_launches(ptr %table, i64 %count, ptr %bases, ptr %launch, ptr %stream) {

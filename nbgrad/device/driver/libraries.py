@@ -46,7 +46,7 @@ LETTERS = {"float32": "S", "float64": "D", "complex64": "C", "complex128": "Z"}
 """In the names of routines."""
 
 ALIGNMENT = 256
-"""What the libraries expect of the address of memory that they work in, as allocations have it."""
+"""The alignment in bytes that the libraries expect of their workspaces; allocations have it."""
 
 STATUS = {
     "cublas": {

@@ -76,7 +76,7 @@ def contiguous(
 
 
 def _merged(shape: tuple[int, ...], steps: list[int]) -> tuple[list[int], list[int]]:
-    """The same elements in the same order with as few axes as possible."""
+    """Extents and steps that visit equal elements in equal order with as few axes as possible."""
     extents: list[int] = []
     apart: list[int] = []
     for extent, step in zip(shape, steps, strict=True):

@@ -1,9 +1,9 @@
-"""Which special nodes NVIDIA's libraries do on a device, and what the host must do.
+"""Special nodes that NVIDIA's libraries, or the host, compute for a device.
 
-In: a `Special` and a device. Out: its `Recipe`, or None for nodes that no library does (those have kernels of our own).
-Called by recipes.py. A `host` node, which calls a function of NumPy or SciPy on the CPU, is done by, in this order:
-what is registered for the device (graph/host_functions.py), cuSOLVER, or that function, for which its operands are
-copied to the host and the result back.
+In: a `Special` and a device. Out: its `Recipe`, or None for nodes without a library (those have kernels of our own).
+Called by recipes.py. A `host` node calls a function of NumPy or SciPy on the CPU. Its recipe is the first that exists
+of these: the routine registered for the device (graph/host_functions.py), a routine of cuSOLVER, or that function, for
+which the operands are copied to the host and the result back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .solvers import cholesky_recipe, lu_recipe, triangular_solve_recipe
 
 
 def library_recipe(kernel: Special, device: Device) -> Recipe | None:
-    """How a library does a special node; None if none does."""
+    """The recipe of a special node by a library or the host; None if it has none."""
     make = RECIPES.get(kernel.node.name)
     return None if make is None else make(kernel, device)
 
@@ -53,7 +53,7 @@ def _triangular_solve(kernel: Special, device: Device) -> Recipe:
 
 @dataclass(frozen=True)
 class _OnHost:
-    """Runs a function of NumPy or SciPy on the host. What it raises is raised."""
+    """Runs a function of NumPy or SciPy on the host. Its errors are raised."""
 
     params: tuple[Any, ...]
     layouts: tuple[Layout, ...]
@@ -75,7 +75,7 @@ class _OnHost:
 
 @dataclass(frozen=True)
 class _Registered:
-    """Calls what is registered for the device."""
+    """Calls the routine that is registered for the device."""
 
     call: DeviceCall
     layouts: tuple[Layout, ...]

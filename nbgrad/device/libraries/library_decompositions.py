@@ -32,7 +32,7 @@ def _batch(shape: Shape) -> int:
 
 @dataclass(frozen=True)
 class _Work:
-    """What all decompositions need: the dtype, how many matrices, and kernels."""
+    """Common data of all decompositions: the dtype, number and extents of the matrices, and kernels."""
 
     dtype: Dtype
     batch: int
@@ -71,7 +71,7 @@ class _Work:
         self.spoil.launch(context, self.batch * words, info, out, words, self.batch * words)
 
     def bytes(self, count: int) -> int:
-        """Bytes of so many elements for each matrix."""
+        """Bytes of `count` elements for each matrix."""
         return self.batch * count * self.dtype.itemsize
 
 

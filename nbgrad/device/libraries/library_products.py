@@ -36,9 +36,9 @@ SCALED_IN = {"float16": "float32", "float32": "float32", "float64": "float64", "
 ONES_AND_ZEROS = {name: np.array([1, 0], SCALED_IN[name] or name) for name in SCALED_IN}
 """By dtype, the factors that cuBLAS reads from the host."""
 HOPPER_WORKSPACE, WORKSPACE, SMALL_WORKSPACE = 32 << 20, 4 << 20, 1 << 20
-"""Bytes that NVIDIA recommends for cuBLAS, for Hopper and for others; and what suffices for small products."""
+"""Bytes that NVIDIA recommends for cuBLAS, for Hopper and for others; and those that suffice for small products."""
 VARYING = (0, 7, 11, 16)
-"""Where cuBLAS gets the handle, the right operand, the left one, and the result."""
+"""Positions of the handle, the right operand, the left one, and the result in the arguments of cuBLAS."""
 LARGE = 1 << 24
 """Multiplications from which on a product is no small one."""
 
@@ -62,7 +62,7 @@ def workspace_bytes(device: Device, multiplications: int) -> int:
 
 
 def matmul_recipe(kernel: Special, device: Device) -> Recipe | None:
-    """How (B, m, k) @ (B, k, n) is done; None for dtypes that cuBLAS does not multiply.
+    """The recipe of (B, m, k) @ (B, k, n); None for dtypes that cuBLAS does not multiply.
 
     The views say how the operands lie; a batch whose matrices lie 0 apart is one matrix. Factors of float32 are rounded
     to TF32 only if `SETTINGS.allow_tf32` says so now.

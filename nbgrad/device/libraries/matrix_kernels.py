@@ -1,4 +1,4 @@
-"""The small kernels around calls of cuSOLVER (kernels/device_linalg.py), and what such calls have in common.
+"""The small kernels around calls of cuSOLVER (kernels/device_linalg.py), and the common parts of such calls.
 
 In: a device, when a recipe is made; addresses, when it runs. Out: kernels that are loaded and can be launched from a
 `Routine`; workspaces in their order. Called by solvers.py and library_decompositions.py.
@@ -59,7 +59,7 @@ def load_copy(device: Device, dtype: np.dtype[Any]) -> Loaded:
 
 
 def parts(dtype: np.dtype[Any]) -> int:
-    """How many real numbers one of a dtype is made of."""
+    """The number of real numbers in one of a dtype."""
     return 2 if dtype.kind == "c" else 1
 
 

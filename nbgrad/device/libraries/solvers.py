@@ -1,10 +1,10 @@
 """Factorisations and triangular systems of batches of square matrices on a device, by cuSOLVER and cuBLAS.
 
-In: what a node does, a dtype and sizes, and the device. Out: a `Recipe` of one call from Python. Called by
+In: the operation, a dtype and sizes, and the device. Out: a `Recipe` of one call from Python. Called by
 library_calls.py. Results lie as on the CPU (kernels/linalg.py), so that the same derivative rules hold. The libraries
 see every matrix transposed: its lower triangle is their upper one.
 
-Many small matrices go into one call, which reads their addresses from memory; large ones are done one after the other.
+Many small matrices go into one call, which reads their addresses from memory; large ones follow one after the other.
 Workspaces are asked for when the recipe is made, so that nothing is allocated when it runs.
 """
 
@@ -36,20 +36,20 @@ from .library_products import one, workspace_bytes
 from .matrix_kernels import Loaded, Workspaces, copy, load, load_copy, parts
 
 SMALL_MATRIX = 256
-"""Up to this extent, the matrices of a batch are done by one call."""
+"""Up to this extent, one call works on all matrices of a batch."""
 
 Dtype = np.dtype[Any]
 
 
 class Scratch(NamedTuple):
-    """What a routine of cuSOLVER works in: bytes on the device, and memory of the host."""
+    """The workspace of a routine of cuSOLVER: bytes on the device, and memory of the host."""
 
     device: int
     host: np.ndarray
 
     @staticmethod
     def of(library: Library, function: str, *arguments: Any, batch: tuple[int, ...] = ()) -> Scratch:
-        """As much as the routine wants for these arguments."""
+        """The workspace that the routine wants for these arguments."""
         on_device, on_host = library.sizes(function, *arguments, batch=batch)
         return Scratch(on_device, np.empty(max(on_host, 1), np.uint8))
 
@@ -81,7 +81,7 @@ def together(batch: int, n: int) -> bool:
 
 @dataclass(frozen=True)
 class _LU:
-    """a[:, order] = lower @ upper, then `order` and its inverse: what the primitive `lu` gives."""
+    """The routine of the primitive `lu`: a[:, order] = lower @ upper, then `order` and its inverse."""
 
     dtype: Dtype
     batch: int
@@ -139,7 +139,7 @@ def lu_recipe(device: Device, dtype: Dtype, batch: int, n: int) -> Recipe:
 
 @dataclass(frozen=True)
 class _Cholesky:
-    """The lower triangular factor, NaN where there is none: what the primitive `cholesky` gives."""
+    """The routine of the primitive `cholesky`: the lower triangular factor, NaN where there is none."""
 
     dtype: Dtype
     batch: int

@@ -133,7 +133,7 @@ class Memory:
             self.pointer, self.owner = allocator(nbytes, stream)
 
     def used_on(self, stream: int) -> None:
-        """Another stream works with this memory: it must be done before the memory is given back."""
+        """Another stream works with this memory: that work must end before the memory is given back."""
         if stream != self.stream:
             self.streams = {*(self.streams or ()), stream}
 
@@ -206,7 +206,7 @@ class DeviceArray:
         return made
 
     def to_host(self) -> np.ndarray:
-        """A copy as an ndarray, once everything on the array's stream is done."""
+        """A copy as an ndarray, once all work on the array's stream has ended."""
         array = np.empty(self.shape, self.dtype)
         if self.pointer:
             self.device.driver.use(self.device.index)
@@ -244,9 +244,9 @@ class DeviceArray:
         return made
 
     def reshape(self, shape: tuple[int, ...]) -> DeviceArray:
-        """The same memory in another shape."""
+        """This memory in another shape."""
         return DeviceArray(self.pointer, shape, self.dtype, self.device, self.stream, self.owner)
 
     def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:
-        """The same memory as other elements."""
+        """This memory as elements of another dtype."""
         return DeviceArray(self.pointer, shape, dtype, self.device, self.stream, self.owner)

@@ -1,4 +1,4 @@
-"""Users' own kernels on a device: what their launchers get, and what is checked of them.
+"""Users' own kernels on a device: the arguments of their launchers, and the checks of these.
 
 In: a call of graph/custom_calls.py, addresses, and a context with `stream` and `device`. Out: the launcher has put its
 work on the stream. Called by the runtime's device program, through `DEVICE_CALLS`. Nothing is copied: a launcher reads
@@ -91,7 +91,7 @@ class KernelArray:
 
 
 class SimulatedArray(np.ndarray):
-    """The same in memory of this machine, which the simulator uses: an ndarray, as Numba's simulator wants it."""
+    """An array in memory of this machine, which the simulator uses: an ndarray, as Numba's simulator wants it."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

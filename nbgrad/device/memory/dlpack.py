@@ -127,8 +127,8 @@ define void @dlpack(ptr %to) {{
   ret void
 }}
 """
-"""What is called when a capsule goes away, and when a reader needs its array no more. Both may happen while an
-exception is on its way, where Python code must not run. The holder of all that a structure refers to is its context."""
+"""Functions for the end of a capsule, and for the end of a reader's use of its array. Both may run while an exception
+is on its way, where Python code must not run. The context of a structure is the holder of all that it refers to."""
 
 
 @cache
@@ -148,7 +148,7 @@ _hold = _python("Py_IncRef", None, ctypes.py_object)
 
 
 class _Holder:
-    """What a structure refers to, and the structure itself."""
+    """Holds the objects that a structure refers to, and the structure itself."""
 
     __slots__ = ("__weakref__", "parts")
 
@@ -177,7 +177,7 @@ def capsule(
     max_version : (int, int), optional
         The newest DLPack that the reader knows.
     dl_device : (int, int), optional
-        Where the reader wants it: this device, or the processor, for which it is copied.
+        Where the reader wants it: this device, or the CPU, for which it is copied.
     copy : bool, optional
         Whether it must, or must not, be copied.
 
@@ -186,7 +186,7 @@ def capsule(
     ArgumentError
         For a stream of 0, which could mean two.
     BufferError
-        For another device, or a copy to the processor that must be none.
+        For another device, or a copy to the CPU that must be none.
     """
     place = (CUDA, array.device.index) if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
     if place[0] == CPU:
@@ -244,7 +244,7 @@ def copied(array: DeviceArray) -> DeviceArray:
 
 
 class _Owner:
-    """Holds what a capsule held, and tells its producer when it is not needed any more."""
+    """Holds the structure of a capsule, and tells its producer when the structure is not needed any more."""
 
     __slots__ = ("__weakref__", "address", "deleter")
 

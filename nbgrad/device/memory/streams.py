@@ -14,11 +14,11 @@ from .arrays import Device, set_stream
 LEGACY, PER_THREAD = 1, 2
 """The numbers by which CUDA's protocols name the default stream, and the default stream of each thread."""
 _ATTRIBUTES = ("cuda_stream", "ptr", "handle")
-"""Where PyTorch's, CuPy's and Numba's streams keep their handles."""
+"""Attributes with the handle of PyTorch's, CuPy's and Numba's streams."""
 
 
 _idle: dict[Device, list[int]] = {}
-"""Streams that nobody holds any more. They are used again, never destroyed: arrays remember where they were written."""
+"""Streams that nothing holds any more. They are used again, never destroyed: arrays remember their stream."""
 _seen: dict[int, Any] = {}
 """Other libraries' streams that have been current, which must not be destroyed either, by their handles."""
 
@@ -104,7 +104,7 @@ def handle_of(stream: Any) -> int:
 
 
 def number_of(handle: int) -> int:
-    """How the protocols of arrays name a stream, where 0 is not allowed."""
+    """The number of a stream in the protocols of arrays, where 0 is not allowed."""
     return handle or LEGACY
 
 

@@ -26,7 +26,7 @@ ATOMIC, MANY = 4095, 4094
 _OPENING = {"<": ">", "{": "}", "[": "]"}
 
 _WHAT = {"load": 0, "store": 1}
-"""What an access is to a race: 0 for reading, 1 for writing, 2 for an atomic operation."""
+"""The kind of an access in the check for races: 0 for reading, 1 for writing, 2 for an atomic operation."""
 
 
 def _leading_type(text: str) -> str:

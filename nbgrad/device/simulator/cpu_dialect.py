@@ -1,4 +1,4 @@
-"""The dialect's functions for this machine's processor, and the scheduler of a block's threads.
+"""The dialect's functions for this machine's CPU, and the scheduler of a block's threads.
 
 In: the IR text of a kernel (dialect.py). Out: `host_text`, a module for x86-64 whose function `nbgrad.host` runs a
 whole grid, one block after the other. Called by fibers.py, which says what a fiber is.
@@ -18,9 +18,9 @@ STACK = 1 << 16
 UNSET = 0xFF
 """Memory that was never written holds this in every byte: NaN, or -1."""
 READY, ENDED, FAULTED = 0, 1, 100
-"""What a fiber does, if it does not wait."""
+"""States of a fiber that does not wait."""
 WAITS = {name: number for number, name in enumerate(["nbgrad.barrier", *sorted(CONVERGENT - {"nbgrad.barrier"})], 2)}
-"""What a fiber waits for, by number; all but the barrier are of a warp."""
+"""Numbers of the operations at which fibers wait; all but the barrier are of a warp."""
 _BARRIER = WAITS["nbgrad.barrier"]
 
 # The fields of a fiber, and of the grid, by offset.
@@ -47,9 +47,9 @@ GRID = {
     "shared.end": 128,
     "other": 136,
 }
-"""What checked_accesses.py needs: the range of addresses, its length and its map; the address of what is known of
-shared memory (0 if nobody asks), the number of the epoch, and where shared memory ends; what was accessed in vain, by
-which thread, and with which other one it races."""
+"""Fields for checked_accesses.py: the range of addresses, its length and its map; the address of the records of shared
+memory (0 without a check for races), the number of the epoch, and the end of shared memory; the address, size and
+alignment of the access at fault, its thread, and the other thread of a race."""
 GRID_BYTES = 144
 COLOURS = 64
 """Fibers begin at as many different offsets in their stacks, or they would all meet in the same lines of the caches."""

@@ -1,4 +1,4 @@
-"""The approximate instructions of GPUs (kernels/approximate.py) for this machine's processor.
+"""The approximate instructions of GPUs (kernels/approximate.py) for this machine's CPU.
 
 In: the text of a kernel. Out: IR that defines those that it calls. Called by cpu_dialect.py. They are computed in
 double and rounded, so a simulated kernel is more precise than a real one; a test sets `ERRORS` to be as imprecise as
@@ -31,7 +31,7 @@ _BODIES = {
   %r = fptrunc double %y to float""",
 }
 _FLUSHED = frozenset(["exp2", "log2", "reciprocal"])
-"""Where subnormal numbers count as zero."""
+"""Instructions for which subnormal numbers count as zero."""
 _MULADD = """
 define internal float @nbgrad.approximate.muladd.f32(float %x, float %y, float %z) alwaysinline {
   %s = call float @llvm.fma.f32(float %x, float %y, float %z)

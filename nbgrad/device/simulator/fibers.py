@@ -1,4 +1,4 @@
-"""Kernels on this machine's processor: the threads of a block are fibers.
+"""Kernels on this machine's CPU: the threads of a block are fibers.
 
 In: a `DeviceKernel`, and the words of its parameters. Out: `HostKernel`, native code that runs a
 whole grid, one block after the other. Called by simulator.py.
@@ -34,7 +34,7 @@ LARGEST_BLOCK = 1024
 """Threads of a block."""
 PAGE = 4096
 _FAULT = 2
-"""What a kernel gives back if a thread has accessed memory that is not its own."""
+"""The result of a kernel if an access is at fault: misaligned, to memory not the thread's own, or in a race."""
 
 
 class Stacks:
@@ -55,7 +55,7 @@ class Stacks:
         self._guarded = max(self._guarded, count)
 
     def kind(self, number: int) -> int:
-        """What a fiber waits for."""
+        """The state of a fiber, or the number of the operation at which it waits."""
         base = self.address + number * STACK
         fiber = base + FIRST + (base // STACK % COLOURS) * 128
         return ctypes.c_int32.from_address(fiber + FIBER["kind"]).value
@@ -67,7 +67,7 @@ class HostKernel(NamedTuple):
     key: str
     address: int
     pointers: int
-    """How many of its parameters are pointers; the other ones are integers."""
+    """The number of parameters that are pointers; the others are integers."""
     numbers: int
 
 
@@ -173,7 +173,7 @@ def run(
 
 
 def _race(kernel: HostKernel, block: int, thread: int, place: str, other: int) -> str:
-    """Which threads access the same byte without a barrier in between."""
+    """The message about threads that access the same byte without a barrier in between."""
     names = {ATOMIC: "an atomic operation", MANY: "several threads"}
     return (
         f"Threads of the kernel {kernel.key[:200]!r} race: in block {block}, thread {thread} accesses {place}, as does "
@@ -182,7 +182,7 @@ def _race(kernel: HostKernel, block: int, thread: int, place: str, other: int) -
 
 
 def _fault(kernel: HostKernel, who: str, address: int, size: int, align: int, memories: Memories) -> str:
-    """What a thread has accessed that it must not access."""
+    """The message about an access that a thread must not make."""
     start = f"The kernel {kernel.key[:200]!r} has accessed {size} bytes at {address:#x} ({who})"
     inside = 0 <= address - memories.range < memories.reserved
     place = f"that is {memories.place(address)}" if inside else "no memory is there"
@@ -192,7 +192,7 @@ def _fault(kernel: HostKernel, who: str, address: int, size: int, align: int, me
 
 
 def _disagreement(kernel: HostKernel, block: int, kinds: Sequence[int]) -> str:
-    """Which threads wait for what, as far as they ran."""
+    """The message about threads that wait at different operations, as far as they ran."""
     names = {number: name.removeprefix("nbgrad.") for name, number in WAITS.items()}
     found: dict[int, list[int]] = {}
     for thread, kind in enumerate(kinds):

@@ -1,4 +1,4 @@
-"""A driver that does nothing but write down what it is told.
+"""A driver that does nothing but write down its calls.
 
 In: what a `Driver` is told. Out: `log`, one tuple for each call: its name and its arguments. Used by tests of
 everything between programs and drivers (order, streams, graphs, parameters), and by benchmarks of what a launch costs
@@ -77,7 +77,7 @@ class Recorder:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often native code has launched each kernel, by its key."""
+        """The number of launches of each kernel by native code, by the kernel's key."""
         total: dict[str, int] = {}
         for (key, _), count in self._counts.items():
             total[key] = total.get(key, 0) + int(count[0])
@@ -88,11 +88,11 @@ class Recorder:
         return [entry[1:] for entry in self.log if entry[0] == name]
 
     def count(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return self._devices
 
     def properties(self, device: int) -> Properties:
-        """What an H200 is."""
+        """Properties like those of an H200."""
         return Properties("recorded", (9, 0), 132, _MEMORY, SHARED, (13, 0))
 
     def use(self, device: int) -> None:
@@ -147,7 +147,7 @@ class Recorder:
         self.log.append(("launch", self._functions[function][0], blocks, threads, shared, words, stream))
 
     def _launch_native(self, function: int, *arguments: Any) -> int:
-        """What native code calls in place of cuLaunchKernel."""
+        """Stands in for cuLaunchKernel in native code."""
         blocks, _, _, threads, _, _, shared, stream, _, extra = arguments
         if function not in self._functions:
             return 400  # CUDA_ERROR_INVALID_HANDLE
@@ -176,7 +176,7 @@ class Recorder:
         self.log.append(("free_stream", stream))
 
     def begin_capture(self, stream: int) -> None:
-        """Write it down; what follows is in the log as always."""
+        """Write the call down; calls that follow are in the log as always."""
         self.log.append(("begin_capture", stream))
 
     def end_capture(self, stream: int) -> int:

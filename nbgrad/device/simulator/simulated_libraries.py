@@ -35,7 +35,7 @@ HANDLE, PARAMS = 0xB1A5, 0x9A9A
 DTYPES = {number: np.dtype(name) for name, number in TYPES.items()}
 BY_LETTER = {letter: np.dtype(name) for name, letter in LETTERS.items()}
 DEVICE_BYTES, HOST_BYTES = 40, 16
-"""What the routines of cuSOLVER want here, for each row and altogether."""
+"""The workspace of every routine of cuSOLVER here, on the device and on the host."""
 SMALLEST_WORKSPACE = 16 << 10
 """With less memory, cuBLAS says, routines may fail."""
 
@@ -84,7 +84,7 @@ def _store(address: int, dtype: Any, value: int) -> None:
 
 
 class _Double:
-    """What both libraries have in common. `stream` is the one that was set last."""
+    """The common part of both libraries. `stream` is the one that was set last."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
@@ -227,7 +227,7 @@ class Cublas(_Double):
 
 
 def _rounded(x: np.ndarray, compute: int) -> np.ndarray:
-    """What tensor cores read in the TF32 mode: ten bits of the fraction."""
+    """Numbers as tensor cores read them: in the TF32 mode, with ten bits of the fraction."""
     if compute != COMPUTE_TF32:
         return x
     bits = np.ascontiguousarray(x).view(np.uint32)

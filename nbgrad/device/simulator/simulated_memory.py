@@ -23,9 +23,9 @@ from ...process.locks import ForkSafeLock
 
 ALIGNMENT = 256
 GUARD = 256
-"""Bytes that nobody may write, before and after each block."""
+"""Bytes before and after each block that no code may write."""
 _PATTERN = b"\xa5\xa5\xf9\xff" * (GUARD // 4)
-"""What guards hold: NaN in float32 and float64, so that reading one shows, too."""
+"""The content of these bytes: NaN in float32 and float64, so that reading one shows, too."""
 UNSET = 0xFF
 """Every byte of memory that was not written yet, or was freed: NaN, or -1."""
 KEPT = 64 << 20
@@ -107,10 +107,10 @@ class Memories:
         self._top = 2 * ALIGNMENT + _SHARED_ROOM
         self._shared = 0
         self.shared_end = ALIGNMENT + _SHARED_ROOM
-        """Where shared memory ends, from the beginning of the range."""
+        """The end of shared memory, from the beginning of the range."""
         self._races = Space(16 * self.shared_end)
         self.races = self._races.address
-        """What is known of each byte of shared memory, and the last epoch (checked_accesses.py)."""
+        """The address of the records of shared memory; `epoch` is the last epoch (checked_accesses.py)."""
         self.epoch = 0
         self._rooms: dict[int, list[int]] = {}
         self._starts: list[int] = []
@@ -247,7 +247,7 @@ class Memories:
         raise DeviceError(message)
 
     def place(self, address: int) -> str:
-        """Where an address is, in words."""
+        """The place of an address, in words."""
         with self._lock.held():
             offset = address - self.range
             if offset < self.shared_end:

@@ -1,9 +1,9 @@
-"""A driver without a GPU: kernels run on this machine's processor, and misuse of devices is an error.
+"""A driver without a GPU: kernels run on this machine's CPU, and misuse of devices is an error.
 
-In: what a `Driver` is told. Out: the same results as on a GPU, but for the order in which sums are added up. Used by
-the tests, and by anyone who sets the variable NBGRAD_CUDA_SIMULATOR to 1.
+In: calls of a `Driver`. Out: the same results as on a GPU, but for the order in which sums are added up. Used by the
+tests, and wherever the variable NBGRAD_CUDA_SIMULATOR is 1.
 
-Work is done at once, in the order in which it is enqueued; what a GPU would find out later is kept and raised by the
+Work runs at once, in the order in which it is enqueued; errors that a GPU would find later are kept and raised by the
 next method that waits. Errors that a GPU may not show are raised here: memory that was freed, never allocated, of
 another device, or too small; writes beyond an array; threads that wait in vain; operations that cannot be captured; a
 stream that is unknown.
@@ -26,12 +26,12 @@ from . import fibers
 from .simulated_memory import SHARED, Memories
 
 SHARED_UNASKED = 48 << 10
-"""As many can be used without asking for them when the function is made."""
+"""Bytes of shared memory that a kernel may use without asking for them when its function is made."""
 MEMORY = 1 << 30
 SPECIAL_STREAMS = (0, 1, 2)
 """The default stream, and its two explicit names (legacy, and per thread)."""
 _BUFFER_POINTER, _BUFFER_SIZE = 1, 2
-"""cuLaunchKernel's names for what is in the list of extra arguments."""
+"""cuLaunchKernel's names for entries of the list of extra arguments."""
 _LAUNCH_FAILED = 719
 """CUDA_ERROR_LAUNCH_FAILED."""
 _FAILURES = ("allocate", "launch", "fault", "compile", "upload", "download", "copy")
@@ -65,7 +65,7 @@ class _Function:
 
 
 class _Graph:
-    """What was captured, in order; while it goes on, the streams that take part."""
+    """The captured work, in order; while the capture goes on, the streams that take part."""
 
     def __init__(self) -> None:
         self.actions: list[Callable[[], None]] = []
@@ -73,7 +73,7 @@ class _Graph:
 
 
 class Simulator:
-    """Devices on this machine's processor.
+    """Devices on this machine's CPU.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Simulator:
         self.waits: list[tuple[int, int]] = []
         """(stream, other) of every call of `wait`."""
         self.launches: Counter[str] = Counter()
-        """How often each kernel ran, by its key."""
+        """The number of launches of each kernel, by its key."""
         self._devices = devices
         self._functions: dict[int, _Function] = {}
         self._handles: dict[tuple[str, int], int] = {}
@@ -192,7 +192,7 @@ class Simulator:
         raise DeviceError(message)
 
     def check(self) -> None:
-        """Raise what is pending, or was written beyond any array.
+        """Raise pending errors, or one about writes beyond any array.
 
         Raises
         ------
@@ -217,7 +217,7 @@ class Simulator:
             raise DeviceError(message)
 
     def count(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return self._devices
 
     def properties(self, device: int) -> Properties:
@@ -361,7 +361,7 @@ class Simulator:
         self._launch(function, (blocks, 1, 1), (threads, 1, 1), shared, words, stream)
 
     def _launch_native(self, function: int, *arguments: Any) -> int:
-        """What native code calls in place of cuLaunchKernel."""
+        """Stands in for cuLaunchKernel in native code."""
         try:
             *sizes, stream, _, extra = arguments
             address, nbytes = words_of(extra)
@@ -451,7 +451,7 @@ class Simulator:
             capture.actions.append(action)
 
     def synchronise(self, stream: int) -> None:
-        """Raise what has failed, on any stream, or was written beyond any array.
+        """Raise errors of work on any stream, or of writes beyond any array.
 
         Raises
         ------
@@ -490,7 +490,7 @@ class Simulator:
         del self._streams[stream]
 
     def begin_capture(self, stream: int) -> None:
-        """Collect what follows on a stream of `new_stream` into a graph instead of doing it.
+        """Collect the work that follows on a stream of `new_stream` into a graph instead of doing it.
 
         Raises
         ------
@@ -523,7 +523,7 @@ class Simulator:
         return handle
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Do what a graph holds, with the parameters that were captured."""
+        """Do the work of a graph, with the parameters that were captured."""
         actions = self._graph(graph).actions
         for action in actions:
             self.enqueue(action, stream)
