@@ -2,7 +2,7 @@
 
 In: functions that read arrays and write arrays (compiled by Numba, or plain NumPy; for CUDA, launchers), the shapes of
 the results, and functions that write derivatives. Out: a function on arrays that can be differentiated, compiled,
-mapped, and fused around. Called by users. What a call is in a graph, and how it runs, is in graph/custom_calls.py and
+mapped, and fused around. Called by users. The form of a call in a graph, and its run, are in graph/custom_calls.py and
 device/memory/custom_launches.py.
 """
 
@@ -30,7 +30,7 @@ Launcher = Callable[..., Any]
 
 
 class Described(NamedTuple):
-    """What a shape rule gets in place of an array."""
+    """The description of an array, which a shape rule gets in place of it."""
 
     shape: Shape
     dtype: np.dtype[Any]
@@ -276,7 +276,7 @@ class _Rule:
 
 
 def _on_device(call: Call, dtype: np.dtype[Any]) -> DeviceCall | None:
-    """What does a call on a device: its launcher, if there is one."""
+    """The launcher that does a call on a device; None if there is none."""
     if call.kernel.cuda is None:
         return None
     from ..device.memory.custom_launches import launcher_call
@@ -353,7 +353,7 @@ def primitive(
         The same on a CUDA device: plain Python functions that launch kernels, of Numba, CuPy or cuda.core. They get
         arrays with `__cuda_array_interface__`, and as the keyword `stream` an object with `__cuda_stream__`, whose
         handle is `int(stream)`: all work must be put on that stream. If there are none, arrays on a device are copied
-        to the processor and back.
+        to the CPU and back.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Functions of numbers, and their gradients, for use inside users' own kernels: `device_function`.
 
-In: a Python function of numbers, or what `grad` and `value_and_grad` make of one. Out: a function of the same numbers
-as Python text without nbgrad in it, which Numba compiles for the processor and for GPUs. Called by users. The function
-is recorded as `elementwise` records it, simplified, and written down by extend/numba_source.py.
+In: a Python function of numbers, or its `grad` or `value_and_grad`. Out: a function of the same numbers as Python text
+without nbgrad in it, which Numba compiles for CPUs and GPUs. Called by users. The function is recorded as `elementwise`
+records it, simplified, and written down by extend/numba_source.py.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class DeviceFunction:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks for when a function that it compiles uses this one."""
+        """The attribute that Numba reads when a function that it compiles uses this one."""
         return self.njit()._numba_type_
 
     def cuda(self, jit: Any = None) -> Any:
@@ -139,7 +139,7 @@ class DeviceFunction:
 
 
 def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that NumPy does not warn in."""
+    """A function in which NumPy does not warn."""
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
@@ -151,7 +151,7 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _numpy_math() -> Any:
-    """What stands for `math` in text that runs as Python: NumPy's functions, which keep float32 and never raise."""
+    """The stand-in for `math` in text that runs as Python: NumPy's functions, which keep float32 and never raise."""
     renamed = {f"a{name}": f"arc{name}" for name in "sin cos tan sinh cosh tanh".split()}
     renamed.update(atan2="arctan2", pow="power")
     same = "exp expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh copysign hypot isnan isinf isfinite"
@@ -203,7 +203,7 @@ def device_function(
     Notes
     -----
     Both sides of a branch are computed. Where the text is compiled by your own decorator, give Numba
-    `error_model="numpy"` for the processor; helper functions in the text need the same decorator.
+    `error_model="numpy"` for the CPU; helper functions in the text need the same decorator.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def device_function(
 
 
 def _gives_arrays(function: Any) -> bool:
-    """Whether a transform made it that gives arrays."""
+    """Whether a transform that gives arrays has made a function."""
     while isinstance(function, Jitted) or hasattr(function, "of_another"):
         function = function.fn if isinstance(function, Jitted) else function.__wrapped__
     code = getattr(function, "__code__", None)
@@ -281,7 +281,7 @@ def _with_value(function: Any) -> Any:
 
 
 def _title(function: Any) -> tuple[str, str]:
-    """What a function is, and what to call it."""
+    """The description of a function, and an identifier for it."""
     if isinstance(function, Jitted):
         return _title(function.fn)
     inner = getattr(function, "__wrapped__", None) if hasattr(function, "of_another") else None

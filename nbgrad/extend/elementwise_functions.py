@@ -1,8 +1,8 @@
 """Functions of numbers as functions of arrays that fuse: `elementwise`.
 
 In: a Python function of numbers, or one that Numba compiles. Out: a function of arrays, which is recorded like any
-other code (extend/if_conversion.py), so that it is differentiated, compiled and fused with what is around it. Called by
-users.
+other code (extend/if_conversion.py), so that it is differentiated, compiled and fused with the code around it. Called
+by users.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Elementwise:
 
 
 def _lifted(value: Any, name: str) -> Any:
-    """Arrays and floats as Tensors; what else there is decides what is recorded."""
+    """Arrays and floats as Tensors; the recording depends on all other arguments, which stay as they are."""
     kind = kind_of(value)
     if kind in ("array", "float") or isinstance(value, list):
         return Tensor._of(as_node(value))
@@ -71,7 +71,7 @@ def _lifted(value: Any, name: str) -> Any:
 
 
 def _spread(result: Any, shape: tuple[int, ...], name: str) -> Any:
-    """What the function returned, in the shape of its arguments."""
+    """The function's output, in the shape of its arguments."""
     if isinstance(result, tuple | list):
         return type(result)([_spread(part, shape, name) for part in result])
     if kind_of(result) == "other":

@@ -1,8 +1,8 @@
 """Functions of numbers, recorded for whole arrays: both branches are recorded, and each element takes its own.
 
-In: a Python function of numbers (also one for Numba) and Tensors in place of the numbers. Out: what it returns, as a
-Tensor. Called by elementwise_functions.py. The function's syntax tree is walked once per recording, and nothing of it
-is left in compiled code but arithmetic and `select`.
+In: a Python function of numbers (also one for Numba) and Tensors in place of the numbers. Out: its result, as a Tensor.
+Called by elementwise_functions.py. The function's syntax tree is walked once per recording, and nothing of it is left
+in compiled code but arithmetic and `select`.
 
 A condition on a Tensor splits the path: both sides run on copies of the variables, which are joined by `select`
 afterwards. `return`, `break` and `continue` leave the path: the elements that leave are remembered with their condition
@@ -37,9 +37,9 @@ from .scalar_calls import (
 from .scalar_code import MISSING, ScalarCode, python_function, scalar_code
 
 MOST_TURNS = 10_000
-"""Turns of loops that one call is unrolled to."""
+"""The most turns of loops to which one call is unrolled."""
 DEEPEST = 50
-"""Calls of functions within functions."""
+"""The most calls of functions within functions."""
 Variables = dict[str, Any]
 INSTEAD = "nb.primitive takes such a function as a kernel of its own, with its own derivative."
 
@@ -57,7 +57,7 @@ class _Loop:
 
 
 def record(function: Any, args: Sequence[Any], kwargs: dict[str, Any], depth: int = 0) -> Any:
-    """What a function of numbers returns for Tensors in place of numbers.
+    """The result of a function of numbers for Tensors in place of numbers.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class _Frame:
         return result
 
     def refuse(self, node: ast.AST, what: str, traced: bool = False) -> NbgradError:
-        """The error for what cannot be recorded."""
+        """The error for a piece of code that cannot be recorded."""
         place = self.code.place(node)
         return (TracedValueError if traced else ArgumentError)(f"{place} {what} {INSTEAD}")
 
@@ -218,7 +218,7 @@ class _Frame:
         return self.landed(jumps, variables, path)
 
     def end_of(self, node: Any, loop: _Loop, variables: Variables, path: Any) -> tuple[Variables, Any]:
-        """What follows a loop, joined with the elements that left it by break."""
+        """The path behind a loop and its `else`, joined with the elements that left the loop by break."""
         self.loops.pop()
         if path is not None:
             variables, path = self.block(node.orelse, variables, path)
@@ -325,7 +325,7 @@ class _Frame:
         return -value if isinstance(node.op, ast.USub) else ~value if isinstance(node.op, ast.Invert) else +value
 
     def _logic(self, node: Any, variables: Variables) -> Any:
-        """`a and b` is b where a is true, else a; what follows a number that decides is not looked at."""
+        """`a and b` is b where a is true, else a; operands behind a number that decides are not evaluated."""
         conjunction = isinstance(node.op, ast.And)
         found = self.value(node.values[0], variables)
         for following in node.values[1:]:

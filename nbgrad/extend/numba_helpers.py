@@ -1,4 +1,4 @@
-"""Special functions that `math` lacks, in the Python that Numba compiles for processors and GPUs alike.
+"""Special functions that `math` lacks, in the Python that Numba compiles for CPUs and GPUs alike.
 
 In: numbers. Out: a number; no error is raised outside a function's domain. Called by the text that numba_source.py
 writes: it copies these functions into it, so that they use nothing but `math`, builtins and each other.

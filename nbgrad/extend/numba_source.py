@@ -1,4 +1,4 @@
-"""A graph of numbers as straight-line Python: what Numba, for processors and GPUs, and people can read.
+"""A graph of numbers as straight-line Python, which people and Numba, for CPUs and GPUs, can read.
 
 In: nodes with one element, and the names of the arguments. Out: the text of a function that uses `math`, NumPy's scalar
 types as casts, and functions of numba_helpers.py, which are copied into it. Called by device_function.py.
@@ -22,7 +22,7 @@ from ..graph.ir import Node, literal_value, topological
 from . import numba_helpers as printed_helpers
 
 SAME = frozenset("alias stop_gradient reshape transpose broadcast slice sum prod max min custom".split())
-"""What gives its operand, if that has one element."""
+"""The primitives that give their operand, if that has one element."""
 _RENAMED = {
     **{f"arc{name}": f"a{name}" for name in "sin cos tan sinh cosh tanh".split()},
     "gammaln": "lgamma",

@@ -1,8 +1,8 @@
-"""What calls mean in functions of numbers that are recorded: Python's, `math`'s and NumPy's functions of one number.
+"""Calls in functions of numbers that are recorded: Python's, `math`'s and NumPy's functions of one number.
 
 In: the object that is called, and numbers and Tensors that stand for numbers. Out: the result for Tensors of any shape,
-element by element. Called by if_conversion.py. What is not in these tables, and is no ufunc, is refused, because a
-function that is the same for one number (`np.sum`) may be another one for an array.
+element by element. Called by if_conversion.py. Functions that are not in these tables, and are no ufuncs, are refused,
+because a function that is the same for one number (`np.sum`) may be another one for an array.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ _ELEMENTWISE = "where clip sinc nan_to_num round around fix real imag isclose".s
 
 @cache
 def _table() -> dict[int, tuple[Any, Callable[..., Any]]]:
-    """By identity: what is called, and what is called instead if there is a Tensor among the arguments."""
+    """By identity: a function, and the one that is called in its place if there is a Tensor among the arguments."""
     found = {id(original): (original, ours) for original, ours in _PYTHON.items()}
     for name, function in _MATH.items():
         original = getattr(math, name, None)
@@ -173,7 +173,7 @@ def _scalar_dtype(function: Any) -> np.dtype[Any] | None:
 
 
 def scalar_call(function: Any) -> Callable[..., Any] | None:
-    """What is called for Tensors in place of a function of numbers; None if there is nothing."""
+    """The function of Tensors in place of one of numbers; None if there is none."""
     known = _table().get(id(function))
     if known is not None and known[0] is function:
         return known[1]

@@ -1,7 +1,7 @@
-"""The text of a function of numbers: its syntax tree, and what its names mean.
+"""The text of a function of numbers: its syntax tree, and the meaning of its names.
 
-In: a Python function, or one that Numba compiles. Out: `ScalarCode`. Called by if_conversion.py and by who checks a
-function when it is decorated. Nothing is executed here.
+In: a Python function, or one that Numba compiles. Out: `ScalarCode`. Called by if_conversion.py, and by
+elementwise_functions.py and device_function.py, which check a function when it is decorated. Nothing is executed here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MISSING = object()
 
 
 def python_function(function: Any) -> FunctionType | None:
-    """The Python function behind a function or what Numba makes of it; None for anything else."""
+    """The Python function behind one that Numba compiles, or the function itself; None for anything else."""
     for found in (function, getattr(function, "py_func", None)):
         if isinstance(found, FunctionType):
             return found
@@ -41,7 +41,7 @@ class ScalarCode:
         self.signature = inspect.signature(function)
 
     def lookup(self, name: str) -> Any:
-        """What a name that is no local variable stands for now; `MISSING` if nothing."""
+        """The present value of a name that is no local variable; `MISSING` if it has none."""
         code = self.function.__code__
         if name in code.co_freevars:
             cell = (self.function.__closure__ or ())[code.co_freevars.index(name)]

@@ -1,8 +1,8 @@
-"""NumPy's functions and what stands for them here: the whole of `__array_function__`.
+"""NumPy's functions, and ours in their place: the whole of `__array_function__`.
 
-In: a NumPy function that was called with a Tensor. Out: what our function gives. Called by Tensor.__array_function__
-and by Tensor's methods. `FUNCTIONS` says once where each function is; nothing is ever converted to
-NumPy silently.
+In: a NumPy function that was called with a Tensor. Out: the result of our function. Called by Tensor.__array_function__
+and by Tensor's methods. `FUNCTIONS` says once where each function is; nothing is ever converted to NumPy silently.
+
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ FUNCTIONS: dict[str, str] = {
     "analysis.histograms": "digitize histogram histogram2d histogram_bin_edges histogramdd",
     "analysis.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
 }
-"""What stands for a function of NumPy's, by the module that holds it: `name` for `numpy.name`, and `linalg.name` for
+"""The functions in place of NumPy's, by the module that holds them: `name` for `numpy.name`, and `linalg.name` for
 `numpy.linalg.name`; `path=function` where the function has another name here. A dot in front: a method of arrays, too.
 All names without a dot are names of `nbgrad.numpy`, unless `NAMES` has them."""
 
@@ -157,7 +157,7 @@ _waiting = set(FUNCTIONS)
 def home_of(name: str) -> Entry | None:
     """Where the function is that `nbgrad.numpy` has under a name, or under a path like "linalg.norm".
 
-    What this version of NumPy does not have, or no longer, `nbgrad.numpy` has not either.
+    Names that this version of NumPy does not have, or no longer, are missing in `nbgrad.numpy` too.
     """
     home = _OF_NAME.get(name)
     missing = home is not None and home is _OF_NUMPY.get(name) and "." not in name and not hasattr(np, name)
@@ -195,7 +195,7 @@ def module_of(name: str) -> ModuleType:
 
 
 def find(function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """What stands for a function of NumPy's, if anything does.
+    """The function in place of one of NumPy's; None if there is none.
 
     A module is imported when one of its functions is first asked for, so that the first gradient of a process is fast.
     """
@@ -229,7 +229,7 @@ def _load(module: str) -> None:
 
 
 def implementation(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What stands for a function of NumPy's that is known to be in the table."""
+    """The function in place of one of NumPy's that is known to be in the table."""
     found = find(function)
     assert found is not None, function
     return found
@@ -256,7 +256,7 @@ def refuse(function: Any) -> NoReturn:
 
 
 def array_function(func: Any, types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a NumPy function gives for Tensors."""
+    """The result of a NumPy function of Tensors."""
     for kind in types:
         if kind is not Tensor and not issubclass(kind, Tensor | np.ndarray):
             return NotImplemented

@@ -1,7 +1,7 @@
 """Activation functions as Cells, and finding them by name.
 
 In: the numbers that shape a function; then arrays. Out: Cells. Called by users, and by layers that take the name of an
-activation. What they compute is in `nbgrad.ops.activations`.
+activation. Their functions are in `nbgrad.ops.activations`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Cell: a function with Parameters and sub-cells.
 
 In: a subclass that makes Parameters and Cells in `__init__` and computes in `construct`. Out: a callable that every
-transform takes like a function, and the tree of its Parameters under their names. Called by users and by all layers.
-A Cell only keeps books: what `construct` does is recorded like anything else.
+transform takes like a function, and the tree of its Parameters under their names. Called by users and by all layers. A
+Cell only keeps books: `construct` is recorded like any other function.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _outermost = _Outermost()
 
 _BOOKS = frozenset(["_params", "_cells", "_with_rule", "_prefix"])
 LONGEST_LIST = 256
-"""Lists and dicts of at most so many elements are compared by value."""
+"""Lists and dicts of at most this many elements are compared by value."""
 
 
 def _frozen(value: Any, depth: int = 0) -> Any:
-    """What tells later whether an attribute has changed: numbers, texts and small containers of them by value."""
+    """A form of an attribute that tells later whether it has changed: numbers, texts and small containers by value."""
     if isinstance(value, _SIMPLE):
         return type(value), value
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
@@ -103,7 +103,7 @@ class Cell:
     _compute_dtype: Any
     _with_rule: custom_vjp | None
     _prefix: str
-    """What the names of its Parameters begin with, as the last Cell that took this one has named them."""
+    """The prefix of the names of its Parameters, as the last Cell that took this one has named them."""
     training: bool
     requires_grad: bool
 
@@ -123,12 +123,12 @@ class Cell:
     # ----- Computing -----
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """What the Cell computes; defined by subclasses."""
+        """The computation of the Cell; defined by subclasses."""
         message = f"{type(self).__name__} has no construct method. Define construct(self, ...) to say what it computes."
         raise CellError(message)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `construct`; outside of recordings, what the outermost Cell returns is computed at once."""
+        """Run `construct`; outside of recordings, the output of the outermost Cell is computed at once."""
         trace = current_trace()
         if trace is not None:
             return self._called(args, kwargs) if trace.guards is None else self._recorded(trace, args, kwargs)
@@ -268,7 +268,7 @@ class Cell:
         raise CellError(message)
 
     def _state(self) -> dict[str, Any]:
-        """What a compiled function takes for granted about this Cell, apart from the values of its Parameters."""
+        """The state that guards a compiled function: the Cell's attributes, without the values of its Parameters."""
         return {name: _frozen(value) for name, value in self.__dict__.items() if name not in _BOOKS}
 
     def _changes_silently(self) -> bool:
@@ -377,14 +377,14 @@ class Cell:
         self._name_parameters(prefix, recurse)
 
     def _name_parameters(self, prefix: str, recurse: bool = True) -> None:
-        """What `update_parameters_name` does for any Cell."""
+        """Put a prefix before the names of any Cell's Parameters, by their paths."""
         for path, parameter in self.parameters_and_names(expand=recurse):
             parameter.name = prefix + path
         for path, cell in self.cells_and_names() if recurse else [("", self)]:
             object.__setattr__(cell, "_prefix", f"{prefix}{path}." if path else prefix)
 
     def _prefix_of_children(self) -> str:
-        """What names of Parameters begin with, of Cells that become attributes later: as in MindSpore, nothing."""
+        """The prefix of the Parameters' names of Cells that become attributes later: as in MindSpore, none."""
         return ""
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
@@ -451,7 +451,7 @@ class Cell:
         return self
 
     def to(self, device: Any) -> Cell:
-        """Move all Parameters of the tree to a device, or to the processor.
+        """Move all Parameters of the tree to a device, or to the CPU.
 
         Parameters
         ----------
@@ -483,7 +483,7 @@ class Cell:
         return self
 
     def cpu(self) -> Cell:
-        """Move all Parameters to the processor's memory; returns this Cell."""
+        """Move all Parameters to the CPU's memory; returns this Cell."""
         return self.to("cpu")
 
     def cuda(self, device: Any = "cuda") -> Cell:
@@ -522,7 +522,7 @@ class Cell:
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing: what is called is compiled when it is called. (`nb.jit(cell)` freezes it.)"""
+        """Does nothing: a call compiles by itself. (`nb.jit(cell)` freezes the Cell.)"""
 
     # ----- Text -----
 
@@ -532,7 +532,7 @@ class Cell:
         return type(self).__name__
 
     def extend_repr(self) -> str:
-        """What the text of the Cell says besides its sub-cells; for subclasses."""
+        """The text of the Cell besides its sub-cells; for subclasses."""
         return ""
 
     def __repr__(self) -> str:

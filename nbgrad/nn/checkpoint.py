@@ -215,7 +215,7 @@ def load_param_into_net(
 
 
 def _named(values: Any) -> list[tuple[str, Any]]:
-    """Names and values of whatever can be saved; DtypeError for anything else, CheckpointError for names that clash."""
+    """Names and values of all that can be saved; DtypeError for anything else, CheckpointError for names that clash."""
     if isinstance(values, Cell):
         by_name: dict[str, Parameter] = {}
         for path, parameter in values.parameters_and_names():

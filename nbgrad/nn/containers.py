@@ -108,7 +108,7 @@ class _Numbered(_Container):
 
 
 class SequentialCell(_Numbered):
-    """Cells that are called one after the other, each on what the one before returned.
+    """Cells that are called one after the other, each on the output of the one before.
 
     Parameters
     ----------

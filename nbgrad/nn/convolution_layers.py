@@ -1,6 +1,6 @@
 """Convolutions as layers: Conv1d, Conv2d, Conv2dTranspose.
 
-In: channels, windows and initial values; then images. Out: Cells. Called by users. What they compute is in
+In: channels, windows and initial values; then images. Out: Cells. Called by users. Their functions are in
 `nbgrad.ops.convolution`; as in MindSpore the output has `ceil(size / stride)` elements unless another `pad_mode` is
 asked for, and there is no bias unless asked for.
 """
@@ -23,7 +23,7 @@ from .layer_arguments import default_bias, default_weight, flag, parameter, posi
 
 
 class _Convolution(Cell):
-    """What the three have in common: their arguments, weight and bias."""
+    """The base of the convolution layers: their common arguments, weight and bias."""
 
     def __init__(
         self,

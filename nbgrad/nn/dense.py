@@ -241,7 +241,7 @@ class Flatten(Cell):
 
 
 class Identity(Cell):
-    """What it is given."""
+    """The input, unchanged."""
 
     def construct(self, x: Any) -> Any:
         """Return the input."""

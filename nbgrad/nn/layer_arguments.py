@@ -1,7 +1,7 @@
-"""What the constructors of layers share: checks of their arguments, and the Parameters that they make.
+"""Arguments of the constructors of layers: the checks that layers share, and the Parameters that they make.
 
-In: what a user gave. Out: the same, checked, or a Parameter. Called by the layers; nothing here is public. Errors are
-raised when a layer is made, not when it is called.
+In: an argument of a user's. Out: the argument, checked, or a Parameter. Called by the layers; nothing here is public.
+Errors are raised when a layer is made, not when it is called.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def parameter(init: Any, shape: Any, dtype: Any, trainable: bool = True) -> Para
 
 
 def default_weight() -> Initializer:
-    """What weights of products start with: uniform up to 1 / sqrt(fan_in), as in MindSpore and PyTorch."""
+    """The initial weights of products: uniform up to 1 / sqrt(fan_in), as in MindSpore and PyTorch."""
     return HeUniform(negative_slope=math.sqrt(5.0))
 
 
 def default_bias(fan_in: int) -> Initializer:
-    """What their biases start with: uniform up to 1 / sqrt(fan_in)."""
+    """The initial biases of products: uniform up to 1 / sqrt(fan_in)."""
     return Uniform(1.0 / math.sqrt(fan_in) if fan_in else 0.0)

@@ -1,7 +1,7 @@
 """Losses as Cells.
 
 In: how to combine the losses of elements (`reduction`), weights, margins; then predictions and targets. Out: Cells.
-Called by users and by the training Cells. What they compute is in `nbgrad.ops.losses`.
+Called by users and by the training Cells. Their functions are in `nbgrad.ops.losses`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .layer_arguments import flag, part, real, whole
 
 
 class LossBase(Cell):
-    """What losses have in common; subclass it for a loss of your own.
+    """The base of the losses; subclass it for a loss of your own.
 
     Parameters
     ----------

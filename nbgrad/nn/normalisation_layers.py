@@ -1,6 +1,6 @@
 """Normalisation layers: of batches, layers, groups, and by the root mean square.
 
-In: sizes and initial values; then arrays. Out: Cells. Called by users. What they compute is in
+In: sizes and initial values; then arrays. Out: Cells. Called by users. Their functions are in
 `nbgrad.ops.normalisation`. Batch normalisation writes its moving statistics while it is recorded, so that compiled
 training steps write them too.
 """
@@ -21,7 +21,7 @@ from .layer_arguments import flag, parameter, part, positive, real, whole
 
 
 class _BatchNorm(Cell):
-    """What the batch normalisations have in common; they differ in how many axes an input may have."""
+    """The base of the batch normalisations; they differ in how many axes an input may have."""
 
     forms: ClassVar[dict[int, str]]
     """The shapes that an input may have, by the number of their axes."""

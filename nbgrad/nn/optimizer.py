@@ -1,4 +1,4 @@
-"""Optimizer: what all optimizers share. Learning rates, weight decay, state, and one compiled update of all weights.
+"""Optimizer, the base of all: learning rates, weight decay, state, and one compiled update of all weights.
 
 In: Parameters (or groups of them), a learning rate, and at each call the gradients. Out: the Parameters with new
 values. Called by users, by `TrainOneStepCell`, and by the subclasses in optimizers.py, which define one formula each.
@@ -131,7 +131,7 @@ def _check_members(parameters: Sequence[Any]) -> None:
 
 
 class Optimizer(Cell):
-    """What all optimizers share; subclasses define `update`, or a `construct` of their own.
+    """The base of all optimizers; subclasses define `update`, or a `construct` of their own.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class Optimizer(Cell):
         return names
 
     def _rate(self, value: Any, name: str) -> Parameter | Cell:
-        """A learning rate as what holds it: a Cell, or a 0-d or 1-d Parameter."""
+        """The holder of a learning rate: a Cell, or a 0-d or 1-d Parameter."""
         if isinstance(value, Cell):
             return value
         if isinstance(value, Tensor):
@@ -276,7 +276,7 @@ class Optimizer(Cell):
         return state
 
     def _follow(self) -> None:
-        """Move the state of each weight to the weight's device, and what all weights share to that of the first."""
+        """Move the state of each weight to the weight's device, and the shared state to the first weight's."""
         if not self.parameters or all(p._leaf.device is None for p in (*self.parameters, *self.get_parameters())):
             return
         shared = set(self.get_parameters())
@@ -312,7 +312,7 @@ class Optimizer(Cell):
         return 0.0 if name is None else self._now(name, _working(self.parameters[k]))
 
     def _now(self, name: str, dtype: np.dtype[Any]) -> Any:
-        """What an attribute says at this step: a 0-d Tensor of a dtype, or a float as it is."""
+        """The value of an attribute at this step: a 0-d Tensor of a dtype, or a float as it is."""
         value = getattr(self, name)
         if isinstance(value, Cell):
             computed = value(self.global_step)
@@ -413,7 +413,7 @@ class Optimizer(Cell):
         return True
 
     def _step(self, *gradients: Any) -> Tensor:
-        """What is compiled."""
+        """One step of the optimizer, which is compiled."""
         super().__call__(gradients)
         return self.global_step.value()
 

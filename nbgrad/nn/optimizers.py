@@ -139,7 +139,7 @@ class Momentum(Optimizer):
 
 
 class _WithTwoMoments(Optimizer):
-    """What the variants of Adam share: running means of gradients and of their squares."""
+    """The base of the variants of Adam: running means of gradients and of their squares."""
 
     def _set_moments(self, names: tuple[str, str], beta1: float, beta2: float, eps: float) -> None:
         self.beta1 = real_number("beta1", beta1, below=1.0)

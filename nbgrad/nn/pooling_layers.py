@@ -1,6 +1,6 @@
 """Pooling as layers.
 
-In: windows; then images or signals. Out: Cells. Called by users. What they compute is in `nbgrad.ops.pooling`; the
+In: windows; then images or signals. Out: Cells. Called by users. Their functions are in `nbgrad.ops.pooling`; the
 padding mode "same", which depends on the input's size, is resolved here.
 """
 
@@ -92,7 +92,7 @@ class MaxPool2d(_MaxPool):
     ----------
     kernel_size, stride, dilation : int or pair of int
     pad_mode : {"valid", "same", "pad"}
-        No padding; so much that the output has ceil(H / stride) rows; or as much as `padding` says.
+        No padding; enough for an output of ceil(H / stride) rows; or the padding that `padding` gives.
     padding : int, pair of int, or (top, bottom, left, right)
         Only for `pad_mode="pad"`; at most half of the kernel. Padding is never the greatest element.
     return_indices : bool

@@ -41,7 +41,7 @@ _LATER = {
     "stop_gradient": "nbgrad.transforms.custom",
     **dict.fromkeys(("polynomial", "emath", "poly1d"), "nbgrad.source.numpy_in_python"),
 }
-"""Names that are made by what stands above this folder."""
+"""Names that modules above this folder make."""
 _own = {name: module for module, names in OWN.items() for name in names.split()}
 
 
@@ -73,7 +73,7 @@ def __dir__() -> list[str]:
 
 @part_of_tensor
 class Namespace(Tensor):
-    """What the array API standard asks of an array."""
+    """The method of an array that the array API standard asks for."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """The names of `nbgrad.numpy` that are not in its table of own functions: the rest of NumPy's namespace.
 
-In: a name. Out: what stands for it here: our function, where NumPy's is one that Tensors understand; a class that knows
+In: a name. Out: its counterpart here: our function, where NumPy's is one that Tensors understand; a class that knows
 Tensors, for NumPy's scalar types; NumPy's own object for all else (constants, dtypes, text, files, settings). Called by
-`__init__.py` for `import nbgrad.numpy as np`, and by source/, which asks for what stands for a given object.
+`__init__.py` for `import nbgrad.numpy as np`, and by source/, which asks for the counterpart of an object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _modules: dict[str, ModuleType] = {}
 
 
 def counterpart(name: str) -> Any:
-    """What `nbgrad.numpy.name` is, for a name of NumPy's.
+    """The object `nbgrad.numpy.name`, for a name of NumPy's.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """`nbgrad.numpy.random`: NumPy's random numbers, which are constants of a computation, as Tensors.
 
-In: NumPy's names. Out: what NumPy draws, the same numbers for the same seed, but arrays are Tensors, so that recorded
+In: NumPy's names. Out: NumPy's draws, the same numbers for the same seed, but arrays are Tensors, so that recorded
 values can be written to them. Parameters are numbers, not recorded values: for a gradient with respect to a mean or a
-scale, write `mean + scale * rng.standard_normal(n)`. What is shuffled or chosen from may be recorded. (Random numbers
-that compiled code draws anew at each call are those of nbgrad.Generator and nbgrad.ops.)
+scale, write `mean + scale * rng.standard_normal(n)`. Arrays to be shuffled, or to choose from, may be recorded. (Random
+numbers that compiled code draws anew at each call are those of nbgrad.Generator and nbgrad.ops.)
 """
 
 from __future__ import annotations

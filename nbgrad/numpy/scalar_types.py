@@ -23,7 +23,7 @@ from ..tensors import python_numbers
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a Tensor stands for a scalar of NumPy's: it is 0-d, and nobody made it as a 0-d array."""
+    """Whether a Tensor stands for a scalar of NumPy's: it is 0-d, and was not made as a 0-d array."""
     return (
         isinstance(value, Tensor)
         and not value.ndim
@@ -164,4 +164,4 @@ PYTHON_NUMBERS: dict[type, Any] = {
     numbers.Real: _number_type(numbers.Real, (np.integer, np.floating)),
     numbers.Integral: _number_type(numbers.Integral, (np.integer,)),
 }
-"""Python's classes, and what functions that `differentiable_source` runs get instead."""
+"""Python's classes, and their replacements in functions that `differentiable_source` runs."""

@@ -1,4 +1,4 @@
-"""The Python array API standard: what it asks of a namespace that NumPy's does not have, or has otherwise.
+"""The Python array API standard: the parts of its namespace that NumPy's does not have, or has otherwise.
 
 In: Tensors. Out: Tensors, and facts about `nbgrad.numpy`, which is the standard's namespace for Tensors:
 `x.__array_namespace__()`. Called by libraries that compute with the arrays of any library that follows the standard,
@@ -50,7 +50,7 @@ def namespace(api_version: str | None = None) -> Any:
 
 
 class NamespaceInfo:
-    """What `nbgrad.numpy` can do, as the standard's inspection functions tell it.
+    """The abilities of `nbgrad.numpy`, as the standard's inspection functions tell them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Anything array-like as a node: what every function of arrays does first; and `wrap`, what it does last.
+"""Anything array-like as a node, the first step of every function of arrays; and `wrap`, the last one.
 
 In: Tensors, ndarrays, NumPy scalars, Python numbers, nested lists of them. Out: nodes, and Tensors of nodes. An ndarray
 that can still be changed is copied when it is used, so that changing it later never changes what was recorded. Called
@@ -81,7 +81,7 @@ _new = object.__new__
 
 
 SEQUENCES = (list, tuple, deque, UserList)
-"""What NumPy takes apart."""
+"""The sequences that NumPy takes apart."""
 
 
 # ----- Lists that hold Tensors -----
@@ -102,7 +102,7 @@ def holds_tensors(value: Any) -> bool:
 
 
 def _leaves(value: Any, found: list[Any]) -> Shape:
-    """The shape of nested sequences; what is in them, in order, goes into `found`."""
+    """The shape of nested sequences; their elements, in order, go into `found`."""
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
         value = value.tolist()
     if not isinstance(value, SEQUENCES):

@@ -1,7 +1,8 @@
-"""Words that the array functions share: axes, common dtypes, positions along an axis, and `out`.
+"""Steps that the array functions share: axes, common dtypes, positions along an axis, and `out`.
 
-In: nodes and what users gave as axes, shapes, dtypes. Out: normalised arguments and nodes. Called by the other files of
-`nbgrad.numpy`; nothing here is public. Errors are raised here, at the user's line, before any graph is built.
+In: nodes, and users' axes, shapes, dtypes. Out: normalised arguments and nodes. Called by the functions of
+`nbgrad.functions` and `nbgrad.ops`; nothing here is public. Errors are raised here, at the user's line, before any
+graph is built.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def only(name: str, value: Any, *allowed: Any) -> None:
 
 
 def array_node(value: Any) -> Node:
-    """As `as_node`, for functions that make arrays of Python numbers before they promote: the node is not weak."""
+    """A node that is not weak, for functions that make arrays of Python numbers before they promote."""
     return strong(as_node(value))
 
 

@@ -8,9 +8,9 @@ for their messages. Nothing is imported here: a library whose array was given is
 The rules. Where an array is expected, the values of a foreign one are taken, by position: labels, names and indexes
 take no part, and the result is a Tensor. That holds for `series * tensor` too: the Tensor computes it. xarray's objects
 are different because they can hold a Tensor, labels and all, so they compute `array * tensor` and `tensor * array`
-themselves. What a transform takes as an argument must be an ndarray, a Tensor or a number, because the derivative would
-have to be one of these: the error names the attribute that is. What has a meaning that its values do not have is
-refused: masks, units, matrices whose `*` is a product of matrices, objects, dates, records.
+themselves. The arguments of a transform must be ndarrays, Tensors or numbers, because the derivative would have to be
+one of these: the error names the attribute that is. Objects with a meaning that their values do not have are refused:
+masks, units, matrices whose `*` is a product of matrices, objects, dates, records.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ADVICE = {
     "jaxlib": "nb.from_dlpack(x), which shares its memory",
     "polars": "its values, x.to_numpy()",
 }
-"""What to pass instead of a library's arrays."""
+"""By library: the object to pass instead of its arrays."""
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -160,7 +160,7 @@ def computes_itself(*values: Any) -> bool:
 
 
 def values_of(value: Any) -> np.ndarray:
-    """The values of something array-like that is no list, as an ndarray that nobody else can change.
+    """The values of something array-like that is no list, as an ndarray that no other code can change.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def described(value: Any) -> str:
 
 
 def called_by_pandas() -> bool:
-    """Whether pandas is what asks for a value, on behalf of the user."""
+    """Whether pandas asks for a value, on behalf of the user."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         library = frame.f_globals.get("__name__", "").partition(".")[0]
@@ -262,7 +262,7 @@ def full_name(value: Any) -> str:
 
 
 def described_output(value: Any) -> str:
-    """What a function returned, for a message."""
+    """The description of a function's output, for a message."""
     name = full_name(value)
     return f"a {name}" if computes_itself(value) else f"{name} {str(value)[:60]!r}"
 

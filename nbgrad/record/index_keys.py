@@ -1,4 +1,4 @@
-"""What is between the brackets of `x[...]`: any key that NumPy takes, as one entry per axis, checked.
+"""The keys between the brackets of `x[...]`: any that NumPy takes, as one entry per axis, checked.
 
 In: a shape and a key. Out: a list of entries, each consuming one axis but for `None`, `...` and `Truth`:
 `None` (a new axis), `int`, `range` (a slice), an int64 ndarray or an int64 Node (positions, in range and not negative),

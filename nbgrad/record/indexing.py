@@ -53,8 +53,8 @@ def getitem(node: Node, key: Any) -> Node:
 
 
 def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:
-    """What a key with arrays picks, as NumPy lays it out: the axes of the arrays are the slowest, wherever they stand;
-    those of slices follow as they lie in the array."""
+    """The elements that a key with arrays picks, as NumPy lays them out: the axes of the arrays are the slowest,
+    wherever they stand; those of slices follow as they lie in the array."""
     before, together = _place_of_arrays(entries)
     if picked.ndim < 2 or (before == 0 and node.layout is None):
         return picked
@@ -78,7 +78,7 @@ def _place_of_arrays(entries: Sequence[Entry]) -> tuple[int, int]:
 
 
 def _slices(shape: Shape, key: Any) -> tuple[list[tuple[int, int, int]], Shape] | None:
-    """As `_basic`, straight from a key of integers and slices; None for other keys."""
+    """The result of `_basic`, straight from a key of integers and slices; None for other keys."""
     parts = key if key.__class__ is tuple else (key,)
     if len(parts) > len(shape):
         return None

@@ -24,7 +24,7 @@ _PLAIN_MODULES = ("math", "cmath", "builtins", "operator", "numpy")
 
 
 def way_out(of_number: bool) -> str:
-    """What to do instead, in one sentence.
+    """The way to write it instead, in one sentence.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def called_name(frame: FrameType) -> str:
 
 
 def _found(frame: FrameType, name: str) -> Any:
-    """What a dotted name stands for in a frame; None if that cannot be seen."""
+    """The object that a dotted name means in a frame; None if that cannot be seen."""
     first, *rest = name.split(".")
     value: Any = None
     for names in (frame.f_locals, frame.f_globals, vars(builtins)):
@@ -149,7 +149,7 @@ def refuse_numba(frame: FrameType) -> None:
 
 
 def numba_message(name: str) -> str:
-    """What to do with a function that Numba has compiled."""
+    """The message about a function that Numba has compiled, with the way to use it."""
     what = f"{name}() is compiled by Numba" if name else "This function is compiled by Numba"
     return (
         f"{what}, which knows no Tensors. Let nb.differentiable_source(f) run its Python code; or give it to "

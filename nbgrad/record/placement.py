@@ -1,4 +1,4 @@
-"""Where values are: a node on a device, or in the processor's memory.
+"""Where values are: a node on a device, or in the CPU's memory.
 
 In: a node, and a device or its name. Out: the node there. A value is moved when it is asked for, so that moving is no
 part of graphs: what is being differentiated or compiled must be moved before that. Nothing of `nbgrad.device` is
@@ -18,7 +18,7 @@ from ..runtime.evaluate import computed, uploaded
 
 
 def device_of(name: Any) -> Any:
-    """The `Device` that a name means; None for the processor.
+    """The `Device` that a name means; None for the CPU.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def device_of(name: Any) -> Any:
 
 
 def moved(node: Node, device: Any) -> Node:
-    """The value of a node on a device, or in the processor's memory; the node itself if it is there.
+    """The value of a node on a device, or in the CPU's memory; the node itself if it is there.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Which dtypes a ufunc computes in: NumPy's own rules, asked once for each combination and remembered.
 
 In: a NumPy (or SciPy) ufunc and operand nodes. Out: the operands cast to what the ufunc's loop takes. Called by
-ufuncs.py. Python numbers (`node.weak`) do not widen the dtype of what they meet (NEP 50). Where a user's Tensor takes
-part (`node.tensor`), MindSpore's rules come first: integers take the float dtype that they meet, and where there is
-none but a float is needed, float32.
+ufuncs.py. Python numbers (`node.weak`) do not widen the dtype of the arrays that they meet (NEP 50). Where a user's
+Tensor takes part (`node.tensor`), MindSpore's rules come first: integers take the float dtype that they meet, and where
+there is none but a float is needed, float32.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CONVERTED: dict[tuple[Any, ...], Node] = {}
 
 
 def kind_of(node: Node) -> Kind:
-    """What promotion needs to know about a node."""
+    """The kind of a node for promotion: its dtype, or the Python type of a number that is weak."""
     if node.weak:
         if node.dtype.kind == "f":
             return float
@@ -106,7 +106,7 @@ def _resolve_tensors(ufunc: np.ufunc, kinds: Sequence[Kind], casting: str) -> tu
 
 
 def _widen_large_numbers(nodes: Sequence[Node], kinds: list[Kind]) -> None:
-    """Comparing with a Python integer that does not fit the dtype is done in 64 bits instead of being an error."""
+    """Let a comparison with a Python integer that does not fit the dtype run in 64 bits, where it would be an error."""
     for position, node in enumerate(nodes):
         if kinds[position] is int and node.name == "literal":
             others = [k for k in kinds if isinstance(k, np.dtype) and k.kind in "iu"]

@@ -28,7 +28,7 @@ from .view_chain import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_bet
 from .zero_dimensional import ZeroDimensional
 
 MOST_DEAD = 256
-"""Views are forgotten when they are gone; so many may lie around before that is looked for."""
+"""Views that are gone are forgotten once a Tensor has noted more than this many."""
 _BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
@@ -43,9 +43,9 @@ def is_basic(key: Any) -> bool:
 
 
 def view(base: Tensor, key: Any) -> Tensor:
-    """What `base[key]` is for a basic key, or what `Moves` make of the base.
+    """The view `base[key]` for a basic key, or the view that `Moves` make of the base.
 
-    One element of what stands for an ndarray is a scalar, which NumPy copies, unless the key has an Ellipsis.
+    One element of a Tensor that follows NumPy's rules is a scalar, which NumPy copies, unless the key has an Ellipsis.
     """
     shared = _shared_data(base) is not None
     # If the data are shared, the node only says shape and dtype: a part of them is read when it is used.
@@ -87,7 +87,7 @@ def moved(base: Tensor, result: Tensor, in_order: bool = False) -> Tensor:
 
 
 def view_by_moves(base: Tensor, key: Moves | None, result: Tensor, in_order: bool = False) -> Tensor:
-    """The same for a Tensor whose data are shared, or complex, when the operations are known."""
+    """The result of `moved` for known operations, on a Tensor whose data are shared, or complex."""
     if key is None:
         return result
     array = _shared_data(base)
@@ -109,7 +109,7 @@ def _link(key: Moves, in_order: bool) -> Moves:
 
 
 def _chain(tensor: Tensor) -> list[Tensor]:
-    """A Tensor, what it is a view of, what that is a view of, and so on; the last one owns the memory."""
+    """The Tensors from a view to the owner of its memory: each is a view of the next, and the last one owns it."""
     chain = [tensor]
     while (source := getattr(chain[-1], "_base", None)) is not None:
         chain.append(source[0])
@@ -154,7 +154,7 @@ def strides_in_memory(value: Any) -> tuple[int, ...] | None:
 
 
 def _owned_place(tensor: Tensor) -> View:
-    """Where the elements of a Tensor lie that is no view."""
+    """The place of the elements of a Tensor that is no view."""
     array = _shared_data(tensor)
     if array is not None:
         return View.strided(array.shape, array.strides)
@@ -216,7 +216,7 @@ def share_memory(a: Any, b: Any, bounds: bool = False, asked: bool = False) -> b
 
 
 def _bounds(tensor: Tensor) -> tuple[int, int]:
-    """Where the first and behind the last byte of a Tensor lie in the memory of what it is a view of."""
+    """The position of the first byte of a Tensor, and that behind the last one, in the memory of its owner."""
     where = place_of(tensor)
     steps = [(n - 1) * s for n, s in zip(where.shape, where.strides, strict=True)]
     low, high = (where.offset + sum(limit(step, 0) for step in steps) for limit in (min, max))
@@ -244,8 +244,8 @@ def _memory(tensor: Tensor, trace: Trace | None) -> tuple[np.ndarray | None, boo
 
 
 def _argument_behind(owner: Tensor, trace: Trace | None) -> tuple[Any, Trace | None]:
-    """What the caller of a recorded function has in place of a Tensor, and the recording; None of both if it is no
-    argument."""
+    """The caller's ndarray or Tensor in place of an argument of a recorded function, and the recording; None and None
+    for other Tensors."""
     while trace is not None:
         found = trace.callers.behind(owner) if trace.callers else None
         if found is not None:
@@ -294,7 +294,7 @@ def is_own_view(base: Tensor, key: Any, value: Any) -> bool:
 
 
 def written(tensor: Tensor) -> None:
-    """Pass a write to a Tensor on to what it is a view of and to its views."""
+    """Pass a write to a Tensor on to the Tensor that it is a view of, and to its views."""
     if _shared_data(tensor) is not None:
         return  # all of them use the same data
     _write_down(tensor, None)
@@ -382,13 +382,13 @@ def _shared_data(tensor: Tensor) -> np.ndarray | None:
 
 
 def _like(other: Node, node: Node) -> Node:
-    """The node of an array, which follows from now on the rules that another one follows, and stays where that is."""
+    """The node of an array, which from now on follows the rules of another node and stays at its place."""
     node.tensor, node.place = other.tensor, other.place
     return node
 
 
 def _held(node: Node) -> bool:
-    """Whether somebody else holds the data of a node: its array, or what that array is a view of."""
+    """Whether other code holds the data of a node: its array, or the array that this one is a view of."""
     if _holders(node) > _ALONE:
         return True
     part = node.value
@@ -405,17 +405,17 @@ def _holders(node: Node) -> int:
 
 
 _ALONE = _holders(constant(np.zeros(1)))
-"""As many as there are when the user holds none."""
+"""The number of references to the data when the user holds none."""
 _part = np.zeros(1)[:]
 _ALONE_AS_BASE = sys.getrefcount(_part.base)
-"""The same for an array that only a view of it refers to."""
+"""The number of references to an array when only a view of it holds one."""
 del _part
 
 
 def share(tensor: Tensor) -> np.ndarray:
     """The data of a Tensor as an ndarray that it shares; for a slice, whose data are its base's, a copy.
 
-    What lives on a device is copied.
+    Data on a device are copied.
     """
     if tensor._node.device is not None:
         return concrete(tensor._node, "array")
@@ -438,7 +438,7 @@ def share(tensor: Tensor) -> np.ndarray:
 
 
 def _is_only_holder(tensor: Tensor, array: np.ndarray) -> bool:
-    """Whether nobody but a Tensor has its data, so that they may be written to."""
+    """Whether a Tensor is the only holder of its data, so that they may be written to."""
     if not array.flags.owndata or not array.flags.c_contiguous:
         return False
     node = tensor._node
@@ -451,7 +451,7 @@ def _counts(tensor: Tensor, array: np.ndarray) -> tuple[int, int]:
 
 
 def _counts_alone() -> tuple[int, int]:
-    """As many references as there are to a node and its value that only one Tensor has, in `_is_only_holder`."""
+    """The numbers of references that `_is_only_holder` sees to a node and its value when only one Tensor has them."""
     tensor = Tensor._holding(np.zeros(1))
     array = concrete(tensor._node, "array")
     return _counts(tensor, array)
@@ -462,7 +462,7 @@ _ALONE_IN_TENSOR, _ALONE_IN_NODE = _counts_alone()
 
 def shared_memory(tensor: Tensor) -> np.ndarray | None:
     """The memory of a Tensor, also of a slice, as an ndarray that it shares; None for what cannot be shared."""
-    held = share(_chain(tensor)[-1])  # it is only shared while somebody holds it
+    held = share(_chain(tensor)[-1])  # the data are only shared while a reference is held
     array = _shared_data(tensor)
     del held
     return array

@@ -19,7 +19,7 @@ _CONSTANT = PRIMITIVES["constant"]
 
 
 class Tensor:
-    """An array that records what is done with it.
+    """An array that records the operations on it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Tensor:
     __slots__ = ("__weakref__", "_base", "_node", "_views")
     _node: Node
     _base: tuple[Tensor, Any]
-    """What it is a view of, and by which key; only set for views."""
+    """The Tensor that this one is a view of, and the key; only set for views."""
     _views: dict[int, Any]
     """Weak references to its views; only set if there were any."""
 

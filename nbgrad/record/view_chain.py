@@ -30,7 +30,7 @@ WINDOWS = "windows"
 _FEW = 32
 """Up to this extent, windows are slices that are joined; beyond, a gather."""
 MOST_MOVES = 8
-"""More operations in a row are not looked through: no function of NumPy that gives a view is so many."""
+"""The longest chain that is looked through: no function of NumPy that gives a view takes more operations."""
 
 
 class Moves(tuple[tuple[str, tuple[Any, ...]], ...]):
@@ -52,7 +52,7 @@ class InOrder(Unsettled):
 
 
 PART_MOVES = tuple([Moves([(name, ())]) for name in PARTS])
-"""What makes the real and the imaginary part."""
+"""The moves that make the real and the imaginary part."""
 
 
 def moves_between(base: Node, node: Node) -> Moves | None:
@@ -121,7 +121,7 @@ def replace(node: Node, key: Any, part: Node) -> Node:
 
 
 def _undone(before: Node, name: str, params: tuple[Any, ...], part: Node) -> Node:
-    """`before` with what one operation takes of it replaced."""
+    """`before` with the elements replaced that one operation takes of it."""
     if name == "reshape":
         return reshape(part, before.shape)
     if name == "transpose":

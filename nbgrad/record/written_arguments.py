@@ -48,7 +48,7 @@ class Callers(dict[Node, tuple[Tensor, Any]]):
         check_store(self[node][1], [other for known, (_, other) in self.items() if known is not node])
 
     def written(self) -> list[tuple[Node, Any]]:
-        """What the function has written: the new node, and the caller's array."""
+        """The writes of the function: each new node, and the caller's array for it."""
         return [(tensor._node, value) for node, (tensor, value) in self.items() if tensor._node is not node]
 
     def changed(self) -> list[Node]:

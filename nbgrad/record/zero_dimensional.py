@@ -1,6 +1,6 @@
 """0-d arrays: Tensors that NumPy would not give as scalars.
 
-In: nothing. Out: the class of what `np.array(1.0)`, `np.zeros(())` and `x[0, ...]` are. `x += y` writes into them, and
+In: nothing. Out: the class of `np.array(1.0)`, `np.zeros(())` and `x[0, ...]`. `x += y` writes into them, and
 `isinstance` says that they are arrays; `x[0]` and sums are Tensors like others, of which both say that they are
 scalars. What a transform returns of the former is an ndarray. Used by shared_memory.py, by operators in place
 (functions/elementwise/ufuncs.py), by functions that make arrays (functions/arrays/creation.py, ...), and by
@@ -33,7 +33,7 @@ def is_scalar(tensor: Tensor) -> bool:
 
 
 def as_array(tensor: Tensor) -> Tensor:
-    """What a function gives that NumPy has return an array, also without axes."""
+    """A scalar as a 0-d array, others as they are: for functions that return arrays in NumPy, also without axes."""
     if is_scalar(tensor):
         tensor = Tensor._of(strong(tensor._node))
         tensor.__class__ = ZeroDimensional

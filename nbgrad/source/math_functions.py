@@ -1,7 +1,7 @@
-"""Python's `math` for recorded values: what functions that `differentiable_source` runs get in place of it.
+"""Python's `math` for recorded values: its replacement in functions that `differentiable_source` runs.
 
-In: numbers and Tensors with one element. Out: for numbers what `math` gives; for Tensors 0-d Tensors that keep their
-gradient, where `math` would turn them into floats. Called by replacements.py.
+In: numbers and Tensors with one element. Out: for numbers the results of `math`; for Tensors 0-d Tensors that keep
+their gradient, where `math` would turn them into floats. Called by replacements.py.
 
 Two things differ from `math`: arguments outside a function's domain give NaN or infinity, as in NumPy, instead of a
 ValueError; and floor, ceil and trunc of a Tensor give Python integers, whose derivative is zero.
@@ -152,7 +152,7 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
     "isinf": REAL["isinf"],
     "isfinite": REAL["isfinite"],
 }
-"""What functions of `math` and `cmath` are for Tensors."""
+"""By name: the functions of Tensors in place of those of `math` and `cmath`."""
 
 
 def _of_sequence(name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -172,7 +172,7 @@ def _of_sequence(name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def functions() -> dict[Any, Callable[..., Any]]:
-    """The functions of `math` and `cmath`, and what stands for each; names that this Python lacks are left out."""
+    """The functions of `math` and `cmath`, each with its replacement; names that this Python lacks are left out."""
     found: dict[Any, Callable[..., Any]] = {}
     for module, table in ((math, REAL), (cmath, _COMPLEX)):
         for name, ours in table.items():

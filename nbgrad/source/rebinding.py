@@ -4,7 +4,7 @@ In: a function, method, class, object or module that was written for NumPy. Out:
 its code says `np`, or a name that was imported from NumPy or from `math`, it finds nbgrad's. Nothing of the original is
 changed: new function objects share the code and look up names in the original's module when they run. Called by users
 whose functions make arrays of recorded values (`np.array([x[0], x[1]])`), write them into `np.zeros(n)`, or call
-`math.sin`, none of which NumPy lets a Tensor see. What stands for what is in replacements.py.
+`math.sin`, none of which NumPy lets a Tensor see. The replacements are in replacements.py.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _View(ModuleType):
 
 
 class _Source:
-    """One conversion: which modules take part, and what was converted already."""
+    """One conversion: the modules that take part, and the objects that were converted already."""
 
     def __init__(self, function: Any, modules: Iterable[Any]) -> None:
         self.function = function
@@ -148,10 +148,10 @@ class _Source:
                 raise ArgumentError(message)
             self.packages.append(name)
         self.known: dict[int, tuple[Any, Any]] = {}
-        """By identity: what was converted, and to what. The original is kept, so that no other object has its id."""
+        """By identity: an object, and its converted form. The original is kept, so that no other object has its id."""
         self.globals: dict[int, _Globals] = {}
         self.waiting: list[tuple[CellType, Any]] = []
-        """Cells of closures that are filled at the end, because they may refer to what is being converted."""
+        """Cells of closures that are filled at the end, because they may refer to objects that are being converted."""
         self.depth = 0
 
     def root(self) -> Any:
@@ -177,7 +177,7 @@ class _Source:
         return run
 
     def as_if_unknown(self, value: Any) -> Any:
-        """What is converted although `nbgrad.numpy` has something in its place, namely this."""
+        """The converted form of an object that `nbgrad.numpy` replaces, namely by this form."""
         new = self._converted(value)
         self.known[id(value)] = value, new
         self._fill_cells()
@@ -200,7 +200,7 @@ class _Source:
     # ----- Any object -----
 
     def convert(self, value: Any) -> Any:
-        """What stands for an object in converted code; the object itself, if nothing has to."""
+        """The replacement of an object in converted code; the object itself, if it needs none."""
         known = self.known.get(id(value))
         if known is not None and known[0] is value:
             return known[1]
@@ -295,7 +295,7 @@ class _Source:
         return new
 
     def _cell(self, cell: CellType) -> CellType:
-        """A variable of a closure: the same one, unless what is in it must be converted."""
+        """A variable of a closure: itself, unless its content must be converted."""
         known = self.known.get(id(cell))
         if known is not None:
             return known[1]

@@ -1,7 +1,7 @@
-"""What stands for NumPy's, `math`'s and Python's own objects in code that `differentiable_source` runs.
+"""Replacements of NumPy's, `math`'s and Python's own objects in code that `differentiable_source` runs.
 
 In: an object that such code refers to by a global name, an import or a closure. Out: the object that it gets instead:
-of `nbgrad.numpy` for NumPy's, of scalars.py for `math`'s, classes that know Tensors for `float` and `complex`.
+of `nbgrad.numpy` for NumPy's, of math_functions.py for `math`'s, classes that know Tensors for `float` and `complex`.
 Called by rebinding.py.
 """
 
@@ -55,7 +55,7 @@ class _Internal(ModuleType):
 
 
 def of_library(module: Any) -> Any:
-    """What stands for a module of SciPy, or inside NumPy, as numpy.lib; other objects as they are."""
+    """The replacement of a module of SciPy, or inside NumPy, as numpy.lib; other objects as they are."""
     if isinstance(module, ModuleType) and module.__name__.partition(".")[0] in ("numpy", "scipy"):
         return module if replacement_of(module) is not module else _of_module(module)
     return module
@@ -71,7 +71,7 @@ def _of_module(module: ModuleType) -> ModuleType:
 
 @cache
 def _objects() -> dict[int, tuple[Any, Any]]:
-    """By identity: an object, and what stands for it, or the name under which `nbgrad.numpy` has that."""
+    """By identity: an object, and its replacement, or the name under which `nbgrad.numpy` has that."""
     found: dict[int, tuple[Any, Any]] = {}
     for name in dir(np):
         original = getattr(np, name, None) if not name.startswith("_") else None
@@ -89,7 +89,7 @@ def _objects() -> dict[int, tuple[Any, Any]]:
 
 @cache
 def _modules() -> dict[int, ModuleType]:
-    """By identity of a module: what stands for it."""
+    """By identity of a module: its replacement."""
     found = {id(np): ours, **{id(getattr(np, name)): getattr(ours, name) for name in _NUMPY_MODULES}}
     for module in (math, cmath, numbers):
         replaced = {n: replacement_of(v) for n, v in vars(module).items() if not n.startswith("_")}
@@ -98,7 +98,7 @@ def _modules() -> dict[int, ModuleType]:
 
 
 def replacement_of(value: Any) -> Any:
-    """What stands for an object of NumPy's, `math`'s or Python's; the object itself, if nothing does."""
+    """The replacement of an object of NumPy's, `math`'s or Python's; the object itself, if there is none."""
     if isinstance(value, ModuleType):
         return _modules().get(id(value), value)
     known = _objects().get(id(value))
@@ -113,7 +113,7 @@ def replacement_of(value: Any) -> Any:
 
 
 def generator(value: Any) -> Any:
-    """What stands for a generator of random numbers; other objects as they are."""
+    """The replacement of a generator of random numbers; other objects as they are."""
     return ours.random.of(value) if type(value).__module__.startswith("numpy.random") else value
 
 
@@ -144,7 +144,7 @@ class type_(type, metaclass=_TypeOfTypes):  # noqa: N801 - stands for `type`
 
 
 def type_of(value: Any) -> Any:
-    """What `type(value)` is in code that compares it with `float`, `np.ndarray` or `np.float64`."""
+    """The result of `type(value)` in code that compares it with `float`, `np.ndarray` or `np.float64`."""
     if isinstance(value, Tensor):
         return equivalent(scalar_type(value)) if is_scalar(value) else ours.ndarray
     kind = type(value)

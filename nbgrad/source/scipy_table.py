@@ -1,4 +1,4 @@
-"""What stands for functions of SciPy in code that `differentiable_source` runs.
+"""Replacements of SciPy's functions in code that `differentiable_source` runs.
 
 In: a function of `scipy.linalg`, `scipy.fft`, `scipy.special` or `scipy.integrate`. Out: a function with its signature
 that hands Tensors to nbgrad's, and everything else to SciPy's. Called by replacements.py. SciPy's ufuncs know
@@ -186,7 +186,7 @@ class Normal:
 
 @cache
 def _found(module: str) -> dict[int, tuple[Any, Any]]:
-    """By identity: functions of an imported module, and what stands for them."""
+    """By identity: functions of an imported module, and their replacements."""
     if module == "scipy.stats":
         norm = sys.modules[module].norm
         return {id(norm): (norm, Normal(norm))}
@@ -198,7 +198,7 @@ def _found(module: str) -> dict[int, tuple[Any, Any]]:
 
 
 def implementation_of(multimethod: Any) -> Any:
-    """SciPy's own function for what one of its multimethods stands for; the multimethod, if there is none.
+    """SciPy's own function behind one of its multimethods; the multimethod, if there is none.
 
     A multimethod (of `scipy.fft`) is an object of compiled code that takes the arrays out of its arguments, by the
     function in `__wrapped__`, and asks a backend.
@@ -211,7 +211,7 @@ def implementation_of(multimethod: Any) -> Any:
 
 
 def replacement_in_scipy(value: Any) -> Any:
-    """What stands for an object of SciPy; the object itself, if nothing does."""
+    """The replacement of an object of SciPy; the object itself, if there is none."""
     for module in (*TABLE, "scipy.stats"):
         if module in sys.modules and hasattr(sys.modules[module], "__all__"):
             known = _found(module).get(id(value))

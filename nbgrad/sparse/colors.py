@@ -24,15 +24,15 @@ import numpy as np
 from .pattern import distinct
 
 MOST_DENSE_ROWS = 64
-"""So many rows at most are found apart from the others."""
+"""At most this many rows are found apart from the others."""
 FEWEST_FOR_STAR = 4
 """A star coloring of a graph with a path of four nodes needs three colors, so fewer than this cannot be improved."""
 
 
 MOST_LINEAR = 4096
-"""So many linear colorings are tried on a few rows at most."""
+"""At most this many linear colorings are tried on a few rows."""
 MOST_TRIED = 16
-"""So many are tried on all rows at most."""
+"""At most this many linear colorings are tried on all rows."""
 
 Shape = tuple[int, ...]
 

@@ -30,9 +30,9 @@ from ..runtime.evaluate import concrete
 EMPTY, ALL = 0, 1
 """The numbers of the set of no source element, and of that of all."""
 MOST_ENTRIES = 1 << 27
-"""Patterns, and what is built on the way, with more entries than this are refused."""
+"""Patterns, and the arrays built on the way, with more entries than this are refused."""
 LARGEST_FACTOR = 1 << 24
-"""A constant matrix counts with its zeros if that takes at most so many entries."""
+"""A constant matrix counts with its zeros if that takes at most this many entries."""
 
 Ids = np.ndarray
 """The numbers of the sets of a node's elements, in the node's shape."""
@@ -222,7 +222,7 @@ class _Walk:
         return self.memory[key][1]
 
     def _multiply(self, node: Node, operands: list[Ids | None]) -> Ids | None:
-        """What is multiplied by a constant zero depends on nothing."""
+        """The sets of a product; elements that a constant zero multiplies depend on nothing."""
         for position, (source, ids) in enumerate(zip(node.inputs, operands, strict=True)):
             other = operands[1 - position]
             if ids is None and other is not None:

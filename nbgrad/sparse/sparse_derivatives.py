@@ -33,7 +33,7 @@ from .pattern import dependencies
 MOST_ELEMENTS = 1 << 31
 """Products with more elements than this, together, are refused."""
 MOST_RECORDINGS = 16
-"""So many recordings for one signature are kept."""
+"""At most this many recordings for one signature are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class SparseMatrixOf:
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The matrix; with `has_aux` a pair of it and what else the function returns."""
+        """The matrix; with `has_aux` a pair of the matrix and the rest of the function's output."""
         entries, layout, aux = self._run(args, kwargs)
         pattern = layout.pattern
         values = np.asarray(entries)

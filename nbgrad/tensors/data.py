@@ -76,7 +76,7 @@ from_numpy = Tensor.from_numpy
 
 
 def _from_array(value: np.ndarray, device: str | None = None) -> Tensor:
-    """What pickle calls."""
+    """The Tensor that pickle makes of an array."""
     return Tensor(value, device=device)
 
 

@@ -23,7 +23,7 @@ def _is_device(target: Any) -> bool:
 
 @part_of_tensor
 class Devices(Tensor):
-    """What Tensors have about devices."""
+    """The properties and methods of Tensors that concern devices."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class Devices(Tensor):
         return result.copy() if copy and result is self else result
 
     def cpu(self) -> Tensor:
-        """The Tensor in the processor's memory; itself if it is there. Waits until it is computed."""
+        """The Tensor in the CPU's memory; itself if it is there. Waits until it is computed."""
         return self.to("cpu")
 
     def cuda(self, device: Any = "cuda") -> Tensor:

@@ -173,7 +173,7 @@ class Generator:
         return self._state.value()
 
     def set_state(self, state: Any) -> None:
-        """Go on from what `get_state` gave.
+        """Go on from a state that `get_state` gave.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ def default_generator() -> Generator:
 
 
 def set_seed(seed: int) -> None:
-    """Seed the default generator, and what initial values of layers are drawn from.
+    """Seed the default generator, and the one from which initial values of layers are drawn.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Tensor's methods: the functions of NumPy and of MindSpore that have the Tensor as their first argument.
 
-In: a Tensor and the arguments of a function. Out: what the function gives. Called by users.
+In: a Tensor and the arguments of a function. Out: its result. Called by users.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The method that calls what the table has for a NumPy function."""
+    """The method that calls the table's function in place of one of NumPy's."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -77,7 +77,7 @@ class Methods(Tensor):
         complex_parts.set_part(self, value, 1)
 
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
-        """The same elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
+        """The elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
         return implementation(np.reshape)(self, shape[0] if len(shape) == 1 else shape, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:

@@ -1,7 +1,7 @@
 """Writing to a Tensor: `x[...] = y` underneath, and ndarray's methods that change an array.
 
-In: a Tensor and what is written. Out: nothing; the Tensor becomes another node, and what shares its memory sees it.
-`Flat` is what `x.flat` is, `Flags` what `x.flags` is.
+In: a Tensor and new values. Out: nothing; the Tensor becomes another node, and all that shares its memory sees it.
+`Flat` is the class of `x.flat`, `Flags` that of `x.flags`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..runtime.memory_order import kept
 
 @part_of_tensor
 class Mutation(Tensor):
-    """What changes a Tensor."""
+    """The methods that change a Tensor."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class Mutation(Tensor):
             shared_memory.written(self)
 
     def _take(self, node: Node) -> None:
-        """Become another node, and tell nobody but the recording."""
+        """Become another node, and tell the recording but no view."""
         before = node_slot(self)
         place = before.place
         if place is not None and node.place is not place and (node.place is not None or place is not HOST):
@@ -81,7 +81,7 @@ class Mutation(Tensor):
         self._take(builders.reshape(flat, shape))
 
     def _reshape_in_place(self, shape: Any) -> None:
-        """What `x.shape = shape` does."""
+        """Do `x.shape = shape`."""
         if self._is_shared():
             message = "The shape of a Tensor that has views, or is one, cannot be set. Use x.reshape(shape)."
             raise ArgumentError(message)
@@ -107,7 +107,7 @@ class Mutation(Tensor):
 
 
 class Flags:
-    """What `x.flags` says of a Tensor: how NumPy's array would lie in memory, and that it can be written to."""
+    """The flags of a Tensor, `x.flags`: how NumPy's array would lie in memory, and that it can be written to."""
 
     __slots__ = ("_values",)
 

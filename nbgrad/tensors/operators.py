@@ -1,6 +1,6 @@
 """Tensor's operators, brackets, and NumPy's protocols: all that Python and NumPy call by themselves.
 
-In: Tensors and what is beside them. Out: Tensors. Called by Python for `x + y`, `x[key]`, `x[key] = y`, and by NumPy
+In: Tensors and the values beside them. Out: Tensors. Called by Python for `x + y`, `x[key]`, `x[key] = y`, and by NumPy
 for its functions: every operation of a recorded function passes here.
 """
 
@@ -50,7 +50,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
 
 @part_of_tensor
 class Operators(Tensor):
-    """What Python and NumPy call."""
+    """The special methods that Python and NumPy call."""
 
     __slots__ = ()
 

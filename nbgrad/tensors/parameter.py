@@ -63,7 +63,7 @@ class Parameter(Tensor):
 
     __slots__ = ("_held", "_name", "_requires_grad")
     _held: tuple[Node, Node]
-    """What it is inside of recordings, and outside."""
+    """Its nodes inside of recordings, and outside."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class Parameter(Tensor):
 
     @property
     def _leaf(self) -> Node:
-        """What it is inside of recordings."""
+        """Its node inside of recordings."""
         return self._held[0]
 
     _goes_anywhere = False
-    """Whether it is used, and written, wherever that is done; so are all Parameters of one element."""
+    """Whether it has no place of its own and goes with its use to any device, as all Parameters of one element do."""
 
     def _nodes(self, shape: Shape, dtype: np.dtype[Any], device: Any = None) -> tuple[Node, Node]:
         """Nodes that it can hold, without a value."""
@@ -113,7 +113,7 @@ class Parameter(Tensor):
         return leaf, snapshot
 
     def _prepared(self, value: Any, moves: bool = False) -> tuple[Node, Node]:
-        """What it holds for a value that is known; what goes anywhere stays so, unless it `moves`."""
+        """The nodes for a value that is known. A Parameter without a place of its own gets none, unless it `moves`."""
         device = None
         if isinstance(value, np.ndarray):
             value = plain(value)
@@ -124,7 +124,7 @@ class Parameter(Tensor):
         return leaf, snapshot
 
     def _hold(self, value: Any) -> None:
-        """Take a value that is known, and be where that is."""
+        """Take a value that is known, and move to its place."""
         self._held = self._prepared(value, moves=True)
 
     @staticmethod
@@ -134,7 +134,7 @@ class Parameter(Tensor):
         deque(map(_set_held, parameters, held), maxlen=0)
 
     def _restore(self, leaf: Node) -> None:
-        """Be what a leaf says, for instance what the Parameter was before a function that was only recorded."""
+        """Return to a leaf, for instance to the Parameter's own before a function that was only recorded."""
         if leaf.owner is None:
             self._held = leaf, leaf
             return
@@ -161,7 +161,7 @@ class Parameter(Tensor):
             CELLS.token = object()
 
     def _move(self, device: Any) -> None:
-        """Go to a device, or to the processor.
+        """Go to a device, or to the CPU.
 
         Raises
         ------
@@ -176,13 +176,13 @@ class Parameter(Tensor):
             CELLS.token = object()
 
     def _noted(self) -> None:
-        """Let a recording know that what it records depends on more of this Parameter than its value."""
+        """Let a recording know that it depends on more of this Parameter than its value."""
         trace = current_trace()
         if trace is not None and trace.guards is not None:
             trace.cells[self] = self._state()
 
     def _state(self) -> Any:
-        """What a compiled function that differentiates with respect to it takes for granted."""
+        """The state that guards a compiled function that differentiates with respect to it."""
         return self._requires_grad, self._leaf.shape, self._leaf.dtype, self._leaf.device
 
     def _changes_silently(self) -> bool:
@@ -209,7 +209,7 @@ class Parameter(Tensor):
 
     @property
     def is_named(self) -> bool:
-        """Whether somebody gave it a name."""
+        """Whether it was given a name."""
         return not self._name.startswith("Parameter#")
 
     @property
@@ -309,7 +309,7 @@ class Parameter(Tensor):
         return evaluate.on_host(self._where_it_is())
 
     def _where_it_is(self) -> Any:
-        """The same without a copy of what is on a device."""
+        """The value now, where it is: nothing is copied from a device."""
         if self._leaf.value is None:
             evaluate.finish_pending()
         return evaluate.known(self._leaf)
@@ -337,7 +337,7 @@ class Parameter(Tensor):
 
 
 def _made_again(value: np.ndarray, name: str, requires_grad: bool, device: str | None) -> Parameter:
-    """What pickle calls."""
+    """The Parameter that pickle makes of its parts."""
     return Parameter(value, name, requires_grad, device=device)
 
 

@@ -2,11 +2,10 @@
 CUDA devices `__cuda_array_interface__`.
 
 In: a Tensor. Out: its values, in the memory where they are. Called by NumPy, `memoryview`, any library's `from_dlpack`,
-and whoever else knows one of these protocols. What NumPy and buffers get cannot be
-written to and never changes. DLPack shares: who writes to one side changes the other, as with `asnumpy`. What lives on
-a device reaches NumPy and buffers only by a copy that is asked for, `x.asnumpy()`. A value that is being differentiated
-or compiled leaves by none of these ways, because it would be cut off from its gradient: that is one error for all of
-them.
+and other users of these protocols. The arrays that NumPy and buffers get cannot be written to and never change. DLPack
+shares: a write to one side changes the other, as with `asnumpy`. A Tensor on a device reaches NumPy and buffers only by
+a copy that is asked for, `x.asnumpy()`. A value that is being differentiated or compiled leaves by none of these ways,
+because it would be cut off from its gradient: that is one error for all of them.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from ..record.tensor import Tensor, part_of_tensor
 from ..runtime.evaluate import computed, concrete
 
 CPU, CUDA = (1, 0), 2
-"""DLPack's names of the memory that the processor uses, and of the kind of CUDA devices'."""
+"""DLPack's names of the CPU's memory, and of the kind of CUDA devices'."""
 
 
 def _scipy_function() -> str:
-    """The function of scipy.sparse that wants an ndarray of a Tensor, if it is one."""
+    """The name of the function of scipy.sparse that asks for a Tensor as an ndarray; "" for other callers."""
     caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     return caller.f_code.co_name if caller.f_globals.get("__name__", "").startswith("scipy.sparse.") else ""
 
@@ -47,10 +46,10 @@ class Protocols(Tensor):
     __array_priority__ = 10000.0
     """NumPy's older way to say who computes `a * b`; pandas' Series and Index have 1000."""
     __pandas_priority__ = 10000
-    """The same for pandas: `series * tensor` is computed by the Tensor."""
+    """pandas' way to say who computes `a * b`: `series * tensor` is computed by the Tensor."""
 
     def _constant_value(self) -> np.ndarray:
-        """The value, which nobody may write to; an error while it is being differentiated or compiled."""
+        """The value, which is read-only; an error while it is being differentiated or compiled."""
         try:
             self._leaving("become, or be stored into, a plain ndarray")
         except TracedValueError:
@@ -66,7 +65,7 @@ class Protocols(Tensor):
         return value
 
     def _refuse_silent_copy(self) -> None:
-        """Raise for what lives on a device, where a reader would get a copy without knowing.
+        """Raise for a Tensor on a device, of which a reader would get a copy without knowing.
 
         Raises
         ------
@@ -109,7 +108,7 @@ class Protocols(Tensor):
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks for when one of its functions gets a Tensor, which none can take."""
+        """The attribute that Numba reads when one of its functions gets a Tensor, which none can take: an error."""
         refuse_numba(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
         raise AttributeError
 
@@ -142,7 +141,7 @@ class Protocols(Tensor):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule of this Tensor's memory, which it shares with whoever takes it."""
+        """A DLPack capsule of this Tensor's memory, which it shares with the library that takes it."""
         self._leaving("be exported", "Use nb.stop_gradient(x) first.")
         if self._node.device is not None:
             from ..device.memory.dlpack import capsule
@@ -165,13 +164,13 @@ class Protocols(Tensor):
         return array.__dlpack__(max_version=max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's name of where the elements are: the processor's memory, or a CUDA device's."""
+        """DLPack's name of the place of the elements: the CPU's memory, or a CUDA device's."""
         device = self._node.device
         return CPU if device is None else (CUDA, device.index)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The memory of what lives on a CUDA device, for readers, who must not write to it (version 3)."""
+        """The memory of a Tensor on a CUDA device, for readers, which must not write to it (version 3)."""
         device = self._node.device
         if device is None:
             message = "A Tensor in the processor's memory has no __cuda_array_interface__. Use x.cuda() first."

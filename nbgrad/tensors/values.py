@@ -22,7 +22,7 @@ from . import python_numbers
 
 @part_of_tensor
 class Values(Tensor):
-    """What gives the value of a Tensor."""
+    """The methods that give the value of a Tensor."""
 
     __slots__ = ()
 
@@ -41,12 +41,12 @@ class Values(Tensor):
     def asnumpy(self) -> np.ndarray:
         """The value as an ndarray that shares the Tensor's data and does not carry gradients.
 
-        While a function is recorded, for a Parameter, for a slice, and for what lives on a device, it is a copy.
+        While a function is recorded, for a Parameter, for a slice, and for a Tensor on a device, it is a copy.
         """
         return shared_memory.share(self)
 
     def numpy(self) -> np.ndarray:
-        """As `asnumpy`."""
+        """The value as an ndarray, by `asnumpy`."""
         return self.asnumpy()
 
     def _one(self, reason: str) -> Any:

@@ -1,4 +1,4 @@
-"""Which arguments a transform differentiates: `grad_position`, flags, other libraries' names of them; and its function.
+"""The arguments of a transform: `grad_position`, flags, other libraries' names of them; and its function.
 
 In: what a user gave as an argument of a transform. Out: positions as a tuple of ints, flags as bools, or an error that
 says what was expected. Called by the transforms: grad.py, jacobians.py, vmap.py, jit.py, sparse/sparse_derivatives.py.

@@ -1,7 +1,7 @@
 """Between the caller of a transform and the function that it records.
 
 In: the caller's arguments, which may be containers. Out: the same arguments with arrays replaced by Tensors, fresh
-`alias` nodes for those that are differentiated, and afterwards the results in the caller's kind: what is taken with
+`alias` nodes for those that are differentiated, and afterwards the results in the caller's kind: a derivative with
 respect to an ndarray is an ndarray, to a Tensor a Tensor, to a Python float a NumPy float. Called by grad.py,
 jacobians.py and jit.py.
 """
@@ -56,7 +56,7 @@ class Call:
     kwargs: dict[str, Any]
     wanted: list[Wanted]
     tensors: Any
-    """Whether what the function returns is given as Tensors; or a `Giver`, for arrays of another library."""
+    """Whether the output of the function is given as Tensors; or a `Giver`, for arrays of another library."""
     callers: Callers
     """The arrays that the function's Tensors stand for."""
     nodes: list[Node]
@@ -64,7 +64,7 @@ class Call:
 
 
 def name_of(fn: Callable[..., Any]) -> str:
-    """What to call a function in a message."""
+    """The name of a function in messages."""
     return getattr(fn, "__name__", type(fn).__name__)
 
 
@@ -103,7 +103,7 @@ class Lent:
 
 
 def lent(value: Any, copy: bool = False) -> Any:
-    """A leaf of a call's arguments; what another library has lent, or a copy of it, as a `Lent`."""
+    """A leaf of a call's arguments; an array that another library has lent, or a copy of it, as a `Lent`."""
     return Lent(value, copy) if not isinstance(value, Tensor) and on_cuda(value) else value
 
 
@@ -335,13 +335,13 @@ class Results:
         self.nodes: list[Node | None] = []
         self.kinds: list[Any] = []
         self.sources: list[Node] = []
-        """What the nodes that are None are derived from."""
+        """The nodes from which `derive` makes those that are None."""
         self.derive: Callable[[], list[Node]] = list
-        """Makes them, in order."""
+        """Makes the nodes that are None, in order."""
         self.arrays: set[int] = set()
         """Positions of results that are arrays without axes, which Tensors do not show by their kind."""
         self.stores: list[tuple[_Slot, Any]] = []
-        """What the function has written to its caller's arrays."""
+        """The writes of the function to its caller's arrays: each slot, and the array."""
 
     def add(self, node: Node | None, kind: Any) -> _Slot:
         """Ask for a node, or for the next that `derive` will make, as "array", "tensor", "float", or by a `Giver`."""
@@ -350,12 +350,12 @@ class Results:
         return _Slot(len(self.nodes) - 1)
 
     def store(self, callers: Callers) -> None:
-        """Ask for what the function has written to its caller's arrays, which get it with the results."""
+        """Ask for the values that the function has written to its caller's arrays, which get them with the results."""
         for node, value in callers.written():
             self.stores.append((self.add(node, "array"), value))
 
     def value(self, value: Any, tensors: Any) -> Any:
-        """Ask for whatever the function returned, Tensors of it as Tensors, as NumPy values, or by a `Giver`."""
+        """Ask for the output of the function, the Tensors in it as Tensors, as NumPy values, or by a `Giver`."""
         kind = kind_as(tensors)
 
         def leaf(item: Any) -> Any:
@@ -373,7 +373,7 @@ class Results:
         return optree.tree_map(leaf, value, none_is_leaf=True)
 
     def compute(self) -> list[Any]:
-        """All results; while another function is being recorded, what depends on it stays a lazy Tensor."""
+        """All results; while another function is being recorded, those that depend on it stay lazy Tensors."""
         if current_trace() is None:
             for kind in self.kinds:
                 if kind.__class__ is not str:

@@ -22,7 +22,7 @@ from .arguments import flatten, kind_of, lift, name_of, node_of
 
 
 def stop_gradient(value: Any) -> Any:
-    """The same value, treated as a constant by every derivative.
+    """The value itself, treated as a constant by every derivative.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def stop_gradient(value: Any) -> Any:
 
 
 class _Rule:
-    """One call of a function with its own rule: what is needed to run the rule later."""
+    """One call of a function with its own rule, with all that running the rule later needs."""
 
     def __init__(self, backward: _Part, name: str) -> None:
         self.backward = backward
@@ -193,7 +193,7 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
         self.backward = _Part(backward, f"The reverse rule of {name}()")
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function; what is recorded carries the rule."""
+        """Call the function; the recorded nodes carry the rule."""
         leaves = flatten(args)[0]
         running = _forward_of.get()
         if self in running or not any(isinstance(leaf, Tensor) for leaf in leaves):

@@ -265,7 +265,7 @@ class GradOperation:
 
 
 def get_grad(gradients: Any, identifier: int | Parameter) -> Any:
-    """Pick one gradient from what `grad(..., return_ids=True)` gave.
+    """Pick one gradient from the result of `grad(..., return_ids=True)`.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def _like(fn: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[...
 
 
 def _gradient(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
-    """What `grad` gives; its `of_another` makes the same of another function, `with_value` what has the value too."""
+    """The gradient function; its `of_another` makes one of another function, `with_value` one with the value too."""
 
     check_function(fn, "grad")
 
@@ -536,7 +536,7 @@ def mirror(results: Results, wanted: Wanted, parts: Any) -> Any:
 
 
 def _structure(request: Request, weights: Any, inputs: tuple[Any, ...], by_weight: tuple[Any, ...]) -> Any:
-    """MindSpore's rules for what is a tuple and what is bare."""
+    """MindSpore's rules for gradients in tuples and bare ones."""
     of_inputs = inputs if len(inputs) != 1 or request.all_inputs else inputs[0]
     of_weights = by_weight if isinstance(weights, list | tuple) else (by_weight[0] if by_weight else ())
     if not request.by_list:

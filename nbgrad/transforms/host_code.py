@@ -1,6 +1,6 @@
-"""Functions that need plain arrays (SciPy, a simulator) run inside what nbgrad records.
+"""Functions that need plain arrays (SciPy, a simulator) run inside recorded functions.
 
-In: a function, and arguments with Tensors in them. Out: what it returns, with Tensors in place of arrays. Called by
+In: a function, and arguments with Tensors in them. Out: its output, with Tensors in place of arrays. Called by
 custom.py, for rules that fail on Tensors. Where the values are known, the function is called at once and its arrays are
 constants; where they differ from call to call (in jit, in vmap), the program calls it each time, as a kernel of the
 user's own.
@@ -46,7 +46,7 @@ class _Array:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of the results before a program runs: their tree, and the layouts of the arrays in it."""
+    """The facts about the results that are known before a program runs: their tree, and the layouts of its arrays."""
 
     tree: Any
     leaves: tuple[Any, ...]
@@ -59,10 +59,10 @@ class HostCode:
     def __init__(self, function: Callable[..., Any], title: str) -> None:
         self.function, self.title = function, title
         self.calls: dict[Any, tuple[_Known, Call]] = {}
-        """By what is known of the arguments: what is known of the results, and the call that programs do."""
+        """By the facts known of the arguments: those known of the results, and the call that programs do."""
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function; what it makes of recorded values has no derivative, and says so."""
+        """Call the function; its results for recorded values have no derivative, and asking for one is an error."""
         leaves, tree = flatten(args)
         nodes = [leaf._node for leaf in leaves if isinstance(leaf, Tensor)]
         if not any(source.primitive is INPUT for source in by_serial(nodes)):
@@ -86,14 +86,14 @@ class HostCode:
         return optree.tree_unflatten(known.tree, results)
 
     def _run(self, leaves: Sequence[Any], tree: Any, values: Sequence[Any]) -> Any:
-        """What the function returns for these values of the Tensors among its arguments."""
+        """The function's output for these values of the Tensors among its arguments."""
         left = iter(values)
         return self.function(
             *optree.tree_unflatten(tree, [next(left) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
         )
 
     def _described(self, returned: Any, values: Sequence[Any]) -> tuple[_Known, list[np.ndarray]]:
-        """What a call has returned, and the arrays that it made."""
+        """The description of a call's output, and the arrays that the call made."""
         found, tree = flatten(returned)
         leaves: list[Any] = []
         arrays: list[np.ndarray] = []
@@ -113,7 +113,7 @@ class HostCode:
         return _Known(tree, tuple(leaves), tuple([(array.shape, array.dtype) for array in arrays])), arrays
 
     def _call(self, leaves: Sequence[Any], tree: Any, nodes: Sequence[Node]) -> tuple[_Known, Call]:
-        """What a program does in place of a call, and what comes of it."""
+        """The description of the output of a call, and the call that a program does in its place."""
         statics = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         key = (tree, tuple([(node.shape, node.dtype) for node in nodes]), tuple([_key(leaf) for leaf in statics]))
         found = self.calls.get(key)
@@ -143,7 +143,7 @@ class HostCode:
         return found
 
     def _check(self, known: _Known) -> None:
-        """Raise if what a compiled program would keep may differ from call to call."""
+        """Raise if a value that a compiled program would keep may differ from call to call."""
         for leaf in known.leaves:
             if not isinstance(leaf, _Given | _Array | bool | int | str | None):
                 message = (
@@ -159,7 +159,7 @@ def _plain(value: np.ndarray) -> Any:
 
 
 def _key(leaf: Any) -> Any:
-    """What stands for a constant argument in a dict's key."""
+    """The key of a constant argument, for a dict."""
     try:
         hash(leaf)
     except TypeError:
@@ -179,7 +179,7 @@ def _sample(node: Node) -> np.ndarray:
 
 
 class _NoDerivative:
-    """The rule of what a function made on plain arrays."""
+    """The rule of the results of a function of plain arrays: they have no derivative."""
 
     pure = True
 
@@ -193,7 +193,7 @@ class _NoDerivative:
         return hash(self.title)
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """There is none."""
+        """Raise: there are none."""
         message = (
             f"{self.title} runs on plain arrays, so that what it computes has no derivative of its own, but one is "
             "asked for: of second order, or in forward mode through a reverse rule. Write it with functions that "

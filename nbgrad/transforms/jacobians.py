@@ -74,7 +74,7 @@ def _vector(value: Any, like: Node, what: str) -> Node:
 
 
 def _cotangent(value: Any, output: Node, what: str) -> Node | None:
-    """As `_vector`; None for an output of integers or booleans, which does not change when inputs change a little."""
+    """The cotangent of an output; None for integers or booleans, which do not change when inputs change a little."""
     if output.dtype.kind in "fc":
         return _vector(value, output, what)
     if value is not None:
@@ -351,7 +351,7 @@ def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
 
 
 def _forward_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
-    """The same, one column of the basis per input element."""
+    """Per output and input, the Jacobian of shape output + input, one column of the basis per input element."""
     blocks: list[list[Node]] = [[] for _ in outputs]
     for node in wrt:
         stand_in = placeholder(node.shape, node.dtype)

@@ -176,7 +176,7 @@ def _stored(
     size: int,
     fn: Callable[..., Any],
 ) -> list[tuple[Node, Any]]:
-    """What the function has written to its caller's arrays, for all values at once."""
+    """The writes of the function to its caller's arrays, for all values at once."""
     axis_of = {id(leaf): axis for leaf, axis in zip(leaves, axes, strict=True)}
     stored: list[tuple[Node, Any]] = []
     for node, value in callers.written():

@@ -1,9 +1,9 @@
 """Python functions of elements and slices, applied to all of them: vectorize, apply_along_axis, piecewise.
 
-In: a function and array-likes. Out: Tensors. Called by users, through table.py, and by ufunc_protocol.py for what
-`np.frompyfunc` makes. The function is recorded for one element that stands for all of them, twice; if it asks for
-values (to branch on them, say), or does not do the same again (it draws random numbers, say), it is called for each
-element instead, as NumPy does it.
+In: a function and array-likes. Out: Tensors. Called by users, through table.py, and by ufunc_protocol.py for ufuncs of
+`np.frompyfunc`. The function is recorded for one element that stands for all of them, twice; if it asks for values (to
+branch on them, say), or does not do the same again (it draws random numbers, say), it is called for each element
+instead, as NumPy does it.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def apply_along_axis(func1d: Function, axis: Any, arr: Any, *args: Any, **kwargs
 
 
 def _single(result: Any) -> Any:
-    """One array of what a function returned: a tuple is one, as a list is."""
+    """The output of a function as one array: a tuple becomes one, as a list does."""
     return list(result) if isinstance(result, tuple) else result
 
 
@@ -263,7 +263,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, **options: Any) -> vector
 
 
 def python_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """What a ufunc made by `np.frompyfunc` gives: its function for each element, with Tensors instead of objects."""
+    """The result of a ufunc made by `np.frompyfunc`: its function of each element, with Tensors instead of objects."""
 
     def function(*values: Any) -> Any:
         boxes = []

@@ -2,7 +2,7 @@
 
 In: array-likes, the type, numbers of points, axes, norms. Out: Tensors. Called by code that `differentiable_source`
 runs, by the table of SciPy's functions. Values along one axis, without any scale, are SciPy's (a `host` node of the
-graph); what `norm` and `orthogonalize` scale is done around that.
+graph); the factors of `norm` and `orthogonalize` are applied around that.
 
 A transform is linear, and its adjoint is a transform again. The cosines of types 1 and 4, and all sines but those of
 types 2 and 3, are symmetric matrices; types 2 and 3 are each other's transpose; and SciPy's formulas count the elements

@@ -241,7 +241,7 @@ def nanmean(
 
 
 def _nan_var(node: Node, axis: Any, dtype: Any, freedom: float, keepdims: bool, where: Any, mean: Any) -> Node:
-    """As `var_node`; too few elements give NaN, as in NumPy."""
+    """The result of `var_node` without NaNs; too few elements give NaN, as in NumPy."""
     mask = _number_mask(node, where)
     result = var_node(node, axis, dtype, freedom, keepdims, mask, mean)
     if mask is True:
@@ -319,7 +319,7 @@ def _covariance(
 
 
 def _sample_weights(fweights: Any, aweights: Any, n: int, ddof: float) -> tuple[Node | None, Node]:
-    """The weight of each sample, None for none; and what their sum of products is divided by."""
+    """The weight of each sample, None for none; and the divisor of their sum of products."""
     given: list[Node] = []
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is None:

@@ -1,7 +1,7 @@
 """NumPy's objects that are indexed to make arrays: `r_`, `c_`, `mgrid`, `ogrid`; `broadcast` and `nditer`.
 
-In: what is between the brackets: numbers, slices, arrays, recorded values. Out: Tensors. Called by users as
-names of `nbgrad.numpy`: NumPy cannot tell a Tensor of `np.r_[...]`, and would take its value.
+In: the content of the brackets: numbers, slices, arrays, recorded values. Out: Tensors. Called by users as names of
+`nbgrad.numpy`: NumPy cannot tell a Tensor of `np.r_[...]`, and would take its value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Concatenator:
     axis : int
         Along which the parts are joined.
     ndmin : int
-        New axes of extent 1 are added to each part until it has so many.
+        The least number of axes of each part: missing ones, of extent 1, are added.
     before : int
         How many of the new axes come after (for a negative number, counted from the end) the part's own.
     numpys : object
@@ -103,7 +103,7 @@ mgrid, ogrid = Grid(np.mgrid), Grid(np.ogrid)
 
 
 class broadcast:  # noqa: N801 - NumPy's name
-    """What arrays are like when they are broadcast together: its shape, and the elements side by side.
+    """Arrays that are broadcast together: their common shape, and their elements side by side.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""New arrays from data: what `nbgrad.numpy` has for `np.array`, `np.asarray` and their relatives.
+"""New arrays from data: `array`, `asarray` and their relatives of `nbgrad.numpy`.
 
 In: numbers, (nested) sequences of numbers and recorded values, ndarrays, Tensors. Out: Tensors that follow NumPy's
-rules, so that `x += y` writes into them and a Python float in a list makes float64. What a Tensor cannot hold (text,
-objects, dates) stays NumPy's own array. NumPy asks no Tensor when it makes an array of a list, hence this module;
-called by users as names of `nbgrad.numpy` and by functions that `differentiable_source` runs.
+rules, so that `x += y` writes into them and a Python float in a list makes float64. Elements that a Tensor cannot hold
+(text, objects, dates) stay in NumPy's own array. NumPy asks no Tensor when it makes an array of a list, hence this
+module; called by users as names of `nbgrad.numpy` and by functions that `differentiable_source` runs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def array(
     subok, like
         Have no effect.
     ndmin : int
-        Axes of extent 1 are put in front until there are so many.
+        The least number of axes: missing ones, of extent 1, are put in front.
     ndmax : int
         Has no effect: Tensors do not nest.
 
@@ -119,7 +119,7 @@ def array(
 
 
 _COPY_MODES = {"ALWAYS": True, "IF_NEEDED": None, "NEVER": False}
-"""What the names of NumPy's `_CopyMode` mean."""
+"""The values of `copy` that the names of NumPy's `_CopyMode` mean."""
 
 
 def _without_copy(value: Any, dtype: Any) -> Tensor | None:
@@ -270,7 +270,7 @@ empty, empty_like = _filled(creation.empty, np.empty), _filled(creation.empty_li
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
 ) -> Any:
-    """What a function gives for the coordinates of a grid, which it gets as one array per axis.
+    """The result of a function of the coordinates of a grid, which it gets as one array per axis.
 
     Examples
     --------

@@ -40,7 +40,7 @@ from .result_order import like_loop
 
 
 def accumulate_ufunc(name: str, node: Node, axis: Any = 0, dtype: Any = None) -> Node:
-    """What `getattr(np, name).accumulate` does, on a node.
+    """`getattr(np, name).accumulate` on a node.
 
     Parameters
     ----------

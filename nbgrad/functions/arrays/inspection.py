@@ -1,6 +1,6 @@
 """NumPy's functions of an array that do not compute with it: dtype rules, text, memory, files.
 
-In: Tensors and what else NumPy takes. Out: plain Python values, or files. Called through table.py only.
+In: Tensors and other objects that NumPy takes. Out: plain Python values, or files. Called through table.py only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...record.tensor import Tensor
 
 
 def _dtype_of(value: Any) -> Any:
-    """What NumPy's dtype rules see: a Tensor is its dtype, or a Python number where it is weak."""
+    """A value as NumPy's dtype rules see it: a Tensor is its dtype, or a Python number where it is weak."""
     if not isinstance(value, Tensor):
         return value
     node = value._node

@@ -67,7 +67,7 @@ def reduce_ufunc(
     where: Any = None,
     dtype: Any = None,
 ) -> Node:
-    """What `getattr(np, name).reduce` does, on a node.
+    """`getattr(np, name).reduce` on a node.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Functions whose results lie in memory otherwise than what they are composed of here.
+"""Functions whose results lie in memory otherwise than those of the functions of which they are composed here.
 
 In: a function of arrays. Out: the same function, whose results lie in memory as NumPy's do. Called as a decorator by
-the files of `nbgrad.numpy`; memory_order.py has the rules for everything else. Arrays in C order cost one question.
+the files of `nbgrad.functions`; memory_order.py has the rules for everything else. Arrays in C order cost one question.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sets of elements: unique, union, intersection, differences, membership.
 
-In: array-likes. Out: Tensors, and the tuples of NumPy's `unique_*`. Called by users and through table.py. What a
-set holds depends on values, which are computed at once (not while jit records); what it selects is a gather, so each
+In: array-likes. Out: Tensors, and the tuples of NumPy's `unique_*`. Called by users and through table.py. The elements
+of a set depend on values, which are computed at once (not while jit records); selecting them is a gather, so each
 element of a set passes its gradient to the element of the arrays that it was taken from: the first of equal ones.
 """
 

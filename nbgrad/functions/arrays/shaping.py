@@ -1,6 +1,6 @@
 """The shape of an array: reshape, permute, broadcast, flip, roll.
 
-In: array-likes. Out: Tensors. Called by users, by Tensor's methods, and by the other files of `nbgrad.numpy`.
+In: array-likes. Out: Tensors. Called by users, by Tensor's methods, and by the other files of `nbgrad.functions`.
 Everything here is movement: no element is computed, and the compiler turns these functions into index maps on reads.
 """
 
@@ -124,7 +124,7 @@ def with_axes(node: Node, ndim: int) -> Node:
 
 
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
-    """The same elements in another shape.
+    """The elements in another shape.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
-    """The same value in memory of its own, in C or Fortran order, or as the array lies ("K", "A")."""
+    """A copy in memory of its own, in C or Fortran order, or as the array lies ("K", "A")."""
     node, order = as_node(a), memory_order(a, order, "K", "C", "F", "A")
     if order == "K" and isinstance(a, Tensor) and hasattr(a, "_base") and node.primitive.kind != "movement":
         # A view of which only the value is known by now.

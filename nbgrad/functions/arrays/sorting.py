@@ -222,7 +222,7 @@ def nonzero_nodes(node: Node) -> tuple[Node, ...]:
 
 
 def _found(positions: np.ndarray, node: Node) -> Node:
-    """Positions that the processor has found, on the device that the array is on."""
+    """Positions that the CPU has found, on the device that the array is on."""
     return beside(constant(np.asarray(positions, INT64)), node)
 
 

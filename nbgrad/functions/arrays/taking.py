@@ -131,7 +131,7 @@ def _store(target: Any, node: Node) -> None:
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
-    """Write what `take_along_axis` would read; a Tensor takes the values with their gradients."""
+    """Write to the places that `take_along_axis` would read; a Tensor takes the values with their gradients."""
     node = as_node(arr)
     shape = node.shape if axis is not None else (node.size,)
     flat = _along_axis(shape, indices, 0 if axis is None else axis_of(axis, node.ndim))

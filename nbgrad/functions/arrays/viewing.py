@@ -1,7 +1,7 @@
-"""Which functions give views: what they give of a Tensor shares its memory, where NumPy's does.
+"""Functions that give views: their results share the memory of a Tensor, where NumPy's do.
 
 In: a function whose first argument is an array and that only moves elements. Out: the same function, whose results are
-views. Called as a decorator by the files of `nbgrad.numpy`; shared_memory.py decides, by strides, what is a view.
+views. Called as a decorator by the files of `nbgrad.functions`; shared_memory.py decides, by strides, what is a view.
 """
 
 from __future__ import annotations

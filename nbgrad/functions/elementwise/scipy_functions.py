@@ -375,7 +375,7 @@ def _several(name: str, *operands: Node) -> tuple[Node, ...]:
 
 
 _PRIMITIVES = frozenset("psi erf erfc".split())
-"""What is a primitive for real operands, and known under these names already."""
+"""Functions that are primitives for real operands, known under these names already."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_zeta": partial(apply, "zeta"),

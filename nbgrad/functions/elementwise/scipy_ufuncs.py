@@ -1,4 +1,4 @@
-"""Rules for `scipy.special`'s ufuncs: what ufuncs.py uses when one of them is called with a Tensor.
+"""Rules for `scipy.special`'s ufuncs, which ufuncs.py uses when one of them is called with a Tensor.
 
 In: operand nodes of one float dtype. Out: nodes. Known by the ufunc's name, so that SciPy is not imported. Those that
 are primitives (erf, erfc, gammaln, expit, logit, xlogy) or NumPy's (exp2, cbrt, log1p, ...) need no rule here; those

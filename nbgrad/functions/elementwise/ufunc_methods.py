@@ -30,11 +30,11 @@ ASSOCIATIVE = frozenset(
     ).split()
 )
 REORDERABLE = ASSOCIATIVE - {"lcm"}
-"""What `reduce` may group, and NumPy reduces over several axes; lcm overflows in another way then."""
+"""The ufuncs that `reduce` may group, and NumPy reduces over several axes; grouped, lcm overflows in another way."""
 INVERSE = {"subtract": "add", "divide": "multiply"}
 """Ufuncs that take away what another one puts together."""
 MOST_SEGMENTS = 16
-"""So many sums of segments are written out one by one."""
+"""At most this many sums of segments are written out one by one."""
 MOST_ROUNDS = 64
 """How often `at` may write to one position."""
 

@@ -1,4 +1,4 @@
-"""NumPy's `__array_ufunc__`: what happens when NumPy calls a ufunc, or one of its methods, with a Tensor.
+"""NumPy's `__array_ufunc__`: calls of a ufunc, or of one of its methods, with a Tensor.
 
 In: the ufunc, the method's name, inputs and options exactly as NumPy hands them over. Out: Tensors, or `out`. Called by
 Tensor.__array_ufunc__ and by ufunc_functions.py. Options that cannot be honoured are errors.

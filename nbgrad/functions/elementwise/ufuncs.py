@@ -202,14 +202,14 @@ BOOL_RULES: dict[str, Rule] = {
     **{name: _always(False) for name in ("isnan", "isinf")},
     "isfinite": _always(True),
 }
-"""The same for booleans."""
+"""Rules for booleans, by the ufunc's `__name__`; looked up before `RULES`."""
 
 INTEGER_RULES: dict[str, Rule] = {
     **dict.fromkeys(("floor", "ceil", "trunc"), _same),
     **{name: _always(False) for name in ("isnan", "isinf")},
     "isfinite": _always(True),
 }
-"""The same for integers."""
+"""Rules for integers, by the ufunc's `__name__`; looked up before `RULES`."""
 
 UNSIGNED_RULES: dict[str, Rule] = {**INTEGER_RULES, "absolute": _same}
 
@@ -228,11 +228,11 @@ COMPLEX_RULES: dict[str, Rule] = {
     "conjugate": conjugate_node,
     **COMPLEX_FUNCTIONS,
 }
-"""What complex numbers have; complex_numbers.py expands the primitives."""
+"""The only rules for complex numbers, by the ufunc's `__name__`; complex_numbers.py expands the primitives."""
 _BY_KIND = {"b": BOOL_RULES, "i": INTEGER_RULES, "u": UNSIGNED_RULES, "f": {}}
 _PRODUCTS = frozenset(["matmul", "vecdot", "matvec", "vecmat"])
 _PRODUCT_FUNCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {}
-"""What stands for them, once they were called. A memo."""
+"""The functions in place of these ufuncs, once they were called. A memo."""
 
 
 def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
@@ -253,7 +253,7 @@ def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
 
 
 def _operand(value: Any) -> Node:
-    """`as_node`, faster for what operators mostly meet."""
+    """`as_node`, faster for the usual operands of operators."""
     kind = type(value)
     if kind is Tensor:
         return value._node
@@ -269,7 +269,7 @@ def _operand(value: Any) -> Node:
 
 
 def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str = "same_kind") -> Results:
-    """What a ufunc gives.
+    """The results of a ufunc.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
 
 
 def quick_unary(ufunc: np.ufunc, value: Any) -> Tensor | None:
-    """As `quick_binary`, for one operand."""
+    """The result for an operand that needs no promotion; None where there is more to see to."""
     if value.__class__ is not Tensor:
         return None
     node: Node = value._node
@@ -469,7 +469,7 @@ def _usable(value: Any) -> bool:
 
 
 def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
-    """What an operator returns."""
+    """The result of an operator."""
     found = quick_binary(ufunc, left, right)
     if found is not None:
         return found
@@ -484,7 +484,7 @@ def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
 
 
 def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
-    """What `x += y` returns: x itself with a new value, as for an ndarray. Tensors that the user made are bound anew,
+    """The result of `x += y`: x itself with a new value, as for an ndarray. Tensors that the user made are bound anew,
     as MindSpore does it, and so are 0-d Tensors, like NumPy's scalars."""
     if not _usable(other):
         return NotImplemented

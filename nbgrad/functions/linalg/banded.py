@@ -68,7 +68,7 @@ def _solution(diagonals: Node, b: Node, lower: int, upper: int) -> Node:
 
 
 def _formula(g: Node, x: Node, diagonals: Node, b: Node, lower: int, upper: int) -> list[Node | None]:
-    """As for any system: w = inverse(A)^H g for the right-hand side, -w x^H for the matrix, here on its diagonals."""
+    """Cotangents, as for any system: w = inverse(A)^H g of the right-hand side, -w x^H of the matrix's diagonals."""
     w = _solution(_adjoint(diagonals, lower, upper), g, upper, lower)
     batch, n, _ = x.shape
     rows: list[Node] = []

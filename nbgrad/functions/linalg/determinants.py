@@ -36,18 +36,18 @@ from .matrix_batches import (
 )
 
 FORMULA_EXTENT = 3
-"""Determinants of up to so many rows are written out; larger ones end with so many rows."""
+"""Determinants of at most this many rows are written out; so is the last block of larger ones, of this many rows."""
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` gives."""
+    """The result of `slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 def _complete_pivots(a: np.ndarray) -> np.ndarray:
-    """What the primitive `complete_pivots` gives, for complex matrices."""
+    """The result of the primitive `complete_pivots`, for complex matrices."""
     n = a.shape[-1]
     orders = np.empty((*a.shape[:-2], 2, n), np.int64)
     for position in np.ndindex(a.shape[:-2]):
@@ -80,7 +80,7 @@ def _sign(order: Node) -> Node:
 
 
 def _from_factors(factors: Node) -> Node:
-    """(B,): the determinants of what was factored."""
+    """(B,): the determinants of the matrices that were factored."""
     n = factors.shape[-1]
     order = reshape(cut(factors, 1, n, 1), (factors.shape[0], n))
     return reduce("prod", diagonal(factors), (1,)) * cast(_sign(order), factors.dtype)
@@ -141,8 +141,8 @@ def _determinant_in_blocks(a: Node) -> Node:
 
     With rows and columns in the order of complete pivoting, the leading block of n - 3 rows is regular unless the rank
     is less than n - 3. Then the determinant is that of this block times that of its Schur complement, which is written
-    out: nothing is divided by what may vanish. Otherwise all minors of n - 3 rows or more are 0, and with them the
-    determinant and its derivatives up to the third.
+    out: nothing is divided by a number that may vanish. Otherwise all minors of n - 3 rows or more are 0, and with them
+    the determinant and its derivatives up to the third.
     """
     batch, n, _ = a.shape
     lead = n - FORMULA_EXTENT
@@ -165,7 +165,7 @@ def _determinant_in_blocks(a: Node) -> Node:
 
 
 def _unit_factors(n: int, like: Node) -> Node:
-    """What `lu` gives for a unit matrix."""
+    """The result of `lu` for a unit matrix."""
     unit = identity(zeros((1, n, n), like.dtype))
     order = reshape(cast(iota(n) + 1, like.dtype), (1, 1, n))
     return builders.concatenate([unit, order, order], 1)

@@ -62,14 +62,14 @@ from .matrix_batches import (
 
 
 class EighResult(NamedTuple):
-    """What `eigh` gives."""
+    """The result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class EigResult(NamedTuple):
-    """What `eig` gives."""
+    """The result of `eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -79,7 +79,7 @@ class EigResult(NamedTuple):
 
 
 LARGE = 32
-"""From this extent on, what NumPy does around LAPACK costs less than calling LAPACK here."""
+"""From this extent on, NumPy's work around LAPACK costs less than calling LAPACK here."""
 
 
 def _eigh(a: np.ndarray, triangle: Any) -> np.ndarray:

@@ -62,7 +62,7 @@ def _each(out: np.ndarray, function: Any, *arrays: np.ndarray) -> np.ndarray:
 
 
 def _lu(a: np.ndarray) -> np.ndarray:
-    """What the primitive `lu` gives, for complex matrices."""
+    """The result of the primitive `lu`, for complex matrices."""
     from scipy.linalg import get_lapack_funcs
 
     (getrf,) = get_lapack_funcs(("getrf",), (a,))

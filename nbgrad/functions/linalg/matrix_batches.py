@@ -1,6 +1,6 @@
-"""Words that the functions on matrices share: batches, adjoints, diagonals, and results with a rule of their own.
+"""Steps that the functions on matrices share: batches, adjoints, diagonals, and results with a rule of their own.
 
-In: array-likes and nodes. Out: nodes. Called by the modules of `nbgrad.numpy` that factorise and decompose matrices;
+In: array-likes and nodes. Out: nodes. Called by the modules of this folder that factorise and decompose matrices;
 nothing here is public. All of them work on (B, m, n): any number of leading axes made one, in a dtype that LAPACK has.
 
 The cotangent of a complex number x + i y is dL/dx + i dL/dy. So where the formulas for real matrices transpose, those
@@ -110,7 +110,7 @@ def product(*factors: Node) -> Node:
 
 
 STRIPS = 4
-"""A triangle of a large product is found in so many strips of rows, each only as wide as the triangle is there."""
+"""The strips of rows in which a triangle of a large product is found, each only as wide as the triangle there."""
 LARGE = 200
 
 
@@ -123,7 +123,7 @@ def lower_product(a: Node, b: Node) -> Node:
 
 
 def lower_product_of_lower(a: Node, b: Node) -> Node:
-    """As `lower_product`, of adjoint(a) and b, where a is lower triangular."""
+    """The lower triangles of adjoint(a) @ b, where a is lower triangular; elements above them are of no use."""
     n = a.shape[1]
     return _in_strips(
         n, lambda start, stop: product(adjoint(part(a, start, n, start, stop)), part(b, start, n, 0, stop))
@@ -144,7 +144,7 @@ def part(a: Node, top: int, bottom: int, left: int, right: int) -> Node:
 
 
 def diagonal(a: Node) -> Node:
-    """(B, n): the diagonals of (B, n, n), or of what `lu` gives."""
+    """(B, n): the diagonals of (B, n, n), or of the result of `lu`."""
     batch, rows, n = a.shape
     return slice_axes(reshape(a, (batch, rows * n)), [(0, batch, 1), (0, n, n + 1)])
 
@@ -204,7 +204,7 @@ def last_rows(a: Node, count: int) -> Node:
 
 
 def reciprocal_or_zero(values: Node, usable: Node) -> Node:
-    """1 / values where they are usable, 0 elsewhere; nothing is divided by what is not."""
+    """1 / values where they are usable, 0 elsewhere; nothing is divided by the others."""
     one = filled(values.shape, 1.0, values.dtype)
     safe = elementwise("select", usable, values, one)
     return elementwise("select", usable, one / safe, zeros(values.shape, values.dtype))
@@ -268,7 +268,7 @@ def computed(node: Node) -> Node:
 
 
 def differentiated(node: Node) -> bool:
-    """Whether a transform that differentiates is recording what a node belongs to.
+    """Whether a transform that differentiates records the computation of a node.
 
     Values alone are found faster than values and vectors, but the derivative needs both.
     """

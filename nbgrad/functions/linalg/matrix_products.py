@@ -96,7 +96,7 @@ def matmul_node(a: Node, b: Node) -> Node:
 
 
 def tensordot_node(a: Node, b: Node, axes_a: tuple[int, ...], axes_b: tuple[int, ...]) -> Node:
-    """Sum of products over pairs of axes; what is left of `a` comes first."""
+    """Sum of products over pairs of axes; the other axes of `a` come first."""
     a, b = promote([a, b])
     if [a.shape[i] for i in axes_a] != [b.shape[j] for j in axes_b]:
         message = f"The axes {axes_a} of shape {a.shape} and {axes_b} of shape {b.shape} differ in extent."

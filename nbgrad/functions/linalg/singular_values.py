@@ -1,4 +1,4 @@
-"""Singular values and what rests on them: `svd`, `svdvals`, `pinv`, `matrix_rank`, and the spectral norms.
+"""Singular values, and the functions made of them: `svd`, `svdvals`, `pinv`, `matrix_rank`, and the spectral norms.
 
 In: array-likes of matrices. Out: Tensors. Called by users, by `np.linalg.svd(tensor)` and its like, by norms.py and
 least_squares.py. LAPACK finds values and vectors together (a `host` node of the graph); their derivatives read both.
@@ -60,7 +60,7 @@ from .matrix_batches import (
 
 
 class SVDResult(NamedTuple):
-    """What `svd` gives."""
+    """The result of `svd`."""
 
     U: Tensor
     S: Tensor

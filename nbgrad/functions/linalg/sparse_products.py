@@ -1,9 +1,9 @@
 """`scipy.sparse` matrices beside Tensors: `A @ x`, `A.dot(x)`, `x @ A` and the like, unmodified.
 
 In: a matrix or array of scipy.sparse, which is a constant, and a Tensor. Out: a Tensor. Called by Tensor's operators,
-and by `Tensor.__array__`, which is what scipy.sparse asks for first: for a product it gets an object array, upon which
-it leaves the operator to Tensor. A product gathers the elements of x that the entries of A meet and adds them up by
-rows; so it compiles, and both modes of its derivative are products of the same kind, to any order.
+and by `Tensor.__array__`, for which scipy.sparse asks first: for a product it gets an object array, upon which it
+leaves the operator to Tensor. A product gathers the elements of x that the entries of A meet and adds them up by rows;
+so it compiles, and both modes of its derivative are products of the same kind, to any order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_sparse(value: Any) -> bool:
 
 
 def asked_by_scipy(tensor: Tensor, function: str) -> np.ndarray | None:
-    """What a function of scipy.sparse gets that wants a Tensor as an ndarray; None for its value.
+    """The array that a function of scipy.sparse gets when it asks for a Tensor as an ndarray; None for its value.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def asked_by_scipy(tensor: Tensor, function: str) -> np.ndarray | None:
 
 
 def beside_sparse(ufunc: np.ufunc, left: Any, right: Any) -> Any:
-    """What an operator between a Tensor and a scipy.sparse array gives; NotImplemented if there is none.
+    """The result of an operator between a Tensor and a scipy.sparse array; NotImplemented without a sparse operand.
 
     Raises
     ------

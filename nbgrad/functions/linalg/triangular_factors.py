@@ -211,7 +211,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Tensor:
-    """Solve `a @ x = b` with what `lu_factor(a)` gives, as `scipy.linalg.lu_solve`.
+    """Solve `a @ x = b` with the result of `lu_factor(a)`, as `scipy.linalg.lu_solve`.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def cho_factor(
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Tensor:
-    """Solve `a @ x = b` with what `cho_factor(a)` gives, as `scipy.linalg.cho_solve`.
+    """Solve `a @ x = b` with the result of `cho_factor(a)`, as `scipy.linalg.cho_solve`.
 
     Parameters
     ----------
