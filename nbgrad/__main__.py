@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader, `head` say, has seen enough: what is left goes nowhere, also at the end of the process.
+        # The reader, `head` say, has seen enough: the remaining output goes nowhere, also at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except CommandError as error:
@@ -115,7 +115,7 @@ def run_info() -> int:
 
 
 def run_explain(target: str, arrays: Sequence[str], gradient: bool) -> int:
-    """Print what is compiled for a user's function, or for its gradient."""
+    """Print the explanation of a user's function, or of its gradient."""
     import nbgrad as nb
 
     function = load_function(target)

@@ -85,7 +85,7 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
 
 
 def write() -> int:
-    """Compile what the files do not have yet and write them anew; returns the number of functions."""
+    """Compile functions that the files do not have yet and write the files anew; returns the number of functions."""
     found = [(name, module, shipped.find(name) or make_ir()) for name, module, make_ir in functions()]
     for file in (shipped.FILE, shipped.DEVICE_FILE):
         own = [(name, module, text) for name, module, text in found if shipped.file_of(name) == file]

@@ -3,7 +3,7 @@
 In: IR text (or a function that makes it) and the name of its entry function. Out: a `Code`, which knows the entry's
 address. Called by the runtime for fused kernels, and for its own native code, which lives as long as the process. The
 object code is relocatable, so a second process maps it in without compiling. Code that nothing holds any more is
-unloaded, except what was asked for last (`kept_kernels` of config.py).
+unloaded, except code that was asked for last (`kept_kernels` of config.py).
 """
 
 from __future__ import annotations

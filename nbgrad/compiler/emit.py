@@ -1,6 +1,6 @@
 """From a loop nest to LLVM IR text.
 
-In: a `Loop`, of which only what its `identity` names is used. Out: IR of `void kernel(ptr pointers, ptr sizes, i64
+In: a `Loop`, of which only the facts in its `identity` are used. Out: IR of `void kernel(ptr pointers, ptr sizes, i64
 begin, i64 end)`, which runs chunks `begin` to `end` of the outermost axis. `pointers` holds one address per access,
 `sizes` the integers of `Loop.arguments`. Called by cpu_program.py.
 
@@ -327,7 +327,7 @@ class Emitter:
         self.counted(block, "0", blocks, one_block)
 
     def add_with_error(self, r: Reduction, part: str, total: str, error: str) -> None:
-        """Add a part of a sum to its total, and what that loses to its error."""
+        """Add a part of a sum to `total`, and the rounding error of this addition to `error`."""
         kind = register_type(self.accumulator(r))
         old = self.let(f"load {kind}, ptr {total}")
         new = self.let(f"fadd {kind} {old}, {part}")
@@ -513,7 +513,7 @@ class Emitter:
             self.accumulate(r, value, self.address(r.access, index))
 
     def finish(self, r: Reduction, total: tuple[str, str] | None) -> None:
-        """After the innermost loop: write the register's result, or combine it with what is in memory."""
+        """After the innermost loop: write the register's result, or combine it with the value in memory."""
         dtype = self.accumulator(r)
         kind = register_type(dtype)
         if total is None:

@@ -4,10 +4,10 @@ In: simplified output nodes. Out: `Fused`, a list of loop nests and special kern
 dependencies, with the node that each output is stored as. Called by the runtime when it makes a program.
 
 How. (0) Short axes are taken apart (unroll_axes.py) and rows are added as a whole (row_scatter.py). (1) Every chain of
-movement operations becomes a view of what it reads (movements.py); where strides cannot say it, the array is stored
-first. (2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its first consumer if
-both loop over the same domain, else an earlier kernel of that domain, else opens a new one in front. So values are
-computed as late as possible, next to their use. (3) A node is stored only if another kernel, or the user, needs it, and
+movement operations becomes a view of its source (movements.py); where strides cannot say it, the array is stored first.
+(2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its first consumer if both
+loop over the same domain, else an earlier kernel of that domain, else opens a new one in front. So values are computed
+as late as possible, next to their use. (3) A node is stored only if another kernel, or the user, needs it, and
 computing it again there would cost more (`_is_cheaper`); a piece of a concatenation is stored in it.
 """
 
@@ -51,8 +51,8 @@ SIMPLE = frozenset(
 class Special:
     """A kernel of its own: the node and the views through which it reads its operands.
 
-    `interleaved` products of matrices lie side by side: the first rows of all matrices, then the second. `call` is what
-    a host kernel calls.
+    `interleaved` products of matrices lie side by side: the first rows of all matrices, then the second. `call` is
+    the function that a host kernel calls.
     """
 
     node: Node
@@ -376,7 +376,7 @@ class _Fuser:
         return builder.read(node, spread)
 
     def _shifted(self, builder: LoopBuilder, source: Source, view: View) -> int:
-        """A function of one array computed again from what a view of that array reads; outside the view it is zero."""
+        """A function of one array, computed again from a view of that array; outside the view it is zero."""
         node = source.node
         key = (node, view)
         if key in builder.known:

@@ -3,10 +3,10 @@
 In: the IR text of a fused kernel, and the features of the CPU. Out: the text, with metadata at the innermost loops
 whose bodies are long. Called by text_passes.py.
 
-LLVM makes three loops of one: wide vectors, narrower ones for what is left, and scalars for what is left then. For a
-body of hundreds of instructions, that is two thirds of the time that compilation takes, and arrays shorter than a
-vector run in the slowest of the three. With masks one loop does it all. The masks cost nothing beside such a body, but
-would in a short one, so that those stay as they are.
+LLVM makes three loops of one: wide vectors, narrower ones for the rest, and scalars for the rest of that. For a body of
+hundreds of instructions, that is two thirds of the time that compilation takes, and arrays shorter than a vector run in
+the slowest of the three. With masks one loop does it all. The masks cost nothing beside such a body, but would in a
+short one, so that those stay as they are.
 """
 
 from __future__ import annotations

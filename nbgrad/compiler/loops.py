@@ -1,9 +1,10 @@
 """Loop nests: the form between the graph and machine code.
 
 A `Loop` is one kernel: a nest of loops over a domain, scalar values computed at each point, stores, and reductions over
-some of the axes. In: what fuse.py collected. Out: a normal form with as few axes as possible, its `identity` (what is
-compiled: never a size), and `arguments` (what is passed when it runs: sizes, strides, ranges). emit.py reads the same
-lists in the same order. Values are a straight line: each is a tuple of an operation and positions of earlier values.
+some of the axes. In: the values that fuse.py collected. Out: a normal form with as few axes as possible, its `identity`
+(all that is compiled: never a size), and `arguments` (passed when it runs: sizes, strides, ranges). emit.py reads the
+same lists in the same order. Values are a straight line: each is a tuple of an operation and positions of earlier
+values.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Loop:
     @computed_once
     def interior(self) -> tuple[Range | None, ...] | None:
         """Per axis the range around the middle in which no mask begins or ends, None without masks; None altogether if
-        there are no masks, or if what lies outside is not short."""
+        there are no masks, or if the borders outside are not short."""
         ranges: list[Range | None] = []
         views = [a.view for position, a in enumerate(self.accesses) if position not in self.gathered]
         for axis, extent in enumerate(self.shape):

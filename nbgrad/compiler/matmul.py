@@ -34,7 +34,7 @@ BYTES_PER_MICROSECOND = 30_000
 SHARED_MICROSECONDS = 300
 """Shorter products run in one piece: cutting costs some percent, and waking a thread up to 70 microseconds."""
 PIECE_MICROSECONDS = 4000
-"""The length of pieces of long products. Short pieces are slow, as BLAS copies what it reads for each of them."""
+"""The length of pieces of long products. Short pieces are slow, as BLAS copies its operands for each of them."""
 MOST_PIECES = 64
 LEAST_ROWS = 64
 """The least rows of a piece, and its least columns where columns are cut because the rows do not suffice."""
@@ -227,7 +227,7 @@ out:
 
 
 def matmul_ir(dtype: str) -> str:
-    """IR that calls gemm once per piece. Row-major C = A B is column-major C' = B' A', which is what BLAS computes."""
+    """IR that calls gemm once per piece. Row-major C = A B is column-major C' = B' A', which BLAS computes."""
     kind = {"float64": "double", "float32": "float"}[dtype]
     lines = [_GUARD_IR, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {", "entry:"]
     for position, name in enumerate(_SIZES):

@@ -3,7 +3,7 @@
 In: the nodes of a simplified graph. Out: `Lowered`, equal nodes in which each is computed, a leaf, or seen through a
 `View` of such a `Source`. Called by fuse.py. Where strides cannot say a movement, or a special kernel wants another
 layout, the array is copied (an "alias") first. Products of a matrix and a vector become sums of products, and
-concatenations of few pieces a choice at each point, both of which fuse with what is around them.
+concatenations of few pieces a choice at each point, both of which fuse with the loops around them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Use(NamedTuple):
 
 
 class Source:
-    """A node that is no movement, so that views end at it, with all that is found out about it.
+    """A node that is no movement, so that views end at it, with all facts found about it.
 
-    `number` is its place in the graph's order. `reads` are what it is made of, and `waiting` how many of its `readers`
+    `number` is its place in the graph's order. `reads` are its operands, and `waiting` the number of its `readers` that
     are not in a kernel yet, each in a list of its own in `uses`. It may be `stored` in an array, or `free`: computed
     again by each loop that uses it. `anchored` sources are read by such a one, and are not free themselves.
     """

@@ -2,7 +2,7 @@
 
 In: a module's IR text and the machine it is for. Out: the text, in which calls of `llvm.fma` have become calls of
 functions defined with it, if LLVM would make library calls of them, one per element. Called by text_passes.py for every
-module. The kernels use `llvm.fma` only where the rounding error of a product is what they are after (elsewhere they use
+module. The kernels use `llvm.fma` only where they need the rounding error of a product (elsewhere they use
 `llvm.fmuladd`), so the functions find that error: for double by Dekker's product of halved significands (1971) and
 Knuth's sum, 0.5 ULP and an error of 2**-105 of the product; for float by computing in double. Products that overflow,
 or errors that underflow, are rounded as if multiplied first.

@@ -7,9 +7,9 @@ The kernels of GPUs are in a file of their own, shipped_device.ll, so that progr
 
 The files are text. Each function is a section with a line `;; name module row` above it, where `module` is the file of
 kernels that it comes from and `row` a digest of the primitive's row in the table of scalar kernels. Lines `; digest
-module hex` at the top say what each of these files was when the IR was made: the function counts only as long as the
-row, the file, the files that it imports, and the code that lowers it are still the same. The IR depends neither on the
-machine nor on Python's version; it can be read by the LLVM that wrote it and later ones.
+module hex` at the top tell the state of each of these files when the IR was made: the function counts only as long as
+the row, the file, the files that it imports, and the code that lowers it are still the same. The IR depends neither on
+the machine nor on Python's version; it can be read by the LLVM that wrote it and later ones.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _sources(module: str) -> list[Path]:
         own = HERE.parents[1].joinpath(*module.split(".")).with_suffix(".py")
         # Native functions of the runtime may call those of native.py.
         found |= {own, own.with_name("native.py")}
-    # The table of scalar kernels counts row by row; here is what reads it.
+    # The table of scalar kernels counts row by row; these are its readers.
     todo = [folder / "__init__.py", folder / "intrinsics.py", *([own] if own not in found else [])]
     while todo:
         path = todo.pop()

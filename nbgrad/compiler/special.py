@@ -1,8 +1,8 @@
 """Special kernels on the CPU: those that are not loop nests over scalars, one line each.
 
 In: a `Special` of fuse.py. Out: the address of its native code, with the same ABI as a fused loop, and the integers
-that it is called with. Called by the runtime, and by precompile.py, which compiles what the package comes with. The
-sources lie in kernels/ and are compiled by Numba, once per dtype; matrix products are in matmul.py.
+that it is called with. Called by the runtime, and by precompile.py, which compiles those that the package comes with.
+The sources lie in kernels/ and are compiled by Numba, once per dtype; matrix products are in matmul.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SpecialKernel:
     dtypes : str
         Those for which the package comes with compiled code.
     rows : callable
-        How many independent rows or matrices a node has: what threads can share.
+        The number of independent rows or matrices of a node, which threads can share.
     sizes : callable
         From the node and its rows to the integers that the kernel is called with.
     workspace : callable

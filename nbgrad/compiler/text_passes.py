@@ -1,7 +1,7 @@
 """All changes of LLVM IR as text, in one list: each with its reason, and the spelling of LLVM that it relies on.
 
-In: IR text, and the machine that it is compiled for. Out: IR text. `FOR_NUMBA` is for lowering.py, after Numba
-has compiled, `FOR_CPU` for cpu.py, before a module is parsed; passes for GPUs are in device/kernels/dialect.py, as
+In: IR text, and the machine that it is compiled for. Out: IR text. `FOR_NUMBA` is for lowering.py, after Numba has
+compiled, `FOR_CPU` for cpu.py, before a module is parsed; passes for GPUs are in device/kernels/dialect.py, as
 `FOR_GPU`. LLVM may spell its text otherwise in another version: tests/test_text_passes.py has LLVM print each kind of
 line, and fails where a pass no longer changes it.
 """

@@ -211,7 +211,7 @@ class _Splitter:
         return self.views[key]
 
     def close(self, node: Node, axis: int, position: int) -> Node:
-        """A part in contiguous memory: what is read many times should not be read in strides."""
+        """A part in contiguous memory: an array that is read many times should not be read in strides."""
         part = self.part(node, axis, position)
         if isinstance(self.state[node], _Parts) or part.primitive.kind != "movement":
             return part

@@ -2,7 +2,7 @@
 
 In: an array of another library, or a `DeviceArray` that another library shall have. Out: the other one, over the same
 memory. Called by Tensor's protocols (nbgrad/tensors/protocols.py), by `nb.from_dlpack` and `nb.cuda.as_tensor`, and by
-transforms, which give back what they got.
+transforms, which give results back as arrays of the library that the arguments came from.
 
 Arrays are taken by `__cuda_array_interface__` (version 3,
 https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html), which is a dict, or else by DLPack (dlpack.py).

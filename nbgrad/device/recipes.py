@@ -1,8 +1,8 @@
 """Recipes of special nodes: those that are no loop nests.
 
 In: a `Special` of compiler/fuse.py, and the device. Out: its `Recipe`, whose operands are the sources, then the node,
-then the workspaces. Called by the runtime's device plan. A library does what it does better than our kernels, if it is
-installed; a kernel of our own does the rest.
+then the workspaces. Called by the runtime's device plan. An installed library computes the nodes for which it is better
+than our kernels; a kernel of our own computes the others.
 """
 
 from __future__ import annotations

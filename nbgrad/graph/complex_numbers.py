@@ -1,7 +1,7 @@
 """Complex numbers: pairs of real nodes.
 
-In: a primitive that is applied to complex nodes (`ir.make` and its shortcuts send those here). Out: what it gives, made
-of real primitives: a `complex` node, which joins a real and an imaginary part, or a real node. So derivatives,
+In: a primitive that is applied to complex nodes (`ir.make` and its shortcuts send those here). Out: its result, made of
+real primitives: a `complex` node, which joins a real and an imaginary part, or a real node. So derivatives,
 simplification, fusion and machine code know nothing of complex numbers. The only nodes that stay complex otherwise are
 those that are not looked into: leaves, `alias`, `custom` and `host` nodes. Their parts are `real` and `imag` nodes.
 

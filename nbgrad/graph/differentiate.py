@@ -1,12 +1,12 @@
 """Differentiation: graph in, graph out, from the one table of derivatives.
 
 In: output nodes, the nodes to differentiate with respect to, and cotangents (`vjp`) or tangents (`jvp`). Out: nodes of
-the same graph, or None where a derivative is structurally zero. Called by the transforms. Only what lies between the
-requested inputs and the outputs is visited; zeros are never built; no recursion over nodes.
+the same graph, or None where a derivative is structurally zero. Called by the transforms. Only nodes between the
+requested inputs and the outputs are visited; zeros are never built; no recursion over nodes.
 
 A cotangent that a `select` set to zero stays a `select` while it flows back (`scale`, `transposed`,
 `accumulate_cotangent`), so that the infinite slope of a branch that was not taken is never multiplied by zero: `where`
-does not leak NaN. Of what was padded or scattered, masks.py knows where it is zero, for slopes that may be infinite.
+does not leak NaN. For slopes that may be infinite, masks.py knows the zeros of padded or scattered nodes.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def transposed(rule: Transpose, g: Node, node: Node, masks: Masks) -> Node:
     if g.primitive is SELECT and masked(g) and g not in masks.rules:
         condition, inner, zero = g.inputs
         if primitive is SELECT:
-            # The rule masks once more: join the masks, so that what it zeroes stays zero.
+            # The rule masks once more: join the masks, so that its zeros stay zero.
             outer = rule(g, node)
             both = elementwise("logical_and", outer.inputs[0], condition)
             return elementwise("select", both, inner, zero)
@@ -121,7 +121,7 @@ def transposed(rule: Transpose, g: Node, node: Node, masks: Masks) -> Node:
 
 
 def _mask_transposed(rule: Transpose, mask: Mask, node: Node) -> Mask:
-    """The mask of what a linear primitive's transpose makes of a cotangent with this mask."""
+    """The mask of the transpose of a linear primitive, applied to a cotangent with this mask."""
     primitive = node.primitive
     if primitive is ALIAS or primitive is CAST:
         return mask
@@ -242,7 +242,7 @@ def vjp(
 
 
 def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -> list[Node | None]:
-    """The cotangents of operands, given that of what a function makes of them: for rules that are such a function's.
+    """The cotangents of operands, given that of a function's value: for rules that are such a function's.
 
     The function gets nodes of its own, since complex operands may be no single nodes but joined of parts.
     """
@@ -251,7 +251,7 @@ def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -
 
 
 def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _Cotangents) -> None:
-    """Add what a node's cotangent means for its operands to theirs, which go no further in those that are `last`."""
+    """Add a node's cotangent, sent back, to those of its operands; from operands in `last` it goes no further."""
     masks = total.masks
     if node.primitive is CUSTOM:
         results = node.params[0].cotangents(g, node)

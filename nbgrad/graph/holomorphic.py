@@ -2,12 +2,11 @@
 
 In: a primitive's name and complex nodes. Out: a `custom` node, whose value is a formula on real and imaginary parts,
 and whose derivative is the complex one: the formulas have branches and square roots of differences that are better not
-differentiated. Called by expand_complex.py for what is not linear.
+differentiated. Called by expand_complex.py for functions that are not linear.
 
-Branch cuts are those of C99 and NumPy, and the sign of a zero tells the side of a cut. Infinite parts and NaN give what
-C99's Annex G says. Inverse functions follow
-W. Kahan, Branch cuts for complex elementary functions, in The State of the Art in Numerical Analysis (1987); quotients
-R. L. Smith, Algorithm 116, Comm. ACM 5 (1962).
+Branch cuts are those of C99 and NumPy, and the sign of a zero tells the side of a cut. Infinite parts and NaN follow
+C99's Annex G. Inverse functions follow W. Kahan, Branch cuts for complex elementary functions, in The State of the Art
+in Numerical Analysis (1987); quotients R. L. Smith, Algorithm 116, Comm. ACM 5 (1962).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The reference interpreter: runs any graph with plain NumPy, one node at a time.
 
 In: output nodes and the arrays of the placeholders. Out: one array per output, by the meaning that the row of each
-primitive gives. It is the oracle for every optimisation, what `NBGRAD_DISABLE_JIT=1` runs, and what computes the small
+primitive gives. It is the oracle for every optimisation, the target of `NBGRAD_DISABLE_JIT=1`, and computes the small
 values that Python control flow asks for. SciPy is imported only where a special function needs it.
 """
 
@@ -42,7 +42,7 @@ def interpret(outputs: Sequence[Node], arguments: Mapping[Node, Array] | None = 
 
 
 def interpret_order(order: Sequence[Node], known: Mapping[Node, Array], outputs: Sequence[Node]) -> list[Array]:
-    """The values of outputs, by computing nodes in an order; what they read must be known or come before them."""
+    """The values of outputs, by computing nodes in an order; their inputs must be known or come before them."""
     values = dict(known)
     uses: dict[Node, int] = dict.fromkeys(outputs, 1)
     quiet = True

@@ -1,9 +1,9 @@
 """The graph's data: a `Node` is one array value, made by one `Primitive` from other nodes.
 
-In: primitive, input nodes, static parameters. Out: an immutable node with its shape and dtype, checked at once.
-Called by everything that builds graph: the recorder, the derivative rules, the passes. Nodes never hold positions or
-names; a graph is simply what can be reached from its outputs. No function here recurses over nodes, so that chains
-of any length work.
+In: primitive, input nodes, static parameters. Out: an immutable node with its shape and dtype, checked at once. Called
+by everything that builds graph: the recorder, the derivative rules, the passes. Nodes never hold positions or names; a
+graph is simply all nodes that can be reached from its outputs. No function here recurses over nodes, so that chains of
+any length work.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def next_serial() -> int:
 
 
 class _Host:
-    """The place of what a user put into the CPU's memory; there is one object of it, `HOST`."""
+    """The place of values that a user put into the CPU's memory; there is one object of it, `HOST`."""
 
     __slots__ = ()
 
@@ -124,14 +124,14 @@ class Node:
     `value` is the concrete array of a "constant", or the value of any other node once it was computed: an ndarray, or a
     `DeviceArray` if the node has a device. `traced` tells
     that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
-    `weak` marks Python numbers, which do not widen the dtype of what they meet. `depth` is the longest way to a source.
+    `weak` marks Python numbers, which do not widen the dtype of other operands. `depth` is the longest way to a source.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
     integer takes the float dtype that it meets), others NumPy's.
     `serial` counts nodes in the order of their making, which puts each after its inputs; shared numbers come first.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.
     `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the CPU's memory, and
-    what is made of them; None for what goes wherever it is used, such as numbers, ndarrays, and Tensors of one element.
+    nodes made of them; None for values that go wherever they are used: numbers, ndarrays, Tensors of one element.
     `layout` says how NumPy's array would lie in memory (the value itself is in C order): None if nothing that it was
     made of was ever out of C order; its strides in bytes; or `DERIVED` until memory_order.py has found them.
     """
@@ -552,7 +552,7 @@ def zeros(shape: Shape, dtype: np.dtype[Any]) -> Node:
 def topological(outputs: Iterable[Node], known: Collection[Node] = ()) -> list[Node]:
     """Every node that the outputs need, each after its inputs; iterative, and in a reproducible order.
 
-    Those in `known`, and what only they are made of, are left out.
+    Nodes in `known`, and nodes that only these are made of, are left out.
     """
     order: list[Node] = []
     done: set[Node] = set()

@@ -1,12 +1,12 @@
-"""Values that were computed once and are kept, so that each question costs what was recorded since the last one.
+"""Values that were computed once and are kept, so that each question costs the nodes recorded since the last one.
 
 In: a node whose value Python asks for. Out: a `Piece`, the nodes that must be computed for it, and `held()`, those of
 them that something recorded later can still read; their values go into the `KnownValues` of the recording. Called by
 evaluate.py.
 
 Nodes never change, so a value stays right. A node that only nodes of its piece refer to can be read by nothing that is
-recorded later, so its value is not kept: what is kept is what the function itself would hold if it ran on arrays.
-References are counted as CPython counts them. A wrong count would cost time or memory, never a wrong value.
+recorded later, so its value is not kept: the kept values are those that the function itself would hold if it ran on
+arrays. References are counted as CPython counts them. A wrong count would cost time or memory, never a wrong value.
 """
 
 from __future__ import annotations

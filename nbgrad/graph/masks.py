@@ -1,10 +1,10 @@
 """Masks: where cotangents and tangents are zero by construction.
 
 In: nodes of cotangents (in forward mode, of tangents), and how each was made of others. Out: for a node, a boolean node
-that is false where it is zero whatever the values are, or None. Called by differentiate.py, which multiplies what is
-masked by no slope that may be infinite: 0 * inf would be NaN.
+that is false where it is zero whatever the values are, or None. Called by differentiate.py, which multiplies masked
+elements by no slope that may be infinite: 0 * inf would be NaN.
 
-Two kinds of nodes have masks: `select(condition, g, 0)`, whose mask is the condition; and what was padded or scattered,
+Two kinds of nodes have masks: `select(condition, g, 0)`, whose mask is the condition; and padded or scattered nodes,
 for which a rule is kept and the mask is made only if such a slope asks for it.
 """
 

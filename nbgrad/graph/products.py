@@ -10,8 +10,8 @@ that must be equal, or else the element is zero. (A digit is a part of an axis: 
 reshape keep their pairs.) `_Sampler` reads a node at given digits, so that the summed digit becomes the digit that it
 must be equal to, and comparisons of equal digits disappear.
 
-The zeros of unit vectors are exact: what they are multiplied with is not looked at, so that an infinity or a NaN in A
-does not spread to the derivatives that it has no part in, as 0 * inf = NaN would make it. Only unit vectors made by
+The zeros of unit vectors are exact: the other factor is not looked at, so that an infinity or a NaN in A does not
+spread to the derivatives that it has no part in, as 0 * inf = NaN would make it. Only unit vectors made by
 `unit_vectors` count; an identity matrix of the user's is multiplied as NumPy does.
 """
 

@@ -6,7 +6,7 @@ tables. A derivative is one of
   modes, because the Jacobian is diagonal.
 - `Linear`: linear in all its operands together; one transpose per operand.
 - `Multilinear`: linear in each operand alone; one transpose per operand.
-- `Tangent`: a forward rule built from linear primitives; reverse mode transposes what it builds. Transposes may be
+- `Tangent`: a forward rule built from linear primitives; reverse mode transposes its graph. Transposes may be
   given for operands in which the primitive is linear anyway.
 - `NoDerivative`: and why.
 """

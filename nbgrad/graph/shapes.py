@@ -1,7 +1,7 @@
 """Shapes that broadcast, by NumPy's rules.
 
-In: shapes. Out: what they broadcast to, or an error that names them. Called by ir.py, which makes no node that reads an
-array as a shape it cannot have, and wherever an argument must fit an array.
+In: shapes. Out: the shape that they broadcast to, or an error that names them. Called by ir.py, which makes no node
+that reads an array as a shape it cannot have, and wherever an argument must fit an array.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Simplification: graph in, smaller graph out, same values.
 
 One walk over the graph rebuilds it bottom-up. Each node passes the rules of its primitive and is then looked up by
-content, so equal subexpressions become one node; what no output needs is never visited. Scalars that are broadcast are
-computed as scalars, and literals are folded. Called before fusing. Floating point: no rule changes a value by more than
-a rounding, and none assumes that NaN or infinity do not occur.
+content, so equal subexpressions become one node; nodes that no output needs are never visited. Scalars that are
+broadcast are computed as scalars, and literals are folded. Called before fusing. Floating point: no rule changes a
+value by more than a rounding, and none assumes that NaN or infinity do not occur.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def literal_of(node: Node) -> Any:
 
 
 class _Simplifier:
-    """One walk: `number` has the canonical nodes, in the order of their making, `known` what is canonical for each
+    """One walk: `number` has the canonical nodes, in the order of their making, `known` the canonical node of each
     combination of primitive, parameters and canonical inputs."""
 
     def __init__(self, replaced: dict[Node, Node]) -> None:

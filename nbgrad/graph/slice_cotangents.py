@@ -3,8 +3,8 @@
 In: for one array, the parts that slices of it read, and the cotangent of each. Out: the cotangent of the whole array.
 Called by differentiate.py. A slice's transpose pads with zeros, so an array that is read in n slices would get a sum of
 n arrays of its own size: quadratic for a loop over its elements. Here, cotangents of the same part are added while they
-are small (by the caller), parts that lie side by side are concatenated, along the last axis first, and only what
-overlaps is padded and added.
+are small (by the caller), parts that lie side by side are concatenated, along the last axis first, and only parts that
+overlap are padded and added.
 """
 
 from __future__ import annotations

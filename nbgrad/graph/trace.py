@@ -20,21 +20,20 @@ from .known_values import KnownValues
 
 
 class Trace:
-    """One recording: its `arguments` are the nodes that stand for what the recorded function was called with.
+    """One recording: its `arguments` are the nodes that stand for the arguments of the recorded function.
 
     `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
     must hold in every call. `cells` maps Cells (and Parameters) that took part to the state that they had. A recording
     inside another shares all that. `written` maps Parameters to the nodes that they had before the function wrote to
     them, and `outside` does so for other Tensors that were there before the recording began, at node number `start`;
     only `jit` and `vmap`, which undo such writes, collect them. `numbers` has the nodes of Python numbers that the
-    function has used so far: what `jit` records has each of them once (`frozen`); otherwise equal numbers stay apart,
+    function has used so far: a recording of `jit` has each of them once (`frozen`); otherwise equal numbers stay apart,
     because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each argument to
     all its values, of which there are `size`, and `batched` has those of every node that they were needed of. `callers`
     knows the arrays that the arguments stand for; `orders` is not empty once something depended on how they lie in
-    memory. `known`, `owned` and `varying` remember what was computed, or found out, of nodes (the latter two by serial
-    number, so that they keep no node alive).
-    `refused` is the last error for a value that would have left the recording, with the frame that had called what
-    asked for it.
+    memory. `known`, `owned` and `varying` remember values and answers about nodes (the latter two by serial number, so
+    that they keep no node alive). `refused` is the last error for a value that would have left the recording, with the
+    user's frame at that moment.
     """
 
     __slots__ = (
@@ -120,7 +119,7 @@ class Trace:
             self.orders.append(True)
 
     def undo_writes(self) -> list[tuple[Any, Node]]:
-        """Give Parameters and outside Tensors back what they were; the Parameters, and what was written to each."""
+        """Give Parameters and outside Tensors their values back; the Parameters, and the node written to each."""
         written = [(parameter, parameter._leaf) for parameter in self.written]
         for parameter, before in self.written.items():
             parameter._restore(before)
@@ -134,7 +133,7 @@ class Trace:
         return _reaches(node, self.owned, lambda n: n in self.arguments or (jit and n.owner is not None))
 
     def varies(self, node: Node) -> bool:
-        """Whether a value differs between calls of what `jit` records."""
+        """Whether a value differs between calls of the function that `jit` records."""
         if self.guards is None or not node.traced:
             return False
         return _reaches(node, self.varying, lambda n: n.name == "input")

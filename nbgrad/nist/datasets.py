@@ -1,7 +1,7 @@
 """NIST's data: observations, starting points and certified values.
 
 In: nist_strd.json beside this file, or another file of the same form. Out: one `Dataset` per set that has a model.
-Called by `python -m nbgrad`. A file that does not have the form is refused with a sentence that says what is missing.
+Called by `python -m nbgrad`. A file that does not have the form is refused with a sentence that names the missing part.
 """
 
 from __future__ import annotations

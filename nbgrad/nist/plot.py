@@ -37,7 +37,7 @@ def canvas() -> tuple[Any, Any]:
 
 
 def check_target(path: str) -> None:
-    """Refuse before the work begins what could not be written after it.
+    """Refuse, before the work begins, a plot that could not be written after it.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """The verdict on a dataset: digits, errors and times, as a table and as JSON.
 
-In: datasets. Out: a `Report` of each, its table as text, its JSON as a dictionary, and what missed a certified value.
+In: datasets. Out: a `Report` of each, its table as text, its JSON as a dictionary, and the misses of certified values.
 Called by `python -m nbgrad`.
 """
 

@@ -5,8 +5,8 @@ graphs. Nodes refer to earlier nodes only, so a graph has no cycles to be found;
 the collector look, and now and then it walks through all objects of the process, which costs more than the pass itself.
 In such a block it looks at every hundred thousandth, so that cyclic garbage of a user's function is still found.
 
-The limit belongs to the process. The first block of any thread raises it and the last one lowers it, unless other
-code has set another one meanwhile.
+The limit belongs to the process. The first block of any thread raises it and the last one lowers it, unless other code
+has set another one meanwhile.
 """
 
 from __future__ import annotations

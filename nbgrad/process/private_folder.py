@@ -1,9 +1,9 @@
 """A folder that only its user or the system's administrator can have put there, held by a descriptor.
 
 In: a path. Out: a descriptor, which stays the same folder whatever becomes of the path. Called by cache.py, because
-what lies in the cache is executed. The way from the root is gone step by step: a folder that another user owns, or
-that all users may write to, could hold another folder of that name at the next moment. Members of a group that may
-write to a folder on the way are trusted, because the user put it there.
+entries of the cache are executed. The way from the root is gone step by step: a folder that another user owns, or that
+all users may write to, could hold another folder of that name at the next moment. Members of a group that may write to
+a folder on the way are trusted, because the user put it there.
 """
 
 from __future__ import annotations

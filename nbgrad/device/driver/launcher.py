@@ -2,7 +2,7 @@
 
 In: launches whose kernels are loaded, and for each of their pointers which base it counts from. Out: `Launches`, whose
 `run` fills in the pointers and calls the driver's launch function for each, without any Python in between: a launch
-costs what the driver takes. Called by the runtime's device program.
+takes as long as the driver's own call. Called by the runtime's device program.
 
 The driver reads the parameters of a launch before it returns, so one buffer for each launch serves every call. A buffer
 is an array of 64-bit words, pointers first.

@@ -1,7 +1,7 @@
 """cuBLAS and cuSOLVER: their routines by name, as C declares them.
 
-In: "cublas" or "cusolver". Out: a `Library`, whose `call` calls a routine with numbers and addresses and raises what
-fails, and whose `on` gives the library's handle for work on a stream. `open_library` finds NVIDIA's libraries;
+In: "cublas" or "cusolver". Out: a `Library`, whose `call` calls a routine with numbers and addresses and raises errors,
+and whose `on` gives the library's handle for work on a stream. `open_library` finds NVIDIA's libraries;
 simulated_libraries.py has the same routines on the host. Called by the drivers (`Driver.library`), library_products.py,
 solvers.py and library_decompositions.py.
 
@@ -155,7 +155,7 @@ class Library:
         Raises
         ------
         DeviceError
-            If it gives a status other than 0: which, and what that means.
+            If it gives a status other than 0; the message names the status and its meaning.
         """
         status = self._function(function)(*arguments)
         if status:

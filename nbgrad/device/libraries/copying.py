@@ -2,7 +2,7 @@
 
 In: an address, a shape, and strides in bytes, of another library's array. Out: a new `DeviceArray`. Called by
 exchange.py. The kernel (kernels/device_linalg.py) copies three axes at a time: axes that lie side by side are one, and
-what is left beyond three is gone through here.
+the loops over axes beyond three are here.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def lu_recipe(device: Device, dtype: Dtype, batch: int, n: int) -> Recipe:
         scratch = Scratch.of(solver(device), "cusolverDnXgetrf", n, n, kind, 0, n, kind)
         addresses = None
     orders = load(device, "order_of" if small else "order_of_long", dtype)
-    # The pivots, what has failed, and the routine's own scratch or the addresses.
+    # The pivots, the status of each matrix, and the routine's own scratch or the addresses.
     for nbytes in ((4 if small else 8) * batch * n, 4 * batch, scratch.device):
         room.take(nbytes)
     run = _LU(dtype, batch, n, load_copy(device, dtype), orders, addresses, scratch)

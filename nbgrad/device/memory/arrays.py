@@ -214,7 +214,7 @@ class DeviceArray:
         return array
 
     def ready_on(self, stream: int) -> int:
-        """The address, for work on a stream: which waits for what is still being written, if that is another one."""
+        """The address, for work on a stream, which waits for the array's own stream if that is another one."""
         if stream != self.stream:
             self.device.driver.wait(stream, self.stream)
             if isinstance(self.owner, Memory):
@@ -222,7 +222,7 @@ class DeviceArray:
         return self.pointer
 
     def free_on(self, stream: int) -> int:
-        """The address, for a stream that writes to it: which waits for what others still write or read, too."""
+        """The address, for a stream that writes to it, which also waits for others that still read or write."""
         memory = self.owner
         if isinstance(memory, Memory) and (memory.streams or memory.stream != stream):
             for other in {memory.stream, *(memory.streams or ())}:

@@ -66,7 +66,7 @@ def with_checks(text: str) -> str:
     lines: list[str] = []
     for line in text.splitlines():
         if line.startswith("define "):
-            # The check makes untrue what is promised of the function.
+            # The check makes these promises about the function untrue.
             line = re.sub(
                 r" (?:nocapture|captures\([^()]*\)|memory\([^()]*\)|readnone|readonly|writeonly)(?=[ ,)])", "", line
             )

@@ -1,7 +1,7 @@
 """The dialect's functions for this machine's CPU, and the scheduler of a block's threads.
 
 In: the IR text of a kernel (dialect.py). Out: `host_text`, a module for x86-64 whose function `nbgrad.host` runs a
-whole grid, one block after the other. Called by fibers.py, which says what a fiber is.
+whole grid, one block after the other. Called by fibers.py, which defines fibers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A driver that does nothing but write down its calls.
 
-In: what a `Driver` is told. Out: `log`, one tuple for each call: its name and its arguments. Used by tests of
-everything between programs and drivers (order, streams, graphs, parameters), and by benchmarks of what a launch costs
-the host.
-Addresses and handles are made up; nothing is computed, so that what is downloaded is zeros.
+In: calls of a `Driver`. Out: `log`, one tuple for each call: its name and its arguments. Used by tests of everything
+between programs and drivers (order, streams, graphs, parameters), and by benchmarks of the host's cost of a launch.
+
+Addresses and handles are made up; nothing is computed, so that downloads give zeros.
 """
 
 from __future__ import annotations

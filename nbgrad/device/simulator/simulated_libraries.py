@@ -2,7 +2,7 @@
 
 In: the numbers and addresses that the real routines get, of memory of this machine. Out: a `Library` (libraries.py).
 Called by the simulator. Matrices lie in columns, with leading dimensions and strides, exactly as the real libraries
-read them; workspaces of the wrong size, bad leading dimensions and other misuse give the real status, and what a
+read them; workspaces of the wrong size, bad leading dimensions and other misuse give the real status, and memory that a
 routine may destroy is destroyed. So a wrong argument shows in the tests.
 """
 

@@ -1,9 +1,9 @@
 """The memory of simulated devices: this machine's, in blocks that show how they are misused.
 
 In: sizes and addresses. Out: addresses, and `DeviceError` for those that lie in no living block. Called by
-simulator.py, and by fibers.py for what its threads access.
+simulator.py, and by fibers.py for the accesses of its threads.
 
-All blocks lie in one range of addresses, of which a map tells what may be accessed (checked_accesses.py). A block is
+All blocks lie in one range of addresses, of which a map tells the accessible bytes (checked_accesses.py). A block is
 aligned to 256 bytes, holds NaN until it is written, has guards around it that are looked at when it is freed or read
 back, because libraries and the host's copies do not ask the map, and stays unused for a while after it was freed, so
 that old pointers to it are recognised. The range begins with the shared memory of the block of threads that runs.

@@ -355,7 +355,7 @@ class Simulator:
         Raises
         ------
         DeviceError
-            If the launch is impossible; what goes wrong in the kernel is raised by the next method that waits.
+            If the launch is impossible; errors in the kernel are raised by the next method that waits.
         """
         words = np.array(parameters).view(np.uint64)
         self._launch(function, (blocks, 1, 1), (threads, 1, 1), shared, words, stream)
