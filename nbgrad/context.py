@@ -1,4 +1,4 @@
-"""MindSpore's `set_context`: accepted, so that its scripts run, and checked, so that none means something else here.
+"""MindSpore's `set_context`: accepted, so that its scripts run, and checked, so that none has another meaning here.
 
 In: options. Out: `get_context`. Called by users. nbgrad has one way to run: `GRAPH_MODE` and `PYNATIVE_MODE` give the
 same results, and both compile what they run.

@@ -1,6 +1,6 @@
 """The exceptions that nbgrad raises: one tree, each class also the built-in exception that users would catch.
 
-In: a full sentence that says what was given, what was expected and what to do. Out: the same sentence with the place
+In: a full sentence that says what was given, what was expected and the way out. Out: the same sentence with the place
 in the user's code, found here, so that no caller has to. Raised at the boundary by everything users call.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _ARRAYS = frozenset(["numpy", "optree", "pandas", "xarray", "torch", "jax", "numba", "functools"])
-"""Libraries of arrays, and what they call in between; they call nbgrad on behalf of the user."""
+"""Libraries of arrays, and the libraries that they call in between; they call nbgrad on behalf of the user."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = tuple([f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages")])

@@ -1,4 +1,4 @@
-"""MindSpore's package `common`: its names for what stands elsewhere in nbgrad, and the initializers.
+"""MindSpore's package `common`: its names for objects from elsewhere in nbgrad, and the initializers.
 
 In: nothing. Out: `dtype`, `Tensor`, `Parameter`, `ParameterTuple`, `set_seed`, `get_seed`. Called by ported scripts
 (`from nbgrad.common import dtype as mstype`, `from nbgrad.common.initializer import initializer, Normal`).

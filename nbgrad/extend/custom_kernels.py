@@ -72,8 +72,8 @@ class Primitive:
         *arrays : array_like
             Its inputs: at least one. Python numbers are 0-d arrays of float64, int64 or bool.
         **params : hashable
-            Given to the kernel, to the rules and to the launchers by keyword. They are not differentiated, and what is
-            compiled is compiled for their values.
+            Given to the kernel, to the rules and to the launchers by keyword. They are not differentiated, and programs
+            are compiled for their values.
 
         Returns
         -------
@@ -345,7 +345,7 @@ def primitive(
         The forward rule: `jvp(*inputs, *outputs, *tangents, *output_tangents, **params)`, with a tangent for each input
         of floats, writes one for each output of floats.
     name : str, optional
-        What messages call it; by default the name of the function.
+        Its name in messages; by default the name of the function.
     batched : bool
         Whether `forward` and the rules (plain functions and launchers) may also be called with arrays that all have one
         more axis in front. If not, `vmap` calls them once for each value.
@@ -364,7 +364,7 @@ def primitive(
     ------
     ArgumentError, DtypeError
         If there is no kernel or no shape rule, or they are not callable. Calls raise errors with the primitive's name
-        for what a kernel raises, results that it does not write, inputs that it changes, and rules that are missing.
+        for errors in a kernel, results that it does not write, inputs that it changes, and rules that are missing.
 
     Notes
     -----

@@ -102,14 +102,14 @@ def elementwise(function: Any = None, /) -> Any:
     callable
         Takes arrays of any shapes that broadcast, with NumPy's dtypes (Tensors: with those of Tensors), and Python
         numbers. Integers, booleans and strings that are no arrays are static: they may decide how often a loop runs.
-        It is part of the fused loops of what it is used in, on any device, and has derivatives of any order.
+        It becomes part of the fused loops around it, on any device, and has derivatives of any order.
 
     Raises
     ------
     DtypeError
-        If `function` is no Python function, or called with something else than arrays and numbers.
+        If `function` is no Python function, or called with other arguments than arrays and numbers.
     ArgumentError
-        If its text cannot be found, or has what has no meaning element by element.
+        If its text cannot be found, or has code without a meaning element by element.
     TracedValueError
         If a loop runs until an element fulfils something, or an index or an exception depends on one. `nb.primitive`
         takes such functions.
@@ -117,7 +117,7 @@ def elementwise(function: Any = None, /) -> Any:
     Notes
     -----
     Both sides of a branch are computed for all elements. A side that was not taken contributes exactly zero to a
-    gradient, whatever it is there. Where Python raises (1 / 0, math.log(-1)), the value is NumPy's inf or NaN. As in
+    gradient, whatever its value. Where Python raises (1 / 0, math.log(-1)), the value is NumPy's inf or NaN. As in
     Numba, `math.exp` of a float32 is a float32, and `int(x)` an int64.
 
     Examples

@@ -52,7 +52,7 @@ def is_number(value: Any) -> bool:
 
 
 def select(condition: Any, yes: Any, no: Any) -> Any:
-    """`yes if condition else no` for numbers; of Python numbers, one that takes the dtype of what it meets."""
+    """`yes if condition else no` for numbers; of Python numbers, one that takes the dtype of arrays that it meets."""
     found = ours.where(condition, yes, no)
     found._node.weak = all(_weak(value) for value in (yes, no))
     return found

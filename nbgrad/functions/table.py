@@ -239,7 +239,7 @@ REFUSED = {
     **dict.fromkeys(("busday_count", "busday_offset", "datetime_as_string", "is_busday"), "dates"),
     **dict.fromkeys(("packbits", "unpackbits"), "bits in bytes"),
 }
-"""Functions of NumPy that make no sense for Tensors, and what they work on."""
+"""Functions of NumPy that make no sense for Tensors, and the objects on which they work."""
 
 
 def refuse(function: Any) -> NoReturn:

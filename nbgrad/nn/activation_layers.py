@@ -361,7 +361,7 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Cell | Non
     name : str or None
         Such as "relu"; None or an empty name gives None.
     prim_name : str, optional
-        What asks for it, for the message.
+        The name of the caller, for the message.
 
     Returns
     -------

@@ -288,7 +288,7 @@ class Cell:
         Raises
         ------
         NameTakenError
-            If the name is empty, has a dot, or is taken by something else. (A KeyError.)
+            If the name is empty, has a dot, or is taken by another attribute. (A KeyError.)
         DtypeError
             If `param` is no Parameter.
         """
@@ -522,7 +522,7 @@ class Cell:
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing: a call compiles by itself. (`nb.jit(cell)` freezes the Cell.)"""
+        """Does nothing: calls compile by themselves. (`nb.jit(cell)` freezes the Cell.)"""
 
     # ----- Text -----
 

@@ -47,7 +47,7 @@ def save_checkpoint(
     append_dict : dict, optional
         More names and values, such as the number of the epoch: numbers, Tensors or ndarrays.
     choice_func : callable, optional
-        Takes a name, and returns whether to save what has it.
+        Takes a name, and returns whether to save the value with this name.
 
     Raises
     ------
@@ -105,9 +105,9 @@ def load_checkpoint(
     strict_load : bool
         As for `load_param_into_net`.
     filter_prefix : str, or list or tuple of str, optional
-        What starts with one of them is left out.
+        Names that start with one of them are left out.
     choice_func : callable, optional
-        Takes a name, and returns whether to load what has it.
+        Takes a name, and returns whether to load the value with this name.
 
     Returns
     -------

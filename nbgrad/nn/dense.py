@@ -137,7 +137,7 @@ class Embedding(Cell):
     vocab_size, embedding_size : int
         The rows and columns of the table.
     use_one_hot : bool
-        Has no effect: rows are looked up, which gives what a product with one-hot vectors would.
+        Has no effect: rows are looked up, with the result of a product with one-hot vectors.
     embedding_table : str, number, Initializer, Tensor or ndarray
         The initial table.
     dtype : dtype

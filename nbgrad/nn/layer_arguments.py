@@ -26,7 +26,7 @@ def whole(value: Any, name: str) -> int:
     Raises
     ------
     DtypeError
-        If it is something else; a bool is.
+        If it is of another type, such as bool.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         message = f"{name} must be an integer, but got {value!r} of type {type(value).__name__}."
@@ -84,7 +84,7 @@ def parameter(init: Any, shape: Any, dtype: Any, trainable: bool = True) -> Para
     Raises
     ------
     DtypeError, ArgumentError, ShapeError
-        If the dtype is no float, or for what `initializer` refuses.
+        If the dtype is no float, or `initializer` refuses its arguments.
     """
     if np.dtype(dtype).kind != "f":
         message = f"The dtype of a layer must be float16, float32 or float64, but got {dtype}."

@@ -35,7 +35,7 @@ def real_number(name: str, value: Any, least: float = 0.0, below: float = math.i
     Parameters
     ----------
     name : str
-        What to call it in a message.
+        Its name in a message.
     value : int or float
     least, below : float
         The interval [least, below), or (least, below) if `open_end`.

@@ -2,7 +2,7 @@
 
 In: Parameters, a learning rate, the constants of the formula; at each call the gradients. Out: new values of the
 Parameters and of the optimizer's state. Called by users. Everything that is not a formula is in optimizer.py, where the
-shared arguments are described: `learning_rate`, `weight_decay`, `loss_scale`, and what `params` may be.
+shared arguments are described: `learning_rate`, `weight_decay`, `loss_scale`, and the forms of `params`.
 """
 
 from __future__ import annotations
@@ -410,7 +410,7 @@ class Adagrad(Optimizer):
     params, learning_rate, weight_decay, loss_scale
         As for `Optimizer`.
     accum : float
-        What the sums start at.
+        The start of the sums.
     update_slots : bool
         Whether squares are added to the sums.
 

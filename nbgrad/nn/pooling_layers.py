@@ -142,7 +142,7 @@ class AvgPool2d(_Pool):
     count_include_pad : bool
         Whether padding counts as zeros, or not at all.
     divisor_override : int, optional
-        What to divide sums by, instead of the number of elements.
+        The divisor of the sums, instead of the number of elements.
 
     Raises
     ------

@@ -101,7 +101,7 @@ class TrainOneStepCell(Cell):
     optimizer : Optimizer
         Its Parameters are trained.
     sens : number
-        What the loss is multiplied by before it is differentiated; the optimizer divides by its `loss_scale`.
+        The factor of the loss before it is differentiated; the optimizer divides by its `loss_scale`.
 
     Notes
     -----
@@ -137,12 +137,12 @@ class TrainOneStepCell(Cell):
         Parameters
         ----------
         *inputs
-            What the network takes.
+            The arguments of the network.
 
         Returns
         -------
         Tensor
-            What the network returned: the loss before the step.
+            The output of the network: the loss before the step.
         """
         if current_trace() is None:
             self.optimizer._follow()
@@ -168,7 +168,7 @@ class ForwardValueAndGrad(Cell):
     ----------
     network : Cell or function
     weights : ParameterTuple or list of Parameter, optional
-        What `get_by_list` means; all trainable Parameters of the network by default.
+        The weights of `get_by_list`; all trainable Parameters of the network by default.
     get_all : bool
         Whether to differentiate with respect to all inputs; else to the first one.
     get_by_list : bool

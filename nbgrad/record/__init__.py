@@ -1,1 +1,1 @@
-"""Recording: Tensors, what they are made of, how they share memory; nothing here computes."""
+"""Recording: Tensors, the nodes behind them, and the memory that they share; nothing here computes."""

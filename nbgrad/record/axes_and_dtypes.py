@@ -247,7 +247,7 @@ def demand(condition: Node, message: str) -> None:
 
 
 def nodes_of(values: Any) -> list[Node]:
-    """The nodes of a sequence of arrays. Lists of Python numbers do not widen the dtype of what they meet."""
+    """The nodes of a sequence of arrays. Lists of Python numbers do not widen the dtype of arrays that they meet."""
     if isinstance(values, Tensor | np.ndarray):
         array = as_node(values)
         if array.ndim == 0:

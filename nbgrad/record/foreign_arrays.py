@@ -1,6 +1,6 @@
 """Arrays of other libraries: how they become Tensors, and which of them do not.
 
-In: what a user gave where an array is expected: pandas, xarray, PyTorch, JAX, subclasses of ndarray, anything with
+In: a user's object where an array is expected: pandas, xarray, PyTorch, JAX, subclasses of ndarray, anything with
 DLPack, a buffer or `__array__`. Out: Tensors, ndarrays, or an error that says what would be lost and how to write it.
 Called by users (`nb.from_dlpack`), by `nbgrad.numpy` where it meets a value that it does not know, and by transforms
 for their messages. Nothing is imported here: a library whose array was given is there already.
@@ -24,7 +24,7 @@ from ..errors import ArgumentError, DtypeError
 from ..graph.ir import Node, users_constant
 
 VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-"""Whether NumPy knows DLPack's versioned capsules, which tell what cannot be written to."""
+"""Whether NumPy knows DLPack's versioned capsules, which tell that an array cannot be written to."""
 _XARRAY = ("DataArray", "Variable", "Dataset", "DataTree")
 _ADVICE = {
     "pandas": "its values, x.to_numpy(), and put labels on the result afterwards",
@@ -54,7 +54,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     -------
     Tensor
         Of the same shape and dtype. Writing to one changes the other, unless `x` cannot be written to; a Tensor gives
-        a view of itself, with its gradient. On a GPU the Tensor sees what is written to the array, but writing to the
+        a view of itself, with its gradient. On a GPU the Tensor sees values written to the array, but writing to the
         Tensor gives it memory of its own.
 
     Raises
@@ -88,7 +88,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         message = f"from_dlpack takes an array with a __dlpack__ method, but got {full_name(x)}. Try nb.Tensor(x)."
         raise DtypeError(message)
     try:
-        # What NumPy 2.0 takes cannot be written to.
+        # The arrays that NumPy 2.0 takes cannot be written to.
         array = x.view() if type(x) is np.ndarray and not VERSIONED else np.from_dlpack(x)
     except (BufferError, RuntimeError) as error:
         message = f"from_dlpack cannot share the memory of this {full_name(x)}: {str(error).rstrip('.')}."

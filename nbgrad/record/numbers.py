@@ -1,6 +1,7 @@
 """Python numbers as nodes, and the dtypes that nodes can have.
 
-In: numbers, dtypes. Out: weak 0-d nodes, which take the dtype of what they meet. Called by promotion.py and as_node.py.
+In: numbers, dtypes. Out: weak 0-d nodes, which take the dtype of the arrays that they meet. Called by promotion.py and
+as_node.py.
 """
 
 from __future__ import annotations

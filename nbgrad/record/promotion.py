@@ -80,7 +80,7 @@ def any_tensor_rules(nodes: Sequence[Node]) -> bool:
 
 
 def float_of(node: Node) -> Dtype:
-    """The dtype of a node if it is a float or complex, else what integers become where floats are needed."""
+    """The dtype of a float or complex node; of others, the float dtype that they become where floats are needed."""
     return node.dtype if node.dtype.kind in "fc" else FLOAT32 if node.tensor else FLOAT64
 
 

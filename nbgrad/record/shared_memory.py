@@ -255,7 +255,7 @@ def _argument_behind(owner: Tensor, trace: Trace | None) -> tuple[Any, Trace | N
 
 
 def _is_argument(tensor: Tensor) -> bool:
-    """Whether a Tensor, or what it is a view of, is an argument of a function that is recorded."""
+    """Whether a Tensor, or the owner of its memory, is an argument of a function that is recorded."""
     return _argument_behind(_chain(tensor)[-1], current_trace())[1] is not None
 
 
@@ -350,7 +350,7 @@ class _Shared(Tensor):
         self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
         self._node = node  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    # What does not need the data.
+    # Attributes that do not need the data.
     shape = property(lambda self: _raw(self).shape)  # type: ignore[assignment]
     dtype = property(lambda self: dtype_of(_raw(self).dtype))  # type: ignore[assignment]
     ndim = property(lambda self: _raw(self).ndim)  # type: ignore[assignment]
@@ -461,7 +461,7 @@ _ALONE_IN_TENSOR, _ALONE_IN_NODE = _counts_alone()
 
 
 def shared_memory(tensor: Tensor) -> np.ndarray | None:
-    """The memory of a Tensor, also of a slice, as an ndarray that it shares; None for what cannot be shared."""
+    """The memory of a Tensor, also of a slice, as an ndarray that it shares; None if it cannot be shared."""
     held = share(_chain(tensor)[-1])  # the data are only shared while a reference is held
     array = _shared_data(tensor)
     del held

@@ -1,6 +1,6 @@
 """Tensor: the array that users hold. It is a lazy value: one graph node.
 
-In: a node. Out: the Tensor of it, and what the node knows without being computed. All else that a Tensor has, its
+In: a node. Out: its Tensor, with the facts that the node knows without being computed. All else that a Tensor has, its
 operators, methods and protocols, is made of functions which are made of Tensors themselves: `nbgrad.tensors`, which
 stands above these functions, gives it to the class by `part_of_tensor`. Used by everything from here upwards.
 """
@@ -118,7 +118,7 @@ _OF_EVERY_CLASS = frozenset([*vars(type("Empty", (Tensor,), {"__slots__": ()})),
 
 
 def part_of_tensor(part: type[Tensor]) -> type[Tensor]:
-    """Give Tensor what a class has that stands on functions of Tensors."""
+    """Give Tensor the members of a class that stands on functions of Tensors."""
     for name, member in vars(part).items():
         if name not in _OF_EVERY_CLASS:
             setattr(Tensor, name, member)

@@ -2,7 +2,7 @@
 
 In: nothing. Out: the class of `np.array(1.0)`, `np.zeros(())` and `x[0, ...]`. `x += y` writes into them, and
 `isinstance` says that they are arrays; `x[0]` and sums are Tensors like others, of which both say that they are
-scalars. What a transform returns of the former is an ndarray. Used by shared_memory.py, by operators in place
+scalars. A transform returns the former as ndarrays. Used by shared_memory.py, by operators in place
 (functions/elementwise/ufuncs.py), by functions that make arrays (functions/arrays/creation.py, ...), and by
 arguments.py.
 """
@@ -28,7 +28,7 @@ def is_array(tensor: Tensor) -> bool:
 
 
 def is_scalar(tensor: Tensor) -> bool:
-    """Whether a Tensor is what NumPy would give as a scalar, which shares memory with nothing."""
+    """Whether NumPy would give a scalar, which shares memory with nothing, in place of a Tensor."""
     return tensor.__class__ is Tensor and not tensor._node.shape and not tensor._node.tensor
 
 

@@ -26,7 +26,7 @@ from ..tensors.python_numbers import number
 
 
 def _scalar(value: Any, name: str) -> Any:
-    """A number as it is; a Tensor as what `float` makes of it."""
+    """A number as it is; a Tensor as `float` converts it."""
     if not isinstance(value, Tensor):
         return value
     if value.size != 1:

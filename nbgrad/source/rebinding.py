@@ -61,7 +61,7 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     Returns
     -------
     as `function`
-        For which these names mean something else, in its module, in closures and in imports that it does itself:
+        For which these names have other meanings, in its module, in closures and in imports that it does itself:
         `numpy` and everything imported from it (see `nbgrad.numpy`); `math` and its functions, which keep the gradient
         of Tensors; functions of `scipy.linalg`, `scipy.fft`, `scipy.special` and `scipy.stats.norm`; and `float`,
         `complex` and `type`, for which `x[0]` is a float64, as it is in NumPy. `x.item()` and `x.tolist()` keep the
@@ -82,7 +82,7 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     where the function gets them as arguments or as global names.
 
     With `modules="scipy"`, SciPy's own Python code runs in this way, too: `solve_ivp` is differentiated step by step.
-    What SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stays an error that names the line.
+    Functions that SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stay errors that name the line.
 
     Examples
     --------
@@ -253,7 +253,7 @@ class _Source:
             )
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, type):
-            # What Numba compiled, or lru_cache remembers.
+            # A function that Numba compiled, or lru_cache remembers.
             return self.convert(inner) if self.takes_part(inner.__globals__) else value
         return self._object(value) if self._is_ours(kind) else replacements.generator(value)
 
@@ -346,7 +346,7 @@ class _Source:
         )
 
     def _refers(self, code: CodeType, module: dict[str, Any]) -> bool:
-        """Whether code uses a name that means something else once it is converted."""
+        """Whether code uses a name that has another meaning once it is converted."""
         for name in code.co_names:
             value = module.get(name, getattr(builtins, name, None))
             changes = isinstance(value, FunctionType | type | ModuleType) and (

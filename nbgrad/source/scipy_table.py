@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 _NEUTRAL = frozenset(
     "overwrite_a overwrite_b overwrite_x check_finite workers assume_a disp lapack_driver plan".split()
 )
-"""Parameters that change how, but not what, SciPy computes."""
+"""Parameters that change SciPy's method, but not its result."""
 
 
 def _cholesky(a: Any, lower: bool = False) -> Any:

@@ -222,7 +222,7 @@ def _star_colors(pattern: Any) -> np.ndarray:
 
     Then the nodes of any two colors form stars: a hub and its leaves. The algorithm of Gebremedhin, Tarafdar, Manne and
     Pothen, "New acyclic and star coloring algorithms with application to computing Hessians", 2007, keeps the hub of
-    each edge; here each node knows what it needs as sets of colors, which are bits, so that a hub with many leaves
+    each edge; here each node keeps its knowledge as sets of colors, which are bits, so that a hub with many leaves
     costs no more than its edges.
     """
     n = pattern.shape[0]

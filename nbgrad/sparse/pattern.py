@@ -338,7 +338,7 @@ class _Walk:
         begins = np.zeros(flat.shape, np.bool_) if factors is None else factors.reshape(-1, n) == 0
         begins[:, 0] = True
         run = np.cumsum(begins.ravel()) - 1
-        # What changes a union is the first occurrence of a set in its run.
+        # A union changes at the first occurrence of a set in its run.
         _, firsts = np.unique(run * np.int64(self.sets.number) + flat.ravel(), return_index=True)
         firsts = np.sort(firsts)
         at, member = run[firsts], flat.ravel()[firsts]

@@ -228,8 +228,8 @@ def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: boo
     callable
         Takes the arguments of `fn` and gives a `scipy.sparse.csr_array` with a row for each element of the result and
         a column for each element of the argument, both in C order; several arrays follow one another. It has an entry
-        wherever the derivative can be other than zero, for whatever values (float32 if `fn` works in float16). Its
-        methods `pattern`, `colors` and `products` take the same arguments and tell what was found out.
+        wherever the derivative can be other than zero, for any values (float32 if `fn` works in float16). Its
+        methods `pattern`, `colors` and `products` take the same arguments and tell how the entries are found.
 
     Raises
     ------

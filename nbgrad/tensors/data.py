@@ -89,7 +89,7 @@ def _initial(dtype: Any, shape: Any, init: Any) -> Tensor:
 
 
 def _node_of_data(data: Any) -> Node:
-    """The node of what a user gave to `Tensor`, with MindSpore's dtypes for Python numbers."""
+    """The node of an argument of `Tensor`, with MindSpore's dtypes for Python numbers."""
     if isinstance(data, Tensor):
         return data._node
     if not isinstance(data, bool | int | float | list | tuple) or isinstance(data, np.generic):

@@ -305,7 +305,7 @@ class Parameter(Tensor):
         return Parameter(value, self.name, self.requires_grad)
 
     def _concrete(self) -> np.ndarray:
-        """The value now; for what runs outside of recordings."""
+        """The value now, for use outside of recordings."""
         return evaluate.on_host(self._where_it_is())
 
     def _where_it_is(self) -> Any:

@@ -1,7 +1,7 @@
 """The arguments of a transform: `grad_position`, flags, other libraries' names of them; and its function.
 
-In: what a user gave as an argument of a transform. Out: positions as a tuple of ints, flags as bools, or an error that
-says what was expected. Called by the transforms: grad.py, jacobians.py, vmap.py, jit.py, sparse/sparse_derivatives.py.
+In: a user's arguments of a transform. Out: positions as a tuple of ints, flags as bools, or an error that says what was
+expected. Called by the transforms: grad.py, jacobians.py, vmap.py, jit.py, sparse/sparse_derivatives.py.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def kind_of(value: Any) -> str:
 
 
 class Lent:
-    """Another library's array on a CUDA device, taken as it is: its node, and who gives results back as such arrays."""
+    """Another library's array on a CUDA device, taken as it is: its node, and the `Giver` of results as such arrays."""
 
     __slots__ = ("__weakref__", "giver", "node")
 
@@ -123,7 +123,7 @@ def differentiable(value: Any) -> bool:
 
 
 def _element_kind(leaf: Any) -> str | None:
-    """The kind of an array's elements; None for what is no array."""
+    """The kind of an array's elements; None for other values."""
     if isinstance(leaf, Tensor | np.ndarray):
         return leaf.dtype.kind
     return lent(leaf).node.dtype.kind if on_cuda(leaf) else None
@@ -295,14 +295,14 @@ def _parameter_order(fn: Callable[..., Any], count: int, kwargs: Mapping[str, An
 
 
 def output_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
-    """The nodes of the differentiable values in what a function returned: of floats and complex numbers."""
+    """The nodes of the differentiable values in a function's output: of floats and complex numbers."""
     if type(output) is Tensor and output._node.dtype.kind in "fc":
         return [output._node]
     return [node for node in numeric_nodes(fn, output, what) if node.dtype.kind in "fc"]
 
 
 def numeric_nodes(fn: Callable[..., Any], output: Any, what: str = "The function") -> list[Node]:
-    """The nodes of all arrays and numbers in what a function returned.
+    """The nodes of all arrays and numbers in a function's output.
 
     Raises
     ------

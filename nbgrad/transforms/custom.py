@@ -147,7 +147,7 @@ class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
     Notes
     -----
     Rules get Tensors. One that needs plain arrays, because it calls SciPy or a simulator, just gets these, also in
-    `jit` and `vmap`, where the compiled program calls it. What it computes then has no derivative of its own: for
+    `jit` and `vmap`, where the compiled program calls it. Its results then have no derivative of their own: for
     second derivatives, the part of the rule that they go through must be written with functions that nbgrad records.
 
     Examples

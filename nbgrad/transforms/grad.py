@@ -140,7 +140,7 @@ def grad(
     -------
     callable
         Takes the arguments of `fn`. Each gradient has the structure, shapes, dtypes and kind (ndarray, Tensor,
-        float) of what it is taken with respect to.
+        float) of the input or weight with respect to which it is taken.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class _Known:
 
 
 class HostCode:
-    """A function that gets plain arrays; `title` is what messages call it."""
+    """A function that gets plain arrays; `title` is its name in messages."""
 
     def __init__(self, function: Callable[..., Any], title: str) -> None:
         self.function, self.title = function, title

@@ -156,7 +156,7 @@ def _lift(
 
 
 def _write(written: list[tuple[Any, Node]], mapping: dict[Node, Node], fn: Callable[..., Any]) -> None:
-    """Write to Parameters what the function wrote: the same for all values, such as the state of a generator."""
+    """Write the function's values to Parameters: one for all mapped values, such as the state of a generator."""
     for parameter, node in written:
         if any(source in mapping for source in topological([node])):
             message = (

@@ -45,7 +45,7 @@ def _parts(result: Any) -> list[Any]:
 
 def _at_once(function: Function, rows: Sequence[Node], count: int) -> tuple[list[Node], bool]:
     """The function recorded for one element that stands for all; TracedValueError if elements may differ in more than
-    their values: it asks for these, writes to what is outside, or does something else when it is called again."""
+    their values: it asks for these, writes to outer objects, or does not do the same when it is called again."""
     mapping: dict[Node, Node] = {}
     for row in rows:
         one = placeholder(row.shape[1:], row.dtype)
@@ -193,7 +193,7 @@ class vectorize:  # noqa: N801 - NumPy's name
     Parameters
     ----------
     pyfunc : callable, optional
-        A function, or what `np.vectorize` made of one. Without it, this is a decorator with options.
+        A function, or an `np.vectorize` of one. Without it, this is a decorator with options.
     otypes : str or list of dtypes, optional
         The dtypes of the results.
     doc : str, optional

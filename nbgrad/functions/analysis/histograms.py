@@ -1,8 +1,8 @@
 """Histograms: how many samples, or how much weight, falls into each bin; and the edges of the bins.
 
-In: array-likes. Out: Tensors. Called by users and through table.py. Counts are piecewise constant: their
-derivative is zero. What differentiates are the weights, a density in its bin widths, and edges that were found from the
-least and the greatest sample.
+In: array-likes. Out: Tensors. Called by users and through table.py. Counts are piecewise constant: their derivative is
+zero. Derivatives exist by the weights, by the bin widths of a density, and by edges that were found from the least and
+the greatest sample.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
         "symmetric" or "wrap"; or a function of a line with zeros in its borders, their widths, the axis and the
         options, which writes into the line.
     constant_values : number, pair, or sequence of pairs
-        For "constant": what to put before and after each axis; 0 by default. Tensors differentiate.
+        For "constant": the values before and after each axis; 0 by default. Tensors differentiate.
     end_values : number, pair, or sequence of pairs
-        For "linear_ramp": what the ramps start from; 0 by default. Tensors differentiate.
+        For "linear_ramp": the values at which the ramps start; 0 by default. Tensors differentiate.
     stat_length : int, pair, or sequence of pairs
         For "maximum", "mean", "median", "minimum": of how many elements at each end; all by default.
     reflect_type : {"even", "odd"}

@@ -256,7 +256,7 @@ def polyfit(
     rcond : float, optional
         Singular values below this share of the largest one count as zero.
     full : bool
-        Whether to return what `np.linalg.lstsq` finds out, too.
+        Whether to return the other results of `np.linalg.lstsq`, too.
     w : array-like of shape (M,), optional
         Weights of the residuals (not of their squares).
     cov : bool or "unscaled"

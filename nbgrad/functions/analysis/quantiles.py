@@ -232,7 +232,7 @@ def _quantile(
     inside = elementwise("logical_and", elementwise("greater_equal", q, 0.0), elementwise("less_equal", q, 1.0))
     require(inside, "Quantiles must lie between 0 and 1 (percentiles between 0 and 100).", ArgumentError)
     kept = keep(node.shape, axes) if keepdims else dropped(node, axes)
-    # What a discrete method takes keeps its dtype.
+    # The elements that a discrete method takes keep their dtype.
     rows = _lined(given if method in _DISCRETE and given.dtype.kind in "iuf" else node, axes)
     order = argsort(rows)
     ordered = take_last(rows, order)

@@ -68,7 +68,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     choicelist : sequence of array-like
         As many as conditions; all broadcast together.
     default : array-like
-        What to take where no condition holds.
+        The values where no condition holds.
     """
     conditions = [_condition(c, "select") for c in condlist]
     choices = [as_node(c) for c in choicelist]
@@ -182,7 +182,7 @@ def _one_period(at: Node, grid: Node, values: Node, period: Node) -> tuple[Node,
 def _convolve(signal: Node, kernel: Node, mode: str) -> Node:
     """Full, same or valid convolution of 1-d nodes, the signal being the longer.
 
-    What is padded are products, not the signal: zero times an infinite tap would be NaN.
+    Products are padded, not the signal: zero times an infinite tap would be NaN.
     """
     n, m = signal.size, kernel.size
     start = {"full": 0, "same": (m - 1) // 2, "valid": m - 1}[mode]
@@ -350,7 +350,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * m
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
     """An array without the zeros at its front ("f") and back ("b"), along axes (all of them, if None).
 
-    Along an axis, what is left out is zero everywhere on the other axes.
+    Along an axis, only positions that are zero everywhere on the other axes are left out.
     """
     node = as_node(filt)
     if set(trim.lower()) - set("fb"):

@@ -372,7 +372,7 @@ def cov(
     bias : bool
         Whether to divide by the number of samples, instead of one less.
     ddof : int, optional
-        What to subtract from the number of samples, in place of what `bias` says.
+        The number to subtract from the number of samples; takes precedence over `bias`.
     fweights : array-like of int, optional
         How often each sample counts.
     aweights : array-like, optional

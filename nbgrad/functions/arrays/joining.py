@@ -339,7 +339,7 @@ def sliding_window_view(
     Returns
     -------
     Tensor
-        A view: what is written to the array shows in its windows.
+        A view: values written to the array show in its windows.
 
     Raises
     ------

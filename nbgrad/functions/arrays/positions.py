@@ -124,7 +124,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     multi_index : sequence of array-like of int
     dims : tuple of int
     mode : {"raise", "wrap", "clip"}, or one for each axis
-        What happens to positions out of range.
+        The treatment of positions out of range.
     order : {"C", "F"}
 
     Examples

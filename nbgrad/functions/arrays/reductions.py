@@ -209,7 +209,7 @@ def sum(
     keepdims : bool
         Whether the reduced axes stay, with extent 1.
     initial : array-like, optional
-        What to start from.
+        The value to start from.
     where : array-like of bool
         Elements to include.
 

@@ -148,7 +148,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
     values = np.concatenate([first, second])[places]
     order = np.argsort(values, kind="stable")
     places, values = places[order], values[order]
-    # What has no equal neighbour.
+    # The elements without an equal neighbour.
     apart = np.concatenate([[True], values[1:] != values[:-1], [True]]) if values.size else np.ones(1, bool)
     return wrap(gather(joined, _positions(places[apart[1:] & apart[:-1]])))
 

@@ -130,7 +130,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     ----------
     a : array-like
     shape : int or tuple of int
-        One extent may be -1: it is what is left.
+        One extent may be -1: it follows from the number of elements.
     order : {"C", "F", "A"}
         Which index changes fastest: the last ("C") or the first ("F"); "A" is "F" for what lies in memory in that
         order.

@@ -62,9 +62,9 @@ def sort_node(node: Node, axis: Any = -1) -> Node:
 
 
 def searchsorted_node(sorted_values: Node, values: Node, side: str) -> Node:
-    """Where values belong in a sorted 1-d array.
+    """The positions where values belong in a sorted 1-d array.
 
-    Both are sorted together, stably: a value's rank among all minus its rank among the values is what is before it.
+    Both are sorted together, stably: a value's rank among all minus its rank among the values is its position.
     """
     n, count = sorted_values.size, values.size
     flat = reshape(values, (count,))

@@ -63,7 +63,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         The axis to take along; of the flat array if None.
     out : Tensor or ndarray, optional
     mode : {"raise", "wrap", "clip"}
-        What happens to positions out of range.
+        The treatment of positions out of range.
 
     Returns
     -------

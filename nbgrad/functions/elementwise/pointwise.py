@@ -59,7 +59,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     condition : array-like
         Booleans; numbers are true unless they are zero.
     x, y : array-like
-        They broadcast with the condition. What is not taken has derivative zero, even where it is infinite or NaN.
+        They broadcast with the condition. Elements that are not taken have derivative zero, even if infinite or NaN.
 
     Returns
     -------

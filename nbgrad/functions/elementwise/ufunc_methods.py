@@ -32,11 +32,11 @@ ASSOCIATIVE = frozenset(
 REORDERABLE = ASSOCIATIVE - {"lcm"}
 """The ufuncs that `reduce` may group, and NumPy reduces over several axes; grouped, lcm overflows in another way."""
 INVERSE = {"subtract": "add", "divide": "multiply"}
-"""Ufuncs that take away what another one puts together."""
+"""Ufuncs that undo another one."""
 MOST_SEGMENTS = 16
 """At most this many sums of segments are written out one by one."""
 MOST_ROUNDS = 64
-"""How often `at` may write to one position."""
+"""The most times that `at` may write to one position."""
 
 
 def _binary(name: str, x: Node, y: Node) -> Node:

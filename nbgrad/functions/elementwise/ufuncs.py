@@ -293,7 +293,7 @@ def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str
         node = value._node if value.__class__ is Tensor else _operand(value)
         nodes.append(node)
         if node.weak:
-            # What a Python integer is compared in depends on its value, so that its bytes are part of the key.
+            # The dtype of a comparison with a Python integer depends on its value, so its bytes are part of the key.
             key.append((kind_of(node), node.params))
         else:
             weak = False

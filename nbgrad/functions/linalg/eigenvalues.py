@@ -355,8 +355,8 @@ def eig(a: Any) -> EigResult:
 
     Notes
     -----
-    Eigenvalues that are equal have no derivative, unless the matrix has a full set of eigenvectors and what is
-    differentiated treats them alike.
+    Eigenvalues that are equal have no derivative, unless the matrix has a full set of eigenvectors and the
+    function that is differentiated treats them alike.
 
     Examples
     --------

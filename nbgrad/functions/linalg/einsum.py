@@ -218,7 +218,7 @@ _STRATEGIES: dict[Any, Any] = {"greedy": "greedy", "optimal": "optimal", True: "
 
 
 def _path(work: Sequence[tuple[Node, Labels]], output: Labels, optimize: Any) -> Sequence[Sequence[int]]:
-    """The order of contractions: the user's, or what opt_einsum finds for three operands or more."""
+    """The order of contractions: the user's, or the one that opt_einsum finds for three operands or more."""
     strategy = optimize
     if isinstance(optimize, list | tuple) and optimize:
         if optimize[0] == "einsum_path":

@@ -107,7 +107,7 @@ def _formula(g: Node, both: Node, a: Node) -> list[Node | None]:
 
 
 def _as_composed(value: Node, composed: Callable[..., Node], *operands: Node) -> Node:
-    """A value that LAPACK has found, with the derivative of what it is composed of."""
+    """A value that LAPACK has found, with the derivative of `composed`, which computes it of other nodes."""
 
     def formula(g: Node, node: Node, *sources: Node) -> list[Node | None]:
         return pullback(composed, sources, g)
