@@ -56,14 +56,17 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             symbol = shipped.scalar_name(name, dtypes, result)
             yield symbol, kernel.__module__, partial(scalar_text, name, dtypes, result, symbol)
     for place, pointers in special.shipped():
-        module, _, name = place.partition(".")
+        module, _, name = place.rpartition(".")
         function = getattr(kernel_module(module), name)
         arguments = [*pointers, "*int64", "int64", "int64"]
         section = shipped.function_name(function, arguments, "int64")
         yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
-    angles = kernel_module("device_angles")
+    angles = kernel_module("gpu.device_angles")
     scalars = [
-        *[(f, ["float32"] * f.__code__.co_argcount, "float32") for f in kernel_module("device_math").SCALARS.values()],
+        *[
+            (f, ["float32"] * f.__code__.co_argcount, "float32")
+            for f in kernel_module("gpu.device_math").SCALARS.values()
+        ],
         *[(f, ["float32", "int64"], "float32") for f in angles.AT_ANGLE.values()],
         (angles.angle, ["float32"], "int64"),
     ]
@@ -71,7 +74,7 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
         section = shipped.function_name(function, arguments, result)
         yield section, function.__module__, partial(lower, function, arguments, result, "special")
     for place, (pattern, count, names) in PYTHON_KERNELS.items():
-        module, _, name = place.partition(".")
+        module, _, name = place.rpartition(".")
         function = getattr(kernel_module(module), name)
         for dtype in names.split():
             arguments = arguments_of([dtype if part == "*" else part for part in pattern.split()], count)

@@ -178,8 +178,8 @@ def order(x: np.ndarray) -> np.ndarray:
 
 
 def test_the_table_is_complete() -> None:
-    assert set(FUNCTIONS) == set(kernel_module("device_math").SCALARS)
-    for name, kernel in kernel_module("device_math").SCALARS.items():
+    assert set(FUNCTIONS) == set(kernel_module("gpu.device_math").SCALARS)
+    for name, kernel in kernel_module("gpu.device_math").SCALARS.items():
         stated = re.search(r": ([\d.]+) ULP", kernel.__doc__)
         assert stated is not None and float(stated[1]) == FUNCTIONS[name].limit, name
 
@@ -207,7 +207,7 @@ def test_errors_and_special_values(name: str, mode: str | None, monkeypatch: pyt
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kernels_are_ordinary_python(name: str) -> None:
     """As every kernel they run as Python, where instructions are rounded correctly and a product is rounded first."""
-    function = kernel_module("device_math").SCALARS[name]
+    function = kernel_module("gpu.device_math").SCALARS[name]
     for x in (0.25, 0.75, 0.9, -0.5, 0.0, *((1e10, -3e38) if name in CIRCULAR else ())):
         operands = [np.float32(x)] * (1 + (name in BINARY))
         with np.errstate(all="ignore"):

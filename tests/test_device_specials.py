@@ -445,7 +445,7 @@ def as_a_gpu_runs(kernel: DeviceKernel, capability: tuple[int, int]) -> None:
         assert report.registers <= 128, kernel.key
 
 
-@pytest.mark.parametrize("place", [place for place in PYTHON_KERNELS if not place.startswith("device_linalg.")])
+@pytest.mark.parametrize("place", [place for place in PYTHON_KERNELS if not place.startswith("gpu.device_linalg.")])
 def test_code_for_gpus(place: str) -> None:
     pattern, numbers, dtypes = PYTHON_KERNELS[place]
     for dtype in dtypes.split()[-1:]:

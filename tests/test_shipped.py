@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,8 +73,7 @@ def test_a_file_that_does_not_fit_is_ignored(text: str, tmp_path: Path, monkeypa
 
 
 def test_a_digest_sees_what_a_kernel_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in Path(str(kernel_module().__file__)).parent.glob("*.py"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(Path(str(kernel_module().__file__)).parent, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(shipped, "kernels_folder", lambda: tmp_path)
     modules = [f"nbgrad.kernels.{name}" for name in ("error_function", "exponential", "rounding", "windows")]
 
@@ -129,8 +129,7 @@ def test_the_first_gradient_of_an_installation_needs_no_numba(name: str, tmp_pat
 
 
 def test_a_row_of_the_table_counts_for_its_primitive_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in Path(str(kernel_module().__file__)).parent.glob("*.py"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(Path(str(kernel_module().__file__)).parent, tmp_path, dirs_exist_ok=True)
     table = (tmp_path / "__init__.py").read_text(encoding="utf-8")
     (tmp_path / "__init__.py").write_text(table.replace("exponential.exp2,", "exponential.exp,"), encoding="utf-8")
     monkeypatch.setattr(shipped, "kernels_folder", lambda: tmp_path)

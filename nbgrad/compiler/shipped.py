@@ -46,7 +46,7 @@ def function_name(function: Callable[..., Any], arguments: Sequence[str], result
 
 def file_of(name: str) -> Path:
     """The file that a function, or those of a module, belong to."""
-    return DEVICE_FILE if name.startswith(f"{KERNELS}device_") else FILE
+    return DEVICE_FILE if name.startswith(f"{KERNELS}gpu.") else FILE
 
 
 def find(name: str) -> str | None:
@@ -137,11 +137,11 @@ def _sources(module: str) -> list[Path]:
     """A module's file, and those of the kernels that it needs, in order of their names."""
     folder = kernels_folder()
     found: set[Path] = set()
-    own = folder / f"{module.removeprefix(KERNELS)}.py"
+    own = folder.joinpath(*module.removeprefix(KERNELS).split(".")).with_suffix(".py")
     if not module.startswith(KERNELS):
         own = HERE.parents[1].joinpath(*module.split(".")).with_suffix(".py")
-        # Native functions of the runtime may call those of native.py.
-        found |= {own, own.with_name("native.py")}
+        # Native functions of the runtime may call those of native.py, and all are written in the language of words.py.
+        found |= {own, own.with_name("native.py"), own.with_name("words.py")}
     # The table of scalar kernels counts row by row; these are its readers.
     todo = [folder / "__init__.py", folder / "intrinsics.py", *([own] if own not in found else [])]
     while todo:
@@ -150,7 +150,8 @@ def _sources(module: str) -> list[Path]:
             continue
         found.add(path)
         if path.name != "__init__.py":
-            imported = re.findall(r"^from \.(\w*) import ([\w, ]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
-            names = [name for source, names in imported for name in ([source] if source else names.split(","))]
-            todo += [folder / f"{name.split()[0]}.py" for name in names]
+            text = path.read_text(encoding="utf-8")
+            for dots, source, names in re.findall(r"^from (\.+)(\w*) import ([\w, ]*)", text, re.MULTILINE):
+                above = path.parents[len(dots) - 1]
+                todo += [above / f"{name.split()[0]}.py" for name in ([source] if source else names.split(","))]
     return sorted(found, key=lambda path: path.name)

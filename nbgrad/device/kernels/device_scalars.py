@@ -1,7 +1,7 @@
 """Scalar kernels of GPUs: some functions of float32 have kernels of their own there.
 
 In: a primitive's name and its operand dtypes. Out: the name of an IR function on plain scalars and the IR that defines
-it. Called by emitter.py. The table is `SCALARS` in kernels/device_math.py; what is not in it is the CPU's kernel.
+it. Called by emitter.py. The table is `SCALARS` in kernels/gpu/device_math.py; what is not in it is the CPU's kernel.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def at_angle_ir(name: str) -> tuple[str, list[str]] | None:
         The IR function takes the angle and what `ANGLE` gives for it; the texts define both. None if the primitive is
         no function of an angle.
     """
-    angles = kernel_module("device_angles")
+    angles = kernel_module("gpu.device_angles")
     function = angles.AT_ANGLE.get(name)
     if function is None:
         return None
@@ -59,7 +59,7 @@ def at_angle_ir(name: str) -> tuple[str, list[str]] | None:
 
 @cache
 def _own(name: str, arity: int) -> tuple[str, str] | None:
-    function = kernel_module("device_math").SCALARS.get(name)
+    function = kernel_module("gpu.device_math").SCALARS.get(name)
     if function is None:
         return None
     symbol = f"nbgrad.device.{name}"

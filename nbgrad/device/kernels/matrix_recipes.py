@@ -1,8 +1,8 @@
 """Recipes of matrices without a library: factorisations, triangular systems, complete pivoting, products.
 
 In: a `Special` whose node is one of `MATRICES` or a "matmul". Out: its recipe. Called by recipes.py, for small
-matrices always and for others where the libraries are not installed. Kernels: kernels/device_matrices.py and
-kernels/device_matmul.py.
+matrices always and for others where the libraries are not installed. Kernels: kernels/gpu/device_matrices.py and
+kernels/gpu/device_matmul.py.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MATRICES = ("lu", "cholesky", "triangular_solve")
 SMALL = 32
 """Up to this extent a warp does a matrix, faster than a call of a library."""
 ROOM = 512
-"""Shared memory besides the matrix, as in kernels/device_matrices.py."""
+"""Shared memory besides the matrix, as in kernels/gpu/device_matrices.py."""
 MOST_SHARED = 48 << 10
 """Bytes that a block of every device can share without asking for more."""
 TILE, PITCH = 32, 33
-"""As in kernels/device_matmul.py."""
+"""As in kernels/gpu/device_matmul.py."""
 
 
 def is_small(kernel: Special) -> bool:
@@ -41,7 +41,7 @@ def _grid(node: Node, n: int) -> tuple[int, int, bool]:
 def _launch(node: Node, operands: list[tuple[int, str]]) -> Launch:
     batch, n = node.inputs[0].shape[:2]
     threads, shared, inside = _grid(node, n)
-    place = f"device_matrices.{node.name}"
+    place = f"gpu.device_matrices.{node.name}"
     return launch(place, operands, [n, int(inside)], batch, threads, shared, readonly=1)
 
 
@@ -76,7 +76,9 @@ def triangular_solve_recipe(kernel: Special) -> Recipe:
     numbers = [n, columns, pieces, width.bit_length() - 1, *map(int, node.params)]
     operands = [(k, node.dtype.name) for k in range(3)]
     threads = whole_warps(n * width)
-    return Recipe((launch("device_matrices.triangular_solve", operands, numbers, batch * pieces, threads, readonly=2),))
+    return Recipe(
+        (launch("gpu.device_matrices.triangular_solve", operands, numbers, batch * pieces, threads, readonly=2),)
+    )
 
 
 def matmul_recipe(kernel: Special) -> Recipe:
@@ -93,15 +95,15 @@ def matmul_recipe(kernel: Special) -> Recipe:
     numbers += (n, batch * n) if kernel.interleaved else (m * n, n)
     operands = [(position, node.dtype.name) for position in range(3)]
     blocks, shared = batch * down * across, 16 * TILE * PITCH
-    return Recipe((launch("device_matmul.matmul", operands, numbers, blocks, THREADS, shared, readonly=2),))
+    return Recipe((launch("gpu.device_matmul.matmul", operands, numbers, blocks, THREADS, shared, readonly=2),))
 
 
 KERNELS: KernelTable = {
-    "device_matrices.complete_pivots": ("* * int64", 2, "float32 float64"),
-    "device_matrices.lu": ("* * int64", 2, "float32 float64"),
-    "device_matrices.cholesky": ("* *", 2, "float32 float64"),
-    "device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
-    "device_matmul.matmul": ("* * *", 15, "float32 float64"),
+    "gpu.device_matrices.complete_pivots": ("* * int64", 2, "float32 float64"),
+    "gpu.device_matrices.lu": ("* * int64", 2, "float32 float64"),
+    "gpu.device_matrices.cholesky": ("* *", 2, "float32 float64"),
+    "gpu.device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
+    "gpu.device_matmul.matmul": ("* * *", 15, "float32 float64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
 RECIPES: dict[str, Callable[[Special], Recipe]] = {

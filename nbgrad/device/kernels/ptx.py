@@ -32,7 +32,7 @@ PTX_VERSIONS = {(7, 5): 70, (8, 0): 70, (8, 6): 71, (8, 9): 78, (9, 0): 80, (10,
 def _sources() -> str:
     """A digest of all that turns loops into kernels for devices; that of the compiler below it is in every key."""
     total = hashlib.sha256()
-    for folder in (Path(__file__).resolve().parent, disk.kernels_folder()):
+    for folder in (Path(__file__).resolve().parent, disk.kernels_folder(), disk.kernels_folder() / "gpu"):
         for path in sorted(folder.glob("*.py")):
             total.update(path.name.encode() + path.read_bytes())
     return total.hexdigest()

@@ -1,4 +1,4 @@
-"""Kernels written in Python: those that are no loop nests, from the files kernels/device_*.py.
+"""Kernels written in Python: those that are no loop nests, from the files kernels/gpu/device_*.py.
 
 In: the name of a function, the dtypes of its arrays and how many integers follow. Out: a `DeviceKernel`. Called by
 the recipes. The IR comes with the package (compiler/shipped.py), so that nothing needs Numba at run time; each file of
@@ -25,8 +25,8 @@ def python_kernel(place: str, dtypes: tuple[str, ...], numbers: int, readonly: i
     Parameters
     ----------
     place : str
-        "device_scan.scan_rows", say: the file in kernels/ and the function, which takes pointers, then integers, and
-        gives 0.
+        "gpu.device_scan.scan_rows", say: the file in kernels/ and the function, which takes pointers, then integers,
+        and gives 0.
     dtypes : tuple of str
         What the pointers point to.
     numbers : int
@@ -34,7 +34,7 @@ def python_kernel(place: str, dtypes: tuple[str, ...], numbers: int, readonly: i
     readonly : int
         So many of the first pointers are only read, and nothing else points to what they point to.
     """
-    module, _, name = place.partition(".")
+    module, _, name = place.rpartition(".")
     key = f"python {place} {' '.join(dtypes)} {numbers} {readonly}"
     return DeviceKernel(key, lambda: _text(module, name, dtypes, numbers, readonly))
 

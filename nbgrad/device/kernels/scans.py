@@ -1,7 +1,7 @@
 """Recipes of what runs along rows: recurrences, sums, running maxima and minima.
 
 In: a `Special` whose node is a "recurrence" or an "accumulate". Out: its recipe. Called by recipes.py. Kernels:
-kernels/device_scan.py and kernels/device_recurrence.py.
+kernels/gpu/device_scan.py and kernels/gpu/device_recurrence.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .python_kernels import KernelTable
 from .python_launches import THREADS, launch, whole_warps, wide_dtype
 
 ITEMS = 8
-"""Elements for each thread, as in kernels/device_scan.py."""
+"""Elements for each thread, as in kernels/gpu/device_scan.py."""
 TILE = THREADS * ITEMS
 SHORT = 16
 """Rows up to this length have one thread each."""
@@ -49,7 +49,7 @@ def _shape(node: Node) -> tuple[int, int, int, int]:
 
 
 def _slots(count: int) -> int:
-    """Elements of shared memory that a tile takes; kernels/device_scan.py says where each lies."""
+    """Elements of shared memory that a tile takes; kernels/gpu/device_scan.py says where each lies."""
     return count + count // 32 + 1
 
 
@@ -57,7 +57,7 @@ def _scan(node: Node, kind: str, source: int, out: int, reverse: bool) -> Recipe
     dtype, wide = node.dtype.name, wide_dtype(node.dtype.name)
     rows, length, threads, count = _shape(node)
     back = int(reverse)
-    place = f"device_scan.{kind}"
+    place = f"gpu.device_scan.{kind}"
     if length <= SHORT:
         operands = [(source, dtype), (out, dtype), (out, wide)]
         numbers = [rows, length, back]
@@ -80,7 +80,7 @@ def _recurrence(node: Node) -> Recipe:
     dtype, wide = node.dtype.name, wide_dtype(node.dtype.name)
     rows, length, threads, count = _shape(node)
     back, scaled = int(node.params[0]), int(node.dtype.kind == "f")
-    place = "device_recurrence.recurrence"
+    place = "gpu.device_recurrence.recurrence"
     sources, out = [(0, dtype), (1, dtype)], 2
     if length <= SHORT:
         operands = [*sources, (out, dtype), (out, wide)]
@@ -101,22 +101,22 @@ def _recurrence(node: Node) -> Recipe:
 
 
 KERNELS: KernelTable = {
-    "device_scan.sum_rows": ("* * *", 3, "int64 float32 float64"),
-    "device_scan.sum_totals": ("* *", 4, "int64 float32 float64"),
-    "device_scan.sum_carries": ("*", 2, "int64 float32 float64"),
-    "device_scan.sum_tiles": ("* * *", 4, "int64 float32 float64"),
-    "device_scan.maximum_rows": ("* * *", 3, "int64 float32 float64"),
-    "device_scan.maximum_totals": ("* *", 4, "int64 float32 float64"),
-    "device_scan.maximum_carries": ("*", 2, "int64 float32 float64"),
-    "device_scan.maximum_tiles": ("* * *", 4, "int64 float32 float64"),
-    "device_scan.minimum_rows": ("* * *", 3, "int64 float32 float64"),
-    "device_scan.minimum_totals": ("* *", 4, "int64 float32 float64"),
-    "device_scan.minimum_carries": ("*", 2, "int64 float32 float64"),
-    "device_scan.minimum_tiles": ("* * *", 4, "int64 float32 float64"),
-    "device_recurrence.recurrence_rows": ("* * * *", 3, "int64 float32 float64"),
-    "device_recurrence.recurrence_totals": ("* * * * int64", 5, "int64 float32 float64"),
-    "device_recurrence.recurrence_carries": ("* * int64", 3, "int64 float32 float64"),
-    "device_recurrence.recurrence_tiles": ("* * * * int64", 5, "int64 float32 float64"),
+    "gpu.device_scan.sum_rows": ("* * *", 3, "int64 float32 float64"),
+    "gpu.device_scan.sum_totals": ("* *", 4, "int64 float32 float64"),
+    "gpu.device_scan.sum_carries": ("*", 2, "int64 float32 float64"),
+    "gpu.device_scan.sum_tiles": ("* * *", 4, "int64 float32 float64"),
+    "gpu.device_scan.maximum_rows": ("* * *", 3, "int64 float32 float64"),
+    "gpu.device_scan.maximum_totals": ("* *", 4, "int64 float32 float64"),
+    "gpu.device_scan.maximum_carries": ("*", 2, "int64 float32 float64"),
+    "gpu.device_scan.maximum_tiles": ("* * *", 4, "int64 float32 float64"),
+    "gpu.device_scan.minimum_rows": ("* * *", 3, "int64 float32 float64"),
+    "gpu.device_scan.minimum_totals": ("* *", 4, "int64 float32 float64"),
+    "gpu.device_scan.minimum_carries": ("*", 2, "int64 float32 float64"),
+    "gpu.device_scan.minimum_tiles": ("* * *", 4, "int64 float32 float64"),
+    "gpu.device_recurrence.recurrence_rows": ("* * * *", 3, "int64 float32 float64"),
+    "gpu.device_recurrence.recurrence_totals": ("* * * * int64", 5, "int64 float32 float64"),
+    "gpu.device_recurrence.recurrence_carries": ("* * int64", 3, "int64 float32 float64"),
+    "gpu.device_recurrence.recurrence_tiles": ("* * * * int64", 5, "int64 float32 float64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
 RECIPES: dict[str, Callable[[Special], Recipe]] = {

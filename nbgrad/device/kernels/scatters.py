@@ -1,7 +1,7 @@
 """Recipes of what writes at computed positions: sums of updates, and the last update of each position.
 
 In: a `Special` whose node is a "scatter_add", "scatter_rows" or "scatter_last". Out: its recipe. Called by recipes.py.
-Kernels: kernels/device_scatter.py.
+Kernels: kernels/gpu/device_scatter.py.
 
 Sums are made by atomic additions. Those of whole numbers are the same each time; those of floats depend on the order in
 which threads run, unless `SETTINGS.deterministic` says otherwise: then the positions are sorted, and each element of
@@ -50,7 +50,9 @@ def _sums(node: Node, rows: int, length: int) -> Recipe:
     actions = [fill, _atomic_sums(node, rows, length, target, wide)]
     if direct:
         return Recipe(tuple(actions))
-    actions.append(launch("device_scatter.narrow", [(3, wide), (2, dtype)], [node.size], _grid(node.size), readonly=1))
+    actions.append(
+        launch("gpu.device_scatter.narrow", [(3, wide), (2, dtype)], [node.size], _grid(node.size), readonly=1)
+    )
     return Recipe(tuple(actions), (node.size * 4,))
 
 
@@ -63,13 +65,13 @@ def _atomic_sums(node: Node, rows: int, length: int, target: int, wide: str) -> 
     if length > 1:
         shift = min(power_of_two(length), THREADS).bit_length() - 1
         blocks = min(-(-rows // (THREADS >> shift)), MOST_BLOCKS)
-        return launch("device_scatter.add_rows", operands, [rows, length, shift], blocks, readonly=2)
+        return launch("gpu.device_scatter.add_rows", operands, [rows, length, shift], blocks, readonly=2)
     if node.size <= FEW and rows >= 16 * node.size:
         # Each block adds its sums to the result once: it should have many updates.
         blocks = max(1, min(rows // (16 * max(node.size, THREADS)), 1024))
         numbers = [rows, node.size]
-        return launch("device_scatter.add_shared", operands, numbers, blocks, shared=8 * node.size, readonly=2)
-    return launch("device_scatter.add", operands, [rows], _grid(rows), readonly=2)
+        return launch("gpu.device_scatter.add_shared", operands, numbers, blocks, shared=8 * node.size, readonly=2)
+    return launch("gpu.device_scatter.add", operands, [rows], _grid(rows), readonly=2)
 
 
 def _sorted_sums(node: Node, rows: int, length: int) -> Recipe:
@@ -80,9 +82,11 @@ def _sorted_sums(node: Node, rows: int, length: int) -> Recipe:
     numbers = [rows, length, node.size]
     if rows * length >= LONG * node.size:
         blocks = min(node.size, MOST_BLOCKS)
-        total = launch("device_scatter.sum_sorted_long", operands, numbers, blocks, shared=8 * THREADS, readonly=3)
+        total = launch("gpu.device_scatter.sum_sorted_long", operands, numbers, blocks, shared=8 * THREADS, readonly=3)
     else:
-        total = launch("device_scatter.sum_sorted", operands, numbers, _grid(node.size), shared=8 * THREADS, readonly=3)
+        total = launch(
+            "gpu.device_scatter.sum_sorted", operands, numbers, _grid(node.size), shared=8 * THREADS, readonly=3
+        )
     return Recipe((*actions, total), (8 * rows, *workspaces))
 
 
@@ -90,17 +94,19 @@ def scatter_last_recipe(kernel: Special) -> Recipe:
     """For each position the number of the last update, or -1."""
     count, size = kernel.node.inputs[0].size, kernel.node.size
     operands = [(0, "int64"), (1, "int64")]
-    return Recipe((Fill(1, 0xFF, 8 * size), launch("device_scatter.last", operands, [count], _grid(count), readonly=1)))
+    return Recipe(
+        (Fill(1, 0xFF, 8 * size), launch("gpu.device_scatter.last", operands, [count], _grid(count), readonly=1))
+    )
 
 
 KERNELS: KernelTable = {
-    "device_scatter.add": ("int64 * *", 1, "int32 int64 float32 float64"),
-    "device_scatter.add_shared": ("int64 * *", 2, "int32 int64 float32 float64"),
-    "device_scatter.add_rows": ("int64 * *", 3, "int32 int64 float32 float64"),
-    "device_scatter.sum_sorted": ("int64 * int64 * *", 3, "float32 float64"),
-    "device_scatter.sum_sorted_long": ("int64 * int64 * *", 3, "float32 float64"),
-    "device_scatter.narrow": ("int32 *", 1, "int8 int16"),
-    "device_scatter.last": ("int64 int64", 1, "int64"),
+    "gpu.device_scatter.add": ("int64 * *", 1, "int32 int64 float32 float64"),
+    "gpu.device_scatter.add_shared": ("int64 * *", 2, "int32 int64 float32 float64"),
+    "gpu.device_scatter.add_rows": ("int64 * *", 3, "int32 int64 float32 float64"),
+    "gpu.device_scatter.sum_sorted": ("int64 * int64 * *", 3, "float32 float64"),
+    "gpu.device_scatter.sum_sorted_long": ("int64 * int64 * *", 3, "float32 float64"),
+    "gpu.device_scatter.narrow": ("int32 *", 1, "int8 int16"),
+    "gpu.device_scatter.last": ("int64 int64", 1, "int64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
 RECIPES: dict[str, Callable[[Special], Recipe]] = {

@@ -1,7 +1,7 @@
 """Recipes of sorting: the positions that bring the last axis into order.
 
 In: a `Special` whose node is an "argsort", or what `sorting` is told. Out: its recipe, or launches. Called by
-recipes.py and scatters.py. Kernels: kernels/device_sort.py.
+recipes.py and scatters.py. Kernels: kernels/gpu/device_sort.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .python_kernels import KernelTable
 from .python_launches import THREADS, launch, power_of_two
 
 TILE = 1024
-"""As in kernels/device_sort.py."""
+"""As in kernels/gpu/device_sort.py."""
 
 
 def argsort_recipe(kernel: Special) -> Recipe:
@@ -55,21 +55,23 @@ def sorting(
     blocks = rows * tiles if tiles > 1 else -(-rows // (TILE // span))
     numbers = [rows, length, tiles, span.bit_length() - 1, int(passes > 0)]
     operands = [(source, dtype), places[now], kept]
-    actions = [launch("device_sort.sort_tiles", operands, numbers, blocks, THREADS, 32 * TILE, readonly=1)]
+    actions = [launch("gpu.device_sort.sort_tiles", operands, numbers, blocks, THREADS, 32 * TILE, readonly=1)]
     for number in range(passes):
         after = 1 - now
         operands = [keys[now], places[now], keys[after], places[after]]
         numbers = [length, tiles, TILE << number, int(number < passes - 1)]
         shared = 8 * TILE + 16
-        actions.append(launch("device_sort.merge_runs", operands, numbers, rows * tiles, THREADS, shared, readonly=2))
+        actions.append(
+            launch("gpu.device_sort.merge_runs", operands, numbers, rows * tiles, THREADS, shared, readonly=2)
+        )
         now = after
     nbytes = np.dtype(dtype).itemsize * size
     return tuple(actions), (nbytes, nbytes, 8 * size) if passes else ()
 
 
 KERNELS: KernelTable = {
-    "device_sort.sort_tiles": ("* int64 *", 5, "int32 int64 float32 float64"),
-    "device_sort.merge_runs": ("* int64 * int64", 4, "int32 int64 float32 float64"),
+    "gpu.device_sort.sort_tiles": ("* int64 *", 5, "int32 int64 float32 float64"),
+    "gpu.device_sort.merge_runs": ("* int64 * int64", 4, "int32 int64 float32 float64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
 RECIPES: dict[str, Callable[[Special], Recipe]] = {

@@ -1,7 +1,7 @@
 """Recipes of copies in which another axis becomes the innermost one.
 
 In: a `Loop`. Out: its recipe, or None if it is no such copy. Called by grid_loops.py. Kernel:
-kernels/device_transpose.py.
+kernels/gpu/device_transpose.py.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from .python_kernels import KernelTable
 from .python_launches import THREADS, launch
 
 TILE, PITCH = 32, 33
-"""As in kernels/device_transpose.py."""
+"""As in kernels/gpu/device_transpose.py."""
 NARROW = 8
 """Axes that are shorter than this are as well copied without tiles."""
 
 KERNELS: KernelTable = {
-    "device_transpose.transpose": ("* *", 11, "int8 int16 int32 int64"),
+    "gpu.device_transpose.transpose": ("* *", 11, "int8 int16 int32 int64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
 
@@ -54,4 +54,4 @@ def transpose_recipe(loop: Loop) -> Recipe | None:
     blocks = tiles[0] * tiles[1] * extents[0] * extents[1]
     shared = TILE * PITCH * source.dtype.itemsize
     operands = [(position, dtype) for position in positions]
-    return Recipe((launch("device_transpose.transpose", operands, numbers, blocks, THREADS, shared, readonly=1),))
+    return Recipe((launch("gpu.device_transpose.transpose", operands, numbers, blocks, THREADS, shared, readonly=1),))

@@ -1,7 +1,7 @@
 """Recipes of windows on images: columns for convolutions, their transpose, and window maxima.
 
 In: a `Special` whose node is an "unfold", "fold" or "window_argmax". Out: its recipe. Called by recipes.py. Kernels:
-kernels/device_windows.py.
+kernels/gpu/device_windows.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _planes(kernel: Special, operands: Sequence[tuple[int, str]], plane: tuple[i
     pieces = -(-height // (y * ROWS))
     groups = -(-count * channels // (THREADS // (x * y)))
     numbers = [x.bit_length() - 1, y.bit_length() - 1, pieces, *_numbers(kernel.node)]
-    place = f"device_windows.{kernel.node.name}"
+    place = f"gpu.device_windows.{kernel.node.name}"
     return Recipe((launch(place, operands, numbers, groups * pieces, readonly=1),))
 
 
@@ -49,7 +49,7 @@ def window_argmax_recipe(kernel: Special) -> Recipe:
     node = kernel.node
     blocks = min(-(-node.size // THREADS), MOST_BLOCKS)
     operands = [(0, node.inputs[0].dtype.name), (1, "int64")]
-    return Recipe((launch("device_windows.window_argmax", operands, _numbers(node), blocks, readonly=1),))
+    return Recipe((launch("gpu.device_windows.window_argmax", operands, _numbers(node), blocks, readonly=1),))
 
 
 def images_of(node: Node) -> Shape:
@@ -62,9 +62,9 @@ def _numbers(node: Node) -> list[int]:
 
 
 KERNELS: KernelTable = {
-    "device_windows.unfold": ("* *", 17, "float32 float64"),
-    "device_windows.fold": ("* *", 17, "float32 float64"),
-    "device_windows.window_argmax": ("* int64", 14, "float32 float64"),
+    "gpu.device_windows.unfold": ("* *", 17, "float32 float64"),
+    "gpu.device_windows.fold": ("* *", 17, "float32 float64"),
+    "gpu.device_windows.window_argmax": ("* int64", 14, "float32 float64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
 RECIPES: dict[str, Callable[[Special], Recipe]] = {

@@ -1,8 +1,8 @@
 """Copies of arrays that are not in C order.
 
 In: an address, a shape, and strides in bytes, of another library's array. Out: a new `DeviceArray`. Called by
-exchange.py. The kernel (kernels/device_linalg.py) copies three axes at a time: axes that lie side by side are one, and
-the loops over axes beyond three are here.
+exchange.py. The kernel (kernels/gpu/device_linalg.py) copies three axes at a time: axes that lie side by side are one,
+and the loops over axes beyond three are here.
 """
 
 from __future__ import annotations

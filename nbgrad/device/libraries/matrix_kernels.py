@@ -1,4 +1,4 @@
-"""The small kernels around calls of cuSOLVER (kernels/device_linalg.py), and the common parts of such calls.
+"""The small kernels around calls of cuSOLVER (kernels/gpu/device_linalg.py), and the common parts of such calls.
 
 In: a device, when a recipe is made; addresses, when it runs. Out: kernels that are loaded and can be launched from a
 `Routine`; workspaces in their order. Called by solvers.py and library_decompositions.py.
@@ -21,13 +21,13 @@ THREADS = 256
 MOST_BLOCKS = 1 << 16
 
 KERNELS: KernelTable = {
-    "device_linalg.copy_strided": ("* *", 12, "int8 int16 int32 int64"),
-    "device_linalg.copy_upper": ("* *", 6, "float32 float64"),
-    "device_linalg.keep_lower": ("int32 *", 3, "float32 float64"),
-    "device_linalg.spoil": ("int32 *", 2, "float32 float64"),
-    "device_linalg.order_of": ("int32 *", 3, "float32 float64"),
-    "device_linalg.order_of_long": ("int64 *", 3, "float32 float64"),
-    "device_linalg.addresses": ("int64", 3, "int64"),
+    "gpu.device_linalg.copy_strided": ("* *", 12, "int8 int16 int32 int64"),
+    "gpu.device_linalg.copy_upper": ("* *", 6, "float32 float64"),
+    "gpu.device_linalg.keep_lower": ("int32 *", 3, "float32 float64"),
+    "gpu.device_linalg.spoil": ("int32 *", 2, "float32 float64"),
+    "gpu.device_linalg.order_of": ("int32 *", 3, "float32 float64"),
+    "gpu.device_linalg.order_of_long": ("int64 *", 3, "float32 float64"),
+    "gpu.device_linalg.addresses": ("int64", 3, "int64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
 
@@ -46,7 +46,7 @@ class Loaded:
 
 def load(device: Device, name: str, dtype: np.dtype[Any]) -> Loaded:
     """A kernel of device_linalg.py, for arrays of a dtype: of the real one for complex numbers."""
-    place = f"device_linalg.{name}"
+    place = f"gpu.device_linalg.{name}"
     dtypes, numbers, _ = KERNELS[place]
     kernel = python_kernel(place, tuple(dtypes.replace("*", real(dtype).name).split()), numbers)
     device.driver.use(device.index)

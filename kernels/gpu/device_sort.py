@@ -7,7 +7,7 @@ McColl and Bader, GPU Merge Path, 2012).  In shared memory, each element finds i
 run that come before it.  Who calls: nbgrad/device/kernels/sorts.py.
 """
 
-from .device import barrier, block, shared_like, thread, threads
+from ..device import barrier, block, shared_like, thread, threads
 
 TILE = 1024
 """Elements that a block sorts, or merges, at once."""

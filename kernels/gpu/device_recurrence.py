@@ -8,7 +8,7 @@ A part that does not begin its row and whose sum is 0 leaves it 0 even if a fact
 known to be 0.  `wide` is as in device_scan.py.  Who calls: nbgrad/device/kernels/scans.py.
 """
 
-from .device import barrier, block, shared_like, shuffle_from, thread, threads
+from ..device import barrier, block, shared_like, shuffle_from, thread, threads
 from .device_scan import ITEMS, load_tile, slot
 
 BIG, SMALL = 2.0**60, 2.0**-60

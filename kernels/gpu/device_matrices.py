@@ -6,9 +6,9 @@ memory are for what warps tell each other.  Warps take rows, and lanes columns. 
 nbgrad/device/kernels/matrix_recipes.py.
 """
 
-from .bits import square_root
-from .device import barrier, block, shared_like, shuffle_xor, thread, threads
-from .linalg import at
+from ..bits import square_root
+from ..device import barrier, block, shared_like, shuffle_xor, thread, threads
+from ..linalg import at
 
 ROOM = 512
 

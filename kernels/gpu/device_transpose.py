@@ -5,7 +5,7 @@ elements, neighbours along another axis side by side.  Tiles of 32 by 32 element
 sides are in order.  Who calls: nbgrad/device/kernels/transposes.py.
 """
 
-from .device import barrier, block, shared_like, thread, threads
+from ..device import barrier, block, shared_like, thread, threads
 
 PITCH = 33
 

@@ -1,15 +1,15 @@
 """sin, cos and tan of float32 numbers on GPUs: an angle is reduced once for all that is computed of it.
 
-In:  a float32; the functions that end in _at also get what `angle` gives for it.  Out: a float32, or an integer.
-Who calls: nbgrad/device/kernels/device_scalars.py, for the functions in `SCALARS` of device_math.py and in `AT_ANGLE`.
+In:  a float32; the functions that end in _at also get what `angle` gives for it.  Out: a float32, or an integer. Who
+calls: nbgrad/device/kernels/device_scalars.py, for the functions in `SCALARS` of device_math.py and in `AT_ANGLE`.
 """
 
 import math
 
 import numpy as np
 
-from .approximate import approximate_reciprocal
-from .bits import float32_to_int32, fma, int32_to_float32, muladd
+from ..approximate import approximate_reciprocal
+from ..bits import float32_to_int32, fma, int32_to_float32, muladd
 
 f32 = np.float32
 HALF = f32(0.5)

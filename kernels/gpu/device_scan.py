@@ -7,7 +7,7 @@ the total of each tile, `sum_carries` the totals up to each tile, and `sum_tiles
 walked from their ends.  Who calls: nbgrad/device/kernels/scans.py.
 """
 
-from .device import barrier, block, shared_like, shuffle_from, thread, threads
+from ..device import barrier, block, shared_like, shuffle_from, thread, threads
 from .device_variants import variant
 
 ITEMS = 8

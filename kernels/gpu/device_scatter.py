@@ -6,7 +6,7 @@ In:  pointers to positions (int64, all in range) and updates.  Out: sums at each
 nbgrad/device/kernels/scatters.py.
 """
 
-from .device import atomic_add, atomic_max, barrier, block, blocks, shared_like, shuffle_down, thread, threads
+from ..device import atomic_add, atomic_max, barrier, block, blocks, shared_like, shuffle_down, thread, threads
 
 
 def add(index, updates, out, count):

@@ -5,7 +5,7 @@ positions.  A block has 2 ** shift_x threads along rows, 2 ** shift_y rows, and 
 with N innermost.  `pieces` blocks share the rows of a plane.  Who calls: nbgrad/device/kernels/window_recipes.py.
 """
 
-from .device import block, blocks, thread, threads
+from ..device import block, blocks, thread, threads
 
 
 def unfold(

@@ -5,8 +5,8 @@ In:  pointers to the operands, whose axes have any strides, and the extents.  Ou
 nbgrad/device/kernels/matrix_recipes.py.
 """
 
-from .bits import fma
-from .device import barrier, block, shared_like, thread
+from ..bits import fma
+from ..device import barrier, block, shared_like, thread
 
 TILE = 32
 PITCH = TILE + 1

@@ -10,8 +10,14 @@ import math
 
 import numpy as np
 
-from .approximate import approximate_exp2, approximate_log2, approximate_reciprocal, approximate_rsqrt, saturated_muladd
-from .bits import float32_to_int32, fma, int32_to_float32, muladd, with_sign
+from ..approximate import (
+    approximate_exp2,
+    approximate_log2,
+    approximate_reciprocal,
+    approximate_rsqrt,
+    saturated_muladd,
+)
+from ..bits import float32_to_int32, fma, int32_to_float32, muladd, with_sign
 from .device_angles import cos, sin, tan
 
 f32 = np.float32

@@ -5,7 +5,7 @@ the last pointers point to.  Called by the device's solvers.  The libraries coun
 order is to them the transposed one.
 """
 
-from .device import block, blocks, thread, threads
+from ..device import block, blocks, thread, threads
 
 
 def copy_strided(source, target, n1, n2, n3, count, s0, s1, s2, s3, t0, t1, t2, t3):

@@ -1,0 +1,1 @@
+"""Kernels of GPUs that are no loop nests, and the functions of float32 that GPUs compute otherwise."""
