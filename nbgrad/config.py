@@ -28,13 +28,13 @@ def full_tracebacks() -> bool:
 
 
 def kept_programs() -> int:
-    """How many programs of un-jitted computations are kept, and signatures of each jitted function: those used last."""
+    """The most programs of un-jitted computations, and signatures of each jitted function, to keep: those used last."""
     text = os.environ.get("NBGRAD_KEPT_PROGRAMS", "").strip()
     return max(1, int(text)) if text.isdigit() else KEPT_PROGRAMS
 
 
 def kept_kernels() -> int:
-    """How many kernels stay loaded although no program holds them: programs that are made again need not load them."""
+    """The number of kernels that stay loaded although no program holds them, for programs that are made again."""
     return kept_programs() // 2
 
 

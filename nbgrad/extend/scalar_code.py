@@ -54,7 +54,7 @@ class ScalarCode:
         return getattr(builtins, name, MISSING)
 
     def place(self, node: ast.AST) -> str:
-        """Where a piece of the text is, for messages."""
+        """The place of a piece of the text, for messages."""
         line = self.first_line + getattr(node, "lineno", 1) - 1
         return f"{self.name}() ({self.function.__code__.co_filename}:{line})"
 

@@ -127,14 +127,14 @@ make arrays; and functions that NumPy does not have there."""
 
 
 class Entry(NamedTuple):
-    """Where a function is: its module, and its name there."""
+    """The place of a function: its module, and its name there."""
 
     module: str
     name: str
 
 
 _OF_NUMPY: dict[str, Entry] = {}
-"""Path within NumPy -> the function that stands for it."""
+"""Path within NumPy -> the function in its place."""
 _OF_NAME: dict[str, Entry] = {}
 """Name in `nbgrad.numpy` -> the function."""
 METHODS: list[str] = []
@@ -150,12 +150,12 @@ for _module, _words in NAMES.items():
     _OF_NAME.update({_path: Entry(_module, _path.rpartition(".")[2]) for _path in _words.split()})
 
 IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""NumPy function -> the function that stands for it, as far as modules were imported."""
+"""NumPy function -> the function in its place, as far as modules were imported."""
 _waiting = set(FUNCTIONS)
 
 
 def home_of(name: str) -> Entry | None:
-    """Where the function is that `nbgrad.numpy` has under a name, or under a path like "linalg.norm".
+    """The place of the function that `nbgrad.numpy` has under a name, or under a path like "linalg.norm".
 
     Names that this version of NumPy does not have, or no longer, are missing in `nbgrad.numpy` too.
     """

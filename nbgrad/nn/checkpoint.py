@@ -24,7 +24,7 @@ from .cell import Cell
 
 SUFFIX = ".safetensors"
 MOST_LISTED = 20
-"""How many names a message lists."""
+"""The most names that a message lists."""
 
 
 def save_checkpoint(

@@ -118,7 +118,7 @@ class Direction:
 
     @classmethod
     def of(cls, cell: Cell, names: Sequence[str]) -> Direction:
-        """Those of a Cell, by their names."""
+        """The Parameters of a Cell, by their names."""
         nodes = [getattr(cell, name)._node for name in names]
         return cls(transpose(nodes[0], (1, 0)), transpose(nodes[1], (1, 0)), *nodes[2:])
 

@@ -20,7 +20,7 @@ from ..functions.table import find
 from .scalar_types import stand_in
 
 SUBMODULES = ("linalg", "fft", "random")
-"""Those that have a file here."""
+"""The modules of NumPy that have a file here."""
 _classes: dict[type, Any] = {}
 _modules: dict[str, ModuleType] = {}
 

@@ -186,7 +186,7 @@ def values_of(value: Any) -> np.ndarray:
 
 
 def conversion_of(dtype: np.dtype[Any]) -> str:
-    """How to make numbers of an array whose dtype no Tensor can have, for a message."""
+    """The way to numbers from an array whose dtype no Tensor can have, for a message."""
     if dtype.names:
         return f"Pass its fields instead, each as an array: x[{dtype.names[0]!r}] and so on."
     if dtype.kind in "Mm":

@@ -70,7 +70,7 @@ def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:
 
 
 def _place_of_arrays(entries: Sequence[Entry]) -> tuple[int, int]:
-    """Where the axes of a key's arrays stand in the result, and how many they are."""
+    """The first position of the axes of a key's arrays in the result, and the number of these axes."""
     places = [place for place, entry in enumerate(entries) if is_advanced(entry) or isinstance(entry, int)]
     neighbours = places == list(range(places[0], places[-1] + 1))
     before = sum(1 for e in entries[: places[0]] if e is not Ellipsis) if neighbours else 0
@@ -220,7 +220,7 @@ def fitted(value: Node, shape: Shape) -> Node:
 
 
 def _inside(shape: Shape, ranges: Sequence[tuple[int, int, int]]) -> Node | None:
-    """Which elements the slices name; None if it is all of them."""
+    """Whether the slices name each element; None if they name all."""
     inside: Node | None = None
     for axis, (extent, (start, length, step)) in enumerate(zip(shape, ranges, strict=True)):
         if length == extent:

@@ -117,7 +117,7 @@ def _chain(tensor: Tensor) -> list[Tensor]:
 
 
 def place_of(tensor: Tensor) -> View:
-    """Where NumPy's array in place of a Tensor would have its elements: strides and offset, in bytes.
+    """The place of the elements of NumPy's array in place of a Tensor: strides and offset, in bytes.
 
     A function that `jit` records is then compiled for arguments that lie in memory as these do.
     """
@@ -400,7 +400,7 @@ def _held(node: Node) -> bool:
 
 
 def _holders(node: Node) -> int:
-    """How many references to the data of a node there are."""
+    """The number of references to the data of a node."""
     return sys.getrefcount(node.value)
 
 

@@ -177,7 +177,7 @@ def _diagonal_of(array: np.ndarray, flat: Shape, name: str, params: tuple[Any, .
 
 
 def layout(view: View, key: Any) -> View | None:
-    """Where the elements of a view lie; None if NumPy would have to copy them."""
+    """The layout of the elements of a view; None if NumPy would have to copy them."""
     if not isinstance(key, list | Moves):
         example = placeholder(view.shape, np.dtype(np.float64))
         found = moves_between(example, getitem(example, key))

@@ -150,7 +150,7 @@ class Normal:
         return self._original(*args, **kwargs)
 
     def _standard(self, name: str, x: Any, loc: Any, scale: Any) -> tuple[Any, bool]:
-        """How many standard deviations an array is above the mean, and whether nbgrad computes the function."""
+        """For Tensors, the number of standard deviations above the mean, and True; else SciPy's result, and False."""
         if not any(holds_tensors(value) for value in (x, loc, scale)):
             return getattr(self._original, name)(x, loc, scale), False
         return (ours.asarray(x) - loc) / scale, True

@@ -1,4 +1,4 @@
-"""How few products give all entries of a sparse matrix: columns, or rows, that share a product get one color.
+"""Few products that give all entries of a sparse matrix: columns, or rows, that share a product get one color.
 
 In: the pattern of a matrix. Out: a `Plan`: a color for each column whose product is J @ s, a color for each row whose
 product is s @ J, and where each entry is found in those products. Called by sparse_derivatives.py.
@@ -39,7 +39,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Plan:
-    """Which products to compute, and where the entries are in them.
+    """The products to compute, and the places of the entries in them.
 
     `columns` has for each column the number of the product J @ s that it is in, `rows` for each row the number of the
     product s @ J; -1 for those in none. `place` has for each entry of the pattern, in its order, the position in the
@@ -52,12 +52,12 @@ class Plan:
 
     @property
     def forward(self) -> int:
-        """How many products J @ s there are."""
+        """The number of products J @ s."""
         return int(self.columns.max(initial=-1)) + 1
 
     @property
     def reverse(self) -> int:
-        """How many products s @ J there are."""
+        """The number of products s @ J."""
         return int(self.rows.max(initial=-1)) + 1
 
 
@@ -189,7 +189,7 @@ def _greedy(met: Sequence[Sequence[int]], order: Sequence[int], rows: int) -> np
 
 
 def _located(pattern: Any, columns: np.ndarray, rows: np.ndarray) -> Plan:
-    """Where each entry is: in the product of its row, if that has one, or else of its column."""
+    """The plan in which each entry is in the product of its row, if that has one, or else of its column."""
     count, width = pattern.shape
     row = np.repeat(np.arange(count), np.diff(pattern.indptr))
     column = pattern.indices.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Which elements of a result depend on which elements of an argument, read off the recorded graph.
+"""The elements of an argument on which each element of a result depends, read off the recorded graph.
 
 In: outputs that are linear in some source nodes: the tangents of a function, as `differentiate.jvp` builds them. Out:
 the pattern of the matrix that takes the sources to the outputs. Called by sparse_derivatives.py.
@@ -89,7 +89,7 @@ class _Sets:
         return np.arange(offset + 2, offset + 2 + math.prod(shape), dtype=np.int32).reshape(shape)
 
     def lengths(self, ids: Ids) -> Any:
-        """How many members sets have."""
+        """The numbers of members of sets."""
         return self.starts[ids + 1].astype(np.int64) - self.starts[ids]
 
     def _rows(self) -> Any:

@@ -72,7 +72,7 @@ class SparseMatrixOf:
         return SparseMatrixOf, (self._fn, self._positions, self._has_aux, self._symmetric)
 
     def pattern(self, *args: Any, **kwargs: Any) -> Any:
-        """Which entries the matrix can have, for arguments like these: a csr_array of bool with sorted indices."""
+        """The entries that the matrix can have, for arguments like these: a csr_array of bool with sorted indices."""
         return self._run(args, kwargs)[1].pattern.copy()
 
     def colors(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +84,7 @@ class SparseMatrixOf:
         return found.columns.copy(), found.rows.copy()
 
     def products(self, *args: Any, **kwargs: Any) -> int:
-        """How many products with the matrix are computed, all at once, for arguments like these."""
+        """The number of products with the matrix that are computed, all at once, for arguments like these."""
         found = self._run(args, kwargs)[1].plan
         return found.forward + found.reverse
 

@@ -26,7 +26,7 @@ FLOAT32 = np.dtype(np.float32)
 
 @part_of_tensor
 class Construction(Tensor):
-    """How Tensors are made of data, and pickled."""
+    """The methods that make Tensors of data, and pickle them."""
 
     __slots__ = ()
 

@@ -26,7 +26,7 @@ from .parameter import Parameter
 
 UINT64 = np.dtype(np.uint64)
 SEEDS = 2**32
-"""How many seeds there are: Philox2x32 has a key of 32 bits."""
+"""The number of seeds: Philox2x32 has a key of 32 bits."""
 
 _lock = ForkSafeLock()
 

@@ -124,7 +124,7 @@ class Methods(Tensor):
         return self.astype(np.int64)
 
     def bool(self) -> Tensor:
-        """Which elements are not zero."""
+        """Whether each element is not zero."""
         return self.astype(np.bool_)
 
     def view(self, *shape: Any, **of: Any) -> Tensor:

@@ -93,7 +93,7 @@ class Mutation(Tensor):
 
     @property
     def flags(self) -> Flags:
-        """How the elements lie in memory, as far as that can be told."""
+        """The order of the elements in memory, as far as it can be told."""
         return Flags(self)
 
     @property

@@ -108,7 +108,7 @@ def lent(value: Any, copy: bool = False) -> Any:
 
 
 def results_as(leaves: Sequence[Any]) -> Any:
-    """How a transform's results are given for these arguments: True for Tensors, a `Giver`, or False for ndarrays."""
+    """The form of a transform's results for these arguments: True for Tensors, a `Giver`, or False for ndarrays."""
     for leaf in leaves:
         if isinstance(leaf, Tensor):
             return True

@@ -104,7 +104,7 @@ _NODE = object()
 
 
 class _Part:
-    """One part of a rule. It gets Tensors; if it fails on them, because it needs plain arrays, it gets these."""
+    """One part of a rule. It gets Tensors, or plain arrays if it fails on Tensors."""
 
     def __init__(self, function: Callable[..., Any], title: str) -> None:
         self.function, self.title = function, title

@@ -79,7 +79,7 @@ def weight_nodes(weights: Any) -> list[Node]:
 
 @dataclass(frozen=True)
 class Request:
-    """Which gradients of a function, and in which form."""
+    """The gradients of a function that are asked for, and their form."""
 
     grad_position: Positions = 0
     """None for no inputs."""

@@ -65,7 +65,7 @@ def _points(name: str, n: Any, standard: int) -> int:
 
 
 def extents_of(name: str, node: Node, s: Any, axes: Any, halved: bool = False) -> tuple[list[int], list[int]]:
-    """How many points each axis of a transform has, and the axes, counted from the front."""
+    """The number of points of each axis of a transform, and the axes, counted from the front."""
     given = None if s is None else [None if v is None else integer(v, "s") for v in s]
     if axes is None:
         chosen = list(range(node.ndim)) if given is None else list(range(node.ndim - len(given), node.ndim))

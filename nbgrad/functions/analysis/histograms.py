@@ -148,7 +148,7 @@ def _weights(weights: Any, count: int, name: str) -> Node:
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """How many samples fall into each bin, or the sum of their weights; and the edges of the bins.
+    """The number of samples in each bin, or the sum of their weights; and the edges of the bins.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def _per_axis(value: Any, count: int, name: str) -> list[Any]:
 
 
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """How many samples with several coordinates fall into each cell of a grid, or the sum of their weights.
+    """The number of samples with several coordinates in each cell of a grid, or the sum of their weights.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _grid(columns: Sequence[Node], bins: Any, limits: Any, density: Any, weights
 
 
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """How many points fall into each cell of a grid, or the sum of their weights; and the edges along x and along y.
+    """The number of points in each cell of a grid, or the sum of their weights; and the edges along x and along y.
 
     Parameters
     ----------

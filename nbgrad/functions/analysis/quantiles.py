@@ -292,7 +292,7 @@ def _weighted_place(
     method: str,
     skip: bool,
 ) -> Node:
-    """Where the share of the weights of the sorted elements reaches each quantile; piecewise constant in everything."""
+    """The positions at which the share of the sorted elements' weights reaches each quantile; piecewise constant."""
     only("method", method, "inverted_cdf")
     weight = as_node(weights)
     if weight.shape != node.shape:

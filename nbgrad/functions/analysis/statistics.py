@@ -57,7 +57,7 @@ def _dtypes(node: Node, dtype: Any) -> tuple[Dtype, Dtype]:
 
 
 def _count(node: Node, axes: tuple[int, ...], mask: Node | None, keepdims: bool) -> Node:
-    """How many elements are averaged: 0-d, or with a mask one number per result."""
+    """The number of elements that are averaged: 0-d, or with a mask one number per result."""
     dtype = PART_OF.get(node.dtype, node.dtype)
     if mask is None:
         return extent(math.prod(node.shape[axis] for axis in axes), dtype)
@@ -404,7 +404,7 @@ def _within_one(node: Node) -> Node:
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on appears in a 1-d array of integers, or the sum of its weights."""
+    """The count of each number from 0 on in a 1-d array of integers, or the sum of its weights."""
     node = as_node(x)
     if node.ndim != 1 or node.dtype.kind not in "iub":
         message = f"bincount needs a 1-d array of integers, but got {node.dtype} of shape {node.shape}."

@@ -172,7 +172,7 @@ def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
 
 
 def not_nan(node: Node) -> Node | None:
-    """Which elements are numbers; None if all are, because the dtype has no NaN."""
+    """Whether each element is a number; None if all are, because the dtype has no NaN."""
     return elementwise("logical_not", elementwise("isnan", node)) if node.dtype.kind in "fc" else None
 
 

@@ -31,9 +31,9 @@ Partial = Callable[..., Node | None]
 """From the value and the operands to the derivative by one operand; None for zero."""
 
 LAST_TERM = 60
-"""How many terms more than the largest one a power series has."""
+"""The number of terms of a power series behind the largest one."""
 MOST_TERMS = 1_000_000
-"""How many terms of power series are in memory at once."""
+"""The most terms of power series that are in memory at once."""
 FAR = 15.0
 """The real part from which on twelve terms of an asymptotic series are exact to rounding."""
 
@@ -394,4 +394,4 @@ COMPLEX_FUNCTIONS: dict[str, Callable[..., Any]] = {
     },
     **{name: partial(_several, name) for name in SEVERAL},
 }
-"""Those that take complex operands."""
+"""Functions of complex operands, by the ufunc's `__name__`."""

@@ -357,7 +357,7 @@ def call(ufunc: np.ufunc, *operands: Any) -> Any:
 _PLAIN = frozenset([*FLOAT_UNARY, *ANY_UNARY, *BINARY, *COMPARISON]) - {"power"}
 """Ufuncs that are one primitive for floats."""
 _FLOAT_RULES: dict[tuple[np.ufunc, np.dtype[Any]], Primitive | Rule | None] = {}
-"""How a ufunc with one result computes operands of this float dtype, if in this dtype; None for others. A memo."""
+"""The rule of a ufunc with one result for a float dtype in which it computes itself; None for others. A memo."""
 
 
 def _float_rule(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Primitive | Rule | None:

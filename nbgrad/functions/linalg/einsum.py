@@ -199,7 +199,7 @@ def einsum_node(nodes: Sequence[Node], inputs: Sequence[Labels], output: Labels,
 
 
 def _order(work: Sequence[tuple[Node, Labels]], output: Labels, optimize: Any) -> list[tuple[int, ...]]:
-    """Which pairs to contract, as positions in the list that shrinks by one each time."""
+    """The pairs to contract, as positions in the list, which each contraction shortens by one."""
     count = len(work)
     pairs: list[tuple[int, ...]] = []
     for step in _path(work, output, optimize):
