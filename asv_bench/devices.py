@@ -13,7 +13,7 @@ table for each part, with --readme also between the markers `devices` of a file.
     elementwise  gradients of 1e8 float32, as a share of the bandwidth of the device's own copy
     networks     gradients of an MLP, and of layer norm and GELU
     routines     cumsum, sort, scatter-add, and products of matrices
-    agreement    the largest difference from the processor's results in ULP, for every primitive; sums
+    agreement    the largest difference from the CPU's results in ULP, for every primitive; sums
 
 Each library runs each task in a process of its own (device_worker.py); the processes of a task are timed in turns. A
 library that is missing is skipped with a line; without a GPU, one line says so and the parts that need none are run
@@ -199,7 +199,7 @@ def agreement_part(options, measured: dict) -> list[list[str]]:
     found = {d: device_agreement.largest_differences(d, count) for d in ("float32", "float64")}
     measured["agreement"] = found
     measured["sums"] = {d: device_agreement.sum_error(d, count) for d in ("float32", "float64")}
-    rows = [["ULP between the results of the GPU and of the processor", *found]]
+    rows = [["ULP between the results of the GPU and of the CPU", *found]]
     largest = {name: max(by.get(name, 0.0) for by in found.values()) for by in found.values() for name in by}
     for name in sorted(largest, key=lambda name: (-largest[name], name)):
         if largest[name]:
@@ -227,7 +227,7 @@ def goals(measured: dict) -> list[tuple[str, float | None, float]]:
     found += [("the same as a graph, us", (measured.get("launch 10 graph") or [None])[0], 8.0)]
     scaled = [(text, n and n * factor, limit) for (text, n, limit), factor in zip(found, (1e3, 1e6, 1e6), strict=True)]
     agreement = [n for by in measured.get("agreement", {}).values() for name, n in by.items() if name != "polygamma"]
-    scaled += [("largest difference from the processor but for polygamma, ULP", max(agreement, default=None), 4.0)]
+    scaled += [("largest difference from the CPU but for polygamma, ULP", max(agreement, default=None), 4.0)]
     scaled += [("largest error of a sum, ULP", max(measured.get("sums", {}).values(), default=None), 1.0)]
     return scaled + goals_of_tasks(measured)
 

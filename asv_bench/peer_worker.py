@@ -2,8 +2,8 @@
 
     python peer_worker.py LIBRARY TASK CPUS FOLDER
 
-In: names from the tables of benchmarks/, the number of processors (with one, the process stays on it and time is
-processor time), and a folder for results. On standard input, a line with seconds asks for one more round of calls of
+In: names from the tables of benchmarks/, the number of CPUs (with one, the process stays on it and time is
+CPU time), and a folder for results. On standard input, a line with seconds asks for one more round of calls of
 about that length; the end of the input ends the process. Out: one line of JSON for the start and for each round.
 Started by peers.py.
 """

@@ -5,8 +5,8 @@
 
 In: an interpreter for each library that is not installed beside nbgrad (the `peers` extra installs most). Out: two
 tables, and with --readme the same tables between the markers of a README. Every library runs each task in a process of
-its own (peer_worker.py); the processes of a task stay alive and are timed in turns. With one processor all are bound to
-it and scored by processor time, which other programs on the machine hardly change; with two by wall time. A library
+its own (peer_worker.py); the processes of a task stay alive and are timed in turns. With one CPU all are bound to
+it and scored by CPU time, which other programs on the machine hardly change; with two by wall time. A library
 whose result differs from nbgrad's by more than the task allows makes the run fail.
 """
 
@@ -212,7 +212,7 @@ def conditions(measured: list[dict], cpus: int) -> str:
     versions = {("Numba" if k == "Numba by hand" else k): v for k, v in versions.items() if k != "nbgrad"}
     info = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine())
-    scored = "processor time of a call on one core" if cpus == 1 else "wall time of a call on all cores"
+    scored = "CPU time of a call on one core" if cpus == 1 else "wall time of a call on all cores"
     listed = ", ".join(f"{k} {v}" for k, v in versions.items())
     return f"Medians of the {scored} of an {model}, with Python {platform.python_version()}, {listed}."
 

@@ -296,7 +296,7 @@ def as_tensor(x: Any) -> Tensor:
     DtypeError
         If it is no such array, has a mask, or elements that Tensors cannot have.
     ArgumentError
-        If it is in the processor's memory, or requires a gradient in its library.
+        If it is in the CPU's memory, or requires a gradient in its library.
     DeviceError
         If its memory was freed.
 
@@ -345,7 +345,7 @@ def _flag(value: Any, name: str) -> bool:
 
 @contextlib.contextmanager
 def simulator(devices: int = 1) -> Iterator[Any]:
-    """A context in which "cuda" is simulated on this machine's processor.
+    """A context in which "cuda" is simulated on this machine's CPU.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def test_what_was_to_be_reached() -> None:
     }
     found = {text: (number, limit) for text, number, limit in devices.goals(measured) if number is not None}
     assert found["call of 10 kernels, us"] == (pytest.approx(20.0), 15.0)
-    assert found["largest difference from the processor but for polygamma, ULP"] == (3.0, 4.0)
+    assert found["largest difference from the CPU but for polygamma, ULP"] == (3.0, 4.0)
     assert found["light: time relative to copy"] == (pytest.approx(1 / 0.9), 1 / 0.85)
     assert found["light: time relative to JAX"] == (2.0, 1.0)
     assert len(found) == 4

@@ -223,7 +223,7 @@ def test_dlpack(versioned):
 
 
 def test_capsules_are_those_of_numpy(monkeypatch):
-    """NumPy's reader and writer, on the simulator's memory, which is the processor's."""
+    """NumPy's reader and writer, on the simulator's memory, which is the CPU's."""
     array = nb.Tensor(A, device="cuda")._node.value
     monkeypatch.setattr(dlpack, "CUDA", 1)
     monkeypatch.setattr(dlpack, "CPU", 99)
@@ -433,7 +433,7 @@ def test_dlpack_of_tensors(simulated):
 
 
 class SimpleNamespaceOnCpu:
-    """A reader that asks for a copy in the processor's memory."""
+    """A reader that asks for a copy in the CPU's memory."""
 
     def __init__(self, x: nb.Tensor) -> None:
         self.x = x

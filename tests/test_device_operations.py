@@ -1,5 +1,5 @@
-"""Every operation of the tables on a device, in the simulator: values and gradients are those of the processor, and
-they are on the device. (What the processor gives is compared with NumPy and with differences in test_operations.py.)"""
+"""Every operation of the tables on a device, in the simulator: values and gradients are those of the CPU, and
+they are on the device. (What the CPU gives is compared with NumPy and with differences in test_operations.py.)"""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from nbgrad.device.simulator.simulator import Simulator
 from .test_operations import OPERATIONS
 
 OTHERS = {
-    "cross_entropy": "uses a Tensor of its own in the processor's memory",
-    "nll_loss": "uses a Tensor of its own in the processor's memory",
-    "margin_ranking_loss": "uses a Tensor of its own in the processor's memory",
+    "cross_entropy": "uses a Tensor of its own in the CPU's memory",
+    "nll_loss": "uses a Tensor of its own in the CPU's memory",
+    "margin_ranking_loss": "uses a Tensor of its own in the CPU's memory",
     "ldexp": "takes integers, which become floats beside Tensors of floats",
     "decompositions of empty matrices": "gives arrays without elements, which are nowhere",
 }

@@ -1,4 +1,4 @@
-"""What only a GPU can show: that its results are those of the processor. `pytest -m gpu` runs these tests.
+"""What only a GPU can show: that its results are those of the CPU. `pytest -m gpu` runs these tests.
 
 Without a GPU they skip with one line. Each test also runs in the simulator, with smaller arrays, so that the tests
 themselves are known to be right. test_gpu_interop.py and test_gpu_libraries.py have those whose subject is another
@@ -44,7 +44,7 @@ finally:
 
 
 @pytest.mark.parametrize("name", device_agreement.primitives())
-def test_primitives_agree_with_the_processor(place: Place, name: str) -> None:
+def test_primitives_agree_with_the_cpu(place: Place, name: str) -> None:
     """Within 4 ULP, over random bit patterns (polygamma: to what it is exact to)."""
     dtypes = device_agreement.dtypes_of(name)
     if not place.real:  # one for all: each compiles two programs
@@ -106,7 +106,7 @@ def test_numbers_of_elements_that_32_bits_do_not_hold(place: Place) -> None:
     np.testing.assert_array_equal(found[0][-5:].asnumpy(), [1, 1, 1, 1, 7])
 
 
-def test_random_numbers_are_those_of_the_processor(place: Place) -> None:
+def test_random_numbers_are_those_of_the_cpu(place: Place) -> None:
     found = []
     for x in (on(np.zeros((100, 30))), nb.Tensor(np.zeros((100, 30)))):
         nb.set_seed(3)
@@ -185,7 +185,7 @@ def test_products(place: Place, dtype: str, shapes: Any) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_linear_algebra(place: Place, name: str) -> None:
-    """Values and gradients are those of the processor."""
+    """Values and gradients are those of the CPU."""
     function, *operands = CASES[name]
     positions = tuple(range(len(operands)))
     both = [
@@ -217,7 +217,7 @@ def test_large_matrices_against_scipy(place: Place) -> None:
 # ----- Networks -----
 
 
-def test_training_is_that_of_the_processor(place: Place) -> None:
+def test_training_is_that_of_the_cpu(place: Place) -> None:
     width = place.size(256, 8)
     x, y = floats(32, width, dtype="float32"), floats(32, 3, dtype="float32", seed=1)
     losses = []
@@ -235,7 +235,7 @@ def test_training_is_that_of_the_processor(place: Place) -> None:
     assert losses[1][-1] < losses[1][0]
 
 
-def test_a_convolution_is_that_of_the_processor(place: Place) -> None:
+def test_a_convolution_is_that_of_the_cpu(place: Place) -> None:
     x = floats(place.size(16, 2), 3, 12, 12, dtype="float32")
     kernel = floats(4, 3, 3, 3, dtype="float32", seed=1)
 
@@ -398,7 +398,7 @@ define void @kernel(ptr %p) {
 """
 
 
-def test_after_a_fault_the_processor_goes_on(place: Place) -> None:
+def test_after_a_fault_the_cpu_goes_on(place: Place) -> None:
     assert DeviceKernel("x", lambda: KERNEL).make() == KERNEL
     environment = {**os.environ, "NBGRAD_CUDA_SIMULATOR": "0" if place.real else "1"}
     code = FAULT.replace("TEXT", repr(KERNEL))

@@ -208,7 +208,7 @@ def test_a_gradient_that_was_compiled_before_needs_neither_numba_nor_scipy(tmp_p
     assert second[1:] == ["False", "False"]
 
 
-def test_work_on_the_processor_loads_nothing_of_devices() -> None:
+def test_work_on_the_cpu_loads_nothing_of_devices() -> None:
     code = (
         "import sys, numpy as np, nbgrad as nb;"
         "nb.jit(nb.grad(lambda x: np.sum(np.sort(x) @ np.ones(3))))(np.ones(3));"

@@ -1,5 +1,5 @@
 """`nb.primitive`: users' own array kernels agree with NumPy and with derivatives on paper, under every transform, on
-the processor, on a simulated device, and as kernels of Numba's CUDA simulator; misuse is named."""
+the CPU, on a simulated device, and as kernels of Numba's CUDA simulator; misuse is named."""
 
 from __future__ import annotations
 

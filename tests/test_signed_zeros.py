@@ -56,7 +56,7 @@ def test_zeros_of_ufuncs(name: str) -> None:
 
 
 # Not in the table: max and min of more zeros along contiguous memory, fmax, fmin, nanmax and sorting, whose sign
-# depends on the vector length, the memory's layout and the processor in NumPy. NumPy's are certain, and others here
+# depends on the vector length, the memory's layout and the CPU in NumPy. NumPy's are certain, and others here
 # (design/0043): max and min along other axes and of float16, running ones, clipping by arrays, sum(initial=-0.0).
 OF_LISTS: dict[str, Callable[[Any], Any]] = {
     "sum": np.sum,

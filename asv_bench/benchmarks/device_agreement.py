@@ -1,4 +1,4 @@
-"""How far results on a GPU are from those on the processor: every elementwise primitive, and sums.
+"""How far results on a GPU are from those on the CPU: every elementwise primitive, and sums.
 
 In: a name from `PRIMITIVES`, a dtype, and how many random elements. Out: the largest difference in ULP (how many floats
 lie between two results, plus one). Called by devices.py and by the tests that need a GPU. Half of the arguments are
@@ -21,7 +21,7 @@ NEAR_ZERO = {"gammaln": 1.0, "digamma": 1.0, "polygamma": 1.0, "sinc_derivative"
 The error of a derivative of sinc is a share of its largest value, which is 51 for the fifth.
 """
 LIMIT = 4.0
-"""How many ULP there may be between the results of a GPU and of the processor."""
+"""How many ULP there may be between the results of a GPU and of the CPU."""
 FURTHER = {"polygamma": 64.0}
 """Other limits: polygamma's results are exact to 1e-14 on any machine, which is 64 ULP."""
 
@@ -108,7 +108,7 @@ def on(device: str, name: str, operands: list[np.ndarray]) -> np.ndarray:
 
 
 def difference(name: str, dtype: str, count: int) -> float:
-    """The largest difference of a primitive's results on the device from those on the processor, in ULP."""
+    """The largest difference of a primitive's results on the device from those on the CPU, in ULP."""
     operands = arguments(name, dtype, count)
     return apart(on("cuda", name, operands), on("cpu", name, operands), NEAR_ZERO.get(name, 0.0))
 

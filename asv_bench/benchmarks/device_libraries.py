@@ -3,7 +3,7 @@
 In: the name of a library. Out: a `Library` whose `prepare_on_device` makes of a task a call without arguments that only
 puts work on the device, and whose `finish` waits for it with the library's own means. Called by device_worker.py in a
 process of each library's own. Products of float32 are float32 everywhere: TF32 is off. Where there is no GPU, JAX and
-PyTorch take the processor, which serves to try the command.
+PyTorch take the CPU, which serves to try the command.
 """
 
 from typing import Any

@@ -61,7 +61,7 @@ GRAPHS["products"] = (products, (4, 4))
 
 
 def seconds_by_pass(name, turns):
-    """The number of nodes of a function and its gradient, and the processor time of each pass over them."""
+    """The number of nodes of a function and its gradient, and the CPU time of each pass over them."""
     function, shape = GRAPHS[name]
     x = placeholder(shape, np.dtype(float), np.ones(shape))
     marks = [time.process_time()]

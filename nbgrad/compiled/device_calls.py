@@ -20,7 +20,7 @@ from .out_arguments import OutArrays
 
 
 def device_of_graph(outputs: Sequence[Node], arguments: Sequence[Node]) -> Any:
-    """The device that a recorded function runs on; None for the processor.
+    """The device that a recorded function runs on; None for the CPU.
 
     Raises
     ------

@@ -207,7 +207,7 @@ def _device_of(pointer: int, size: int, value: Any) -> Device:
     if index is None:
         message = (
             f"The memory of this {_name(value)}, at {pointer:#x}, is not in use on any device: it was freed, or "
-            "belongs to the processor or to another driver."
+            "belongs to the CPU or to another driver."
         )
         raise DeviceError(message)
     device = device_named(index)

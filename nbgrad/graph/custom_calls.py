@@ -166,8 +166,8 @@ def _execute(call: Call, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndar
     function = call.kernel.forward
     if function is None:
         message = (
-            f"{call} has only a launcher for CUDA, but its arrays are in the processor's memory. Move them with "
-            'x.to("cuda"), or give a function for the processor, too.'
+            f"{call} has only a launcher for CUDA, but its arrays are in the CPU's memory. Move them with "
+            'x.to("cuda"), or give a function for the CPU, too.'
         )
         raise DeviceError(message)
     first = call not in call.kernel.checked

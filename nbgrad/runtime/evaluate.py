@@ -268,13 +268,13 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
 
 
 def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
-    """What a device has computed: the values of nodes that belong to the processor are copied there."""
+    """What a device has computed: the values of nodes that belong to the CPU are copied there."""
     return [on_host(v) if node.place is HOST else v for v, node in zip(values, nodes, strict=True)]
 
 
 _place = attrgetter("place")
 _PROCESSOR = frozenset([None, HOST])
-"""Places of nodes that are computed on the processor."""
+"""Places of nodes that are computed on the CPU."""
 
 
 def _run_apart(nodes: Sequence[Node]) -> list[Any]:
@@ -297,7 +297,7 @@ def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list
 
 
 def make_program(outputs: Sequence[Output], arguments: Sequence[Node], device: Any) -> Any:
-    """A program for the processor, or for a device, whose results all live there."""
+    """A program for the CPU, or for a device, whose results all live there."""
     if device is None:
         return Program(outputs, arguments)
     from .device_program import DeviceProgram
@@ -313,7 +313,7 @@ def uploaded(value: np.ndarray, device: Any) -> Any:
 
 
 def ready(leaf: Node, device: Any = None) -> Any:
-    """A leaf's array as programs of a device (None: the processor) read it: there, or in C order and aligned."""
+    """A leaf's array as programs of a device (None: the CPU) read it: there, or in C order and aligned."""
     value = leaf.value
     if value is None:
         refuse(leaf, leaf)

@@ -117,7 +117,7 @@ class Devices(Tensor):
         target = device_of(device)
         place = self._node.device if target is None else target
         if stream is not None and place is None:
-            message = f"The processor has no streams, but stream={stream!r} was given."
+            message = f"The CPU has no streams, but stream={stream!r} was given."
             raise ArgumentError(message)
         if stream is None:
             return self.to(device)

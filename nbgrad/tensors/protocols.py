@@ -148,10 +148,10 @@ class Protocols(Tensor):
 
             return capsule(computed(self._node), stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         if stream is not None:
-            message = f"Tensors are in the processor's memory, which has no streams, but stream={stream!r} was given."
+            message = f"Tensors are in the CPU's memory, which has no streams, but stream={stream!r} was given."
             raise ArgumentError(message)
         if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != CPU:
-            message = f"Tensors are in the processor's memory, DLPack's device {CPU}; they cannot go to {dl_device}."
+            message = f"Tensors are in the CPU's memory, DLPack's device {CPU}; they cannot go to {dl_device}."
             raise BufferError(message)
         array = None if copy else shared_memory.shared_memory(self)
         if array is None:
@@ -173,7 +173,7 @@ class Protocols(Tensor):
         """The memory of a Tensor on a CUDA device, for readers, which must not write to it (version 3)."""
         device = self._node.device
         if device is None:
-            message = "A Tensor in the processor's memory has no __cuda_array_interface__. Use x.cuda() first."
+            message = "A Tensor in the CPU's memory has no __cuda_array_interface__. Use x.cuda() first."
             raise AttributeError(message)
         self._leaving("be exported", "Use nb.stop_gradient(x) first.")
         from ..device.exchange import interface, keep

@@ -92,7 +92,7 @@ class ReductionEmitter(DeviceEmitter):
         return other if kind == whole else self.let(f"trunc {whole} {other} to {kind}")
 
     def over_lanes(self, r: Reduction, value: str, lanes: int) -> str:
-        """What aligned groups of lanes have together; every lane gets it."""
+        """The sum, product or extremum over aligned groups of lanes; every lane gets it."""
         distance = 1
         while distance < lanes:
             value = self.combine(r.kind, self.accumulator(r), value, self.exchanged(r, value, distance), loose=False)
@@ -117,7 +117,7 @@ class ReductionEmitter(DeviceEmitter):
         return self.let(f"icmp ne i8 {found}, 0") if kind == "i1" else found
 
     def together(self, r: Reduction, lane: str) -> str:
-        """What a group of threads has together; its first thread gets it. `lane` is a thread's number in the group."""
+        """The sum, product or extremum over a group of threads; its first gets it. `lane`: a thread's number in it."""
         group = self.variant.group
         value = self.over_lanes(r, self.total(r), min(group, WARP))
         if group <= WARP:
@@ -150,7 +150,7 @@ class ReductionEmitter(DeviceEmitter):
         self.write(target.dtype, self.cast(value, dtype, target.dtype), address)
 
     def part_pointers(self) -> list[str]:
-        """Where the parts of results go, if there are several groups for each."""
+        """The parameters for the parts of results, if there are several groups for each."""
         return [f"ptr noalias %w{k}" for k in range(len(self.loop.reductions))] if self.variant.split else []
 
     # ----- Rows -----

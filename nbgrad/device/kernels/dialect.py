@@ -234,7 +234,7 @@ def _power() -> str:
 
 
 def _library(name: str) -> str:
-    """What defines a function of the C library; it may call others."""
+    """The definition of a function of the C library; it may call others."""
     if name in _FIXED:
         return _FIXED[name]()
     if name in ("sinf", "cosf", "tanf"):

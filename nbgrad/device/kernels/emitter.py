@@ -28,7 +28,7 @@ LINEAR_LIMIT = 1 << 31
 
 
 class Variant(NamedTuple):
-    """How threads share the points of a loop. Part of a kernel's identity, as sizes are not.
+    """The division of a loop's points among threads. Part of a kernel's identity, as sizes are not.
 
     `vector` points are done at once; `tail`: the last axis is no multiple of that; `wide`: points are counted with 64
     bits; `group` threads make one value of a reduction; `split`: several groups do, and store parts of it.
@@ -97,7 +97,7 @@ class DeviceEmitter(Emitter):
         return [name for name, _ in self.loop.arguments()] + starts + magics
 
     def opening(self) -> list[str]:
-        """What must be known of the integers: strides of vectors are multiples of their length."""
+        """Assumptions about the integers: strides of vectors are multiples of their length."""
         lines: list[str] = []
         vector = self.variant.vector
         for position in self.used:
@@ -132,7 +132,7 @@ class DeviceEmitter(Emitter):
         return self.let(f"sdiv i64 {above}, {self.variant.vector}")
 
     def product(self, axes: Sequence[int]) -> str:
-        """How many steps there are along some axes together."""
+        """The number of steps along some axes together."""
         total = "1"
         for axis in axes:
             extent = self.extent(axis)
@@ -160,7 +160,7 @@ class DeviceEmitter(Emitter):
         return quotient, self.let(f"sub nsw i64 {value}, {back}")
 
     def coordinates(self, linear: str, axes: Sequence[int]) -> dict[int, str]:
-        """Where a step lies along some axes, the last of which runs fastest; the last axis of all in points."""
+        """The indices of a step along some axes, the last of which runs fastest; the last axis of all in points."""
         found: dict[int, str] = {}
         for axis in reversed(axes[1:]):
             linear, found[axis] = self.divide(linear, axis)
@@ -228,14 +228,14 @@ class DeviceEmitter(Emitter):
         self.put(f"store {kind} {whole}, ptr {address}, align {len(values) * dtype.itemsize}")
 
     def row(self, position: int, access: Access) -> str:
-        """As on the CPU, from the beginning of the array on where that is what the kernel is given."""
+        """A row's address: the CPU's, or counted from the beginning of an array that the kernel is given whole."""
         start = super().row(position, access)
         if position not in self.masked:
             return start
         return self.let(f"getelementptr {memory_type(access.dtype)}, ptr {start}, i64 %a{position}.start", "row")
 
     def step(self, position: int, access: Access, index: str) -> str:
-        """As on the CPU, where a product is frozen for the sake of its vectoriser, which has no part here."""
+        """The offset of a step: the CPU's, without the frozen product that only its vectoriser needs."""
         match access.kind[0]:
             case "b":
                 return "0"
@@ -249,7 +249,7 @@ class DeviceEmitter(Emitter):
         return device_scalar_ir(name, dtypes, result)
 
     def call(self, value: Value, names: list[str]) -> str:
-        """As on the CPU; an angle is reduced once for all functions of it at a point."""
+        """A call of a scalar kernel: the CPU's, but an angle is reduced once for all functions of it at a point."""
         shared = at_angle_ir(value.operation) if value.dtype == FLOAT32 else None
         if shared is None:
             return super().call(value, names)

@@ -1,4 +1,4 @@
-"""How a fused loop is done on a device: which kernels, with how many threads, and what they are called with.
+"""Recipes of fused loops on a device: the kernels, the number of their threads, and their arguments.
 
 In: a `Loop`, and how many multiprocessors the device has. Out: a `Recipe`; its operands are the accesses of the loop
 that have a buffer, in order. Called by the runtime's device plan. Which kernel and how many threads share a sum is
@@ -31,7 +31,7 @@ SHARE = 8
 
 
 def recipe(loop: Loop, multiprocessors: int) -> Recipe:
-    """How a loop is done."""
+    """The recipe of a loop."""
     if 0 in loop.shape:
         return _empty(loop)
     if not loop.reductions:

@@ -1,4 +1,4 @@
-"""What a step of a program is on a device: launches of kernels and calls of libraries, in order.
+"""A step of a program on a device: launches of kernels and calls of libraries, in order.
 
 In: nothing. Out: the data that lies between those who know how an operation is done (loops.py, recipes.py,
 libraries.py) and those who run it (the runtime's device program). Nothing here knows of memory: pointers are numbers of

@@ -23,7 +23,7 @@ ROOM = 512
 MOST_SHARED = 48 << 10
 """Bytes that a block of every device can share without asking for more."""
 TILE, PITCH = 32, 33
-"""As in kernels/gpu/device_matmul.py."""
+"""Rows of a tile, and their distance in shared memory; kernels/gpu/device_matmul.py has the same numbers."""
 
 
 def is_small(kernel: Special) -> bool:

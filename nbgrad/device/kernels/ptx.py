@@ -39,7 +39,7 @@ def _sources() -> str:
 
 
 class Target(NamedTuple):
-    """What LLVM compiles for: a processor that it knows, and the version of PTX (80 is 8.0)."""
+    """LLVM's target: a GPU that it knows, and the version of PTX (80 is 8.0)."""
 
     processor: str
     version: int
@@ -169,7 +169,7 @@ def _linker() -> Any:
 
 
 class Report(NamedTuple):
-    """What the linker says of a kernel, per thread: registers, bytes of local memory, bytes spilled."""
+    """The linker's report on a kernel, per thread: registers, bytes of local memory, bytes spilled."""
 
     registers: int
     stack: int

@@ -47,7 +47,7 @@ def launch(
 
 
 def wide_dtype(dtype: str) -> str:
-    """What sums of elements are computed with: floats as they are, whole numbers with 64 bits."""
+    """The dtype that sums of elements are computed with: floats as they are, whole numbers with 64 bits."""
     return dtype if dtype in ("float32", "float64", "uint64") else "int64"
 
 

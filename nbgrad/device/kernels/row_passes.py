@@ -27,9 +27,9 @@ MOST_SHARED = 40 << 10
 
 
 class RowPass(NamedTuple):
-    """How rows are done: blocks have `threads` threads, of which `group` do a row.
+    """One kernel for several loops over the same rows: blocks have `threads` threads, of which `group` do a row.
 
-    `kept` are the arrays in shared memory, each with where it begins and how many elements a row of it has.
+    `kept` are the arrays in shared memory, each with its offset and the number of elements in a row of it.
     """
 
     loops: tuple[Loop, ...]

@@ -21,7 +21,7 @@ from .settings import SETTINGS
 from .sorts import sorting
 
 ATOMIC = ("int32", "uint32", "int64", "uint64", "float32", "float64")
-"""What devices add to in one step; sums of other dtypes are made in int32."""
+"""Dtypes that devices add to in one step; sums of other dtypes are made in int32."""
 FEW = 1 << 11
 """Results up to this length are added up in shared memory, if there are many updates."""
 LONG = 64

@@ -1,4 +1,4 @@
-"""What users choose for their devices: speed or the same result each time, and how exact products are.
+"""Users' settings for devices: speed or the same result each time, and the precision of products.
 
 In and out: the attributes of `SETTINGS`. Set through `nbgrad.cuda`, read where recipes are made; a program that was
 made under other settings is planned again when it is called.

@@ -16,7 +16,7 @@ from .python_kernels import KernelTable
 from .python_launches import THREADS, launch, power_of_two
 
 TILE = 1024
-"""As in kernels/gpu/device_sort.py."""
+"""Elements of a tile; kernels/gpu/device_sort.py has the same number."""
 
 
 def argsort_recipe(kernel: Special) -> Recipe:

@@ -12,7 +12,7 @@ from .python_kernels import KernelTable
 from .python_launches import THREADS, launch
 
 TILE, PITCH = 32, 33
-"""As in kernels/gpu/device_transpose.py."""
+"""Rows of a tile, and their distance in shared memory; kernels/gpu/device_transpose.py has the same numbers."""
 NARROW = 8
 """Axes that are shorter than this are as well copied without tiles."""
 
@@ -23,7 +23,7 @@ KERNELS: KernelTable = {
 
 
 def transpose_recipe(loop: Loop) -> Recipe | None:
-    """How a loop that reads along one axis and writes along another is done.
+    """The recipe of a loop that reads along one axis and writes along another; None if it is no such loop.
 
     The operands are those of the loop: the array that is read and the one that is written, in the order of its
     accesses.

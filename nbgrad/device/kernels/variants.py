@@ -1,4 +1,4 @@
-"""How many points a thread does at once.
+"""The number of points that a thread does at once.
 
 In: a `Loop`. Out: a `Variant`. Called by grid_loops.py and row_passes.py. As many as 16 bytes hold, where every array
 is laid out for it: then a warp reads 512 bytes with one instruction.
@@ -20,7 +20,7 @@ HEAVIEST = 192
 
 
 def variant_of(loop: Loop, group: int = 1, split: bool = False, rows: bool = False) -> Variant:
-    """How threads share a loop's points; `rows`: the first axis is no part of what a thread does at once."""
+    """The division of a loop's points among threads; `rows`: points done at once never cross the first axis."""
     wide = math.prod(loop.shape) >= LINEAR_LIMIT
     plain = Variant(1, False, wide, group, split)
     along = [a for p, a in enumerate(loop.accesses) if a.kind == "c" and a.buffer >= 0 and p not in loop.gathered]

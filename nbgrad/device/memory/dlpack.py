@@ -191,7 +191,7 @@ def capsule(
     place = (CUDA, array.device.index) if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
     if place[0] == CPU:
         if copy is False:
-            message = f"An array on {array.device} reaches the processor only by a copy, but copy=False was given."
+            message = f"An array on {array.device} reaches the CPU only by a copy, but copy=False was given."
             raise BufferError(message)
         host: Any = array.to_host()
         return host.__dlpack__() if max_version is None else host.__dlpack__(max_version=max_version)
