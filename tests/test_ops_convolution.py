@@ -107,6 +107,19 @@ def test_jacobians_are_those_of_one_example():
     np.testing.assert_allclose(weights, nb.jacfwd(lambda w: conv(x, w))(w), rtol=1e-12, atol=1e-13)
 
 
+def test_vmap_does_each_batch_of_images_by_itself():
+    """Several images in each batch, so that no two of the axes have one length."""
+    options = {"kernel_size": (3, 2), "stride": (1, 2), "padding": 1}
+    batches = rng.normal(size=(3, 2, 4, 6, 5))
+    columns = nb.vmap(lambda x: ops.unfold(x, **options))(batches)
+    one_by_one = np.stack([ops.unfold(Tensor(x), **options).asnumpy() for x in batches])
+    np.testing.assert_array_equal(columns, one_by_one)
+    images = nb.vmap(lambda y: ops.fold(y, (6, 5), **options))(one_by_one)
+    np.testing.assert_array_equal(
+        images, np.stack([ops.fold(Tensor(y), (6, 5), **options).asnumpy() for y in one_by_one])
+    )
+
+
 def test_narrow_dtypes():
     want = conv(Tensor(X), Tensor(W)).asnumpy()
     for dtype, tolerance in (("float32", 1e-5), ("float16", 2e-2)):
