@@ -25,9 +25,10 @@ def finish(script: str, environment: Mapping[str, str] | None = None) -> None:
 
 
 WORKING = """
-import os, signal, sys, threading, time, warnings
+import faulthandler, os, signal, sys, threading, time, warnings
 import numpy as np
 import nbgrad as nb
+faulthandler.register(signal.SIGALRM, chain=True)  # a child that hangs says where
 warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks in processes with threads
 sys.setswitchinterval(1e-4)
 stop = threading.Event()
@@ -67,7 +68,8 @@ for k in range(FORKS):
         assert abs(np.sum(nb.grad(f)(x)) - difference) < 1e-6
         os._exit(0)
     start = time.monotonic()
-    assert os.waitpid(child, 0)[1] == 0, k
+    status = os.waitpid(child, 0)[1]
+    assert status == 0, (k, status)
 stop.set()
 for thread in threads:
     thread.join()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..errors import NbgradError
 from ..graph.interpret import interpret
 from ..graph.ir import Node, on_host, plain
 from ..graph.trace import CELLS
+from ..process.once import computed_once
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
 from ..record.written_arguments import check_store, store
@@ -102,14 +102,14 @@ class Specialization:
     conditions: Conditions
     state: State
 
-    @cached_property
+    @computed_once
     def result_count(self) -> int:
         """Outputs that the caller gets."""
         conditions = self.conditions
         after = len(conditions.guards) + len(conditions.checks) + len(self.written) + len(self.stores)
         return len(self.outputs) - after
 
-    @cached_property
+    @computed_once
     def pure(self) -> bool:
         """Whether there are no outputs but the results."""
         return self.result_count == len(self.outputs)

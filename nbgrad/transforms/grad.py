@@ -21,6 +21,7 @@ from ..graph.builders import cast
 from ..graph.differentiate import vjp as node_vjp
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
 from ..graph.trace import recording
+from ..process.once import computed_once
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.evaluate import finish_pending
@@ -94,7 +95,7 @@ class Request:
     lenient: bool = False
     """GradOperation's way: inputs that are no arrays are left out instead of refused."""
 
-    @functools.cached_property
+    @computed_once
     def positions(self) -> tuple[int, ...]:
         """`grad_position` as a tuple, checked."""
         return check_positions(self.grad_position)
