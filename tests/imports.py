@@ -1,14 +1,15 @@
 """Who imports whom in nbgrad: read from the text of every module, wherever in it an import stands.
 
-In: the sources. Out: `ARROWS`, module -> the modules of nbgrad that it imports; `DYNAMIC`, the modules that import by a
+In: the sources. Out: `arrows`, module -> the modules of nbgrad that it imports; `dynamic`, the modules that import by a
 name that is computed. An import inside a function, under `TYPE_CHECKING`, or by `import_module("name")` counts like one
-at the top. Called by test_import_rules.py.
+at the top. All is read at the first call, not where tests are collected. Called by test_import_rules.py.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,8 +26,13 @@ def sources() -> dict[str, Path]:
 
 
 SOURCES = sources()
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 COMPUTED = "a computed name"
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The text of each module, parsed."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 
 
 def _absolute(package: str, level: int, name: str | None) -> str:
@@ -35,10 +41,10 @@ def _absolute(package: str, level: int, name: str | None) -> str:
     return ".".join([*above, *([name] if name else [])])
 
 
-def imports(name: str) -> Iterator[str]:
+def _imports(name: str, tree: ast.Module) -> Iterator[str]:
     """The modules that a module imports; `COMPUTED` for a name that its text does not tell."""
     package = name if SOURCES[name].stem == "__init__" else name.rpartition(".")[0]
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -57,14 +63,27 @@ def imports(name: str) -> Iterator[str]:
                 yield COMPUTED
 
 
-IMPORTS: dict[str, list[str]] = {name: list(imports(name)) for name in SOURCES}
-ARROWS: dict[str, set[str]] = {
-    name: {target for target in targets if target in SOURCES and target != name} for name, targets in IMPORTS.items()
-}
-DYNAMIC = {name for name, targets in IMPORTS.items() if COMPUTED in targets}
+@cache
+def imports() -> dict[str, list[str]]:
+    """The modules that each module imports, not only those of nbgrad."""
+    return {name: list(_imports(name, tree)) for name, tree in trees().items()}
 
 
-def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
+@cache
+def arrows() -> dict[str, set[str]]:
+    """The modules of nbgrad that each module imports."""
+    return {
+        name: {target for target in targets if target in SOURCES and target != name}
+        for name, targets in imports().items()
+    }
+
+
+def dynamic() -> set[str]:
+    """The modules that import by a name that is computed."""
+    return {name for name, targets in imports().items() if COMPUTED in targets}
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     """Groups of modules that import each other, by Tarjan's algorithm (SIAM J. Comput. 1, 1972)."""
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
@@ -74,7 +93,7 @@ def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
     def visit(name: str) -> None:
         number[name] = lowest[name] = len(number)
         waiting.append(name)
-        for target in sorted(arrows.get(name, ())):
+        for target in sorted(graph.get(name, ())):
             if target not in number:
                 visit(target)
                 lowest[name] = min(lowest[name], lowest[target])
@@ -87,7 +106,7 @@ def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
             if len(group) > 1:
                 found.append(sorted(group))
 
-    for name in sorted(arrows):
+    for name in sorted(graph):
         if name not in number:
             visit(name)
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .imports import ARROWS, DYNAMIC, IMPORTS, ROOT, SOURCES, TREES, circles
+from .imports import ROOT, SOURCES, arrows, circles, dynamic, imports, trees
 
 LONGEST_FILE = 600
 MOST_FILES = 30
@@ -92,16 +92,16 @@ def test_the_rule_sees_every_module() -> None:
     assert folders | tops == {*ORDER}, "LAYERS must name every folder and every file at the top"
     assert layer("nbgrad.kernels.exponential") == 0
     assert layer("nbgrad.device.exchange") == ORDER["nbgrad.device"] > layer("nbgrad.device.kernels.ptx")
-    assert "nbgrad.compiler.scalars" in ARROWS["nbgrad.compiler.emit"]
-    assert "nbgrad.graph.holomorphic" in ARROWS["nbgrad.graph.expand_complex"], "imports inside functions"
-    assert "nbgrad.ops" in ARROWS["nbgrad.ops.composite"], "imports by import_module"
-    assert "nbgrad.device.memory.arrays" in ARROWS["nbgrad.device.recipes"], "imports for types"
+    assert "nbgrad.compiler.scalars" in arrows()["nbgrad.compiler.emit"]
+    assert "nbgrad.graph.holomorphic" in arrows()["nbgrad.graph.expand_complex"], "imports inside functions"
+    assert "nbgrad.ops" in arrows()["nbgrad.ops.composite"], "imports by import_module"
+    assert "nbgrad.device.memory.arrays" in arrows()["nbgrad.device.recipes"], "imports for types"
 
 
 def test_imports_point_downwards() -> None:
     wrong = {
         name: above
-        for name, targets in ARROWS.items()
+        for name, targets in arrows().items()
         if (above := [target for target in targets if layer(target) > layer(name)])
     }
     assert not wrong, f"modules import what stands above them: {wrong}"
@@ -109,29 +109,31 @@ def test_imports_point_downwards() -> None:
 
 def test_there_are_no_circles() -> None:
     doors = {"nbgrad.ops"}  # names under a second address
-    arrows = {name: targets - doors if inside(name, "nbgrad.ops") else targets for name, targets in ARROWS.items()}
-    assert not circles(arrows)
+    graph = {name: targets - doors if inside(name, "nbgrad.ops") else targets for name, targets in arrows().items()}
+    assert not circles(graph)
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
 
 def test_names_are_computed_in_tables_only() -> None:
-    assert {*TABLES} == DYNAMIC
+    assert {*TABLES} == dynamic()
 
 
 def test_kernels_import_nothing_of_nbgrad_but_kernels() -> None:
     kernels = [name for name in SOURCES if inside(name, "nbgrad.kernels")]
     assert len(kernels) > 20
-    assert not [(name, t) for name in kernels for t in ARROWS[name] if not inside(t, "nbgrad.kernels")]
+    assert not [(name, t) for name in kernels for t in arrows()[name] if not inside(t, "nbgrad.kernels")]
 
 
 def test_cuda_packages_are_imported_in_few_places() -> None:
-    users = {name for name, targets in IMPORTS.items() for t in targets if any(inside(t, package) for package in CUDA)}
+    users = {
+        name for name, targets in imports().items() for t in targets if any(inside(t, package) for package in CUDA)
+    }
     assert users, "the rule sees no import of CUDA"
     assert not [name for name in users if not name.startswith(MAY_IMPORT_CUDA)]
 
 
 def test_modules_open_with_a_docstring_and_end_in_time() -> None:
-    silent = [name for name in SOURCES if not ast.get_docstring(TREES[name])]
+    silent = [name for name in SOURCES if not ast.get_docstring(trees()[name])]
     assert not silent, f"modules without a docstring: {silent}"
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in SOURCES.items()}
     wrong = {name: length for name, length in lengths.items() if length > LONGEST_FILE}
@@ -140,7 +142,7 @@ def test_modules_open_with_a_docstring_and_end_in_time() -> None:
 
 def claims(name: str) -> tuple[set[str], set[str]]:
     """The files that the head of a module names, and those that it says call it."""
-    head = " ".join((ast.get_docstring(TREES[name]) or "").split())
+    head = " ".join((ast.get_docstring(trees()[name]) or "").split())
     said = re.findall(r"(?:[Cc]alled|Used) by (.*?)(?:\.(?: |$)|[;:] )", head)
     named = re.findall(r"(?<![\w/.*])[\w/]+\.py\b", head)
     return set(named), {file for sentence in said for file in re.findall(r"[\w/]+\.py\b", sentence)}
@@ -157,7 +159,7 @@ def test_module_heads_tell_the_truth() -> None:
         for file in callers:
             modules = [module for path, module in paths.items() if f"/{path}".endswith(f"/{file}")]
             word = name.rpartition(".")[2]
-            told = any(name in ARROWS[m] or re.search(rf'["./]{word}\b', SOURCES[m].read_text()) for m in modules)
+            told = any(name in arrows()[m] or re.search(rf'["./]{word}\b', SOURCES[m].read_text()) for m in modules)
             if modules and not told:
                 wrong.append((name, f"called by {file}"))
     assert not wrong
