@@ -6,6 +6,7 @@ The examples are the same in every run; `--hypothesis-profile=explore` looks for
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -68,6 +69,18 @@ def place(request: pytest.FixtureRequest) -> Iterator[Any]:
     from .gpu import places
 
     yield from places(request.param)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """The objects of all tests, more than a million, are left out of every later search for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
