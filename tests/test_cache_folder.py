@@ -67,6 +67,30 @@ def test_many_short_processes_are_counted(folder: Path, monkeypatch: pytest.Monk
     assert len(list(folder.iterdir())) < limit + 1250
 
 
+def test_counts_that_take_long_are_made_seldom(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are many entries, a process that writes many counts them for a part of its time."""
+    counts: list[float] = []
+
+    def count(place: int) -> None:
+        counts.append(time.perf_counter())
+        begun = time.thread_time()
+        while time.thread_time() < begun + 2 * cache.QUICK:
+            pass
+
+    monkeypatch.setattr(cache, "_evict", count)
+    monkeypatch.setattr(cache, "SHARE", 10)
+    begun = time.perf_counter()
+    while len(counts) < 3 and time.perf_counter() < begun + 60:
+        cache.store("object", key(0), PAYLOAD)
+    assert len(counts) == 3
+    assert min(counts[1] - counts[0], counts[2] - counts[1]) > 20 * cache.QUICK
+    # Another folder has its own.
+    before = len(counts)
+    monkeypatch.setenv("NBGRAD_CACHE_DIR", str(folder.with_name("other")))
+    cache.store("object", key(0), PAYLOAD)
+    assert len(counts) == before + 1
+
+
 def test_what_was_used_longest_ago_goes_first(folder: Path) -> None:
     for number in range(10):
         cache.store("object", key(number), PAYLOAD)

@@ -34,6 +34,10 @@ ENTRY_LIMIT = 64 * 1024 * 1024
 """The most bytes that an entry may have. A file with more is no entry."""
 WRITES = 64
 """One write in this many, by chance, counts the entries: most processes write few."""
+SHARE = 50
+"""A process that writes many counts them for at most one part of its time in this many."""
+QUICK = 0.01
+"""Seconds of processor time; a count that takes less may follow another at once."""
 DAY = 86_400.0
 """An entry's time is that of its last use, give or take this many seconds: most uses write nothing."""
 WRITING = re.compile(r"\.writing-[0-9a-f]{16}")
@@ -118,6 +122,8 @@ def digest(*parts: str) -> str:
 # ----- The folder -----
 
 _lock = ForkSafeLock()
+_next_count = 0.0
+"""The time, by `time.perf_counter`, before which this process does not count entries again."""
 _held: tuple[str, int, tuple[int, int]] | None = None
 """The folder's path, its descriptor, and its identity: programs close descriptors, and get the same for other files."""
 
@@ -145,7 +151,7 @@ def _identity(handle: int) -> tuple[int, int] | None:
 
 def _folder() -> int | None:
     """The folder's descriptor; None if there is none that is safe to use. The lock is held."""
-    global _held
+    global _held, _next_count
     path = _path()
     if _held is not None:
         known, handle, identity = _held
@@ -166,6 +172,7 @@ def _folder() -> int | None:
         os.close(handle)
         return None
     _held = path, handle, identity
+    _next_count = 0.0
     return handle
 
 
@@ -241,8 +248,8 @@ def store(kind: str, key: str, payload: bytes) -> None:
         if place is None:
             return
         _write(place, f"{kind}-{key}", _header(key, payload) + payload)
-        if os.urandom(1)[0] * WRITES < 256:
-            _evict(place)
+        if os.urandom(1)[0] * WRITES < 256 and time.perf_counter() >= _next_count:
+            _count(place)
 
 
 def _write(place: int, name: str, data: bytes) -> None:
@@ -269,6 +276,17 @@ def store_text(kind: str, key: str, text: str) -> None:
 
 
 # ----- Eviction -----
+
+
+def _count(place: int) -> None:
+    """Evict what is too much, and put the next count off if this one took long: a folder may have 10,000 entries."""
+    global _next_count
+    begun, used = time.perf_counter(), time.thread_time()
+    try:
+        _evict(place)
+    finally:
+        took = time.thread_time() - used
+        _next_count = begun + SHARE * took if took > QUICK else 0.0
 
 
 def _evict(place: int) -> None:
