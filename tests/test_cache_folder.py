@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -68,22 +69,23 @@ def test_many_short_processes_are_counted(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_counts_that_take_long_are_made_seldom(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are many entries, a process that writes many counts them for a part of its time."""
-    counts: list[float] = []
+    """Where there are many entries, a process that writes many counts them for a fiftieth of its time."""
+    clock, counts = [1000.0], []
 
     def count(place: int) -> None:
-        counts.append(time.perf_counter())
-        begun = time.thread_time()
-        while time.thread_time() < begun + 2 * cache.QUICK:
-            pass
+        counts.append(clock[0])
+        clock[0] += 0.02
 
+    def now() -> float:
+        return clock[0]
+
+    monkeypatch.setattr(cache, "time", SimpleNamespace(time=time.time, perf_counter=now, thread_time=now))
     monkeypatch.setattr(cache, "_evict", count)
-    monkeypatch.setattr(cache, "SHARE", 10)
-    begun = time.perf_counter()
-    while len(counts) < 3 and time.perf_counter() < begun + 60:
+    for _ in range(2500):
         cache.store("object", key(0), PAYLOAD)
+        clock[0] += 0.001
     assert len(counts) == 3
-    assert min(counts[1] - counts[0], counts[2] - counts[1]) > 20 * cache.QUICK
+    np.testing.assert_allclose(np.diff(counts), 1.0, atol=0.01)
     # Another folder has its own.
     before = len(counts)
     monkeypatch.setenv("NBGRAD_CACHE_DIR", str(folder.with_name("other")))
