@@ -56,11 +56,14 @@ class SpecialKernel:
     workspace: Callable[[Node], int] = lambda node: 0
     variants: tuple[str, ...] = ("",)
 
-    def pointers(self, node: Node) -> list[str]:
-        """The types of its arguments for a node."""
+    def pointers(self, dtype: str) -> list[str]:
+        """The types of its arguments, with a dtype in place of `*`."""
+        return [f"*{dtype if part == '*' else part}" for part in self.arrays.split()]
+
+    def dtype_of(self, node: Node) -> str:
+        """The dtype that stands in place of `*` for a node; empty if no dtype varies."""
         parts = self.arrays.split()
-        varying = node.inputs[parts.index("*")].dtype.name if "*" in parts else ""
-        return [f"*{varying if part == '*' else part}" for part in parts]
+        return node.inputs[parts.index("*")].dtype.name if "*" in parts else ""
 
 
 def _lines(node: Node) -> int:
@@ -193,7 +196,7 @@ def shipped() -> Iterator[tuple[str, list[str]]]:
     for kernel in KERNELS.values():
         for variant in kernel.variants:
             for dtype in kernel.dtypes.split():
-                yield kernel.place.format(variant), [f"*{dtype if p == '*' else p}" for p in kernel.arrays.split()]
+                yield kernel.place.format(variant), kernel.pointers(dtype)
 
 
 # ----- For the runtime -----
@@ -235,7 +238,7 @@ def special_address(kernel: Special) -> int:
     if node.name == "matmul":
         return cpu.function_address(f"matmul pieces {node.dtype.name}", "kernel", lambda: matmul_ir(node.dtype.name))
     known = KERNELS[node.name]
-    place, pointers = known.place.format(*node.params), known.pointers(node)
+    place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
     return cpu.function_address(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))
 
 
