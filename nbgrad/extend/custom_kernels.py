@@ -20,7 +20,7 @@ from ..graph.custom_calls import OWN_KERNEL, Call, Kernel, Layout, nodes_of, run
 from ..graph.host_functions import DEVICE_CALLS, DeviceCall
 from ..graph.ir import Node, make, plain_dtype, zeros
 from ..graph.shapes import Shape
-from ..record.as_node import any_tensor, as_node
+from ..record.as_node import as_node, lists_hold
 from ..record.foreign_arrays import full_name
 from ..record.numbers import supported
 from ..record.tensor import Tensor
@@ -88,7 +88,7 @@ class Primitive:
                 what = f"Input {position} of {self.kernel.title}"
                 message = f"{what} is a {full_name(value)}, but must be an array or a number."
                 raise DtypeError(message)
-        if any_tensor(arrays):
+        if lists_hold(arrays, Tensor):
             nodes = [as_node(value) for value in arrays]
             call, several = self._call(nodes, params)
             found: list[Any] = [Tensor._of(node) for node in self.results(call, nodes)]

@@ -38,7 +38,7 @@ def as_node(value: Any) -> Node:
     if type(value) is np.ndarray or isinstance(value, np.generic):
         array = np.asarray(value)
     elif isinstance(value, list | tuple):
-        if any_tensor(value):
+        if lists_hold(value, Tensor):
             return assembled(value)
         array = np.array(value)
     elif on_cuda(value):
@@ -56,15 +56,18 @@ def as_node(value: Any) -> Node:
     return constant(array)
 
 
-def any_tensor(values: Any) -> bool:
-    """Whether nested lists and tuples hold a Tensor anywhere."""
-    stack = [values]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, Tensor):
+_LISTS = (list, tuple)
+
+
+def lists_hold(values: Any, kinds: type | tuple[type, ...]) -> bool:
+    """Whether nested lists and tuples hold an instance of a class, or of one of several classes, anywhere."""
+    waiting = [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, kinds):
             return True
-        if isinstance(value, list | tuple):
-            stack.extend(value)
+        if isinstance(value, _LISTS):
+            waiting.extend(value)
     return False
 
 

@@ -21,7 +21,7 @@ from ..graph.builders import truth as truth
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise, extent, literal, make, plain_dtype, strong
 from ..graph.shapes import Shape, broadcasts
 from ..runtime.evaluate import concrete, require
-from .as_node import any_tensor, as_node, wrap
+from .as_node import as_node, lists_hold, wrap
 from .numbers import python_numbers, supported
 from .promotion import float_of
 from .tensor import Tensor
@@ -257,7 +257,7 @@ def nodes_of(values: Any) -> list[Node]:
     nodes: list[Node] = []
     for value in values:
         node = as_node(value)
-        if isinstance(value, list | tuple) and not any_tensor(value) and python_numbers(value):
+        if isinstance(value, list | tuple) and not lists_hold(value, Tensor) and python_numbers(value):
             assert node.value is not None
             node = constant(node.value, weak=True)
         nodes.append(node)

@@ -22,7 +22,7 @@ from ..graph.ir import INT64, Node, elementwise, literal_value
 from ..graph.shapes import Shape
 from ..graph.trace import current_trace
 from ..runtime.evaluate import concrete, require
-from .as_node import any_tensor, as_node
+from .as_node import as_node, lists_hold
 from .foreign_arrays import advice, values_of
 from .tensor import Tensor
 
@@ -72,7 +72,7 @@ def _as_array(part: Any) -> Any:
     if part is None or part is Ellipsis or isinstance(part, int | slice | np.generic):
         return part
     if isinstance(part, list | tuple | range):
-        if any_tensor(part):
+        if lists_hold(part, Tensor):
             part = Tensor._of(as_node(part))
         else:
             array = np.asarray(part)

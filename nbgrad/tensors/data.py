@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DtypeError, ShapeError
 from ..graph.ir import HOST, Node, constant, make
 from ..record import shared_memory
-from ..record.as_node import any_tensor, as_node
+from ..record.as_node import as_node, lists_hold
 from ..record.axes_and_dtypes import real_dtype
 from ..record.numbers import supported
 from ..record.placement import moved
@@ -94,7 +94,7 @@ def _node_of_data(data: Any) -> Node:
         return data._node
     if not isinstance(data, bool | int | float | list | tuple) or isinstance(data, np.generic):
         return as_node(data)
-    if isinstance(data, list | tuple) and any_tensor(data):
+    if isinstance(data, list | tuple) and lists_hold(data, Tensor):
         return as_node(data)
     try:
         array = np.array(data)
@@ -104,18 +104,6 @@ def _node_of_data(data: Any) -> Node:
     if not supported(array.dtype):
         message = f"A Tensor holds booleans, integers, floats or complex numbers, not data of dtype {array.dtype}."
         raise DtypeError(message)
-    if array.dtype.char in "dD" and not _holds_numpy(data):
+    if array.dtype.char in "dD" and not lists_hold(data, (np.ndarray, np.generic)):
         array = array.astype(FLOAT32 if array.dtype.kind == "f" else np.complex64)
     return constant(array)
-
-
-def _holds_numpy(data: Any) -> bool:
-    """Whether nested lists hold a NumPy array or scalar anywhere."""
-    stack = [data]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, np.ndarray | np.generic):
-            return True
-        if isinstance(value, list | tuple):
-            stack.extend(value)
-    return False
