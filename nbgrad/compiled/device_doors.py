@@ -16,9 +16,9 @@ from ..graph.trace import current_trace
 from ..record.foreign_arrays import on_cuda
 from ..record.tensor import Tensor
 from ..runtime.cpu_program import MISSED
-from ..tensors.parameter import Parameter
 from ..transforms.arguments import Lent, flatten
 from .device_calls import is_sole
+from .signatures import is_constant
 from .specialization import Specialization
 
 
@@ -88,7 +88,7 @@ def _specs(one: Specialization, args: Sequence[Any]) -> list[Any] | None:
         elif kind is float:
             next(nodes)
             specs.append(float)
-        elif kind in (bool, int, str, bytes, type(None)) or isinstance(value, Parameter):
+        elif is_constant(value):
             specs.append(value)
         elif on_cuda(value):
             specs.append(_Foreign(kind, next(nodes)))

@@ -23,6 +23,7 @@ from ..runtime.native_tensors import OBJECT, PLAIN, TENSOR, Entry
 from ..tensors.parameter import Parameter
 from ..transforms.arguments import flatten
 from .device_doors import device_call, device_into
+from .signatures import is_constant
 from .specialization import Specialization
 
 
@@ -130,13 +131,9 @@ def _positions(one: Specialization, args: Sequence[Any]) -> list[tuple[int, Any,
 
 def _same_if_identical(value: Any) -> bool:
     """Whether an argument that is part of the signature never comes to mean something else."""
-    kind = type(value)
-    if kind in _CONSTANT_KINDS or isinstance(value, Parameter):
+    if is_constant(value):
         return True
-    return kind.__hash__ is object.__hash__ and not isinstance(value, Tensor) and flatten(value)[1].is_leaf()
-
-
-_CONSTANT_KINDS = frozenset([bool, int, str, bytes, type(None)])
+    return type(value).__hash__ is object.__hash__ and not isinstance(value, Tensor) and flatten(value)[1].is_leaf()
 
 
 def _entry(

@@ -120,8 +120,14 @@ def signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
     return tuple(entries), dynamic
 
 
-_PLAIN = (bool, int, str, bytes, type(None), Parameter)
-"""What is part of a signature, and no array."""
+_CONSTANT_KINDS = (bool, int, str, bytes, type(None))
+_PLAIN = (*_CONSTANT_KINDS, Parameter)
+"""Kinds of values that are part of a signature and no arrays, with their subclasses."""
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value is part of a signature and always means the same: of a type of Python's own, or a Parameter."""
+    return type(value) in _CONSTANT_KINDS or isinstance(value, Parameter)
 
 
 def static(value: Any) -> Any:
