@@ -69,7 +69,7 @@ def run_special(kernel, device):
         return blocks[-1]
 
     addresses = []
-    for source, view in zip(kernel.sources, kernel.views, strict=True):
+    for source, view in zip(kernel.reads, kernel.views, strict=True):
         (value,) = interpret([source])
         address = allocate(value.nbytes)
         if address:
@@ -86,7 +86,7 @@ def run_special(kernel, device):
             assert not isinstance(action, Launch)
             action.run(context, [addresses[p] for p in action.pointers], *action.params)
     if out.size:
-        driver.download(out, addresses[len(kernel.sources)], 0)
+        driver.download(out, addresses[len(kernel.reads)], 0)
     for block in filter(None, blocks):
         driver.free(block, 0, device.index)
     driver.synchronise(0)  # raises what was written beyond an array

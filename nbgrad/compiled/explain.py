@@ -118,7 +118,7 @@ def _cost(step: Step) -> tuple[int, int]:
     if isinstance(kernel, Loop):
         return kernel.bytes, kernel.flops
     node = kernel.node
-    touched = sum(s.size * s.dtype.itemsize for s in (*kernel.sources, node))
+    touched = sum(s.size * s.dtype.itemsize for s in kernel.buffers)
     work = 2 * node.size * node.inputs[0].shape[-1] if node.name == "matmul" else node.size
     return touched, work
 
@@ -132,8 +132,8 @@ def _kernel(step: Step, program: Program) -> str:
     kernel = step.kernel
     where = program.plan.where
     if isinstance(kernel, Special):
-        shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.sources, kernel.views, strict=True))
-        places = ", ".join(where(node) for node in kernel.sources)
+        shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.reads, kernel.views, strict=True))
+        places = ", ".join(where(node) for node in kernel.reads)
         target = f"{kernel.node.dtype}{list(kernel.node.shape)}"
         name = host_title(kernel.node.params) if kernel.node.name == "host" else kernel.node.name
         return f"{name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"

@@ -55,6 +55,6 @@ def _kernel(kernel: Any, plan: Any) -> str:
         nodes: dict[Node, None] = dict.fromkeys(kernel.buffers)
         places = ", ".join(f"b{k} = {plan.where(node)}" for k, node in enumerate(nodes))
         return f"# {places}\n{show(kernel)}"
-    places = ", ".join(plan.where(node) for node in kernel.sources)
+    places = ", ".join(plan.where(node) for node in kernel.reads)
     node = kernel.node
     return f"{node.name} -> {node.dtype}{list(node.shape)}\n# reads {places}; writes {plan.where(node)}"

@@ -49,17 +49,27 @@ SIMPLE = frozenset(
 
 @dataclass
 class Special:
-    """A kernel of its own: the node and the views through which it reads its operands.
+    """A kernel of its own: the node, the arrays that it reads, and the views through which it reads them.
 
     `interleaved` products of matrices lie side by side: the first rows of all matrices, then the second. `call` is
     the function that a host kernel calls.
     """
 
     node: Node
-    sources: tuple[Node, ...]
+    reads: tuple[Node, ...]
     views: tuple[View, ...]
     interleaved: bool = False
     call: Any = None
+
+    @property
+    def targets(self) -> tuple[Node, ...]:
+        """The nodes whose arrays it writes, as of a `Loop`."""
+        return (self.node,)
+
+    @property
+    def buffers(self) -> tuple[Node, ...]:
+        """The nodes whose arrays it reads and writes, as of a `Loop`."""
+        return (*self.reads, self.node)
 
 
 @dataclass
@@ -127,9 +137,9 @@ class _Fuser:
         for group in reversed(self.groups):
             first = group.sources[0].node
             if first.primitive.kind == "special":
-                reads = group.sources[0].reads
-                sources, views = tuple([s.node for s, _ in reads]), tuple([v for _, v in reads])
-                steps.append(Special(first, sources, views, first in self.interleaved))
+                operands = group.sources[0].reads
+                reads, views = tuple([s.node for s, _ in operands]), tuple([v for _, v in operands])
+                steps.append(Special(first, reads, views, first in self.interleaved))
             elif first.primitive is CONCATENATE:
                 steps.extend(self._assemble(first))
             else:

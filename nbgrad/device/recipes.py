@@ -1,8 +1,8 @@
 """Recipes of special nodes: those that are no loop nests.
 
-In: a `Special` of compiler/fuse.py, and the device. Out: its `Recipe`, whose operands are the sources, then the node,
-then the workspaces. Called by the runtime's device plan. An installed library computes the nodes for which it is better
-than our kernels; a kernel of our own computes the others.
+In: a `Special` of compiler/fuse.py, and the device. Out: its `Recipe`, whose operands are the arrays that it reads, the
+node, and the workspaces. Called by the runtime's device plan. An installed library computes the nodes for which it is
+better than our kernels; a kernel of our own computes the others.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def needed(steps: Sequence[Loop | Special], outputs: Sequence[Node]) -> list[Loo
     for step in reversed(lean):
         if isinstance(step, Loop) and read.isdisjoint(step.targets):
             continue
-        read.update(step.sources if isinstance(step, Special) else step.reads)
+        read.update(step.reads)
         kept.append(step)
     return kept[::-1]
 
@@ -80,4 +80,4 @@ def needed(steps: Sequence[Loop | Special], outputs: Sequence[Node]) -> list[Loo
 def _without_ones(kernel: Special) -> Special:
     if kernel.node.name != "recurrence" or not is_ones(kernel.node.inputs[0]):
         return kernel
-    return replace(kernel, sources=kernel.sources[1:] * 2, views=kernel.views[1:] * 2)
+    return replace(kernel, reads=kernel.reads[1:] * 2, views=kernel.views[1:] * 2)

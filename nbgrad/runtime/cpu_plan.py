@@ -24,7 +24,7 @@ from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
 from ..compiler.views import View, contiguous_strides
 from ..graph.ir import Node, placeholder
 from ..graph.primitives import FLOAT_UNARY
-from .front import literals_of, reads_and_writes
+from .front import literals_of
 from .lifetimes import Lifetimes, Place, aligned, in_words, nbytes
 from .row_groups import row_span
 from .stages import Stage, make_stages
@@ -215,7 +215,7 @@ class _Planner:
     def run(self) -> Plan:
         times = self.lifetimes
         for position, stage in enumerate(self.stages):
-            written = [node for kernel in stage.kernels for node in reads_and_writes(kernel)[1]]
+            written = [node for kernel in stage.kernels for node in kernel.targets]
             fresh = [node for node in dict.fromkeys(written) if node not in self.places]
             block = None
             if stage.rows:
@@ -336,7 +336,7 @@ class _Planner:
     def _special(self, kernel: Special) -> None:
         if kernel.node.size == 0:
             return
-        places = [self._access_place(s, v) for s, v in zip(kernel.sources, kernel.views, strict=True)]
+        places = [self._access_place(s, v) for s, v in zip(kernel.reads, kernel.views, strict=True)]
         extra = workspace_bytes(kernel)
         block = self.arena.take(extra) if extra else None
         if block is not None:

@@ -23,7 +23,7 @@ from ..device.kernels import row_passes
 from ..device.kernels.launches import Fill, Launch, Recipe, Routine
 from ..device.memory.arrays import Device
 from ..graph.ir import Node
-from .front import literals_of, reads_and_writes
+from .front import literals_of
 from .lifetimes import Lifetimes, Place, in_words
 from .row_groups import Kernel, Limits, RowGroup, grouped
 
@@ -85,7 +85,7 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
             places.update(dict.fromkeys(done.kept, Place(0, 0)))
             kept.update(dict.fromkeys(done.kept, position))
         for kernel in unit:
-            for node in reads_and_writes(kernel)[1]:
+            for node in kernel.targets:
                 if node not in places:
                     times.hold(node)
         recipe = _recipe(unit[0], device) if done is None else row_passes.row_pass_recipe(done)
@@ -113,7 +113,7 @@ def _placed(places: dict[Node, Place], node: Node, view: View | None) -> tuple[i
 def _operands(kernel: Kernel) -> list[tuple[Node, View | None]]:
     """The arrays that a kernel is called with, and the views that may begin elsewhere than the array."""
     if isinstance(kernel, Special):
-        return [*zip(kernel.sources, kernel.views, strict=True), (kernel.node, None)]
+        return [*zip(kernel.reads, kernel.views, strict=True), (kernel.node, None)]
     return [(kernel.buffers[access.buffer], access.view) for access in kernel.accesses if access.buffer >= 0]
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..graph.ir import Node
-from .cpu_plan import Plan, Step, overwrites
-from .front import reads_and_writes
+from .cpu_plan import Plan, overwrites
 
 
 def donors(
@@ -41,18 +40,12 @@ def donors(
 
 
 def _may_take(plan: Plan, output: Node, argument: Node) -> bool:
-    writers = [(g, step) for g, group in enumerate(plan.groups) for step in group.steps if _touches(step, output, 1)]
+    steps = [(number, step) for number, group in enumerate(plan.groups) for step in group.steps]
+    writers = [(number, step) for number, step in steps if output in step.kernel.targets]
     if len(writers) != 1:
         return False
     at, writer = writers[0]
-    for number, group in enumerate(plan.groups):
-        for step in group.steps:
-            # Steps of one group run in turns, block by block.
-            if number >= at and step is not writer and _touches(step, argument, 0):
-                return False
-    return not _touches(writer, argument, 0) or overwrites(writer.kernel, output, argument)
-
-
-def _touches(step: Step, node: Node, side: int) -> bool:
-    """Whether a step reads (0) or writes (1) a node."""
-    return node in reads_and_writes(step.kernel)[side]
+    # Steps of one group run in turns, block by block.
+    if any(number >= at and step is not writer and argument in step.kernel.reads for number, step in steps):
+        return False
+    return argument not in writer.kernel.reads or overwrites(writer.kernel, output, argument)

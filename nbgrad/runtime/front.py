@@ -48,21 +48,14 @@ def front(outputs: Sequence[Node], arguments: Sequence[Node]) -> Front:
     graph = simplify(results)
     fused = fuse(graph)
     known = set(leaves)
-    used = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
-    constants = [n for n in dict.fromkeys(used) if n.name in ("constant", "input") and n not in known]
+    read = [n for step in fused.steps for n in step.reads]
+    constants = [n for n in dict.fromkeys(read) if n.name in ("constant", "input") and n not in known]
     return Front(graph, fused, results, leaves, constants)
-
-
-def reads_and_writes(step: Loop | Special) -> tuple[Sequence[Node], Sequence[Node]]:
-    """The nodes that a kernel touches."""
-    if isinstance(step, Special):
-        return step.sources, (step.node,)
-    return step.reads, step.targets
 
 
 def literals_of(steps: Sequence[Loop | Special]) -> list[Node]:
     """The numbers that kernels read from memory."""
-    read = [node for step in steps for node in reads_and_writes(step)[0] if node.primitive is LITERAL]
+    read = [node for step in steps for node in step.reads if node.primitive is LITERAL]
     return list(dict.fromkeys(read))
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from ..compiler.fuse import Special
 from ..compiler.loops import Loop
 from ..graph.ir import Node
-from .front import reads_and_writes
 
 ALIGNMENT = 64
 """Where arrays begin in the arena, in bytes."""
@@ -97,7 +96,7 @@ class Lifetimes:
         self.last: dict[Node, int] = {}
         for position, unit in enumerate(units):
             for kernel in unit:
-                for nodes in reads_and_writes(kernel):
+                for nodes in (kernel.reads, kernel.targets):
                     for node in nodes:
                         if node not in self.first:
                             self.first[node] = position

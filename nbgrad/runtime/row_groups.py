@@ -37,8 +37,7 @@ class RowGroup:
 
     def independent(self, kernel: Kernel) -> bool:
         """Whether a kernel may run before the group."""
-        nodes = kernel.sources if isinstance(kernel, Special) else kernel.buffers
-        return self.written.isdisjoint(nodes)
+        return self.written.isdisjoint(kernel.buffers)
 
     def accepts(self, kernel: Kernel, limits: Limits[Made]) -> bool:
         """Add a kernel, if its rows are those of the group and the limits allow it."""

@@ -3,7 +3,7 @@
 In: nothing. Out: the data that lies between those who know how an operation is done (loops.py, recipes.py,
 libraries.py) and those who run it (the runtime's device program). Nothing here knows of memory: pointers are numbers of
 operands. The operands of a step are, in order, what the kernel reads and writes (the accesses of a `Loop` that have a
-buffer; the sources and then the node of a `Special`), and after them its workspaces.
+buffer; the buffers of a `Special`), and after them its workspaces.
 """
 
 from __future__ import annotations
