@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import config
 from ..errors import NbgradError
-from ..graph.ir import HOST, PRIMITIVES, Node, plain_dtype
+from ..graph.ir import PRIMITIVES, Node, plain_dtype, users_leaf
 from ..record.tensor import Tensor
 from ..runtime.cpu_program import MISSED, Program, missed
 from ..runtime.native_tensors import OBJECT, PLAIN, TENSOR, Entry
@@ -174,8 +174,4 @@ def _entry(
 
 def _template(node: Node) -> Node:
     """A node as `Tensor._holding` makes it for a result, without its value."""
-    made = Node(PRIMITIVES["constant"], (), (), node.shape, plain_dtype(node.dtype))
-    made.tensor = True
-    if made.size > 1:
-        made.place = HOST
-    return made
+    return users_leaf(Node(PRIMITIVES["constant"], (), (), node.shape, plain_dtype(node.dtype)))

@@ -446,10 +446,14 @@ def on_host(value: Any) -> Any:
 
 
 def users_constant(value: Any) -> Node:
-    """An array that a user has put where it is: it keeps its place, unless it has one element only."""
-    node = constant(value)
+    """An array that a user has put where it is."""
+    return users_leaf(constant(value))
+
+
+def users_leaf(node: Node) -> Node:
+    """Let a new leaf be an array that a user has put where it is: it stays there, unless it has one element only."""
     node.tensor = True
-    if node.place is None and value.size > 1:
+    if node.place is None and node.size > 1:
         node.place = HOST
     return node
 

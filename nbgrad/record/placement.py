@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TracedValueError
-from ..graph.ir import HOST, Node, constant, on_host, placed
+from ..graph.ir import Node, constant, on_host, placed, users_constant
 from ..graph.trace import current_trace
 from ..runtime.evaluate import computed, uploaded
 
@@ -63,10 +63,8 @@ def moved(node: Node, device: Any) -> Node:
         value = on_host(value)
     else:
         value = uploaded(value, target) if isinstance(value, np.ndarray) else value.to(target)
-    made = constant(value)
-    made.tensor, made.weak = node.tensor, node.weak
-    if target is None and made.tensor and made.size > 1:
-        made.place = HOST
+    made = users_constant(value) if node.tensor else constant(value)
+    made.weak = node.weak
     return made
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..compiler.views import View
 from ..dtype import dtype_of
 from ..errors import TracedValueError
-from ..graph.ir import HOST, Node, constant, snapshot
+from ..graph.ir import Node, constant, snapshot, users_constant
 from ..graph.trace import Trace, current_trace, is_being_recorded
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, is_contiguous, laid_out, strides_of_owned
@@ -480,10 +480,6 @@ def _become_shared(tensor: Tensor) -> None:
 
 def from_numpy(array: np.ndarray, tensor_rules: bool = True) -> Tensor:
     """The Tensor that shares the data of an ndarray; it follows MindSpore's rules, or NumPy's."""
-    node = constant(array)
-    node.tensor = tensor_rules
-    if tensor_rules and node.size > 1:
-        node.place = HOST
-    tensor = Tensor._of(node)
+    tensor = Tensor._of(users_constant(array) if tensor_rules else constant(array))
     tensor.__class__ = _Shared
     return tensor

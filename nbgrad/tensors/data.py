@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
-from ..graph.ir import HOST, Node, constant, make
+from ..graph.ir import Node, constant, make, users_leaf
 from ..record import shared_memory
 from ..record.as_node import as_node, lists_hold
 from ..record.axes_and_dtypes import real_dtype
@@ -39,11 +39,11 @@ class Construction(Tensor):
         if dtype is not None:
             node = promote([node], real_dtype(dtype))[0]
         if not node.tensor:
-            if node.name != "constant" or isinstance(input_data, Tensor):
+            if node.name == "constant" and not isinstance(input_data, Tensor):
+                users_leaf(node)
+            else:
                 node = make("alias", (node,))
-            node.tensor = True
-            if node.place is None and node.name == "constant" and node.size > 1:
-                node.place = HOST
+                node.tensor = True
         self._node = node if device is None else moved(node, device)
 
     @staticmethod
