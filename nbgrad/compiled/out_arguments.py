@@ -64,12 +64,11 @@ class HostMemory:
 
     def may_write(self, given: Any, held: np.ndarray, others: Iterable[Any]) -> bool:
         """Whether an array is plain, in C order, aligned, and apart from the others."""
-        flags = held.flags
-        free = held.dtype is plain_dtype(held.dtype) and flags.c_contiguous and flags.aligned
         for one in others:
             if isinstance(one, np.ndarray) and np.may_share_memory(held, one):
-                free = False
-        return free
+                return False
+        flags = held.flags
+        return held.dtype is plain_dtype(held.dtype) and flags.c_contiguous and flags.aligned
 
     def empty_like(self, held: np.ndarray) -> np.ndarray:
         """A new ndarray in C order."""
