@@ -7,6 +7,7 @@ function does something that a compiled one could not do. Called by jit.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..record.written_arguments import Callers
 from ..record.zero_dimensional import is_array
 from ..runtime.cpu_program import Output, Program, missed
 from ..runtime.evaluate import computed, finish_pending, make_program, refuse
-from ..transforms.arguments import Lent, flatten, kind_of, name_of, node_of
+from ..transforms.arguments import flatten, kind_of, name_of, node_of
 from .device_calls import device_of_graph
 from .out_arguments import RESULT, donated_leaves
 from .signatures import dynamic_kind
@@ -53,31 +54,9 @@ def specialize(
         If it keeps or writes values where a compiled function cannot.
     """
     finish_pending()
-    arguments: list[Node] = []
-    inputs: list[Any] = []
-    callers = Callers()
-    floats: set[int] = set()
-    lifted: list[Any] = []
-    tensors = False
-    kind_of_results = "lent" if any(isinstance(leaf, Lent) for leaf in leaves) else "value"
-    plain = True
-    for leaf in leaves:
-        kind = dynamic_kind(leaf)
-        if kind is None:
-            lifted.append(leaf)
-            continue
-        source = node_of(leaf)
-        node = placeholder(source.shape, source.dtype, computed(source), source.weak)
-        node.tensor, node.place = source.tensor, source.place
-        node.layout = strides_in_memory(leaf)
-        inputs.append(leaf)
-        if type(leaf) is float:
-            floats.add(len(arguments))
-        plain = plain and (type(leaf) is float or type(leaf) is np.ndarray)
-        tensors = tensors or kind == "tensor"
-        arguments.append(node)
-        lifted.append(callers.lend(node, leaf) if kind in ("array", "tensor") else Tensor._of(node))
-    args, kwargs = optree.tree_unflatten(treespec, lifted)
+    inputs = _lifted(leaves)
+    arguments, callers = inputs.arguments, inputs.callers
+    args, kwargs = optree.tree_unflatten(treespec, inputs.lifted)
     # What another thread changes from now on, the next call finds out.
     version = CELLS.token
     with recording(arguments, jit=True, callers=callers) as trace:
@@ -88,61 +67,31 @@ def specialize(
             written = trace.undo_writes()
     _refuse_lost_writes(fn, trace)
     assert trace.guards is not None
-    out_leaves, out_spec = flatten(output)
-    nodes: list[Node] = []
-    kinds: list[str] = []
-    kept: list[Any] = []
-    for leaf in out_leaves:
-        if isinstance(leaf, Tensor):
-            nodes.append(leaf._node)
-            zero_dimensional = kind_of_results == "value" and is_array(leaf)
-            kinds.append("tensor" if tensors else "array" if zero_dimensional else kind_of_results)
-            kept.append(RESULT)
-        else:
-            _refuse_hidden(fn, leaf, trace)
-            kept.append(one_callers(leaf))
-    if not nodes and not any(kind_of(leaf) != "other" for leaf in out_leaves):
-        given = "nothing (None)" if output is None else described_output(output)
-        hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
-        message = (
-            f"{name_of(fn)}() returned {given}, but a jitted function must return an array, a number, or a "
-            f"tuple, list or dict of them. {hint}"
-        )
-        raise DtypeError(message)
+    results, kept, out_spec = _results(fn, output, trace)
+    nodes = [result._node for result in results]
     guards = [node for node, _ in trace.guards]
     checks = [node for node, _, _ in trace.checks]
     places = {node: k for k, node in enumerate(arguments)}
     stored = [(places[node], callers[node][0]._node) for node in callers.changed()]
     outputs = [*nodes, *guards, *checks, *[node for _, node in written], *[node for _, node in stored]]
     parameters = _parameters(outputs, arguments)
-    if (
-        not tensors
-        and kind_of_results != "lent"
-        and (parameters or any(isinstance(key, Tensor) for key in trace.cells))
-    ):
-        tensors, kinds = True, ["tensor"] * len(kinds)
+    kinds = _kinds(results, inputs, bool(parameters) or any(isinstance(key, Tensor) for key in trace.cells))
     device = device_of_graph(outputs, arguments)
-    more = guards or checks or tensors or written or stored or parameters or trace.cells
-    simple = plain and device is None and not more
     packing = _postfix(out_spec) if all(leaf is RESULT for leaf in kept) else None
-    simple = simple and packing is not None
+    more = guards or checks or written or stored or parameters or trace.cells
+    simple = inputs.plain and device is None and packing is not None and not more
     arguments += [node for _, node in parameters]
     program = None
     if device is not None and not config.interpret():
         program = make_program([Output(node) for node in outputs], arguments, device)
     elif not config.interpret():
-        donated: list[int] = []
-        if simple and donate:
-            numbers = [k for k, leaf in enumerate(leaves) if dynamic_kind(leaf) is not None]
-            kept_up = donated_leaves(donate, treespec, name_of(fn))
-            donated = [numbers.index(k) for k in kept_up if isinstance(leaves[k], np.ndarray)]
         program = Program(
             [Output(node, k < len(nodes) and kinds[k] in ("value", "lent")) for k, node in enumerate(outputs)],
             arguments,
-            frozenset(floats),
+            inputs.floats,
             packing if simple else None,
             fallback if simple else missed,
-            frozenset(donated),
+            _donated(fn, donate, treespec, inputs) if simple and donate else frozenset(),
             max(len(packing or ()), len(nodes) + 1),
         )
     for node in arguments:
@@ -163,10 +112,103 @@ def specialize(
             guards=[value for _, value in trace.guards],
             checks=[(message, error) for _, message, error in trace.checks],
             cells=dict(trace.cells),
-            orders=orders_of(inputs) if trace.orders else None,
+            orders=orders_of(inputs.given) if trace.orders else None,
         ),
         state=State(version=None if any(cell._changes_silently() for cell in trace.cells) else version),
     )
+
+
+@dataclass
+class _Inputs:
+    """The arguments of a call, and those of the function that is recorded."""
+
+    lifted: list[Any] = field(default_factory=list)
+    """All leaves, with Tensors of nodes in place of the run-time inputs."""
+    numbers: list[int] = field(default_factory=list)
+    """Of each run-time input, its number among the leaves."""
+    given: list[Any] = field(default_factory=list)
+    """The run-time inputs."""
+    arguments: list[Node] = field(default_factory=list)
+    """Their nodes."""
+    kinds: list[str] = field(default_factory=list)
+    """Their kinds, from `dynamic_kind`."""
+    callers: Callers = field(default_factory=Callers)
+
+    @property
+    def floats(self) -> frozenset[int]:
+        """The positions of Python floats among the run-time inputs."""
+        return frozenset([k for k, kind in enumerate(self.kinds) if kind == "float"])
+
+    @property
+    def plain(self) -> bool:
+        """Whether all run-time inputs are of the kinds that programs take."""
+        return all(type(value) in (float, np.ndarray) for value in self.given)
+
+
+def _lifted(leaves: Sequence[Any]) -> _Inputs:
+    """The arguments of a call as the recorded function gets them."""
+    inputs = _Inputs()
+    for number, leaf in enumerate(leaves):
+        kind = dynamic_kind(leaf)
+        if kind is None:
+            inputs.lifted.append(leaf)
+            continue
+        source = node_of(leaf)
+        node = placeholder(source.shape, source.dtype, computed(source), source.weak)
+        node.tensor, node.place = source.tensor, source.place
+        node.layout = strides_in_memory(leaf)
+        inputs.numbers.append(number)
+        inputs.given.append(leaf)
+        inputs.arguments.append(node)
+        inputs.kinds.append(kind)
+        inputs.lifted.append(inputs.callers.lend(node, leaf) if kind in ("array", "tensor") else Tensor._of(node))
+    return inputs
+
+
+def _results(fn: Callable[..., Any], output: Any, trace: Trace) -> tuple[list[Tensor], list[Any], Any]:
+    """The Tensors that a function returned, the leaves of `Returned`, and the structure of both.
+
+    Raises
+    ------
+    DtypeError
+        If the function does not return arrays or numbers.
+    TracedValueError
+        If it returns a recorded value in an object that is no container.
+    """
+    leaves, structure = flatten(output)
+    results: list[Tensor] = []
+    kept: list[Any] = []
+    for leaf in leaves:
+        if isinstance(leaf, Tensor):
+            results.append(leaf)
+            kept.append(RESULT)
+        else:
+            _refuse_hidden(fn, leaf, trace)
+            kept.append(one_callers(leaf))
+    if not results and not any(kind_of(leaf) != "other" for leaf in leaves):
+        given = "nothing (None)" if output is None else described_output(output)
+        hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
+        message = (
+            f"{name_of(fn)}() returned {given}, but a jitted function must return an array, a number, or a "
+            f"tuple, list or dict of them. {hint}"
+        )
+        raise DtypeError(message)
+    return results, kept, structure
+
+
+def _kinds(results: Sequence[Tensor], inputs: _Inputs, reads_tensors: bool) -> list[str]:
+    """The kinds of results, as `arguments.as_kind` takes them; `reads_tensors`: those that are no arguments."""
+    lent = "lent" in inputs.kinds
+    if "tensor" in inputs.kinds or (reads_tensors and not lent):
+        return ["tensor"] * len(results)
+    return ["lent" if lent else "array" if is_array(result) else "value" for result in results]
+
+
+def _donated(fn: Callable[..., Any], donate: tuple[int, ...], treespec: Any, inputs: _Inputs) -> frozenset[int]:
+    """The positions of ndarrays among the run-time inputs whose memory results may take."""
+    leaves = donated_leaves(donate, treespec, name_of(fn))
+    pairs = zip(inputs.numbers, inputs.given, strict=True)
+    return frozenset([k for k, (leaf, value) in enumerate(pairs) if leaf in leaves and isinstance(value, np.ndarray)])
 
 
 def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:
@@ -222,7 +264,7 @@ def _parameters(outputs: Sequence[Node], arguments: Sequence[Node]) -> list[tupl
 
 
 def _postfix(treespec: Any) -> list[int] | None:
-    """How nested tuples are built, for native code; None if there is anything but tuples."""
+    """The structure of nested tuples as native code builds them; None if there is anything but tuples."""
     code: list[int] = []
     count = 0
 
