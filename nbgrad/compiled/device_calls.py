@@ -1,4 +1,4 @@
-"""Calls of compiled functions whose data are on a device: which device it is, and arrays for results.
+"""Calls of compiled functions whose data are on a device: the device, and arrays for results.
 
 In: a graph that `jit` recorded; arrays of `out=`. Out: the device; the memory of a device as out_arguments.py asks for
 it. Called by specialize.py and specialization.py. Nothing here imports the driver.

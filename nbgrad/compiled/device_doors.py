@@ -77,8 +77,8 @@ def device_into(one: Specialization, args: Sequence[Any]) -> Callable[[Sequence[
 
 
 def _specs(one: Specialization, args: Sequence[Any]) -> list[Any] | None:
-    """What the positions of a call hold: a node for a Tensor, `float`, a `_Foreign`, or the object itself; None for
-    arguments of other kinds."""
+    """The kind of value at each position of a call: a node for a Tensor, `float`, a `_Foreign`, or the object itself;
+    None for arguments of other kinds."""
     nodes = iter(one.arguments)
     specs: list[Any] = []
     for value in args:
@@ -134,7 +134,7 @@ def _read(one: Specialization, specs: Sequence[Any], given: Sequence[Any]) -> tu
 
 
 class _Foreign:
-    """What a position of a call holds: another library's array, like a node."""
+    """A position of a call that holds another library's array, like a node."""
 
     __slots__ = ("kind", "node")
 

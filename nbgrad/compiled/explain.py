@@ -1,4 +1,4 @@
-"""`explain`: what was compiled for a function, as text.
+"""`explain`: the compiled code of a function, as text.
 
 In: a function and arguments. Out: the recorded graph, the fused kernels as readable loops with their bytes and
 flops, the memory plan, and the times of compiling and running. Called by users and by `python -m nbgrad explain`.
@@ -24,14 +24,14 @@ from .jit import Jitted, jit
 
 
 def explain(fn: Callable[..., Any], *args: Any) -> str:
-    """What nbgrad makes of a function.
+    """The graph, the loops, the memory plan and the time of a function, as text.
 
     Parameters
     ----------
     fn : callable
         Any function, for example `nb.value_and_grad(loss)`.
     *args : arrays
-        What to call it with.
+        The arguments of a call.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def _cost(step: Step) -> tuple[int, int]:
 
 
 def host_title(params: tuple[Any, ...]) -> str:
-    """What to call the function of a `host` node."""
+    """The name of the function of a `host` node."""
     return f"own kernel {params[1]}" if params[0] is OWN_KERNEL else f"library function {params[0].name}"
 
 

@@ -13,13 +13,13 @@ from ..graph.show import show as show_graph
 
 
 def explain_device(program: Any, head: list[str]) -> str:
-    """What was made of a function on a device.
+    """The graph, the kernels and the memory of a function on a device, as text.
 
     Parameters
     ----------
     program : DeviceProgram
     head : list of str
-        What is said first.
+        The first lines.
     """
     from ..device.kernels.launches import Fill, Launch
 

@@ -75,14 +75,14 @@ class Jitted:
         return Jitted, (self.fn, self.donate)
 
     def __getattr__(self, name: str) -> Any:
-        """What a compiled Cell has, such as `trainable_params`."""
+        """An attribute of the function, such as `trainable_params` of a compiled Cell."""
         if name.startswith("_") or name == "fn":
             raise AttributeError(name)
         return getattr(self.fn, name)
 
     @property
     def compiled_signatures(self) -> int:
-        """For how many signatures the function was recorded."""
+        """The number of signatures for which the function was recorded."""
         return len(self._specializations)
 
     def programs(self) -> list[Any]:

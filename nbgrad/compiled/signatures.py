@@ -1,4 +1,4 @@
-"""Signatures: what decides which recordings of a jitted function may serve a call.
+"""Signatures: keys that decide which recordings of a jitted function may serve a call.
 
 In: the arguments of a call. Out: their leaves, and a key that is equal for two calls only if the function cannot tell
 them apart, except by the values of run-time inputs. Called by jit.py. Python calls more things equal than a function

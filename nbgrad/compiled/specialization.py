@@ -37,11 +37,11 @@ class Returned:
 
     treespec: Any
     leaves: list[Any]
-    """RESULT, or what the function returned there that no argument has a part in."""
+    """RESULT, or the object that the function returned there and no argument has a part in."""
     kinds: list[str]
     """Of each result, as `arguments.as_kind` takes it."""
     packing: list[int] | None
-    """How native code packs the results; None if it cannot."""
+    """The nesting of the results, for native code that packs them; None if it cannot."""
 
     def filled(self, values: Sequence[Any]) -> Any:
         """The results in the containers that the function returns, with what else is in there."""
@@ -52,7 +52,7 @@ class Returned:
 
 @dataclass(kw_only=True)
 class Conditions:
-    """What must hold for a call, besides its signature."""
+    """The conditions of a call, besides its signature."""
 
     guards: list[np.ndarray]
     """Values of the outputs after the results; another specialization serves a call for which they differ."""
@@ -62,12 +62,12 @@ class Conditions:
     """The state, such as `training`, that the Cells taking part (and Parameters that were differentiated with respect
     to) had in the recording."""
     orders: tuple[Any, ...] | None
-    """How the arguments lay in memory, if the recording depends on it."""
+    """The strides of the arguments in memory, if the recording depends on them."""
 
 
 @dataclass(kw_only=True)
 class State:
-    """What changes from call to call."""
+    """The part of a specialization that changes from call to call."""
 
     version: object | None
     """The token of all Cells for which `Conditions.cells` is known to hold; None if Cells have lists or dicts, which
@@ -215,12 +215,12 @@ class Specializations(list[Specialization]):
 
 
 def orders_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """How arguments lie in memory, where that may make a difference."""
+    """The strides of arguments in memory, where they may make a difference."""
     return tuple([strides_in_memory(leaf) for leaf in leaves])
 
 
 def one_callers(leaf: Any) -> Any:
-    """What a function returns and no argument has a part in, as one caller gets it, who may write to it."""
+    """An object that a function returns and no argument has a part in, as one caller gets it, who may write to it."""
     if isinstance(leaf, np.generic):
         return leaf
     return copy.deepcopy(leaf) if isinstance(leaf, set | bytearray) or hasattr(type(leaf), "__array__") else leaf

@@ -104,10 +104,10 @@ _ELSEWHERE = {
 _CLASSES = " ".join(["Primitive", *PLAIN.replace(":", " ").split()[::2], *WITH_OPTIONS])
 
 NAMES = {module: names.replace(".", "") for module, names in _HERE.items()} | {"class_forms": _CLASSES}
-"""What is here: module -> names."""
+"""The names of the modules here: module -> names."""
 
 ELSEWHERE = {module: names.replace(".", "") for module, names in _ELSEWHERE.items()}
-"""What other parts of nbgrad hold: module -> names."""
+"""The names that come from other parts of nbgrad: module -> names."""
 
 _SPELLED_OTHERWISE = {"lgamma": "gammaln"}
 

@@ -259,7 +259,7 @@ def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """exp(x) divided by its sum along an axis, without overflow.
 
     dtype : dtype, optional
-        What to convert the input to first.
+        The dtype that the input is converted to first.
 
     >>> nb.ops.softmax(nb.Tensor([1000.0, 1000.0]))
     Tensor(shape=[2], dtype=Float32, value= [ 5.00000000e-01,  5.00000000e-01])

@@ -39,7 +39,7 @@ def scaled_dot_product_attention(
     key : array-like, shape (..., S, E)
     value : array-like, shape (..., S, V)
     attn_mask : array-like, optional
-        Broadcasts to (..., L, S). Booleans: which keys a query sees. Floats: added to the scores.
+        Broadcasts to (..., L, S). Booleans: the keys that a query sees. Floats: added to the scores.
     dropout_p : float
         The probability with which a weight is dropped. There is no training mode here: pass 0 to evaluate.
     is_causal : bool

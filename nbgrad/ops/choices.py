@@ -1,7 +1,7 @@
 """Random choices with MindSpore's names: bernoulli, multinomial, gumbel_softmax.
 
 In: probabilities or weights. Out: Tensors of zeros and ones, of positions, or of soft choices that differentiate.
-Called by users. Seeds and generators are as in random.py.
+Called by users. Seeds and generators are as in random_tensors.py.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def image_node(value: Any, name: str, axes: int = 2) -> tuple[Node, bool]:
 
 
 def span(kernel: int, dilation: int) -> int:
-    """How many elements a dilated kernel covers."""
+    """The number of elements that a dilated kernel covers."""
     return (kernel - 1) * dilation + 1
 
 
@@ -322,7 +322,7 @@ def conv_transpose2d(
     *,
     pad_mode: str = "pad",
 ) -> Tensor:
-    """The adjoint of a convolution, which enlarges images: what `conv2d` with the same weight does to its gradient.
+    """The adjoint of a convolution, which enlarges images: the gradient of `conv2d` by its image, with the same weight.
 
     input : array-like, shape (N, C, H, W) or (C, H, W)
     weight : array-like, shape (C, Cout / groups, kh, kw)

@@ -1,4 +1,4 @@
-"""How functions of `nbgrad.ops` are declared: with other spellings of parameters, and as rows that NumPy's fill in.
+"""Declarations of functions of `nbgrad.ops`: with other spellings of parameters, and as rows that NumPy's fill in.
 
 In: a function; for a row its signature only. Out: the function that users call, with its docstring completed. Called by
 the modules of functions. MindSpore spells `axis`, `keepdims` and `input` differently from function to function, and

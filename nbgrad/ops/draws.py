@@ -1,4 +1,4 @@
-"""Draws as nodes: what the functions of random.py and choices.py are made of.
+"""Draws as nodes, of which the functions of random_tensors.py and choices.py are made.
 
 In: a source (a `Generator`, or a seed on which the draw shall depend alone), shapes, dtypes. Out: nodes. Every element
 has random bits of its own, so the start of a longer draw is the shorter one. Nothing here is public.
@@ -31,7 +31,7 @@ Source = Generator | int
 
 
 def source_of(seed: Any, generator: Any) -> Source:
-    """Where to draw from."""
+    """The source of a draw."""
     if seed is not None and generator is not None:
         message = "Give either seed= or generator=, not both: a generator has its own seed."
         raise ArgumentError(message)

@@ -188,7 +188,7 @@ inv = reciprocal
 
 
 def frac(x: Any) -> Tensor:
-    """What `trunc` leaves, with the sign of x, elementwise; its derivative is 1."""
+    """The fraction that `trunc` drops, with the sign of x, elementwise; its derivative is 1."""
     return wrap(_single(np.fmod, x, 1))
 
 
@@ -209,7 +209,7 @@ def addn(x: Sequence[Any]) -> Tensor:
 
 @documented
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
-    """input + weight * (end - input), elementwise: what lies between two arrays, differentiable in all three.
+    """input + weight * (end - input), elementwise: a point between two arrays, differentiable in all three.
 
     input, end, weight : Tensor, ndarray or number
         They broadcast.

@@ -24,7 +24,7 @@ from .docstrings import documented
 
 
 def _dtype_of(dtype: Any, *values: Node) -> Dtype:
-    """The dtype of a result: what was asked for, else what the values have, Python floats being float32."""
+    """The dtype of a result: the one asked for, else that of the values, Python floats being float32."""
     if dtype is not None:
         return real_dtype(dtype)
     found = common_dtype(values)
@@ -118,7 +118,7 @@ def linspace(start: Any, end: Any, steps: Any) -> Tensor:
     start, end : number or Tensor
         Tensors with axes give a new first axis.
     steps : int
-        How many points.
+        The number of points.
     -> Tensor
         float32 for numbers, else of the dtype of the Tensors.
 

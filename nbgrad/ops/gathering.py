@@ -47,7 +47,7 @@ def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0
     input_indices : Tensor or ndarray of int
         Positions, of any shape.
     batch_dims : int
-        How many leading axes both arrays share: each of their positions has its own indices.
+        The number of leading axes that both arrays share: each of their positions has its own indices.
     -> Tensor
         Of shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
     RangeError : If a position is out of range.
@@ -368,7 +368,7 @@ def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axi
     on_value, off_value : number or 0-d Tensor
         They give the dtype: int64 for Python ints, float32 for Python floats.
     axis : int
-        Where the new axis is in the result.
+        The position of the new axis in the result.
     ArgumentError : If the depth is negative.
 
     >>> nb.ops.one_hot(nb.Tensor([0, 2]), 3, 1.0, 0.0).tolist()
@@ -413,7 +413,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Any = None,
 ) -> Tensor:
-    """Where values belong in sorted rows.
+    """The positions at which values belong in sorted rows.
 
     sorted_sequence : Tensor or ndarray
         1-d, or one sorted row for each row of `values`: their shapes differ in the last axis only.
@@ -449,7 +449,7 @@ def searchsorted(
 
 
 def _search_rows(rows: Node, values: Node, side: str) -> Node:
-    """Positions in rows of their own: how many elements come before each value. NaN comes after all numbers."""
+    """Positions in rows of their own: the number of elements before each value. NaN comes after all numbers."""
     if rows.ndim != values.ndim or rows.ndim == 0 or rows.shape[:-1] != values.shape[:-1]:
         message = (
             f"searchsorted needs one sorted row, or one for each row of values, but the shapes are {rows.shape} and "

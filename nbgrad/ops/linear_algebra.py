@@ -198,7 +198,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     x2 : Tensor or ndarray
         Of shape (..., m, d); the axes before broadcast.
     p : float
-        Which norm of the difference is the distance; inf included. Its derivative at distance 0 is 0.
+        The order of the norm of the difference; inf included. Its derivative at distance 0 is 0.
     -> Tensor
         Of shape (..., n, m).
     ShapeError : If an operand has less than two axes, or the rows differ in length.

@@ -1,4 +1,4 @@
-"""Loss functions: how far predictions are from targets.
+"""Loss functions: the distance of predictions from targets.
 
 In: predictions, targets, and how to combine the losses of the elements (`reduction`). Out: a 0-d Tensor, or one of the
 losses' shape. Called by users and by nbgrad.nn. Losses of logits are computed from logarithms, so that they neither
@@ -340,7 +340,7 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
 
     Notes
     -----
-    Differs from `torch.nn.functional.binary_cross_entropy`: what is no probability gives NaN instead of an error.
+    Differs from `torch.nn.functional.binary_cross_entropy`: numbers that are no probabilities give NaN, no error.
     """
     _check_reduction(reduction)
     p, y = _alike("binary_cross_entropy", logits=logits, labels=labels)

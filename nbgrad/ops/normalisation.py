@@ -177,7 +177,7 @@ def batch_norm(
 
     input_x : array-like, shape (N, C, ...)
     running_mean, running_var : array-like, shape (C,)
-        What is used unless `training`.
+        The statistics that are used unless `training`.
     weight, bias : array-like, shape (C,), optional
     training : bool
         Use the mean and the biased variance of the batch. Nothing is written: `batch_norm_training` also gives the new

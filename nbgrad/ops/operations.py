@@ -1,6 +1,6 @@
 """MindSpore's older module `ops.operations`: everything that `nbgrad.ops` has, under a second address.
 
-In: a name. Out: what `nbgrad.ops` has under it. Called by ported scripts (`from nbgrad.ops import operations as P`).
+In: a name. Out: its value in `nbgrad.ops`. Called by ported scripts (`from nbgrad.ops import operations as P`).
 """
 
 from __future__ import annotations

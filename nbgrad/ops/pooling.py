@@ -31,7 +31,7 @@ from .normalisation import wide
 def _pool_windows(
     size: Pair, kernel: Pair, stride: Pair, dilation: Pair, padding: Sides, ceil_mode: bool, name: str
 ) -> Windows:
-    """Where windows lie. With `ceil_mode` the last one may reach beyond the image, but starts inside of it.
+    """The positions of windows. With `ceil_mode` the last one may reach beyond the image, but starts inside of it.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _window_sums(x: Node, windows: Windows) -> Node:
 
 
 def _divisors(size: int, kernel: int, stride: int, ends: Pair, count: int, include_pad: bool) -> np.ndarray:
-    """How many elements of each window along one axis count."""
+    """The number of elements of each window, along one axis, that count."""
     start = np.arange(count) * stride - ends[0]
     stop = np.minimum(start + kernel, size + ends[1])
     return stop - start if include_pad else np.minimum(stop, size) - np.maximum(start, 0)
@@ -252,7 +252,7 @@ def avg_pool2d(
     count_include_pad : bool
         Whether padding counts as zeros, or not at all.
     divisor_override : int
-        What to divide sums by, instead of the number of elements; 0 for none.
+        The divisor of sums, instead of the number of elements; 0 for none.
     -> Tensor, shape (N, C, oh, ow) or (C, oh, ow)
     ShapeError, ArgumentError : If windows do not fit.
 
@@ -381,7 +381,7 @@ def interpolate(
     size : int or tuple of int, optional
         The extents of the output.
     scale_factor : float or tuple of float, optional
-        How many times larger the output is, instead of `size`.
+        The output's extents divided by the input's, instead of `size`.
     mode : {"nearest", "linear", "bilinear"}
         "linear" is for signals, "bilinear" for images.
     align_corners : bool, optional

@@ -95,7 +95,7 @@ def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor: ...
 
 @spelled
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = "int32") -> Tensor:
-    """How many elements over axes are not 0, as int32 unless another dtype is given."""
+    """The number of elements over axes that are not 0, as int32 unless another dtype is given."""
     return wrap(cast(as_node(numpy_reductions.count_nonzero(x, _axes(axis), keepdims=keep_dims)), real_dtype(dtype)))
 
 
@@ -147,7 +147,7 @@ def amax(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any =
     axis : int, tuple of int or None
         None or () for all.
     initial : number, optional
-        What to start from; needed with `where`.
+        The value to start from; needed with `where`.
     where : Tensor or ndarray of bool
         Elements to include.
     ShapeError : If there are no elements and no initial value.

@@ -385,8 +385,7 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
         Widths (before, after) of the last axis, then of the one before it, and so on: an even number of ints. With
         mode "constant", negative widths cut off elements.
     mode : {"constant", "reflect", "replicate", "circular"}
-        What the border holds: `value`; or the elements mirrored at the edge, the edge itself, or those of the other
-        end.
+        The border: `value`; or the elements mirrored at the edge, the edge itself, or the elements of the other end.
     value : number, optional
         For mode "constant"; 0 by default. A Tensor differentiates.
     ArgumentError : If the mode does not exist, or has no use for `value`.

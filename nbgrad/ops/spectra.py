@@ -24,7 +24,7 @@ def fft(input: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Tensor:
     n : int, optional
         The number of points: the axis is cut, or continued with zeros.
     norm : {None, "backward", "ortho", "forward"}
-        Which direction is scaled by 1 / n (the inverse one, both by the root of it, this one).
+        The direction that is scaled by 1 / n (the inverse one, both by the root of it, this one).
     -> Tensor, complex
     ArgumentError, ShapeError : If there are no points, or the norm or the axis does not exist.
 

@@ -1,4 +1,4 @@
-"""Planning: where every array of a program lives.
+"""Planning: a place for every array of a program.
 
 In: the kernels of fuse.py, the program's arguments and outputs. Out: a `Plan`: groups of steps in order, each step with
 its kernel, its chunks and a place for every access, and the size of the one arena that all intermediates share
@@ -79,7 +79,7 @@ class Plan:
         return [step for group in self.groups for step in group.steps]
 
     def where(self, node: Node) -> str:
-        """Where an array lives, in words."""
+        """The place of an array, in words."""
         return in_words(node, self.places[node], self.bases, "arena")
 
 

@@ -54,7 +54,7 @@ def loop_code(loop: Loop) -> cpu.Code:
 
 @dataclass
 class Output:
-    """How one result comes back: `scalar` turns a 0-d array into a NumPy scalar."""
+    """A result and its form: `scalar` turns a 0-d array into a NumPy scalar."""
 
     node: Node
     scalar: bool = False
@@ -71,7 +71,8 @@ class Program:
     floats : set of int
         Positions of arguments that are Python floats.
     structure : sequence of int or None
-        How results are packed, in postfix: k pushes result k, -1 - n packs n values into a tuple. None: a flat tuple.
+        The nesting of the results, in postfix: k pushes result k, -1 - n packs n values into a tuple. None: a flat
+        tuple.
     fallback : callable
         Called with the same arguments when they do not fit the program.
     donated : set of int
@@ -272,7 +273,7 @@ class _State(np.ndarray):
 
 
 MISSED = object()
-"""What a call gives whose arguments do not fit, if it has no other fallback."""
+"""The result of a call whose arguments do not fit, if it has no other fallback."""
 
 
 def missed(*_: Any) -> Any:

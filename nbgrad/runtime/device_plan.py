@@ -1,4 +1,4 @@
-"""Planning for devices: which kernels run as one, and where every array of a program lives.
+"""Planning for devices: kernels that run as one, and a place for every array of a program.
 
 In: the kernels of fuse.py, the program's arguments and constants. Out: a `DevicePlan`: actions in order, each with a
 place for every pointer, and the size of the one block of memory that all intermediates share. Called by
@@ -56,7 +56,7 @@ class DevicePlan:
     """Arrays that stay in the memory of a block, and the units that they belong to."""
 
     def where(self, node: Node) -> str:
-        """Where an array lives, in words."""
+        """The place of an array, in words."""
         if node in self.kept:
             return "shared memory"
         return in_words(node, self.places[node], self.bases, "scratch")
@@ -126,7 +126,7 @@ def _recipe(kernel: Kernel, device: Device) -> Recipe:
 
 
 def _row_pass(unit: Sequence[Kernel], within: set[Node], multiprocessors: int) -> row_passes.RowPass | None:
-    """How the loops of a unit are done together; None for a kernel on its own."""
+    """The pass that runs the loops of a unit together; None for a kernel on its own."""
     if len(unit) == 1:
         return None
     parts = [kernel for kernel in unit if isinstance(kernel, Loop)]

@@ -35,19 +35,19 @@ from .lifetimes import nbytes
 from .scratch import scratch_of
 
 ALIGNMENT = 16
-"""What kernels expect of the address of an argument, in bytes."""
+"""Kernels expect the address of an argument to be a multiple of this many bytes."""
 SMALL_RESULT, RESULT_ALIGNMENT = 1 << 14, 256
-"""Results of at most so many bytes share a block; where each of them begins there."""
+"""Results of at most this many bytes share a block; there each begins at a multiple of the second number."""
 SLOT = 16
-"""Bytes for a number of the host."""
+"""Bytes for a scalar of the CPU."""
 REPEATS = 2
-"""So many calls with the same arrays, and the next one is captured."""
+"""After this many calls with the same arrays, the next one is captured."""
 MOST_GRAPHS = 8
 
 
 @dataclass
 class Context:
-    """What a call of a library is given: where its work goes."""
+    """The place where a call of a library does its work."""
 
     driver: Any
     device: Device

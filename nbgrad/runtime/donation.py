@@ -1,4 +1,4 @@
-"""Donation: which results of a program may take the memory of arguments that the caller gives up.
+"""Donation: results of a program that take the memory of arguments which the caller gives up.
 
 In: a plan, and the positions of the donated arguments. Out: for some outputs the argument whose memory they take.
 Called by cpu_program.py. An output may overwrite an argument if nothing reads the argument any more when the output is

@@ -77,7 +77,7 @@ def concrete(node: Node, reason: str) -> np.ndarray:
     ----------
     node : Node
     reason : {"bool", "int", "float", "array"}
-        What the value is for; it decides what happens while `jit` records.
+        The use of the value, which decides what happens while `jit` records.
 
     Returns
     -------
@@ -192,12 +192,12 @@ def compute(nodes: Sequence[Node]) -> list[Any]:
 def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[Any]:
     """The values of `nodes`, then those of the nodes that `derive` makes of `sources`: their gradients, say.
 
-    What `derive` makes must follow from the structure of `sources`, so that it is only called for a structure that was
-    not seen before: recorded functions are then neither differentiated nor simplified again.
+    The result of `derive` must follow from the structure of `sources`, so that it is only called for a structure that
+    was not seen before: recorded functions are then neither differentiated nor simplified again.
 
     If any of them lives on a device, all results do.
     """
-    if pending.parameters and not _PROCESSOR.issuperset([node.place for node in (*nodes, *sources)]):
+    if pending.parameters and not _CPU_PLACES.issuperset([node.place for node in (*nodes, *sources)]):
         finish_pending()
     written = pending.take() if pending.parameters else []
     if not written:
@@ -225,10 +225,10 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
         nodes, derive = [*nodes, *derive()], list
     device = None
     places = set(map(_place, (*nodes, *sources)))
-    if not places <= _PROCESSOR:
+    if not places <= _CPU_PLACES:
         if not sources and len({None if place is HOST else place for place in places}) > 1:
             return _run_apart(nodes)
-        device, *others = places - _PROCESSOR
+        device, *others = places - _CPU_PLACES
         if others:
             return _run([*nodes, *derive()], [], list)
     if config.interpret():
@@ -268,12 +268,12 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
 
 
 def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
-    """What a device has computed: the values of nodes that belong to the CPU are copied there."""
+    """The results of a device; the values of nodes that belong to the CPU are copied there."""
     return [on_host(v) if node.place is HOST else v for v, node in zip(values, nodes, strict=True)]
 
 
 _place = attrgetter("place")
-_PROCESSOR = frozenset([None, HOST])
+_CPU_PLACES = frozenset([None, HOST])
 """Places of nodes that are computed on the CPU."""
 
 

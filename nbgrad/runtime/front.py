@@ -42,7 +42,7 @@ def front(outputs: Sequence[Node], arguments: Sequence[Node]) -> Front:
     Parameters
     ----------
     outputs, arguments : sequences of nodes
-        What the program computes, and the leaves that its calls give.
+        The results of the program, and the leaves that its calls give.
     """
     results, leaves = interleaved(outputs, arguments)
     graph = simplify(results)

@@ -17,7 +17,7 @@ from ..compiler.loops import Loop
 from ..graph.ir import Node
 
 ALIGNMENT = 64
-"""Where arrays begin in the arena, in bytes."""
+"""Arrays in the arena begin at multiples of this many bytes."""
 
 
 class Place(NamedTuple):
@@ -125,7 +125,7 @@ class Lifetimes:
 
 
 def in_words(node: Node, place: Place, bases: Sequence[Node], arena: str) -> str:
-    """Where an array lies, for `explain`; `arena` is the name of the memory for intermediates."""
+    """The place of an array, for `explain`; `arena` is the name of the memory for intermediates."""
     outputs = 2 + len(bases)
     if place.shift:
         return f"{arena}[{place.offset}:{place.offset + place.shift}] (a block of rows for each thread)"

@@ -1,4 +1,4 @@
-"""Memory order: how NumPy's array in place of a node would lie in memory.
+"""Memory order: the strides that NumPy's array in place of a node would have.
 
 In: a node. Out: its strides in bytes, by NumPy's rules; the value itself is always in C order. Called where the order
 can be seen: by shared_memory.py for views that are written to, by functions with `order=`, for `strides` and `flags`,
@@ -207,7 +207,7 @@ def copied(node: Node, order: str = "K") -> Node:
 
 
 def kept(node: Node, before: Node) -> Node:
-    """What is written to an array, which stays where it is: the new value with the strides of the old one."""
+    """The new value of an array that stays where it is: with the strides of the old one."""
     if node.shape != before.shape:
         return node
     if node.layout is None and before.layout is None:

@@ -33,7 +33,7 @@ class RowGroup:
         self.written: set[Node] = set(kernel.targets)
         self.sums: set[Node] = _sums_over_rows(kernel)
         self.steps: dict[Node, int] = {}
-        """How far apart the rows of what is written lie; empty before that was looked at."""
+        """The distances between rows of arrays that are written; empty before they are known."""
 
     def independent(self, kernel: Kernel) -> bool:
         """Whether a kernel may run before the group."""
@@ -67,7 +67,7 @@ class RowGroup:
 
 
 class Limits(ABC, Generic[Made]):
-    """What a target can do with kernels over the same rows."""
+    """The limits of a target for kernels over the same rows."""
 
     most: int
     """The most kernels of a group."""
@@ -82,11 +82,11 @@ class Limits(ABC, Generic[Made]):
 
     @abstractmethod
     def close(self, group: RowGroup) -> list[Made]:
-        """What the target runs for a group that is complete: the kernels together, or each on its own."""
+        """The work of the target for a complete group: the kernels together, or each on its own."""
 
     @abstractmethod
     def alone(self, kernel: Kernel) -> Made:
-        """What the target runs for a kernel on its own."""
+        """The work of the target for a kernel on its own."""
 
 
 def grouped(kernels: Sequence[Kernel], limits: Limits[Made]) -> list[Made]:
@@ -129,7 +129,7 @@ def _sums_over_rows(kernel: Loop) -> set[Node]:
 def _rows_apart(
     kernels: Sequence[Loop], rows: int, written: set[Node], known: Mapping[Node, int]
 ) -> dict[Node, int] | None:
-    """How many elements the rows of each array that is written lie apart, beside those of `known`.
+    """The distances between rows of each array that is written, in elements, beside those of `known`.
 
     None unless a row of each is made and read by the same row of every kernel.
     """

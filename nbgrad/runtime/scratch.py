@@ -17,7 +17,7 @@ SMALLEST = 1 << 16
 
 
 class StreamScratch:
-    """What belongs to one stream: a block for each program that is being enqueued, one within the other.
+    """The blocks of one stream: one for each program that is being enqueued, one within the other.
 
     Between `enter` and `leave`, the lock is held.
     """

@@ -1,4 +1,4 @@
-"""How many threads a program may use, and the OpenMP runtime that provides them.
+"""The number of threads that a program may use, and the OpenMP runtime that provides them.
 
 In: the environment, `set_num_threads`, and forks. Out: a number that native code reads before each parallel step.
 Results never depend on it: work is split by the problem. GCC's OpenMP runtime is used where the system has one;
@@ -108,7 +108,7 @@ def set_num_threads(count: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads compiled programs may use."""
+    """The number of threads that compiled programs may use."""
     if not _wanted:
         _wanted.append(available() if openmp() is not None else 1)
     return _wanted[0]
