@@ -2,7 +2,7 @@
 
 In: names of notebooks, or none for all in this folder; `--write` stores what they print and draw. Out: a line with the
 seconds for each; the first failure stops the run with the cell's source and its error. What a cell prints must be what
-is stored with it, unless the cell is tagged `varies` (its numbers depend on the processor). Called by `.ci/run`.
+is stored with it, unless the cell is tagged `varies` (its numbers depend on the CPU). Called by `.ci/run`.
 """
 
 from __future__ import annotations
