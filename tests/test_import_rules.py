@@ -23,7 +23,7 @@ LAYERS = """
     kernels.gpu
     errors config dtype moved
     process
-    graph
+    graph graph.loops
     compiler
     device.kernels
     device.driver
@@ -41,6 +41,7 @@ LAYERS = """
     cuda
     tensors
     transforms
+    control
     compiled
     numpy
     source

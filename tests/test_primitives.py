@@ -155,8 +155,8 @@ def operands(name: str, shape: Sequence[int], dtype: str = "float64", seed: int 
 # ----- The tables themselves -----
 
 
-ELSEWHERE = ("cast", "custom", "iota", "complex", "real", "imag", "host")
-"""Primitives with tests of their own: test_complex.py, test_host.py and others."""
+ELSEWHERE = ("cast", "custom", "iota", "complex", "real", "imag", "host", "loop", "item")
+"""Primitives with tests of their own: test_complex.py, test_host.py, test_scan.py and others."""
 
 
 def test_every_primitive_has_a_name_a_meaning_a_derivative_and_a_case() -> None:

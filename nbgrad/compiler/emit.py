@@ -2,7 +2,7 @@
 
 In: a `Loop`, of which only the facts in its `identity` are used. Out: IR of `void kernel(ptr pointers, ptr sizes, i64
 begin, i64 end)`, which runs chunks `begin` to `end` of the outermost axis. `pointers` holds one address per access,
-`sizes` the integers of `Loop.arguments`. Called by cpu_program.py.
+`sizes` the integers of `Loop.arguments`. Called by step_tables.py.
 
 The text is written for LLVM to optimise: variables live in stack slots (LLVM makes registers of them), the innermost
 loop is simple enough to vectorise, and the scalar kernels are included and inlined. Sums are formed in blocks whose

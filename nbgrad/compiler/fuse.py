@@ -39,7 +39,7 @@ MOST_REPEATED = 2
 """The most values in a row that may be computed again."""
 MOST_SHIFTED = 10
 """The most times that a value may be computed again at other points, as in a stencil."""
-DIVIDE = PRIMITIVES["divide"]
+DIVIDE, ITEM = PRIMITIVES["divide"], PRIMITIVES["item"]
 LEAVES = frozenset([PRIMITIVES["input"], PRIMITIVES["constant"]])
 SIMPLE = frozenset(
     [p for p in PRIMITIVES.values() if p.kind == "elementwise" and p.light and p.name not in ("gather", "divide")]
@@ -49,10 +49,10 @@ SIMPLE = frozenset(
 
 @dataclass
 class Special:
-    """A kernel of its own: the node, the arrays that it reads, and the views through which it reads them.
+    """A kernel of its own: the node, the arrays that it reads and writes, and the views through which it reads them.
 
-    `interleaved` products of matrices lie side by side: the first rows of all matrices, then the second. `call` is
-    the function that a host kernel calls.
+    A loop writes its items, everything else the node. `interleaved` products of matrices lie side by side: the first
+    rows of all matrices, then the second. `call` is the function that a host kernel calls.
     """
 
     node: Node
@@ -60,16 +60,15 @@ class Special:
     views: tuple[View, ...]
     interleaved: bool = False
     call: Any = None
+    targets: tuple[Node, ...] = ()
 
-    @property
-    def targets(self) -> tuple[Node, ...]:
-        """The nodes whose arrays it writes, as of a `Loop`."""
-        return (self.node,)
+    def __post_init__(self) -> None:
+        self.targets = self.targets or (self.node,)
 
     @property
     def buffers(self) -> tuple[Node, ...]:
         """The nodes whose arrays it reads and writes, as of a `Loop`."""
-        return (*self.reads, self.node)
+        return (*self.reads, *self.targets)
 
 
 @dataclass
@@ -134,12 +133,20 @@ class _Fuser:
     def run(self) -> Fused:
         self._group()
         steps: list[Loop | Special] = []
+        items: dict[Node, list[Node]] = {}
+        for group in self.groups:
+            first = group.sources[0]
+            if first.node.primitive is ITEM:
+                items.setdefault(first.reads[0][0].node, []).append(first.node)
         for group in reversed(self.groups):
             first = group.sources[0].node
+            if first.primitive is ITEM:
+                continue
             if first.primitive.kind == "special":
                 operands = group.sources[0].reads
                 reads, views = tuple([s.node for s, _ in operands]), tuple([v for _, v in operands])
-                steps.append(Special(first, reads, views, first in self.interleaved))
+                targets = tuple(items.get(first, ()))
+                steps.append(Special(first, reads, views, first in self.interleaved, targets=targets))
             elif first.primitive is CONCATENATE:
                 steps.extend(self._assemble(first))
             else:

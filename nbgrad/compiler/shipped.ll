@@ -22,9 +22,10 @@
 ; digest nbgrad.kernels.trigonometric a2f9020a3a9cb76e31654bd724802852
 ; digest nbgrad.kernels.widened 3761a87339a4cf1e421f331fa36c6f4e
 ; digest nbgrad.kernels.windows d3547c4948ba20198427b0f9e39bbb64
-; digest nbgrad.runtime.blocks 69bc728bf2765a82e93a25334919eabf
-; digest nbgrad.runtime.native e46ef1ea27e048411dcb370a2e49c4ea
-; digest nbgrad.runtime.native_tensors 443409a691cffaf7ca05d1fa066cc4f3
+; digest nbgrad.runtime.blocks 5634f5f13ef9942670b2bed33d53e8cb
+; digest nbgrad.runtime.native ec602d668a09cba821a827dbbbd030b9
+; digest nbgrad.runtime.native_tensors 5d280f352b274b3dda79bd923199dcca
+; digest nbgrad.runtime.turns fe7953592712becb8ee36318bc1dbaf2
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -21683,7 +21684,7 @@ B160.i:                                           ; preds = %B364.i.i.i, %B244.i
   %.72.i = load i64, ptr %.71.i, align 8
   %.75.i = inttoptr i64 %.65.i to ptr
   %.76.i = tail call i64 %.75.i(i64 %.72.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v250B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B302.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -21755,7 +21756,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v250B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -22977,7 +22978,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v250B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i42.i.i = add nsw i64 %.22.i, 88
@@ -22985,7 +22986,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i18.i = load i64, ptr %.34.i43.i.i, align 8
   %.37.i.i19.i = inttoptr i64 %.35.i.i18.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i19.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v250B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23041,7 +23042,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i16.i = icmp eq i64 %lsr.iv.next2.i.i15.i, 0
   br i1 %exitcond.not.i.i16.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v250B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.76.i, %B160.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23215,7 +23216,7 @@ B218.i:                                           ; preds = %B364.i.i.i, %B244.i
   %.83.i = load i64, ptr %.82.i, align 8
   %.84.i = inttoptr i64 %.76.i to ptr
   %.85.i = tail call i64 %.84.i(i64 %.83.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v265B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B360.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
   %.90.i = shl nsw i64 %.29.i, 3
@@ -23288,7 +23289,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v265B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -24524,7 +24525,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v265B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i42.i.i = add nsw i64 %.20.i, 88
@@ -24532,7 +24533,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i19.i = load i64, ptr %.34.i43.i.i, align 8
   %.37.i.i20.i = inttoptr i64 %.35.i.i19.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i20.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v265B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -24587,7 +24588,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i17.i = icmp eq i64 %lsr.iv.next2.i.i16.i, 0
   br i1 %exitcond.not.i.i17.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v265B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -24608,7 +24609,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v268B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24629,7 +24630,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v268B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24698,7 +24699,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v268B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24748,9 +24749,678 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v268B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v268B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+  ret i64 0
+}
+;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysinline {
+  %.14.i = inttoptr i64 %a0 to ptr
+  %.15.i = load i64, ptr %.14.i, align 8
+  %.16.i = add nsw i64 %a0, 8
+  %.17.i = inttoptr i64 %.16.i to ptr
+  %.18.i = load i64, ptr %.17.i, align 8
+  %.19.i = add nsw i64 %a0, 16
+  %.20.i = inttoptr i64 %.19.i to ptr
+  %.21.i = load i64, ptr %.20.i, align 8
+  %.11487.not.i = icmp slt i64 %.15.i, 1
+  br i1 %.11487.not.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+
+B150.lr.ph.i:                                     ; preds = %0
+  %.28.i = add nsw i64 %a0, 24
+  %sunkaddr.i = inttoptr i64 %a3 to ptr
+  %sunkaddr8.i = getelementptr i8, ptr %sunkaddr.i, i64 120
+  %1 = inttoptr i64 %a2 to ptr
+  %sunkaddr10.i = getelementptr i8, ptr %1, i64 8
+  %sunkaddr12.i = getelementptr i8, ptr %1, i64 16
+  %sunkaddr14.i = getelementptr i8, ptr %1, i64 24
+  %sunkaddr16.i = getelementptr i8, ptr %1, i64 32
+  %sunkaddr18.i = getelementptr i8, ptr %sunkaddr.i, i64 104
+  %sunkaddr20.i = getelementptr i8, ptr %1, i64 40
+  %sunkaddr22.i = getelementptr i8, ptr %sunkaddr.i, i64 112
+  %sunkaddr24.i = getelementptr i8, ptr %1, i64 48
+  %sunkaddr28.i = getelementptr i8, ptr %sunkaddr.i, i64 96
+  %sunkaddr30.i = getelementptr i8, ptr %sunkaddr.i, i64 128
+  br label %B150.i
+
+B150.i:                                           ; preds = %B1022.i, %B150.lr.ph.i
+  %at.3.090.i = phi i64 [ %.28.i, %B150.lr.ph.i ], [ %.354.i, %B1022.i ]
+  %.1138389.i = phi i64 [ %.15.i, %B150.lr.ph.i ], [ %.123.i, %B1022.i ]
+  %.123.i = add nsw i64 %.1138389.i, -1
+  %.153.i = inttoptr i64 %at.3.090.i to ptr
+  %.154.i = load i64, ptr %.153.i, align 8
+  %arg.steps.fr.i.i = freeze i64 %.154.i
+  %.156.i = add nsw i64 %at.3.090.i, 8
+  %.157.i = inttoptr i64 %.156.i to ptr
+  %.158.i = load i64, ptr %.157.i, align 8
+  %.160.i = add nsw i64 %at.3.090.i, 16
+  %.161.i = inttoptr i64 %.160.i to ptr
+  %.162.i = load i64, ptr %.161.i, align 8
+  %.164.i = add nsw i64 %at.3.090.i, 24
+  %.165.i = inttoptr i64 %.164.i to ptr
+  %.166.i = load i64, ptr %.165.i, align 8
+  %.202.i = add nsw i64 %at.3.090.i, 32
+  %.208.not.i = icmp eq i64 %.162.i, 0
+  br i1 %.208.not.i, label %B980.i, label %B336.i
+
+B336.i:                                           ; preds = %B150.i
+  %.214.i = load i64, ptr %sunkaddr8.i, align 8
+  %.215.i = icmp sgt i64 %.214.i, 1
+  br i1 %.215.i, label %B398.endif.i, label %B980.i
+
+B980.i:                                           ; preds = %B336.i, %B150.i
+  %.28.i.i = icmp sgt i64 %.158.i, 0
+  br i1 %.28.i.i, label %B26.preheader.i.i, label %B1022.i
+
+B26.preheader.i.i:                                ; preds = %B980.i
+  %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
+  %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
+  br i1 %.138131.not.i.i, label %B1022.i, label %B26.us.preheader.i.i
+
+B26.us.preheader.i.i:                             ; preds = %B26.preheader.i.i
+  %.34.i.i = icmp eq i64 %arg.steps.fr.i.i, 1
+  br i1 %.34.i.i, label %B88.endif.us.us.i.i, label %B26.us.i.i
+
+B88.endif.us.us.i.i:                              ; preds = %B26.us.preheader.i.i, %B518.us.us.i.i
+  %at.4.1134.us.us.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i, %B518.us.us.i.i ], [ %.202.i, %B26.us.preheader.i.i ]
+  %.137125133.us.us.i.i = phi i64 [ %.147.us.us.i.i, %B518.us.us.i.i ], [ %.arg.steps.i.i, %B26.us.preheader.i.i ]
+  %.147.us.us.i.i = add nsw i64 %.137125133.us.us.i.i, -1
+  %.177.us.us.i.i = inttoptr i64 %at.4.1134.us.us.i.i to ptr
+  %.178.us.us.i.i = load i64, ptr %.177.us.us.i.i, align 8
+  %.180.us.us.i.i = add nsw i64 %at.4.1134.us.us.i.i, 8
+  %.181.us.us.i.i = inttoptr i64 %.180.us.us.i.i to ptr
+  %.182.us.us.i.i = load i64, ptr %.181.us.us.i.i, align 8
+  %.184.us.us.i.i = add nsw i64 %at.4.1134.us.us.i.i, 16
+  %.185.us.us.i.i = inttoptr i64 %.184.us.us.i.i to ptr
+  %.186.us.us.i.i = load i64, ptr %.185.us.us.i.i, align 8
+  %.195.us.us.i.i = add nsw i64 %at.4.1134.us.us.i.i, 24
+  %.280119.us.not.us.i.i = icmp slt i64 %.182.us.us.i.i, 1
+  br i1 %.280119.us.not.us.i.i, label %B518.us.us.i.i, label %B250.us.us.preheader.i.i
+
+B250.us.us.preheader.i.i:                         ; preds = %B88.endif.us.us.i.i
+  %2 = icmp eq i64 %.182.us.us.i.i, 1
+  br i1 %2, label %B250.us.us.epil.preheader.i.i, label %B250.us.us.preheader.new.i.i
+
+B250.us.us.preheader.new.i.i:                     ; preds = %B250.us.us.preheader.i.i
+  %unroll_iter.i.i = and i64 %.182.us.us.i.i, 9223372036854775806
+  br label %B250.us.us.i.i
+
+B250.us.us.i.i:                                   ; preds = %B250.us.us.i.i, %B250.us.us.preheader.new.i.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B250.us.us.i.i ], [ %unroll_iter.i.i, %B250.us.us.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %8, %B250.us.us.i.i ], [ %a2, %B250.us.us.preheader.new.i.i ]
+  %at.5.2122.us.us.i.i = phi i64 [ %7, %B250.us.us.i.i ], [ %.195.us.us.i.i, %B250.us.us.preheader.new.i.i ]
+  %.335.us.us.i.i = inttoptr i64 %at.5.2122.us.us.i.i to ptr
+  %.336.us.us.i.i = load i64, ptr %.335.us.us.i.i, align 8
+  %.337.us.us.i.i = shl nsw i64 %.336.us.us.i.i, 3
+  %.339.us.us.i.i = add nsw i64 %.337.us.us.i.i, %a1
+  %.340.us.us.i.i = inttoptr i64 %.339.us.us.i.i to ptr
+  %.341.us.us.i.i = load i64, ptr %.340.us.us.i.i, align 8
+  %3 = add i64 %at.5.2122.us.us.i.i, 8
+  %.344.us.us.i.i = inttoptr i64 %3 to ptr
+  %.345.us.us.i.i = load i64, ptr %.344.us.us.i.i, align 8
+  %.347.us.us.i.i = add i64 %.345.us.us.i.i, %.341.us.us.i.i
+  %.348.us.us.i.i = inttoptr i64 %lsr.iv.i.i to ptr
+  store i64 %.347.us.us.i.i, ptr %.348.us.us.i.i, align 8
+  %4 = add i64 %at.5.2122.us.us.i.i, 32
+  %.335.us.us.1.i.i = inttoptr i64 %4 to ptr
+  %.336.us.us.1.i.i = load i64, ptr %.335.us.us.1.i.i, align 8
+  %.337.us.us.1.i.i = shl nsw i64 %.336.us.us.1.i.i, 3
+  %.339.us.us.1.i.i = add nsw i64 %.337.us.us.1.i.i, %a1
+  %.340.us.us.1.i.i = inttoptr i64 %.339.us.us.1.i.i to ptr
+  %.341.us.us.1.i.i = load i64, ptr %.340.us.us.1.i.i, align 8
+  %5 = add i64 %at.5.2122.us.us.i.i, 40
+  %.344.us.us.1.i.i = inttoptr i64 %5 to ptr
+  %.345.us.us.1.i.i = load i64, ptr %.344.us.us.1.i.i, align 8
+  %.347.us.us.1.i.i = add i64 %.345.us.us.1.i.i, %.341.us.us.1.i.i
+  %6 = add i64 %lsr.iv.i.i, 8
+  %.348.us.us.1.i.i = inttoptr i64 %6 to ptr
+  store i64 %.347.us.us.1.i.i, ptr %.348.us.us.1.i.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next.i, 0
+  %7 = add i64 %at.5.2122.us.us.i.i, 64
+  %8 = add i64 %lsr.iv.i.i, 16
+  br i1 %niter.ncmp.1.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i, label %B250.us.us.i.i
+
+B518.us.us.loopexit.unr-lcssa.i.i:                ; preds = %B250.us.us.i.i
+  %9 = and i64 %.182.us.us.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %9, 0
+  br i1 %lcmp.mod.not.i.i, label %B518.us.us.i.i, label %B250.us.us.epil.preheader.i.i
+
+B250.us.us.epil.preheader.i.i:                    ; preds = %B518.us.us.loopexit.unr-lcssa.i.i, %B250.us.us.preheader.i.i
+  %at.5.2122.us.us.epil.init.i.i = phi i64 [ %.195.us.us.i.i, %B250.us.us.preheader.i.i ], [ %7, %B518.us.us.loopexit.unr-lcssa.i.i ]
+  %.286118120.us.us.epil.init.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i ], [ %unroll_iter.i.i, %B518.us.us.loopexit.unr-lcssa.i.i ]
+  %.331.us.us.epil.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i, 3
+  %.333.us.us.epil.i.i = add nsw i64 %.331.us.us.epil.i.i, %a2
+  %.335.us.us.epil.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i to ptr
+  %.336.us.us.epil.i.i = load i64, ptr %.335.us.us.epil.i.i, align 8
+  %.337.us.us.epil.i.i = shl nsw i64 %.336.us.us.epil.i.i, 3
+  %.339.us.us.epil.i.i = add nsw i64 %.337.us.us.epil.i.i, %a1
+  %.340.us.us.epil.i.i = inttoptr i64 %.339.us.us.epil.i.i to ptr
+  %.341.us.us.epil.i.i = load i64, ptr %.340.us.us.epil.i.i, align 8
+  %.343.us.us.epil.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i, 8
+  %.344.us.us.epil.i.i = inttoptr i64 %.343.us.us.epil.i.i to ptr
+  %.345.us.us.epil.i.i = load i64, ptr %.344.us.us.epil.i.i, align 8
+  %.347.us.us.epil.i.i = add i64 %.345.us.us.epil.i.i, %.341.us.us.epil.i.i
+  %.348.us.us.epil.i.i = inttoptr i64 %.333.us.us.epil.i.i to ptr
+  store i64 %.347.us.us.epil.i.i, ptr %.348.us.us.epil.i.i, align 8
+  %.352.us.us.epil.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i, 32
+  br label %B518.us.us.i.i
+
+B518.us.us.i.i:                                   ; preds = %B250.us.us.epil.preheader.i.i, %B518.us.us.loopexit.unr-lcssa.i.i, %B88.endif.us.us.i.i
+  %at.5.2.lcssa.us.us.i.i = phi i64 [ %.195.us.us.i.i, %B88.endif.us.us.i.i ], [ %.352.us.us.epil.i.i, %B250.us.us.epil.preheader.i.i ], [ %7, %B518.us.us.loopexit.unr-lcssa.i.i ]
+  %.370.us.us.i.i = inttoptr i64 %.178.us.us.i.i to ptr
+  %.371.us.us.i.i = tail call i64 %.370.us.us.i.i(i64 %a2, i64 %.186.us.us.i.i, i64 0, i64 %.158.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i, 1
+  br i1 %.138.us.us.i.i, label %B88.endif.us.us.i.i, label %B1022.i
+
+B26.us.i.i:                                       ; preds = %B26.us.preheader.i.i, %B86.B566_crit_edge.us.i.i
+  %chunk.2.0.us.i.i = phi i64 [ %.42.us.i.i, %B86.B566_crit_edge.us.i.i ], [ 0, %B26.us.preheader.i.i ]
+  %.42.us.i.i = add nuw nsw i64 %chunk.2.0.us.i.i, 1
+  br label %B88.endif.us.i.i
+
+B88.endif.us.i.i:                                 ; preds = %B518.us.i.i, %B26.us.i.i
+  %at.4.1134.us.i.i = phi i64 [ %.202.i, %B26.us.i.i ], [ %at.5.2.lcssa.us.i.i, %B518.us.i.i ]
+  %.137125133.us.i.i = phi i64 [ %.arg.steps.i.i, %B26.us.i.i ], [ %.147.us.i.i, %B518.us.i.i ]
+  %.147.us.i.i = add nsw i64 %.137125133.us.i.i, -1
+  %.177.us.i.i = inttoptr i64 %at.4.1134.us.i.i to ptr
+  %.178.us.i.i = load i64, ptr %.177.us.i.i, align 8
+  %.180.us.i.i = add nsw i64 %at.4.1134.us.i.i, 8
+  %.181.us.i.i = inttoptr i64 %.180.us.i.i to ptr
+  %.182.us.i.i = load i64, ptr %.181.us.i.i, align 8
+  %.184.us.i.i = add nsw i64 %at.4.1134.us.i.i, 16
+  %.185.us.i.i = inttoptr i64 %.184.us.i.i to ptr
+  %.186.us.i.i = load i64, ptr %.185.us.i.i, align 8
+  %.195.us.i.i = add nsw i64 %at.4.1134.us.i.i, 24
+  %.280119.us.not.i.i = icmp slt i64 %.182.us.i.i, 1
+  br i1 %.280119.us.not.i.i, label %B518.us.i.i, label %B250.us.i.i
+
+B518.us.i.i:                                      ; preds = %B250.us.i.i, %B88.endif.us.i.i
+  %at.5.2.lcssa.us.i.i = phi i64 [ %.195.us.i.i, %B88.endif.us.i.i ], [ %.352.us.i.i, %B250.us.i.i ]
+  %.370.us.i.i = inttoptr i64 %.178.us.i.i to ptr
+  %.371.us.i.i = tail call i64 %.370.us.i.i(i64 %a2, i64 %.186.us.i.i, i64 %chunk.2.0.us.i.i, i64 %.42.us.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i = icmp sgt i64 %.137125133.us.i.i, 1
+  br i1 %.138.us.i.i, label %B88.endif.us.i.i, label %B86.B566_crit_edge.us.i.i
+
+B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %B250.us.i.i
+  %lsr.iv15.i.i = phi i64 [ %lsr.iv.next16.i.i, %B250.us.i.i ], [ %.182.us.i.i, %B88.endif.us.i.i ]
+  %lsr.iv13.i.i = phi i64 [ %lsr.iv.next14.i.i, %B250.us.i.i ], [ %a2, %B88.endif.us.i.i ]
+  %at.5.2122.us.i.i = phi i64 [ %.352.us.i.i, %B250.us.i.i ], [ %.195.us.i.i, %B88.endif.us.i.i ]
+  %10 = add i64 %at.5.2122.us.i.i, 16
+  %.326.us.i.i = inttoptr i64 %10 to ptr
+  %.327.us.i.i = load i64, ptr %.326.us.i.i, align 8
+  %11 = mul i64 %chunk.2.0.us.i.i, %.327.us.i.i
+  %.335.us.i.i = inttoptr i64 %at.5.2122.us.i.i to ptr
+  %.336.us.i.i = load i64, ptr %.335.us.i.i, align 8
+  %.337.us.i.i = shl nsw i64 %.336.us.i.i, 3
+  %.339.us.i.i = add nsw i64 %.337.us.i.i, %a1
+  %.340.us.i.i = inttoptr i64 %.339.us.i.i to ptr
+  %.341.us.i.i = load i64, ptr %.340.us.i.i, align 8
+  %12 = add i64 %at.5.2122.us.i.i, 8
+  %.344.us.i.i = inttoptr i64 %12 to ptr
+  %.345.us.i.i = load i64, ptr %.344.us.i.i, align 8
+  %.346.us.i.i = sub i64 %.341.us.i.i, %11
+  %.347.us.i.i = add i64 %.346.us.i.i, %.345.us.i.i
+  %.348.us.i.i = inttoptr i64 %lsr.iv13.i.i to ptr
+  store i64 %.347.us.i.i, ptr %.348.us.i.i, align 8
+  %.352.us.i.i = add i64 %at.5.2122.us.i.i, 32
+  %lsr.iv.next14.i.i = add i64 %lsr.iv13.i.i, 8
+  %lsr.iv.next16.i.i = add i64 %lsr.iv15.i.i, -1
+  %exitcond.not.i.i = icmp eq i64 %lsr.iv.next16.i.i, 0
+  br i1 %exitcond.not.i.i, label %B518.us.i.i, label %B250.us.i.i
+
+B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
+  %exitcond.not3.i.i = icmp eq i64 %.42.us.i.i, %.158.i
+  br i1 %exitcond.not3.i.i, label %B1022.i, label %B26.us.i.i
+
+B1022.i:                                          ; preds = %B86.B566_crit_edge.us.i.i, %B518.us.us.i.i, %B398.endif.i, %B26.preheader.i.i, %B980.i
+  %.350.i = shl nsw i64 %.166.i, 3
+  %.354.i = add nsw i64 %.350.i, %.202.i
+  %.114.i = icmp samesign ugt i64 %.1138389.i, 1
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+
+B398.endif.i:                                     ; preds = %B336.i
+  store i64 %.202.i, ptr %1, align 8
+  store i64 %arg.steps.fr.i.i, ptr %sunkaddr10.i, align 8
+  store i64 %.158.i, ptr %sunkaddr12.i, align 8
+  store i64 %a1, ptr %sunkaddr14.i, align 8
+  store i64 %.21.i, ptr %sunkaddr16.i, align 8
+  %.249.i = load i64, ptr %sunkaddr18.i, align 8
+  store i64 %.249.i, ptr %sunkaddr20.i, align 8
+  %.258.i = load i64, ptr %sunkaddr22.i, align 8
+  store i64 %.258.i, ptr %sunkaddr24.i, align 8
+  %.265.i = load i64, ptr %sunkaddr8.i, align 8
+  %.17.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i, i64 %.158.i)
+  %.19.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i, i64 %.17.i.i)
+  %.304.i = load i64, ptr %sunkaddr28.i, align 8
+  %.309.i = load i64, ptr %sunkaddr30.i, align 8
+  %.311.i = inttoptr i64 %.304.i to ptr
+  %.312.i = tail call i64 %.311.i(i64 %.309.i, i64 %a2, i64 %.19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i
+
+_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1022.i, %0
+  ret i64 0
+}
+;; nbgrad.runtime.turns.run_turns(int64,int64,int64,int64)int64 nbgrad.runtime.turns -
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysinline {
+  %.15.i = inttoptr i64 %a1 to ptr
+  %.16.i = load i64, ptr %.15.i, align 8
+  %.19.i = add nsw i64 %a1, 16
+  %.20.i = inttoptr i64 %.19.i to ptr
+  %.21.i = load i64, ptr %.20.i, align 8
+  %.30.i = add nsw i64 %a1, 88
+  %.31.i = inttoptr i64 %.30.i to ptr
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.33.i = shl nsw i64 %.32.i, 3
+  %.35.i = add nsw i64 %.33.i, %a0
+  %.36.i = inttoptr i64 %.35.i to ptr
+  %.37.i = load i64, ptr %.36.i, align 8
+  %.43.i = add nsw i64 %a1, 32
+  %.44.i = inttoptr i64 %.43.i to ptr
+  %.45.i = load i64, ptr %.44.i, align 8
+  %.48.i = add nsw i64 %a1, 40
+  %.49.i = inttoptr i64 %.48.i to ptr
+  %.50.i = load i64, ptr %.49.i, align 8
+  %.135276.not.i = icmp slt i64 %.50.i, 1
+  br i1 %.135276.not.i, label %B420.endif.i, label %B334.preheader.i
+
+B334.preheader.i:                                 ; preds = %0
+  %xtraiter.i = and i64 %.50.i, 3
+  %1 = icmp samesign ult i64 %.50.i, 4
+  br i1 %1, label %B334.epil.preheader.i, label %B334.preheader.new.i
+
+B334.preheader.new.i:                             ; preds = %B334.preheader.i
+  %unroll_iter.i = and i64 %.50.i, 9223372036854775804
+  br label %B334.i
+
+B334.i:                                           ; preds = %B334.i, %B334.preheader.new.i
+  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B334.i ], [ 0, %B334.preheader.new.i ]
+  %.141275277.i = phi i64 [ %.148.3.i, %B334.i ], [ 0, %B334.preheader.new.i ]
+  %2 = add i64 %lsr.iv32.i, %.37.i
+  %3 = add i64 %lsr.iv32.i, %.45.i
+  %.179.i = inttoptr i64 %3 to ptr
+  %.180.i = load i64, ptr %.179.i, align 8
+  %.181.i = inttoptr i64 %2 to ptr
+  store i64 %.180.i, ptr %.181.i, align 8
+  %4 = add i64 %2, 8
+  %5 = add i64 %3, 8
+  %.179.1.i = inttoptr i64 %5 to ptr
+  %.180.1.i = load i64, ptr %.179.1.i, align 8
+  %.181.1.i = inttoptr i64 %4 to ptr
+  store i64 %.180.1.i, ptr %.181.1.i, align 8
+  %6 = add i64 %2, 16
+  %7 = add i64 %3, 16
+  %.179.2.i = inttoptr i64 %7 to ptr
+  %.180.2.i = load i64, ptr %.179.2.i, align 8
+  %.181.2.i = inttoptr i64 %6 to ptr
+  store i64 %.180.2.i, ptr %.181.2.i, align 8
+  %.148.3.i = add nuw nsw i64 %.141275277.i, 4
+  %8 = add i64 %2, 24
+  %9 = add i64 %3, 24
+  %.179.3.i = inttoptr i64 %9 to ptr
+  %.180.3.i = load i64, ptr %.179.3.i, align 8
+  %.181.3.i = inttoptr i64 %8 to ptr
+  store i64 %.180.3.i, ptr %.181.3.i, align 8
+  %lsr.iv.next33.i = add nuw i64 %lsr.iv32.i, 32
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.148.3.i
+  br i1 %niter.ncmp.3.i, label %B420.endif.loopexit.unr-lcssa.i, label %B334.i
+
+B824.i:                                           ; preds = %B420.endif.i, %B1748.i
+  %.330291.i = phi i64 [ %.337.i, %B1748.i ], [ 0, %B420.endif.i ]
+  %exitcond315.not.i = icmp eq i64 %.330291.i, %..16.i
+  br i1 %exitcond315.not.i, label %B1938.i, label %B826.i
+
+B826.i:                                           ; preds = %B824.i
+  %.337.i = add nuw i64 %.330291.i, 1
+  %.376.i = load i64, ptr %sunkaddr34.i, align 8
+  %.377.not.i = icmp eq i64 %.376.i, 0
+  %10 = xor i64 %.330291.i, -1
+  %.382.i = add i64 %.16.i, %10
+  %step.2.1.i = select i1 %.377.not.i, i64 1, i64 -1
+  %at.2.1.i = select i1 %.377.not.i, i64 %.330291.i, i64 %.382.i
+  %.25.i.i = load i64, ptr %sunkaddr36.i, align 8
+  %.10758.not.i.i = icmp slt i64 %.25.i.i, 1
+  br i1 %.10758.not.i.i, label %B916.endif.endif.i, label %B110.lr.ph.i.i
+
+B110.lr.ph.i.i:                                   ; preds = %B826.i
+  %.157.i.i = icmp eq i64 %.330291.i, 0
+  %11 = add nuw i64 %.25.i.i, 1
+  br i1 %.157.i.i, label %B110.us.i.i, label %B110.i.i
+
+B110.us.i.i:                                      ; preds = %B110.lr.ph.i.i, %B110.us.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B110.us.i.i ], [ %11, %B110.lr.ph.i.i ]
+  %spec.2.061.us.i.i = phi i64 [ %.207.us.i.i, %B110.us.i.i ], [ %.207.i, %B110.lr.ph.i.i ]
+  %12 = add i64 %spec.2.061.us.i.i, 8
+  %.164.us.i.i = inttoptr i64 %12 to ptr
+  %.165.us.i.i = load i64, ptr %.164.us.i.i, align 8
+  %.166.us.i.i = shl nsw i64 %.165.us.i.i, 3
+  %.168.us.i.i = add nsw i64 %.166.us.i.i, %a0
+  %.169.us.i.i = inttoptr i64 %.168.us.i.i to ptr
+  %.170.us.i.i = load i64, ptr %.169.us.i.i, align 8
+  %13 = add i64 %spec.2.061.us.i.i, 16
+  %.174.us.i.i = inttoptr i64 %13 to ptr
+  %.175.us.i.i = load i64, ptr %.174.us.i.i, align 8
+  %.177.us.i.i = mul nsw i64 %.175.us.i.i, %at.2.1.i
+  %.178.us.i.i = add nsw i64 %.177.us.i.i, %.170.us.i.i
+  %.195.us.i.i = inttoptr i64 %spec.2.061.us.i.i to ptr
+  %.196.us.i.i = load i64, ptr %.195.us.i.i, align 8
+  %.197.us.i.i = shl nsw i64 %.196.us.i.i, 3
+  %.199.us.i.i = add nsw i64 %.197.us.i.i, %.37.i
+  %.201.us.i.i = inttoptr i64 %.199.us.i.i to ptr
+  store i64 %.178.us.i.i, ptr %.201.us.i.i, align 8
+  %.207.us.i.i = add nsw i64 %spec.2.061.us.i.i, 32
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
+  %.107.us.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i, 1
+  br i1 %.107.us.i.i, label %B110.us.i.i, label %B916.endif.endif.i
+
+B110.i.i:                                         ; preds = %B110.lr.ph.i.i, %B382.i.i
+  %lsr.iv10.i.i = phi i64 [ %lsr.iv.next11.i.i, %B382.i.i ], [ %11, %B110.lr.ph.i.i ]
+  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.i, %B382.i.i ], [ %26, %B110.lr.ph.i.i ]
+  %.148.i.i = inttoptr i64 %lsr.iv8.i.i to ptr
+  %.149.i.i = load i64, ptr %.148.i.i, align 8
+  %.154.i.i = icmp eq i64 %.149.i.i, 0
+  br i1 %.154.i.i, label %B188.i.i, label %B340.i.i
+
+B188.i.i:                                         ; preds = %B110.i.i
+  %14 = add i64 %lsr.iv8.i.i, -16
+  %.164.i.i = inttoptr i64 %14 to ptr
+  %.165.i.i = load i64, ptr %.164.i.i, align 8
+  %.166.i.i = shl nsw i64 %.165.i.i, 3
+  %.168.i.i = add nsw i64 %.166.i.i, %a0
+  %.169.i.i = inttoptr i64 %.168.i.i to ptr
+  %.170.i.i = load i64, ptr %.169.i.i, align 8
+  %15 = add i64 %lsr.iv8.i.i, -8
+  %.174.i.i = inttoptr i64 %15 to ptr
+  %.175.i.i = load i64, ptr %.174.i.i, align 8
+  %.177.i.i = mul nsw i64 %.175.i.i, %at.2.1.i
+  %.178.i.i = add nsw i64 %.177.i.i, %.170.i.i
+  br label %B382.i.i
+
+B340.i.i:                                         ; preds = %B110.i.i
+  %.184.i.i = shl nsw i64 %.149.i.i, 3
+  %.188.i.i = add nsw i64 %.184.i.i, %.37.i
+  %.189.i.i = inttoptr i64 %.188.i.i to ptr
+  %.190.i.i = load i64, ptr %.189.i.i, align 8
+  br label %B382.i.i
+
+B382.i.i:                                         ; preds = %B340.i.i, %B188.i.i
+  %address.2.1.i.i = phi i64 [ %.178.i.i, %B188.i.i ], [ %.190.i.i, %B340.i.i ]
+  %sunkaddr12.i.i = getelementptr i8, ptr %.148.i.i, i64 -24
+  %.196.i.i = load i64, ptr %sunkaddr12.i.i, align 8
+  %.197.i.i = shl nsw i64 %.196.i.i, 3
+  %.199.i.i = add nsw i64 %.197.i.i, %.37.i
+  %.201.i.i = inttoptr i64 %.199.i.i to ptr
+  store i64 %address.2.1.i.i, ptr %.201.i.i, align 8
+  %lsr.iv.next9.i.i = add i64 %lsr.iv8.i.i, 32
+  %lsr.iv.next11.i.i = add i64 %lsr.iv10.i.i, -1
+  %.107.i.i = icmp samesign ugt i64 %lsr.iv.next11.i.i, 1
+  br i1 %.107.i.i, label %B110.i.i, label %B916.endif.endif.i
+
+B1040.i:                                          ; preds = %B1040.lr.ph.i, %B1648.i
+  %lsr.iv24.i = phi i64 [ %lsr.iv.next25.i, %B1648.i ], [ %.426.i, %B1040.lr.ph.i ]
+  %spec.4.1285.i = phi i64 [ %.676.i, %B1648.i ], [ %.209.i, %B1040.lr.ph.i ]
+  %16 = add i64 %spec.4.1285.i, 8
+  %.548.i = inttoptr i64 %16 to ptr
+  %.549.i = load i64, ptr %.548.i, align 8
+  %17 = add i64 %spec.4.1285.i, 24
+  %.553.i = inttoptr i64 %17 to ptr
+  %.554.i = load i64, ptr %.553.i, align 8
+  %18 = add i64 %spec.4.1285.i, 16
+  %.564.i = inttoptr i64 %18 to ptr
+  %.565.i = load i64, ptr %.564.i, align 8
+  %.566.i = icmp sgt i64 %.565.i, -1
+  br i1 %.566.i, label %B1206.i, label %B1310.i
+
+B1206.i:                                          ; preds = %B1040.i
+  %.575.i = shl nsw i64 %.565.i, 3
+  %.577.i = add nsw i64 %.575.i, %a0
+  %.578.i = inttoptr i64 %.577.i to ptr
+  %.579.i = load i64, ptr %.578.i, align 8
+  %.582.i = mul nsw i64 %.549.i, %at.2.1.i
+  %.585.i = add nsw i64 %.579.i, %.582.i
+  br label %B1648.i
+
+B1310.i:                                          ; preds = %B1040.i
+  %.591.i = icmp sgt i64 %.554.i, -1
+  br i1 %.591.i, label %B1340.i, label %B1402.i
+
+B1340.i:                                          ; preds = %B1310.i
+  %.599.i = shl nsw i64 %.554.i, 3
+  %.603.i = add nsw i64 %.599.i, %a0
+  %.604.i = inttoptr i64 %.603.i to ptr
+  %.605.i = load i64, ptr %.604.i, align 8
+  %.610.i = mul nsw i64 %.549.i, %.608.i
+  %.613.i = add nsw i64 %.605.i, %.610.i
+  br label %B1648.i
+
+B1402.i:                                          ; preds = %B1310.i
+  %19 = add i64 %spec.4.1285.i, 32
+  %.622.i = inttoptr i64 %19 to ptr
+  %.623.i = load i64, ptr %.622.i, align 8
+  %.624.i = icmp sgt i64 %.623.i, -1
+  %or.cond269.i = select i1 %.624.i, i1 %28, i1 false
+  br i1 %or.cond269.i, label %B1480.i, label %B1572.i
+
+B1480.i:                                          ; preds = %B1402.i
+  %.638.i = shl nsw i64 %.623.i, 3
+  %.640.i = add nsw i64 %.638.i, %a0
+  %.641.i = inttoptr i64 %.640.i to ptr
+  %.642.i = load i64, ptr %.641.i, align 8
+  br label %B1648.i
+
+B1572.i:                                          ; preds = %B1402.i
+  %20 = add i64 %spec.4.1285.i, 40
+  %.649.i = inttoptr i64 %20 to ptr
+  %.650.i = load i64, ptr %.649.i, align 8
+  %.656.i = select i1 %27, i64 %.549.i, i64 0
+  %.652.i = add i64 %.656.i, %.37.i
+  %.659.i = add i64 %.652.i, %.650.i
+  br label %B1648.i
+
+B1648.i:                                          ; preds = %B1572.i, %B1480.i, %B1340.i, %B1206.i
+  %address.4.2.i = phi i64 [ %.585.i, %B1206.i ], [ %.613.i, %B1340.i ], [ %.642.i, %B1480.i ], [ %.659.i, %B1572.i ]
+  %.664.i = inttoptr i64 %spec.4.1285.i to ptr
+  %.665.i = load i64, ptr %.664.i, align 8
+  %.666.i = shl nsw i64 %.665.i, 3
+  %.668.i = add nsw i64 %.666.i, %.37.i
+  %.670.i = inttoptr i64 %.668.i to ptr
+  store i64 %address.4.2.i, ptr %.670.i, align 8
+  %.676.i = add nsw i64 %spec.4.1285.i, 48
+  %lsr.iv.next25.i = add nsw i64 %lsr.iv24.i, -1
+  %exitcond314.not.i = icmp eq i64 %lsr.iv.next25.i, 0
+  br i1 %exitcond314.not.i, label %B1748.i, label %B1040.i
+
+B1748.i:                                          ; preds = %B1648.us.i, %B1648.i, %B916.endif.endif.i
+  %.696.i = load i64, ptr %sunkaddr38.i, align 8
+  %.701.i = load i64, ptr %sunkaddr40.i, align 8
+  %.705.i = inttoptr i64 %.696.i to ptr
+  %.706.i = tail call i64 %.705.i(i64 %.701.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
+  %.709.i = load i64, ptr %sunkaddr41.i, align 8
+  %.710.not.i = icmp eq i64 %.709.i, 0
+  br i1 %.710.not.i, label %B824.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+
+B1938.i:                                          ; preds = %B824.i
+  %.748.i = icmp sgt i64 %.16.i, 0
+  br i1 %.748.i, label %B1950.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+
+B2034.i:                                          ; preds = %B2034.lr.ph.i, %B2034.i
+  %lsr.iv.i = phi i64 [ %33, %B2034.lr.ph.i ], [ %lsr.iv.next.i, %B2034.i ]
+  %spec.5.1304.i = phi i64 [ %.221.i, %B2034.lr.ph.i ], [ %.912.i, %B2034.i ]
+  %21 = add i64 %spec.5.1304.i, 8
+  %.883.i = inttoptr i64 %21 to ptr
+  %.884.i = load i64, ptr %.883.i, align 8
+  %.885.i = shl nsw i64 %.884.i, 3
+  %.887.i = add nsw i64 %.885.i, %.37.i
+  %.888.i = inttoptr i64 %.887.i to ptr
+  %.889.i = load i64, ptr %.888.i, align 8
+  %.891.i = inttoptr i64 %spec.5.1304.i to ptr
+  %.892.i = load i64, ptr %.891.i, align 8
+  %.893.i = shl nsw i64 %.892.i, 3
+  %.895.i = add nsw i64 %.893.i, %a0
+  %.896.i = inttoptr i64 %.895.i to ptr
+  %.897.i = load i64, ptr %.896.i, align 8
+  %.902.i = load i64, ptr %sunkaddr43.i, align 8
+  %22 = add i64 %spec.5.1304.i, 16
+  %.906.i = inttoptr i64 %22 to ptr
+  %.907.i = load i64, ptr %.906.i, align 8
+  %.908.i = inttoptr i64 %.902.i to ptr
+  %.909.i = tail call i64 %.908.i(i64 %.897.i, i64 %.889.i, i64 %.907.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.912.i = add nsw i64 %spec.5.1304.i, 24
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -1
+  %.842.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
+  br i1 %.842.i, label %B2034.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+
+B420.endif.loopexit.unr-lcssa.i:                  ; preds = %B334.i
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B420.endif.i, label %B334.epil.preheader.i
+
+B334.epil.preheader.i:                            ; preds = %B420.endif.loopexit.unr-lcssa.i, %B334.preheader.i
+  %.141275277.epil.init.i = phi i64 [ 0, %B334.preheader.i ], [ %unroll_iter.i, %B420.endif.loopexit.unr-lcssa.i ]
+  %23 = shl i64 %.141275277.epil.init.i, 3
+  %24 = add nsw i64 %23, %.45.i
+  %25 = add nsw i64 %23, %.37.i
+  br label %B334.epil.i
+
+B334.epil.i:                                      ; preds = %B334.epil.i, %B334.epil.preheader.i
+  %lsr.iv30.i = phi i64 [ %lsr.iv.next31.i, %B334.epil.i ], [ %xtraiter.i, %B334.epil.preheader.i ]
+  %lsr.iv28.i = phi i64 [ %lsr.iv.next29.i, %B334.epil.i ], [ %25, %B334.epil.preheader.i ]
+  %lsr.iv26.i = phi i64 [ %lsr.iv.next27.i, %B334.epil.i ], [ %24, %B334.epil.preheader.i ]
+  %.179.epil.i = inttoptr i64 %lsr.iv26.i to ptr
+  %.180.epil.i = load i64, ptr %.179.epil.i, align 8
+  %.181.epil.i = inttoptr i64 %lsr.iv28.i to ptr
+  store i64 %.180.epil.i, ptr %.181.epil.i, align 8
+  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 8
+  %lsr.iv.next29.i = add i64 %lsr.iv28.i, 8
+  %lsr.iv.next31.i = add nsw i64 %lsr.iv30.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next31.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B420.endif.i, label %B334.epil.i
+
+B420.endif.i:                                     ; preds = %B334.epil.i, %B420.endif.loopexit.unr-lcssa.i, %0
+  %.192.i = add nsw i64 %a1, 56
+  %.193.i = inttoptr i64 %.192.i to ptr
+  %.194.i = load i64, ptr %.193.i, align 8
+  %.196.i = add nsw i64 %.194.i, %.37.i
+  %.198.i = inttoptr i64 %.37.i to ptr
+  store i64 %.196.i, ptr %.198.i, align 8
+  %.202.i = add nsw i64 %a1, 64
+  %.203.i = inttoptr i64 %.202.i to ptr
+  %.204.i = load i64, ptr %.203.i, align 8
+  %.205.i = shl i64 %.204.i, 5
+  %.207.i = add i64 %a1, 120
+  %.209.i = add i64 %.205.i, %.207.i
+  %.216.i = add nsw i64 %a1, 72
+  %.217.i = inttoptr i64 %.216.i to ptr
+  %.218.i = load i64, ptr %.217.i, align 8
+  %.219.i = mul nsw i64 %.218.i, 48
+  %.221.i = add nsw i64 %.209.i, %.219.i
+  %.227.i = add nsw i64 %a1, 48
+  %.228.i = inttoptr i64 %.227.i to ptr
+  %.229.i = load i64, ptr %.228.i, align 8
+  %.231.i = add nsw i64 %.229.i, %.37.i
+  %.237.i = add nsw i64 %a1, 112
+  %.238.i = inttoptr i64 %.237.i to ptr
+  %.239.i = load i64, ptr %.238.i, align 8
+  %..16.i = tail call i64 @llvm.smax.i64(i64 %.16.i, i64 0)
+  %.594.i = add nsw i64 %.16.i, -1
+  %26 = add i64 %a1, 144
+  %sunkaddr34.i = getelementptr i8, ptr %.15.i, i64 8
+  %sunkaddr36.i = getelementptr i8, ptr %.15.i, i64 64
+  %sunkaddr45.i = getelementptr i8, ptr %.15.i, i64 72
+  %sunkaddr38.i = getelementptr i8, ptr %.15.i, i64 104
+  %sunkaddr40.i = getelementptr i8, ptr %.15.i, i64 24
+  %sunkaddr41.i = inttoptr i64 %.239.i to ptr
+  br label %B824.i
+
+B916.endif.endif.i:                               ; preds = %B382.i.i, %B110.us.i.i, %B826.i
+  %.426.i = load i64, ptr %sunkaddr45.i, align 8
+  %.507282.not.i = icmp slt i64 %.426.i, 1
+  br i1 %.507282.not.i, label %B1748.i, label %B1040.lr.ph.i
+
+B1040.lr.ph.i:                                    ; preds = %B916.endif.endif.i
+  %.596.i = icmp slt i64 %.330291.i, %.594.i
+  %27 = trunc i64 %.330291.i to i1
+  %.608.i = add nsw i64 %at.2.1.i, %step.2.1.i
+  %.596.fr.i = freeze i1 %.596.i
+  %28 = icmp eq i64 %.330291.i, %.594.i
+  br i1 %.596.fr.i, label %B1040.i, label %B1040.us.i
+
+B1040.us.i:                                       ; preds = %B1040.lr.ph.i, %B1648.us.i
+  %lsr.iv22.i = phi i64 [ %lsr.iv.next23.i, %B1648.us.i ], [ %.426.i, %B1040.lr.ph.i ]
+  %spec.4.1285.us.i = phi i64 [ %.676.us.i, %B1648.us.i ], [ %.209.i, %B1040.lr.ph.i ]
+  %29 = add i64 %spec.4.1285.us.i, 8
+  %.548.us.i = inttoptr i64 %29 to ptr
+  %.549.us.i = load i64, ptr %.548.us.i, align 8
+  %30 = add i64 %spec.4.1285.us.i, 16
+  %.564.us.i = inttoptr i64 %30 to ptr
+  %.565.us.i = load i64, ptr %.564.us.i, align 8
+  %.566.us.i = icmp sgt i64 %.565.us.i, -1
+  br i1 %.566.us.i, label %B1206.us.i, label %B1310.us.i
+
+B1310.us.i:                                       ; preds = %B1040.us.i
+  %31 = add i64 %spec.4.1285.us.i, 32
+  %.622.us.i = inttoptr i64 %31 to ptr
+  %.623.us.i = load i64, ptr %.622.us.i, align 8
+  %.624.us.i = icmp sgt i64 %.623.us.i, -1
+  %or.cond269.us.i = select i1 %.624.us.i, i1 %28, i1 false
+  br i1 %or.cond269.us.i, label %B1480.us.i, label %B1572.us.i
+
+B1572.us.i:                                       ; preds = %B1310.us.i
+  %32 = add i64 %spec.4.1285.us.i, 40
+  %.649.us.i = inttoptr i64 %32 to ptr
+  %.650.us.i = load i64, ptr %.649.us.i, align 8
+  %.656.us.i = select i1 %27, i64 %.549.us.i, i64 0
+  %.652.us.i = add i64 %.656.us.i, %.37.i
+  %.659.us.i = add i64 %.652.us.i, %.650.us.i
+  br label %B1648.us.i
+
+B1480.us.i:                                       ; preds = %B1310.us.i
+  %.638.us.i = shl nsw i64 %.623.us.i, 3
+  %.640.us.i = add nsw i64 %.638.us.i, %a0
+  %.641.us.i = inttoptr i64 %.640.us.i to ptr
+  %.642.us.i = load i64, ptr %.641.us.i, align 8
+  br label %B1648.us.i
+
+B1206.us.i:                                       ; preds = %B1040.us.i
+  %.575.us.i = shl nsw i64 %.565.us.i, 3
+  %.577.us.i = add nsw i64 %.575.us.i, %a0
+  %.578.us.i = inttoptr i64 %.577.us.i to ptr
+  %.579.us.i = load i64, ptr %.578.us.i, align 8
+  %.582.us.i = mul nsw i64 %.549.us.i, %at.2.1.i
+  %.585.us.i = add nsw i64 %.579.us.i, %.582.us.i
+  br label %B1648.us.i
+
+B1648.us.i:                                       ; preds = %B1206.us.i, %B1480.us.i, %B1572.us.i
+  %address.4.2.us.i = phi i64 [ %.585.us.i, %B1206.us.i ], [ %.659.us.i, %B1572.us.i ], [ %.642.us.i, %B1480.us.i ]
+  %.664.us.i = inttoptr i64 %spec.4.1285.us.i to ptr
+  %.665.us.i = load i64, ptr %.664.us.i, align 8
+  %.666.us.i = shl nsw i64 %.665.us.i, 3
+  %.668.us.i = add nsw i64 %.666.us.i, %.37.i
+  %.670.us.i = inttoptr i64 %.668.us.i to ptr
+  store i64 %address.4.2.us.i, ptr %.670.us.i, align 8
+  %.676.us.i = add nsw i64 %spec.4.1285.us.i, 48
+  %lsr.iv.next23.i = add nsw i64 %lsr.iv22.i, -1
+  %exitcond313.not.i = icmp eq i64 %lsr.iv.next23.i, 0
+  br i1 %exitcond313.not.i, label %B1748.i, label %B1040.us.i
+
+B1950.endif.i:                                    ; preds = %B1938.i
+  %.760.i = add nsw i64 %a1, 80
+  %.761.i = inttoptr i64 %.760.i to ptr
+  %.762.i = load i64, ptr %.761.i, align 8
+  %.842301.not.i = icmp slt i64 %.762.i, 1
+  br i1 %.842301.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2034.lr.ph.i
+
+B2034.lr.ph.i:                                    ; preds = %B1950.endif.i
+  %33 = add nuw i64 %.762.i, 1
+  %sunkaddr43.i = getelementptr i8, ptr %.15.i, i64 96
+  br label %B2034.i
+
+_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1748.i, %B2034.i, %B1938.i, %B1950.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -24817,7 +25487,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v270B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -24827,14 +25497,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v270B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v270B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -24879,9 +25549,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v270B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v270B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -24899,7 +25569,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v271B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -24982,7 +25652,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v271B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -25021,7 +25691,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v271B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -25143,7 +25813,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v274B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
   %sunkaddr411.i = getelementptr i8, ptr %.21.i, i64 16
@@ -27007,7 +27677,7 @@ B1498.i:                                          ; preds = %B1454.endif.i
   %.915.i = load i64, ptr %.914.i, align 8
   %.918.i = inttoptr i64 %.915.i to ptr
   %.919.i = tail call i64 %.918.i(i64 %.908.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v274B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -27332,9 +28002,9 @@ B1316.endif.i:                                    ; preds = %B1318.i, %B1286.end
   br label %B1454.i
 
 B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v274B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v274B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
   ret i64 %result.3.0.sink.i
 }

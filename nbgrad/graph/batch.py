@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from .builders import spread, spread_all
 from .ir import Node, make, placed, placeholder, topological
+from .loops.loop_body import ITEM, LOOP
+from .loops.loop_derivatives import batched_item, batched_loop
 
 
 def batch(outputs: Sequence[Node], batched: Mapping[Node, Node], size: int) -> list[Node]:
@@ -37,6 +39,11 @@ def batch_further(outputs: Sequence[Node], known: dict[Node, Node | None], size:
 def _batched(node: Node, operands: list[Node | None], size: int) -> Node:
     if node.primitive.batch is not None:
         return node.primitive.batch(node, operands, size)
+    if node.primitive is LOOP:
+        return batched_loop(node, operands, size, batch_further)
+    if node.primitive is ITEM:
+        assert operands[0] is not None
+        return batched_item(node, operands[0], size)
     params = (BatchedRule(node, size),) if node.name == "custom" else node.params
     return make(node.name, tuple(spread_all(node, operands, size)), params)
 

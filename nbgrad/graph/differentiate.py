@@ -17,6 +17,8 @@ from ..process.gc_pause import RareCollection
 from .builders import cast
 from .complex_numbers import add_cotangents
 from .ir import BOOL, Node, elementwise, filled, make, placeholder, topological, zeros
+from .loops.loop_derivatives import backward, forward, transformed_item
+from .loops.loop_rows import TOKEN
 from .masks import Mask, Masks, everywhere, masked, union
 from .primitives import PRIMITIVES
 from .rows import Linear, Multilinear, NoDerivative, Partials, Tangent, Transpose, linear_in
@@ -26,6 +28,7 @@ ADD, ALIAS, ARGSORT, BROADCAST, CAST, CONCATENATE, CUSTOM, GATHER, JOIN = (
     PRIMITIVES[name] for name in "add alias argsort broadcast cast concatenate custom gather complex".split()
 )
 PAD, SCATTER_ADD, SELECT, SLICE = (PRIMITIVES[name] for name in "pad scatter_add select slice".split())
+LOOP, ITEM = PRIMITIVES["loop"], PRIMITIVES["item"]
 INDEX_MAPS = frozenset(p for p in PRIMITIVES.values() if isinstance(p.derivative, Linear) and p.derivative.index_map)
 """Linear primitives whose transposes only move elements, so that they move masks too."""
 MOVES = INDEX_MAPS | {ALIAS, CAST, GATHER, SELECT}
@@ -55,7 +58,7 @@ def active_nodes(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
             continue
         for source in node.inputs:
             if source in active:
-                if node.primitive not in CUT and node.dtype.kind in "fc":
+                if node.primitive not in CUT and (node.dtype.kind in "fc" or node.dtype is TOKEN):
                     active.add(node)
                     order.append(node)
                 break
@@ -154,11 +157,13 @@ def accumulate_cotangent(a: Node, b: Node) -> Node:
 
 
 class _Cotangents:
-    """The cotangents of each node: a sum, and for those that slices of the node sent back, a sum for each part."""
+    """The cotangents of each node: a sum; for those that slices of the node sent back, a sum for each part; for a loop,
+    those of its items."""
 
     def __init__(self, masks: Masks) -> None:
         self.whole: dict[Node, Node] = {}
         self.parts: dict[Node, dict[Box, Node]] = {}
+        self.items: dict[Node, dict[tuple[str, int], Node]] = {}
         self.masks = masks
 
     def add(self, node: Node, g: Node) -> None:
@@ -170,6 +175,12 @@ class _Cotangents:
         """One more cotangent of a part of a node."""
         parts = self.parts.setdefault(node, {})
         parts[box] = _sum(parts[box], g, self.masks) if box in parts else g
+
+    def add_item(self, node: Node, g: Node) -> None:
+        """The cotangent of an item of a loop."""
+        items = self.items.setdefault(node.inputs[0], {})
+        known = items.get(node.params)
+        items[node.params] = g if known is None else _sum(known, g, self.masks)
 
     def take(self, node: Node) -> Node | None:
         """All that has arrived at a node."""
@@ -226,8 +237,15 @@ def vjp(
         for node in reversed(order):
             if node in wanted:
                 continue
+            if node.primitive is LOOP:
+                for position, found in backward(node, total.items.pop(node, {}), active, vjp).items():
+                    total.add(node.inputs[position], found)
+                continue
             g = total.take(node)
             if g is None:
+                continue
+            if node.primitive is ITEM:
+                total.add_item(node, g)
                 continue
             if node.primitive is SLICE:
                 source = node.inputs[0]
@@ -237,8 +255,8 @@ def vjp(
                         total.add_part(source, box, g)
                     continue
             _send_back(node, g, active, last, total)
-        found = {node: total.take(node) for node in wanted}
-        return [found[node] for node in wrt]
+        result = {node: total.take(node) for node in wanted}
+        return [result[node] for node in wrt]
 
 
 def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -> list[Node | None]:
@@ -328,6 +346,10 @@ def _needed(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
 
 
 def _output_tangent(node: Node, operands: list[Node | None], masks: Masks) -> Node | None:
+    if node.primitive is LOOP:
+        return forward(node, [None if t is None else masks.applied(t) for t in operands], jvp)
+    if node.primitive is ITEM:
+        return transformed_item(node, operands[0])
     if node.primitive is CUSTOM or node.primitive is JOIN:
         # Rules of complex functions look for masks in both parts.
         operands = [None if t is None else masks.applied(t) for t in operands]

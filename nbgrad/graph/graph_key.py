@@ -13,7 +13,7 @@ from typing import Any
 from .ir import Node, by_serial
 from .primitives import PRIMITIVES
 
-CUSTOM, CONSTANT, INPUT = (PRIMITIVES[name] for name in ("custom", "constant", "input"))
+CUSTOM, CONSTANT, INPUT, LOOP = (PRIMITIVES[name] for name in ("custom", "constant", "input", "loop"))
 
 
 def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node]]:

@@ -16,7 +16,8 @@ from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
-from .ir import PRIMITIVES, Node, constant, with_inputs
+from .ir import Node, constant, with_inputs
+from .primitives import PRIMITIVES
 
 MOST_BYTES = 1 << 28
 """Of all values that one recording keeps, beside those of its last piece; beyond that, the oldest are forgotten."""
@@ -24,7 +25,7 @@ FEW_BYTES = 1 << 23
 """From this on, values that nothing can read any more are looked for."""
 OVERHEAD = 256
 """The approximate bytes of an array beside its elements."""
-BROADCAST, LITERAL = PRIMITIVES["broadcast"], PRIMITIVES["literal"]
+BROADCAST, LITERAL, LOOP = (PRIMITIVES[name] for name in "broadcast literal loop".split())
 _serial = attrgetter("serial")
 
 
@@ -80,11 +81,13 @@ class Piece:
                     known[source] = known.get(source, 0) + 1
 
     def held(self) -> list[Node]:
-        """The nodes that something outside of the piece refers to, other than numbers and arrays that repeat one."""
+        """The nodes that something outside of the piece refers to, other than loops, numbers and repeated numbers."""
         return [
             node
             for node in held(self.readers)
-            if node.inputs and not (node.primitive is BROADCAST and node.inputs[0].primitive is LITERAL)
+            if node.inputs
+            and node.primitive is not LOOP
+            and not (node.primitive is BROADCAST and node.inputs[0].primitive is LITERAL)
         ]
 
     def over_constants(self, nodes: Iterable[Node], values: Mapping[Node, Any]) -> list[Node]:

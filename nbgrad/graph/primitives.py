@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .elementwise_rows import ANY_UNARY, BINARY, CHOICES, COMPARISON, CONVERSIONS, FLOAT_UNARY
 from .ir import PRIMITIVES
+from .loops.loop_rows import LOOPS
 from .matrix_rows import MATRICES
 from .movement_rows import GATHER, MOVEMENTS, POSITIONS
 from .reduction_rows import REDUCTIONS, SCANS
@@ -37,5 +38,6 @@ for _rows in (
     MATRICES,
     WINDOWS,
     CALLS,
+    LOOPS,
 ):
     PRIMITIVES.update(_rows)

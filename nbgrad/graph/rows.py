@@ -9,6 +9,7 @@ tables. A derivative is one of
 - `Tangent`: a forward rule built from linear primitives; reverse mode transposes its graph. Transposes may be
   given for operands in which the primitive is linear anyway.
 - `NoDerivative`: and why.
+- `ByBody`: of loops, differentiated by differentiating their bodies (loop_derivatives.py).
 """
 
 from __future__ import annotations
@@ -73,7 +74,12 @@ class NoDerivative:
     why: str
 
 
-Row = Partials | Linear | Multilinear | Tangent | NoDerivative
+@dataclass(frozen=True)
+class ByBody:
+    """That of a loop follows from that of its body."""
+
+
+Row = Partials | Linear | Multilinear | Tangent | NoDerivative | ByBody
 CONSTANT = NoDerivative("its value does not change when its operands change a little")
 INTEGER = NoDerivative("it works on integers or gives booleans")
 

@@ -18,6 +18,9 @@ from ..process.gc_pause import RareCollection
 from .builders import cast, concatenate, reduce, reshape, slice_axes, transpose
 from .interpret import evaluate_node
 from .ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
+from .loops.loop_body import LOOP, turns_of
+from .loops.loop_rewrites import joined
+from .loops.loop_rows import LAST
 from .products import BASIS, contracted_product, contracted_sum
 from .shapes import Shape, joint_shape
 
@@ -34,7 +37,7 @@ RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL = (
     PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul".split()
 )
 FLOAT16 = np.dtype(np.float16)
-_ANY_DTYPE = frozenset([PRIMITIVES["scatter_last"], PRIMITIVES["host"]])
+_ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item".split())
 """Special primitives that work on float16 as it is."""
 
 
@@ -44,6 +47,8 @@ def simplify(outputs: Sequence[Node]) -> list[Node]:
         walk = _Simplifier({})
         simple = walk.run(outputs)
         turned = _turned_products(simple) if walk.transposes else {}
+        if walk.loops:
+            turned.update(joined(simple))
         return _Simplifier(turned).run(simple) if turned else simple
 
 
@@ -75,7 +80,7 @@ class _Simplifier:
         self.replaced = replaced
         self.known: dict[tuple[Any, ...], Node] = {}
         self.number: dict[Node, int] = {}
-        self.transposes = False
+        self.transposes = self.loops = False
         self.unit_vectors = False
         """Whether there were any."""
 
@@ -131,6 +136,8 @@ class _Simplifier:
             return better
         if primitive is TRANSPOSE:
             self.transposes = True
+        elif primitive is LOOP:
+            self.loops = True
         self.known[key] = node
         number[node] = len(number)
         return node
@@ -452,6 +459,13 @@ def _neighbours(first: Node, second: Node, axis: int) -> Node | None:
 # ----- Reductions and special kernels -----
 
 
+def _item(node: Node) -> Node | None:
+    """A carried value of a loop without turns is its first."""
+    kind, position = node.params
+    loop = node.inputs[0]
+    return loop.inputs[position] if kind == LAST and not turns_of(loop) else None
+
+
 def _reduction(node: Node) -> Node | None:
     source = node.inputs[0]
     axes: tuple[int, ...] = node.params[0]
@@ -528,6 +542,7 @@ RULES: dict[str, Rule] = {
     "max": _reduction,
     "min": _reduction,
     "matmul": _matmul,
+    "item": _item,
 }
 
 _RULES = {PRIMITIVES[name]: rule for name, rule in RULES.items()}

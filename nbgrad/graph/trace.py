@@ -26,14 +26,15 @@ class Trace:
     must hold in every call. `cells` maps Cells (and Parameters) that took part to the state that they had. A recording
     inside another shares all that. `written` maps Parameters to the nodes that they had before the function wrote to
     them, and `outside` does so for other Tensors that were there before the recording began, at node number `start`;
-    only `jit` and `vmap`, which undo such writes, collect them. `numbers` has the nodes of Python numbers that the
-    function has used so far: a recording of `jit` has each of them once (`frozen`); otherwise equal numbers stay apart,
-    because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each argument to
-    all its values, of which there are `size`, and `batched` has those of every node that they were needed of. `callers`
-    knows the arrays that the arguments stand for; `orders` is not empty once something depended on how they lie in
-    memory. `known`, `owned` and `varying` remember values and answers about nodes (the latter two by serial number, so
-    that they keep no node alive). `refused` is the last error for a value that would have left the recording, with the
-    user's frame at that moment.
+    only `jit`, `vmap` and loops, which undo such writes, collect them. `numbers` has the nodes of Python numbers that
+    the function has used so far: a recording of `jit` has each of them once (`frozen`); otherwise equal numbers stay
+    apart, because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each
+    argument to all its values, of which there are `size`, and `batched` has those of every node that they were needed
+    of. `callers` knows the arrays that the arguments stand for; `orders` is not empty once something depended on how
+    they lie in memory. `known`, `owned` and `varying` remember values and answers about nodes (the latter two by serial
+    number, so that they keep no node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has
+    the conditions that must hold in every turn. `refused` is the last error for a value that would have left the
+    recording, with the user's frame at that moment.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class Trace:
         "refused",
         "size",
         "start",
+        "turn_checks",
         "varying",
         "written",
     )
@@ -67,8 +69,10 @@ class Trace:
         mapping: Mapping[Node, Node] | None,
         size: int,
         callers: Any = None,
+        turn: bool = False,
     ) -> None:
         self.parent = parent
+        self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
         self.arguments = frozenset(arguments)
         self.mapping, self.size = mapping, size
         self.guards: list[tuple[Node, np.ndarray]] | None = [] if jit else None
@@ -77,7 +81,7 @@ class Trace:
         self.written: dict[Any, Node] = {}
         self.outside: dict[int, tuple[Any, Node]] = {}
         self.start = next_serial()
-        self.collects = jit or mapping is not None
+        self.collects = jit or turn or mapping is not None
         self.frozen = jit
         self.numbers: dict[Any, Node] = {}
         self.batched: dict[Node, Node | None] = {} if mapping is None else dict(mapping)
@@ -218,8 +222,9 @@ class recording:  # noqa: N801 - used like a function
         mapping: Mapping[Node, Node] | None = None,
         size: int = 0,
         callers: Any = None,
+        turn: bool = False,
     ) -> None:
-        self.trace = Trace(_current.get(), arguments, jit, mapping, size, callers)
+        self.trace = Trace(_current.get(), arguments, jit, mapping, size, callers, turn)
         self.collection = RareCollection()
 
     def __enter__(self) -> Trace:

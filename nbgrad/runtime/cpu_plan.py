@@ -23,9 +23,11 @@ from ..compiler.loops import Access, Loop, Reduction, Value, normalise
 from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
 from ..compiler.views import View, contiguous_strides
 from ..graph.ir import Node, placeholder
+from ..graph.loops.loop_body import LOOP
 from ..graph.primitives import FLOAT_UNARY
 from .front import literals_of
 from .lifetimes import Lifetimes, Place, aligned, in_words, nbytes
+from .loop_plan import TurnPlan, turn_plan
 from .row_groups import row_span
 from .stages import Stage, make_stages
 
@@ -47,6 +49,7 @@ class Step:
     chunks: int
     step: int
     apart: tuple[int, ...] = ()
+    turns: TurnPlan | None = None
 
 
 @dataclass
@@ -232,6 +235,7 @@ class _Planner:
                 self.arena.give(*block)
         loops = [step.kernel for group in self.groups for step in group.steps if isinstance(step.kernel, Loop)]
         elements = sum(math.prod(loop.shape) for loop in loops)
+        elements += sum(step.turns.elements for group in self.groups for step in group.steps if step.turns is not None)
         lifetimes = {n: (first, times.last[n]) for n, first in times.first.items() if self.places[n].base == 0}
         return Plan(
             self.groups,
@@ -337,13 +341,15 @@ class _Planner:
         if kernel.node.size == 0:
             return
         places = [self._access_place(s, v) for s, v in zip(kernel.reads, kernel.views, strict=True)]
-        extra = workspace_bytes(kernel)
+        turns = turn_plan(kernel, plan, self.slots) if kernel.node.primitive is LOOP else None
+        extra = workspace_bytes(kernel) if turns is None else turns.workspace
         block = self.arena.take(extra) if extra else None
         if block is not None:
             places.append(Place(0, block[0]))
         rows = rows_of(kernel)
         heavy = rows > 1 and kernel.node.size * SPECIAL_WORK >= PARALLEL_WORK
         parallel = heavy or shared_by_threads(kernel)
-        self.groups.append(Group([Step(kernel, [*places, self.places[kernel.node]], rows, 1)], rows, parallel))
+        places += [self.places[node] for node in kernel.targets]
+        self.groups.append(Group([Step(kernel, places, rows, 1, turns=turns)], rows, parallel))
         if block is not None:
             self.arena.give(*block)

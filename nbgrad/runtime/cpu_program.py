@@ -15,19 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler import cpu
-from ..compiler.emit import emit
 from ..compiler.fuse import Special
-from ..compiler.loops import Loop
-from ..compiler.special import special_address, special_sizes
 from ..errors import OutOfMemoryError
 from ..graph.ir import Node, on_host, plain_dtype
 from ..process.gc_pause import RareCollection
 from . import native, threads
-from .cpu_plan import Plan, Step, combining_loops, plan
+from .cpu_plan import Plan, plan
 from .donation import donors
 from .front import front, literal_pool
 from .lifetimes import nbytes
+from .step_tables import kept_array, step_table
 
 RELEASE_ELEMENTS = 1 << 15
 """From this much work on, other Python threads may run while a program runs."""
@@ -45,11 +42,6 @@ class _MethodDef(ctypes.Structure):
 METH_FASTCALL = 0x80
 C_ALIGNED, WRITEABLE = 0x101, 0x400
 """NumPy's flags: in C order and aligned; writeable."""
-
-
-def loop_code(loop: Loop) -> cpu.Code:
-    """A fused loop's code."""
-    return cpu.function_code(f"loop {loop.identity}", "kernel", lambda: emit(loop))
 
 
 @dataclass
@@ -106,9 +98,7 @@ class Program:
 
     def _array(self, words: Sequence[int]) -> np.ndarray:
         """An int64 array that lives as long as the program."""
-        array = np.array(words or [0], np.int64)
-        self._keep.append(array)
-        return array
+        return kept_array(words, self._keep)
 
     def _build(
         self,
@@ -146,7 +136,7 @@ class Program:
             output_specs += [id(plain_dtype(node.dtype)), nbytes(node), int(scalar), donor, node.ndim, *node.shape]
         if structure is None:
             structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
-        table = self._table()
+        table = step_table(self.plan, self._keep)
 
         scratch = 8 * len(template)
         pointers = native.GROUP_DATA + table[2] * self.plan.slots
@@ -202,28 +192,6 @@ class Program:
         special = [step.kernel.node for step in self.plan.steps if isinstance(step.kernel, Special)]
         products = sum(n.size * (n.inputs[0].shape[-1] if n.name == "matmul" else 8) for n in special)
         return self.plan.elements + products
-
-    def _table(self) -> list[int]:
-        width = max([len(step.places) for step in self.plan.steps], default=0)
-        table = [len(self.plan.groups), self.plan.slots, width]
-        for group in self.plan.groups:
-            words: list[int] = []
-            for step in group.steps:
-                if isinstance(step.kernel, Loop):
-                    # Compile now what a longer array will need: a new length compiles nothing.
-                    self._keep += [loop_code(combining) for combining in combining_loops(step.kernel)]
-                    code = loop_code(step.kernel)
-                    self._keep.append(code)
-                    address = code.address
-                else:
-                    address = special_address(step.kernel)
-                    self._keep.append(getattr(step.kernel, "call", None))
-                sizes = self._array(step_sizes(step))
-                words += [address, len(step.places), sizes.ctypes.data]
-                for place in step.places:
-                    words += [place.base, place.offset, place.shift, place.apart]
-            table += [len(group.steps), group.chunks, int(group.parallel), len(words), *words]
-        return table
 
     @property
     def call_into(self) -> Callable[..., Any]:
@@ -286,10 +254,3 @@ def _refuse(*arguments: Any) -> Any:
     shown = ", ".join(f"{type(a).__name__} {getattr(a, 'dtype', '')}{getattr(a, 'shape', '')}" for a in arguments)
     message = f"internal error: a program was called with arguments that it was not compiled for: {shown}"
     raise AssertionError(message)
-
-
-def step_sizes(step: Step) -> list[int]:
-    """The integers that a step's kernel is called with."""
-    if isinstance(step.kernel, Special):
-        return special_sizes(step.kernel)
-    return step.kernel.sizes(step.step, step.apart)

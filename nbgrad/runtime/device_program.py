@@ -26,6 +26,7 @@ from ..device.kernels.settings import SETTINGS
 from ..device.memory.arrays import Device, DeviceArray, Memory
 from ..errors import DeviceError
 from ..graph.ir import Node
+from ..graph.loops.loop_rewrites import written_out
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
 from .cpu_program import MISSED, Output
@@ -70,7 +71,7 @@ class DeviceProgram:
         self.device = device
         device.driver.use(device.index)
         with RareCollection():
-            self._front = front([output.node for output in outputs], arguments)
+            self._front = front(written_out([output.node for output in outputs]), arguments)
         self.graph = self._front.graph
         self._inputs = arguments
         self.outputs = outputs

@@ -24,6 +24,7 @@ from ..graph.graph_key import INPUT, structure
 from ..graph.interpret import interpret, interpret_order
 from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
+from ..graph.loops.loop_body import LOOP
 from ..graph.trace import current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
@@ -134,7 +135,8 @@ def _piece_values(piece: Piece, nodes: Sequence[Node], known: KnownValues | None
     """The values of nodes of a piece: small ones by the interpreter, others by a compiled program."""
     values: Mapping[Node, Any] = {} if known is None else known.values
     asked = nodes if known is None else nodes[:1]
-    if all(node.device is None and node.size <= INTERPRETED_SIZE for node in asked):
+    looping = any(node.primitive is LOOP for node in piece.readers)
+    if not looping and all(node.device is None and node.size <= INTERPRETED_SIZE for node in asked):
         at_hand = {node: on_host(values.get(node, node.value)) for node in piece.known}
         return interpret_order(list(piece.readers), at_hand, nodes)
     if not any(node.inputs for node in piece.known):
@@ -166,6 +168,13 @@ def refuse(node: Node, source: Node) -> None:
             message = (
                 f"The value of a Tensor of shape {node.shape} is needed while vmap records the function, but there it "
                 "stands for many values at once. Use np.where instead of a branch, or take it out of the function."
+            )
+            raise TracedValueError(message)
+        if trace.turn_checks is not None and source in trace.arguments:
+            message = (
+                f"The value of a Tensor of shape {node.shape} is needed while one turn of a loop is recorded, but "
+                "there it stands for the values of all turns. Use np.where instead of a branch, or take it out of the "
+                "loop."
             )
             raise TracedValueError(message)
         trace = trace.parent
@@ -343,6 +352,9 @@ def require(condition: Node, message: str, error: type[NbgradError] = RangeError
     everything = reduce("min", condition, range(condition.ndim))
     trace = current_trace()
     while trace is not None:
+        if trace.turn_checks is not None and trace.owns(everything):
+            trace.turn_checks.append((everything, message, error))
+            return
         if trace.mapping and trace.owns(everything):
             # It must hold for each of the values that vmap maps.
             everything = reduce("min", batch_further([everything], trace.batched, trace.size)[0], (0,))

@@ -16,6 +16,7 @@ from ..compiler.fuse import Fused, Special, fuse
 from ..compiler.loops import Loop
 from ..graph.complex_storage import interleaved
 from ..graph.ir import PRIMITIVES, Node, literal_value
+from ..graph.loops.loop_rewrites import pruned
 from ..graph.simplify import simplify
 
 LITERAL = PRIMITIVES["literal"]
@@ -45,7 +46,7 @@ def front(outputs: Sequence[Node], arguments: Sequence[Node]) -> Front:
         The results of the program, and the leaves that its calls give.
     """
     results, leaves = interleaved(outputs, arguments)
-    graph = simplify(results)
+    graph = pruned(simplify(results))
     fused = fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]

@@ -396,7 +396,7 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
 
 # ----- Addresses -----
 
-FUNCTIONS = {entry: 3, entry_into: 3, worker: 1}
+FUNCTIONS = {entry: 3, entry_into: 3, worker: 1, run: 4}
 """What is called from outside, with the number of words that it takes."""
 
 
@@ -404,6 +404,11 @@ def entry_address(into: bool = False) -> int:
     """The address of the function that CPython calls for a program, with or without arrays for the results."""
     function = entry_into if into else entry
     return native_address(function, FUNCTIONS[function])
+
+
+def run_address() -> int:
+    """The address of the function that runs a table of steps."""
+    return native_address(run, FUNCTIONS[run])
 
 
 def context() -> np.ndarray:

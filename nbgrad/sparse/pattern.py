@@ -23,6 +23,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..graph.ir import Node, literal_value, topological
+from ..graph.loops.loop_rewrites import written_out
 from ..graph.primitives import PRIMITIVES
 from ..graph.trace import current_trace
 from ..runtime.evaluate import concrete
@@ -58,6 +59,7 @@ def dependencies(outputs: Sequence[Node], sources: Sequence[Node]) -> Any:
         known[node] = sets.single(offset, node.shape)
         offset += node.size
     walk = _Walk(sets)
+    outputs = written_out(outputs)
     for node in topological(outputs):
         if node not in known:
             known[node] = walk.ids(node, [known[source] for source in node.inputs])

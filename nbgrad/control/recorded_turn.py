@@ -1,0 +1,173 @@
+"""One turn of a loop, recorded once for all turns.
+
+In: a function of users, the values that its first turn gets, and the arrays of which each turn gets a part. Out: a
+`Turn`: the graph of one turn, checked to give what the next turn takes. Called by scan.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import optree
+
+from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
+from ..graph.builders import cast
+from ..graph.ir import Node, make
+from ..graph.loops.loop_body import LoopNodes, like, make_loop
+from ..graph.trace import recording
+from ..record.foreign_arrays import described_output
+from ..record.tensor import Tensor
+from ..runtime.evaluate import require
+from ..transforms.arguments import flatten, kind_of, name_of, node_of
+
+Body = Callable[[Any, Any], tuple[Any, Any]]
+"""From what is carried and this turn's part of the arrays to what is carried on, and the results of the turn."""
+
+
+@dataclass
+class Arrays:
+    """The arrays and numbers in nested containers: the leaves as the caller gave them, their nodes, the structure."""
+
+    leaves: list[Any]
+    nodes: list[Node]
+    tree: Any
+
+    @staticmethod
+    def of(value: Any, what: str) -> Arrays:
+        """The arrays in a value; `what` says in messages where it stands.
+
+        Raises
+        ------
+        DtypeError
+            If it holds anything else. None holds nothing.
+        """
+        leaves, tree = flatten(value)
+        nodes: list[Node] = []
+        for leaf in leaves:
+            if leaf is not None and kind_of(leaf) == "other":
+                message = f"{what} holds {described_output(leaf)}: expected arrays and numbers, or containers of them."
+                raise DtypeError(message)
+            if leaf is not None:
+                nodes.append(node_of(leaf))
+        return Arrays(leaves, nodes, tree)
+
+    def filled(self, values: Sequence[Any]) -> Any:
+        """The containers with other values in place of the arrays."""
+        given = iter(values)
+        leaves = [None if leaf is None else next(given) for leaf in self.leaves]
+        return optree.tree_unflatten(self.tree, leaves)
+
+    def paths(self) -> list[str]:
+        """The position of each array in the containers, as it would be written."""
+        keys = [repr(list(path))[1:-1].replace(", ", "][") for path in optree.treespec_paths(self.tree)]
+        return [f"[{key}]" if key else "" for key, leaf in zip(keys, self.leaves, strict=True) if leaf is not None]
+
+
+def parts_of(nodes: Sequence[Node]) -> list[Node]:
+    """Nodes of real values: a loop carries complex values as two, the real and the imaginary part."""
+    found: list[Node] = []
+    for node in nodes:
+        found += [make("real", (node,)), make("imag", (node,))] if node.dtype.kind == "c" else [node]
+    return found
+
+
+def whole_of(parts: Sequence[Node], like_these: Sequence[Node]) -> list[Node]:
+    """The nodes of which `parts_of` gives the parts; `like_these` have their dtypes."""
+    given = iter(parts)
+    return [make("complex", (next(given), next(given))) if one.dtype.kind == "c" else next(given) for one in like_these]
+
+
+@dataclass
+class Turn:
+    """One turn: what it starts from, the stand-ins for that, and what comes out."""
+
+    name: str
+    first: Arrays
+    scanned: Arrays
+    following: Arrays
+    results: Arrays
+    stand_ins: tuple[list[Node], list[Node]]
+    checks: list[tuple[Node, str, type[NbgradError]]] = field(default_factory=list)
+
+    def loop(self, turns: int, reverse: bool) -> tuple[list[Node], list[Node]]:
+        """The values that are carried out of the last turn, and the results of every turn."""
+        carried, slices = self.stand_ins
+        before, after = parts_of(self.first.nodes), parts_of(self.following.nodes)
+        results = parts_of(self.results.nodes)
+        conditions = [condition for condition, _, _ in self.checks]
+        made: LoopNodes = make_loop(
+            turns,
+            list(zip(carried, before, after, strict=True)),
+            list(zip(slices, parts_of(self.scanned.nodes), strict=True)),
+            results=[*results, *conditions],
+            reverse=reverse,
+        )
+        for condition, message, error in self.checks:
+            require(made.every(condition), message, error)
+        last = [made.last(k) for k in range(len(carried))]
+        every = [made.every(node) for node in results]
+        return whole_of(last, self.first.nodes), whole_of(every, self.results.nodes)
+
+
+def record_turn(body: Body, fn: Callable[..., Any], name: str, init: Any, scanned: Arrays) -> Turn:
+    """Record a turn of `fn`; a Python number at the start takes the dtype that the turns give it.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        If what a turn gives is not what the next one takes.
+    TracedValueError
+        If it writes to something outside.
+    """
+    first = Arrays.of(init, f"The first value of {name}()")
+    while True:
+        turn = _recorded(body, fn, name, first, scanned)
+        widened = False
+        for k, (before, after) in enumerate(zip(first.nodes, turn.following.nodes, strict=True)):
+            if before.weak and before.dtype != after.dtype and before.shape == after.shape:
+                first.nodes[k] = cast(before, after.dtype)
+                widened = True
+        if not widened:
+            break
+    for path, before, after in zip(first.paths(), first.nodes, turn.following.nodes, strict=True):
+        if (before.shape, before.dtype) != (after.shape, after.dtype):
+            message = (
+                f"{name}() carries a value of shape {before.shape} and dtype {before.dtype} into {name_of(fn)}(), "
+                f"which gives one of shape {after.shape} and dtype {after.dtype} for the next turn"
+                f"{f', at carry{path}' if path else ''}. Both must be the same in all turns."
+            )
+            raise ShapeError(message) if before.shape != after.shape else DtypeError(message)
+    return turn
+
+
+def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scanned: Arrays) -> Turn:
+    before = [like(node) for node in first.nodes]
+    slices = [like(node, node.shape[1:]) for node in scanned.nodes]
+    carried, part = _stand_ins(before), _stand_ins(slices)
+    given = [whole_of(carried, before), whole_of(part, slices)]
+    with recording([*carried, *part], turn=True) as trace:
+        tensors = [[Tensor._of(node) for node in nodes] for nodes in given]
+        try:
+            after, result = body(first.filled(tensors[0]), scanned.filled(tensors[1]))
+        finally:
+            written = trace.undo_writes()
+        if written or trace.outside:
+            what = f"the Parameter {written[0][0].name}" if written else "a Tensor from outside"
+            message = f"{name_of(fn)}() writes to {what} in a turn of {name}(). Carry it from turn to turn instead."
+            raise TracedValueError(message)
+        following = Arrays.of(after, f"What {name_of(fn)}() carries on")
+        if following.tree != first.tree:
+            message = (
+                f"{name_of(fn)}() gets {first.tree} from {name}() and carries on {following.tree}: both must have the "
+                "same structure."
+            )
+            raise ShapeError(message)
+        results = Arrays.of(result, f"The result of {name_of(fn)}()")
+    return Turn(name, first, scanned, following, results, (carried, part), trace.turn_checks or [])
+
+
+def _stand_ins(nodes: Sequence[Node]) -> list[Node]:
+    """Placeholders for the parts of nodes."""
+    return [like(part) for part in parts_of(nodes)]

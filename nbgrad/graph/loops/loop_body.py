@@ -1,0 +1,216 @@
+"""Loops as graph: a `loop` node runs one body again and again, and its `item` nodes are what comes out of it.
+
+In: placeholders for the values of one turn, what they are at the start, and the graph of a turn. Out: a `LoopNodes`,
+from which the results are taken: a carried value after the last turn, or any value of the body for every turn. Called
+by the control functions of users, by rolling, and by loop_derivatives.py.
+
+A `loop` node has the inputs of its `Body` in order: the first values of what is carried from turn to turn, arrays whose
+first axis counts the turns, and constants. It is no array: only `item` nodes read it. An item names a node of the body
+by its position, so that whatever asks for one more value of each turn (the reverse mode does) changes no other node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..graph_key import structure
+from ..ir import Node, Params, by_serial, make, placeholder, topological, with_inputs
+from ..primitives import PRIMITIVES
+from .loop_rows import EVERY, LAST
+
+LOOP, ITEM = PRIMITIVES["loop"], PRIMITIVES["item"]
+
+
+class Body:
+    """The graph of one turn.
+
+    Parameters
+    ----------
+    carried, scanned, constants : sequences of nodes
+        Placeholders: of the values that a turn gets from the one before, of its part of each array that is scanned, and
+        of what is the same in all turns.
+    following : sequence of nodes
+        The carried values after the turn.
+    results : sequence of nodes
+        Further nodes that items may ask for.
+
+    Raises
+    ------
+    AssertionError
+        If a node has no place in the body: it is made of something that is none of the inputs.
+    """
+
+    def __init__(
+        self,
+        carried: Sequence[Node],
+        scanned: Sequence[Node],
+        constants: Sequence[Node],
+        following: Sequence[Node],
+        results: Sequence[Node] = (),
+    ) -> None:
+        self.carried, self.scanned, self.constants = tuple(carried), tuple(scanned), tuple(constants)
+        self.following, self.results = tuple(following), tuple(results)
+        for before, after in zip(self.carried, self.following, strict=True):
+            assert (before.shape, before.dtype) == (after.shape, after.dtype), (before, after)
+        roots = [*self.inputs, *self.following, *self.results]
+        self.nodes = tuple(by_serial(roots))
+        self.position = {node: k for k, node in enumerate(self.nodes)}
+        self.custom: list[Node] = []
+        """Nodes with a user's rule that may do something else each time."""
+        key, leaves = structure(roots, self.custom)
+        assert set(leaves) == set(self.inputs), "a body is made of its inputs"
+        self._key = (len(self.carried), len(self.scanned), id(self) if self.custom else key)
+        self._hash = hash(self._key)
+        self.extends: Extension | None = None
+        """The body that this one was made of by adding to it: its loops do those of the other too."""
+        self.made_from: dict[int, Node | None] = {}
+        """Positions in another body, whose transform this one is, and the nodes that stand for them here."""
+        self.unchanged: frozenset[int] = frozenset()
+        """Positions in another body, of which this one is a batch, of values that are the same for all."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """All placeholders, in the order of the loop's inputs."""
+        return (*self.carried, *self.scanned, *self.constants)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Body) and self._hash == other._hash and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"<body of {len(self.nodes)} nodes>"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A body inside a larger one, and the places of its inputs and nodes there."""
+
+    body: Body
+    inputs: tuple[int, ...]
+    nodes: tuple[int, ...]
+
+
+@dataclass
+class LoopNodes:
+    """A `loop` node that was just made, and the nodes of its body that stand for those it was made of."""
+
+    node: Node
+    inside: Mapping[Node, Node] = field(default_factory=dict)
+
+    @property
+    def body(self) -> Body:
+        """The loop's body."""
+        return self.node.params[0]
+
+    def last(self, position: int) -> Node:
+        """A carried value after the last turn."""
+        return item(self.node, (LAST, position))
+
+    def every(self, node: Node) -> Node:
+        """A value of the body in every turn, with an axis in front that counts the turns."""
+        return item(self.node, (EVERY, self.body.position[self.inside.get(node, node)]))
+
+
+def item(loop: Node, which: Params) -> Node:
+    """A result of a loop: (LAST, number of a carried value) or (EVERY, position of a node of the body)."""
+    return make("item", (loop,), which)
+
+
+def turns_of(loop: Node) -> int:
+    """The number of turns."""
+    return loop.params[1]
+
+
+def is_reversed(loop: Node) -> bool:
+    """Whether the first turn is the last along the arrays that are scanned, and along results of every turn."""
+    return loop.params[2]
+
+
+def make_loop(
+    turns: int,
+    carried: Sequence[tuple[Node, Node, Node]],
+    scanned: Sequence[tuple[Node, Node]] = (),
+    constants: Sequence[tuple[Node, Node]] = (),
+    results: Iterable[Node] = (),
+    reverse: bool = False,
+) -> LoopNodes:
+    """A loop. What the body is not given is computed before the loop, and becomes a constant.
+
+    Parameters
+    ----------
+    turns : int
+    carried : sequence of (node inside, first value, value after a turn)
+        The node inside is a placeholder, or a node of another body that is an input of this one.
+    scanned : sequence of (node inside, array whose first axis counts the turns)
+    constants : sequence of (node inside, value)
+    results : iterable of nodes
+        What every turn shall give, apart from what the carried values are made of.
+    reverse : bool
+        Whether to walk the arrays from their ends.
+
+    Examples
+    --------
+    The powers of two, by doubling.
+
+    >>> import numpy as np
+    >>> from nbgrad.graph.interpret import interpret
+    >>> from nbgrad.graph.ir import constant
+    >>> one = constant(np.array(1.0))
+    >>> x = placeholder((), one.dtype)
+    >>> powers = make_loop(5, [(x, one, x + x)])
+    >>> interpret([powers.last(0), powers.every(x)])
+    [array(32.), array([ 1.,  2.,  4.,  8., 16.])]
+    """
+    following, wanted = [after for _, _, after in carried], list(results)
+    given = [[inside for inside, *_ in group] for group in (carried, scanned, constants)]
+    outside = [value for group in (carried, scanned, constants) for _, value, *_ in group]
+    inside, fresh = _closed([*following, *wanted], [node for group in given for node in group])
+    groups = [[inside.get(node, node) for node in group] for group in (*given, following, wanted)]
+    groups[2] += fresh.values()
+    node = make("loop", (*outside, *fresh), (Body(*groups), turns, reverse))
+    return LoopNodes(node, inside)
+
+
+_FREE = frozenset(["broadcast", "reshape", "transpose", "cast"])
+
+
+def _closed(outputs: Sequence[Node], inputs: Sequence[Node]) -> tuple[dict[Node, Node], dict[Node, Node]]:
+    """The nodes of the outputs' graph over the inputs alone: what stands for nodes that had to be made anew, and the
+    placeholders of values from outside."""
+    order = topological(outputs, set(inputs))
+    depends = set(inputs)
+    free: set[Node] = set()
+    for node in order:
+        if not depends.isdisjoint(node.inputs):
+            depends.add(node)
+        elif node.name in ("literal", "iota") or (node.name in _FREE and node.inputs[0] in free):
+            free.add(node)
+    new = {node: like(node) for node in inputs if node.inputs}
+    fresh: dict[Node, Node] = {}
+
+    def inner(node: Node) -> Node:
+        if node in depends or node in free:
+            return new.get(node, node)
+        if node not in fresh:
+            fresh[node] = like(node)
+        return fresh[node]
+
+    for node in order:
+        if node in depends:
+            operands = tuple([inner(source) for source in node.inputs])
+            if operands != node.inputs:
+                new[node] = with_inputs(node, operands)
+    for node in outputs:
+        if node not in depends:
+            new[node] = inner(node)
+    return new, fresh
+
+
+def like(node: Node, shape: tuple[int, ...] | None = None) -> Node:
+    """A placeholder for a value such as a node's."""
+    made = placeholder(node.shape if shape is None else shape, node.dtype, weak=node.weak)
+    made.tensor, made.place = node.tensor, node.place
+    return made

@@ -1,0 +1,236 @@
+"""Loops that are differentiated, or done for many values at once: new loops over new bodies.
+
+In: a `loop` node, and cotangents, tangents or batches. Out: nodes of another loop. Called by differentiate.py and
+batch.py, which pass their own function for the graph of a body.
+
+Reverse mode walks the turns backwards. What its body reads of the turn is either given to it, as results of every turn
+of the first loop, or computed again: sums and products are, all that costs more is kept (`_is_kept`). Forward mode and
+batches go through the turns once more, with the first loop's body inside a larger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+
+from ..builders import spread, transpose
+from ..ir import Node, topological, zeros
+from .loop_body import ITEM, LOOP, Body, Extension, LoopNodes, item, like, make_loop
+from .loop_rows import EVERY, LAST
+
+Vjp = Callable[[Sequence[Node], Sequence["Node | None"], Sequence[Node]], "list[Node | None]"]
+Jvp = Callable[[Sequence[Node], Sequence[Node], Sequence["Node | None"]], "list[Node | None]"]
+BatchFurther = Callable[[Sequence[Node], "dict[Node, Node | None]", int], "list[Node]"]
+
+
+def _has_derivative(node: Node) -> bool:
+    return node.dtype.kind in "fc"
+
+
+def _active_carried(body: Body, given: Set[Node], moved: Callable[[list[Node]], list[bool]]) -> list[int]:
+    """The carried values that something reaches in some turn, from the placeholders in `given`.
+
+    `moved` tells of each of the values after a turn whether something reaches it from these placeholders.
+    """
+    found = [k for k, node in enumerate(body.carried) if node in given]
+    while True:
+        active = [*[body.carried[k] for k in found], *[n for n in (*body.scanned, *body.constants) if n in given]]
+        more = [k for k, reached in enumerate(moved(active)) if reached and k not in found]
+        if not more:
+            return sorted(found)
+        found += more
+
+
+# ----- Reverse mode -----
+
+
+def backward(loop: Node, cotangents: Mapping[tuple[str, int], Node], active: Set[Node], vjp: Vjp) -> dict[int, Node]:
+    """The cotangents of a loop's inputs, by their positions, given those of its items."""
+    body, turns, reverse = loop.params
+    given = {inside for inside, outside in zip(body.inputs, loop.inputs, strict=True) if outside in active}
+    given = {node for node in given if _has_derivative(node)}
+
+    def reached(nodes: list[Node]) -> list[bool]:
+        depends = set(nodes)
+        for node in topological(body.following, depends):
+            if (_has_derivative(node) or node.primitive is LOOP) and not depends.isdisjoint(node.inputs):
+                depends.add(node)
+        return [node in depends for node in body.following]
+
+    moving = _active_carried(body, given, reached)
+    every = {body.nodes[position]: g for (kind, position), g in cotangents.items() if kind == EVERY}
+    before = [like(body.carried[k]) for k in moving]
+    of_every = {node: like(node) for node in every}
+    rest = [n for n in (*body.scanned, *body.constants) if n in given]
+    wrt = [*[body.carried[k] for k in moving], *rest]
+    outputs, seeds = [body.following[k] for k in moving] + list(every), [*before, *of_every.values()]
+    found = vjp(outputs, seeds, wrt)
+    sent = [zeros(n.shape, n.dtype) if g is None else g for n, g in zip(wrt, found, strict=True)]
+    carried = []
+    for k, inside, after in zip(moving, before, sent, strict=False):
+        start = cotangents.get((LAST, k))
+        carried.append((inside, zeros(inside.shape, inside.dtype) if start is None else start, after))
+    sums: dict[int, int] = {}
+    results: dict[int, Node] = {}
+    for node, g in zip(rest, sent[len(moving) :], strict=True):
+        position = body.inputs.index(node)
+        if position < len(body.carried) + len(body.scanned):
+            results[position] = g
+        else:
+            total = like(node)
+            sums[position] = len(carried)
+            carried.append((total, zeros(node.shape, node.dtype), total + g))
+    scanned, constants = _read_back(loop, [after for *_, after in carried] + list(results.values()))
+    scanned += [(inside, every[node]) for node, inside in of_every.items()]
+    made = make_loop(turns, carried, scanned, constants, results.values(), not reverse)
+    back = {k: made.last(position) for position, k in enumerate(moving) if body.carried[k] in given}
+    back.update({position: made.every(g) for position, g in results.items()})
+    back.update({position: made.last(place) for position, place in sums.items()})
+    return back
+
+
+def _read_back(loop: Node, outputs: Sequence[Node]) -> tuple[list[tuple[Node, Node]], list[tuple[Node, Node]]]:
+    """The values of a body that the graph of its derivative reads: for each turn, and for all turns."""
+    body = loop.params[0]
+    outside = dict(zip(body.inputs, loop.inputs, strict=True))
+    constant = set(body.constants)
+    scanned: list[tuple[Node, Node]] = []
+    constants: list[tuple[Node, Node]] = []
+    kept = {node for node in body.nodes if _is_kept(node)}
+    for node in topological(outputs, kept):
+        if node in constant:
+            constants.append((node, outside[node]))
+        elif node in outside:
+            known = node in body.scanned
+            scanned.append((node, outside[node] if known else item(loop, (EVERY, body.position[node]))))
+    read = {source for node in topological(outputs, kept) for source in node.inputs if source in kept}
+    read.update(node for node in outputs if node in kept)
+    scanned += [(node, item(loop, (EVERY, body.position[node]))) for node in body.nodes if node in read]
+    return scanned, constants
+
+
+def _is_kept(node: Node) -> bool:
+    """Whether a value is kept for the reverse mode, because it costs more than its memory.
+
+    Of a loop inside, what it gives at its end is kept. Its turns are done again: so the memory is that of the turns of
+    both loops, not of their product.
+    """
+    if node.primitive is LOOP or (node.primitive is ITEM and node.params[0] == EVERY) or node.dtype.kind == "c":
+        return False
+    kind = node.primitive.kind
+    return kind in ("special", "reduction") or (kind == "elementwise" and not node.primitive.light)
+
+
+# ----- Forward mode -----
+
+
+def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp) -> Node | None:
+    """A loop that carries tangents beside the values; its body knows the tangents of all values (`made_from`)."""
+    body, turns, reverse = loop.params
+    pairs = zip(body.inputs, tangents, strict=True)
+    given = {inside: like(inside) for inside, t in pairs if t is not None and _has_derivative(inside)}
+    if not given:
+        return None
+
+    def reached(nodes: list[Node]) -> list[bool]:
+        return [t is not None for t in jvp(body.following, nodes, [like(node) for node in nodes])]
+
+    moving = _active_carried(body, set(given), reached)
+    for k in moving:
+        given.setdefault(body.carried[k], like(body.carried[k]))
+    nodes = list(body.nodes)
+    found = dict(zip(nodes, jvp(nodes, list(given), list(given.values())), strict=True))
+    outside = dict(zip(body.inputs, zip(loop.inputs, tangents, strict=True), strict=True))
+    carried = [(n, outside[n][0], after) for n, after in zip(body.carried, body.following, strict=True)]
+    for k in moving:
+        node = body.carried[k]
+        start, after = outside[node][1], found[body.following[k]]
+        nothing = zeros(node.shape, node.dtype)
+        carried.append((given[node], nothing if start is None else start, nothing if after is None else after))
+    scanned, constants = ([(n, outside[n][0]) for n in known] for known in (body.scanned, body.constants))
+    for known, more in ((body.scanned, scanned), (body.constants, constants)):
+        for node in known:
+            t = outside[node][1]
+            if node in given and t is not None:
+                more.append((given[node], t))
+    made = make_loop(turns, carried, scanned, constants, [*body.nodes, *filter(None, found.values())], reverse)
+    _note_origin(made, loop, {node: t for node, t in found.items() if t is not None})
+    there = made.body
+    inputs, nodes = tuple(map(there.inputs.index, body.inputs)), tuple([there.position[n] for n in body.nodes])
+    there.extends = Extension(body, inputs, nodes)
+    return made.node
+
+
+def _note_origin(made: LoopNodes, loop: Node, found: Mapping[Node, Node | None]) -> None:
+    body = loop.params[0]
+    for node, position in body.position.items():
+        there = found.get(node)
+        made.body.made_from[position] = None if there is None else made.inside.get(there, there)
+
+
+def transformed_item(node: Node, loop: Node | None) -> Node | None:
+    """The tangent of an item of a loop, given the loop of tangents; None if it has none."""
+    if loop is None:
+        return None
+    kind, position = node.params
+    body: Body = loop.params[0]
+    old: Body = node.inputs[0].params[0]
+    where = position if kind == EVERY else old.position[old.carried[position]]
+    there = body.made_from[where]
+    if there is None:
+        return None
+    return item(loop, (LAST, body.carried.index(there)) if kind == LAST else (EVERY, body.position[there]))
+
+
+# ----- Many values at once -----
+
+
+def batched_loop(loop: Node, operands: Sequence[Node | None], size: int, batch_further: BatchFurther) -> Node:
+    """The loop for many values at once: each turn does that of all of them."""
+    body, turns, reverse = loop.params
+    given = {
+        inside: like(inside, (size, *inside.shape))
+        for inside, t in zip(body.inputs, operands, strict=True)
+        if t is not None
+    }
+
+    def batched(nodes: list[Node]) -> dict[Node, Node | None]:
+        known: dict[Node, Node | None] = dict.fromkeys(body.inputs)
+        known.update({node: given.setdefault(node, like(node, (size, *node.shape))) for node in nodes})
+        batch_further(body.nodes, known, size)
+        return known
+
+    moving = _active_carried(body, set(given), lambda nodes: [batched(nodes)[n] is not None for n in body.following])
+    known = batched([*[body.carried[k] for k in moving], *[n for n in (*body.scanned, *body.constants) if n in given]])
+    outside = dict(zip(body.inputs, zip(loop.inputs, operands, strict=True), strict=True))
+    carried = []
+    for k, (node, after) in enumerate(zip(body.carried, body.following, strict=True)):
+        one, many = outside[node]
+        if k in moving:
+            carried.append((given[node], spread(one, many, size), spread(after, known[after], size)))
+        else:
+            carried.append((node, one, after))
+    scanned, constants = [], []
+    for node in body.scanned:
+        one, many = outside[node]
+        turned = None if many is None else transpose(many, (1, 0, *range(2, many.ndim)))
+        scanned.append((node, one) if turned is None else (given[node], turned))
+    for node in body.constants:
+        one, many = outside[node]
+        constants.append((node, one) if many is None else (given[node], many))
+    found = {node: known[node] for node in body.nodes}
+    made = make_loop(turns, carried, scanned, constants, [n if t is None else t for n, t in found.items()], reverse)
+    _note_origin(made, loop, {n: n if t is None else t for n, t in found.items()})
+    made.body.unchanged = frozenset([body.position[n] for n, t in found.items() if t is None])
+    return made.node
+
+
+def batched_item(node: Node, loop: Node, size: int) -> Node:
+    """An item of a loop for many values at once."""
+    made = transformed_item(node, loop)
+    assert made is not None
+    kind, position = node.params
+    body: Body = node.inputs[0].params[0]
+    where = position if kind == EVERY else body.position[body.carried[position]]
+    if where in loop.params[0].unchanged:
+        return spread(made, None, size)
+    return made if kind == LAST else transpose(made, (1, 0, *range(2, made.ndim)))

@@ -1,0 +1,142 @@
+"""Loops planned: the body as a plan of its own, and where its arrays are in each turn.
+
+In: a `Special` whose node is a loop. Out: a `TurnPlan`: the plan of the body, the scratch memory that the loop needs,
+and the table that turns.py reads. Called by cpu_plan.py, which passes its own function for the body. The
+plan of a body does not depend on the number of turns.
+
+What a turn writes goes at once to where it is wanted: into an array of every turn, or into the array of the last value.
+Where only the next turn reads it, two buffers are written in turns, so that no turn writes what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..compiler.fuse import Special
+from ..graph.ir import Node, on_host
+from ..graph.loops.loop_body import Body, is_reversed, turns_of
+from ..graph.loops.loop_rows import EVERY, LAST
+from . import native, turns
+from .front import Front, front, literal_pool
+from .lifetimes import aligned, nbytes
+
+
+@dataclass
+class _Written:
+    """A value of the body that each turn writes, and where it goes: numbers of pointers, -1 where there is none."""
+
+    node: Node
+    every: int = -1
+    before: int = -1
+    last: int = -1
+    buffers: int = -1
+
+
+@dataclass
+class TurnPlan:
+    """A loop's body, planned; `plan` is a `Plan` of cpu_plan.py."""
+
+    kernel: Special
+    front: Front
+    plan: Any
+    written: list[_Written]
+    carried: list[int]
+    """For each carried value, the number of what is written that carries it on."""
+    copies: list[tuple[int, int]] = field(default_factory=list)
+    """At the end: the number of a pointer, and of what is written whose last value goes there."""
+    workspace: int = 0
+    scratch: int = 0
+    arena: int = 0
+
+    @property
+    def elements(self) -> int:
+        """The elements that all turns together work on."""
+        return turns_of(self.kernel.node) * self.plan.elements
+
+    @property
+    def base_count(self) -> int:
+        """The words of the body's bases: arena, inputs and constants, literals, what is written."""
+        return 2 + len(self.plan.bases) + len(self.written)
+
+    def table(self, steps: int, kept: list[Any]) -> list[int]:
+        """The words that turns.py reads; `steps` is the address of the table of the body's steps."""
+        template = [0] * (1 + len(self.front.arguments))
+        for node in self.front.constants:
+            assert node.value is not None, node
+            array = np.ascontiguousarray(on_host(node.value))
+            kept.append(array)
+            template.append(array.ctypes.data)
+        pool = literal_pool(self.plan.literals)
+        template = np.array([*template, pool.ctypes.data, *[0] * len(self.written)], np.int64)
+        kept += [pool, template]
+        first = 2 + len(self.plan.bases)
+        body: Body = self.kernel.node.params[0]
+        words: list[int] = []
+        for position, node in enumerate(body.inputs):
+            carries = first + self.carried[position] if position < len(self.carried) else 0
+            turned = len(body.carried) <= position < len(body.carried) + len(body.scanned)
+            words += [1 + position, position, nbytes(node) if turned else 0, carries]
+        for number, one in enumerate(self.written):
+            words += [first + number, nbytes(one.node), one.every, one.before, one.last, one.buffers]
+        for target, number in self.copies:
+            words += [target, first + number, nbytes(self.written[number].node)]
+        head = [0] * turns.HEAD
+        head[turns.TURNS], head[turns.REVERSE] = turns_of(self.kernel.node), int(is_reversed(self.kernel.node))
+        context = native.context()
+        head[turns.CONTEXT], head[turns.TABLE] = context.ctypes.data, steps
+        head[turns.RUN], head[turns.FAILED] = native.run_address(), context[native.FAILED]
+        head[turns.TEMPLATE], head[turns.BASES] = template.ctypes.data, self.base_count
+        head[turns.SCRATCH], head[turns.ARENA] = self.scratch, self.arena
+        head[turns.INPUTS], head[turns.OUTPUTS] = len(body.inputs), len(self.written)
+        head[turns.COPIES], head[turns.WORKSPACE] = len(self.copies), len(self.kernel.reads)
+        head[turns.MOVE] = turns.move_address()
+        return [*head, *words]
+
+
+def turn_plan(kernel: Special, plan: Callable[..., Any], slots: int) -> TurnPlan:
+    """Plan the body of a loop for the items that something reads."""
+    body: Body = kernel.node.params[0]
+    written, carried, copies = _written(kernel, body)
+    made = front([one.node for one in written], body.inputs)
+    inner = plan(made.fused, made.arguments, made.constants, slots)
+    found = TurnPlan(kernel, made, inner, written, carried, copies)
+    width = max([len(step.places) for step in inner.steps], default=0)
+    found.scratch = aligned(8 * found.base_count)
+    end = found.scratch + aligned(8 * (native.GROUP_DATA + width * slots))
+    for number in set(carried):
+        one = written[number]
+        if one.every < 0:
+            one.buffers = end
+            end += aligned(2 * nbytes(one.node))
+    found.arena = end
+    found.workspace = end + inner.arena_bytes
+    return found
+
+
+def _written(kernel: Special, body: Body) -> tuple[list[_Written], list[int], list[tuple[int, int]]]:
+    """All that a turn writes, what carries each carried value on, and the copies at the end."""
+    first = len(kernel.reads) + 1
+    pointers = {node.params: first + k for k, node in enumerate(kernel.targets)}
+    numbers = {node: k for k, node in enumerate(dict.fromkeys(body.following))}
+    written = [_Written(node) for node in numbers]
+    carried = [numbers[node] for node in body.following]
+    copies: list[tuple[int, int]] = []
+    for (kind, position), pointer in pointers.items():
+        if kind == EVERY:
+            node = body.nodes[position]
+            if node not in numbers:
+                numbers[node] = len(written)
+                written.append(_Written(node))
+            written[numbers[node]].every = pointer
+    for (kind, position), pointer in pointers.items():
+        if kind == LAST:
+            one = written[carried[position]]
+            if one.every >= 0 or one.last >= 0:
+                copies.append((pointer, carried[position]))
+            else:
+                one.last = pointer
+    return written, carried, copies

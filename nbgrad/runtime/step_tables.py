@@ -1,0 +1,71 @@
+"""The table of a plan's steps, which native code walks.
+
+In: a `Plan` of cpu_plan.py. Out: its table as words (native.py has the layout), with all machine code compiled and
+loaded. Called by cpu_program.py. A loop's step has the table of its body, which is of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler import cpu
+from ..compiler.emit import emit
+from ..compiler.loops import Loop
+from ..compiler.special import special_address, special_sizes
+from .cpu_plan import Plan, Step, combining_loops
+from .turns import turns_address
+
+
+def loop_code(loop: Loop) -> cpu.Code:
+    """A fused loop's code."""
+    return cpu.function_code(f"loop {loop.identity}", "kernel", lambda: emit(loop))
+
+
+def kept_array(words: Sequence[int], kept: list[Any]) -> np.ndarray:
+    """An int64 array that lives as long as `kept`."""
+    array = np.array(words or [0], np.int64)
+    kept.append(array)
+    return array
+
+
+def step_table(plan: Plan, kept: list[Any]) -> list[int]:
+    """The table; `kept` gets all that must live as long as it is used."""
+    width = max([len(step.places) for step in plan.steps], default=0)
+    table = [len(plan.groups), plan.slots, width]
+    for group in plan.groups:
+        words: list[int] = []
+        for step in group.steps:
+            sizes = kept_array(_sizes(step, kept), kept)
+            words += [_address(step, kept), len(step.places), sizes.ctypes.data]
+            for place in step.places:
+                words += [place.base, place.offset, place.shift, place.apart]
+        table += [len(group.steps), group.chunks, int(group.parallel), len(words), *words]
+    return table
+
+
+def _address(step: Step, kept: list[Any]) -> int:
+    """The address of a step's machine code."""
+    if isinstance(step.kernel, Loop):
+        # Compile now what a longer array will need: a new length compiles nothing.
+        kept += [loop_code(combining) for combining in combining_loops(step.kernel)]
+        code = loop_code(step.kernel)
+        kept.append(code)
+        return code.address
+    if step.turns is not None:
+        return turns_address()
+    address = special_address(step.kernel)
+    kept.append(step.kernel.call)
+    return address
+
+
+def _sizes(step: Step, kept: list[Any]) -> list[int]:
+    """The integers that a step's kernel is called with."""
+    if isinstance(step.kernel, Loop):
+        return step.kernel.sizes(step.step, step.apart)
+    if step.turns is not None:
+        body = kept_array(step_table(step.turns.plan, kept), kept)
+        return step.turns.table(body.ctypes.data, kept)
+    return special_sizes(step.kernel)
