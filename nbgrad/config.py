@@ -3,7 +3,7 @@
 NBGRAD_DISABLE_JIT=1 runs every graph with the NumPy interpreter instead of compiled code. NBGRAD_CACHE_DIR, read by
 compiler/cache.py, names the cache folder. NBGRAD_NUM_THREADS, read by runtime/threads.py, limits the threads.
 NBGRAD_CPU_NAME compiles for another CPU than this one. NBGRAD_OPTIMIZE=0 compiles without LLVM's optimisations: a tenth
-of the time, for slower loops. NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the
+of the time, for slower loops. NBGRAD_ROLL=0 leaves Python loops written out as they were recorded. NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the
 tracebacks of errors. NBGRAD_KEPT_PROGRAMS bounds the memory of compiled code.
 """
 
@@ -15,6 +15,11 @@ import os
 def interpret() -> bool:
     """Whether graphs run in the interpreter."""
     return os.environ.get("NBGRAD_DISABLE_JIT", "") not in ("", "0")
+
+
+def roll() -> bool:
+    """Whether loops are put in place of what Python loops record."""
+    return os.environ.get("NBGRAD_ROLL", "") != "0"
 
 
 def optimize() -> bool:

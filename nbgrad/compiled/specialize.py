@@ -25,6 +25,7 @@ from ..record.zero_dimensional import is_array
 from ..runtime.cpu_program import Output, Program, missed
 from ..runtime.evaluate import computed, finish_pending, make_program, refuse
 from ..transforms.arguments import flatten, kind_of, name_of, node_of
+from ..transforms.rolled import joint_checks, joint_guards, roll_up
 from .device_calls import device_of_graph
 from .out_arguments import RESULT, donated_leaves
 from .signatures import dynamic_kind
@@ -69,11 +70,14 @@ def specialize(
     assert trace.guards is not None
     results, kept, out_spec = _results(fn, output, trace)
     nodes = [result._node for result in results]
+    written_nodes = [node for _, node in written]
+    roll_up([*nodes, *[g for g, _ in trace.guards], *[c for c, _, _ in trace.checks], *written_nodes], arguments)
+    trace.guards, trace.checks = joint_guards(trace.guards), joint_checks(trace.checks)
     guards = [node for node, _ in trace.guards]
     checks = [node for node, _, _ in trace.checks]
     places = {node: k for k, node in enumerate(arguments)}
     stored = [(places[node], callers[node][0]._node) for node in callers.changed()]
-    outputs = [*nodes, *guards, *checks, *[node for _, node in written], *[node for _, node in stored]]
+    outputs = [*nodes, *guards, *checks, *written_nodes, *[node for _, node in stored]]
     parameters = _parameters(outputs, arguments)
     kinds = _kinds(results, inputs, bool(parameters) or any(isinstance(key, Tensor) for key in trace.cells))
     device = device_of_graph(outputs, arguments)

@@ -41,6 +41,7 @@ from .arguments import (
     prepare,
     with_zeros,
 )
+from .rolled import nodes_in, roll_up
 
 # ----- What is asked for -----
 
@@ -397,6 +398,7 @@ def _run(
             weight_list = [weight._leaf for weight in weights]
             wrt = [*call.nodes, *weight_list]
         seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
+        roll_up([*outputs, *nodes_in(output), *[node for node, _ in call.callers.written()]], wrt)
 
     def derive() -> list[Node]:
         with recording(wrt):

@@ -41,6 +41,7 @@ from .arguments import (
     with_zeros,
 )
 from .grad import grad, mirror, split_aux, weight_nodes
+from .rolled import nodes_in, roll_up
 
 
 def _split(fn: Callable[..., Any], output: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -130,6 +131,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     with recording(wrt, callers=call.callers):
         output, aux = _split(fn, fn(*call.args), has_aux)
         outputs = numeric_nodes(fn, output)
+        roll_up([*outputs, *nodes_in(aux)], wrt)
     tensors = call.tensors or weights is not None
     results = Results()
     results.store(call.callers)
@@ -203,6 +205,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
             raise
         output, aux = _split(fn, returned, has_aux)
         output_nodes(fn, output)
+        roll_up(nodes_in(output, aux), call.nodes)
         tangents = [
             _vector(value, node, f"Tangent {position}")
             for position, (value, node) in enumerate(_paired(vectors, call.nodes))
@@ -304,6 +307,7 @@ def _jacobian(
             output_nodes(fn, output)
             leaves, treespec = flatten(output)
             nodes = [node_of(leaf) for leaf in leaves if kind_of(leaf) != "other"]
+            roll_up([*nodes, *nodes_in(aux)], wrt)
             if not holomorphic:
                 _refuse_complex(fn, nodes, wrt)
             blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)

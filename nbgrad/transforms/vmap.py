@@ -24,6 +24,7 @@ from ..record.written_arguments import Callers
 from ..runtime.memory_order import is_contiguous
 from .argument_positions import check_function
 from .arguments import Results, flatten, kind_as, kind_of, lent, name_of, node_of, results_as
+from .rolled import nodes_in, roll_up
 
 
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
@@ -212,6 +213,7 @@ def _collect(
 ) -> Any:
     """The outputs of all values, with their axis where it is wanted."""
     leaves, treespec = flatten(output)
+    roll_up([*nodes_in(output), *[node for node, _ in stored]], mapping)
     axes = _spread(_sequence(out_axes) if isinstance(output, tuple) else out_axes, output, "out_axes", fn)
     results = Results()
     results.stores = [(results.add(node, "array"), value) for node, value in stored]
