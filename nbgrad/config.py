@@ -3,8 +3,9 @@
 NBGRAD_DISABLE_JIT=1 runs every graph with the NumPy interpreter instead of compiled code. NBGRAD_CACHE_DIR, read by
 compiler/cache.py, names the cache folder. NBGRAD_NUM_THREADS, read by runtime/threads.py, limits the threads.
 NBGRAD_CPU_NAME compiles for another CPU than this one. NBGRAD_OPTIMIZE=0 compiles without LLVM's optimisations: a tenth
-of the time, for slower loops. NBGRAD_ROLL=0 leaves Python loops written out as they were recorded. NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the
-tracebacks of errors. NBGRAD_KEPT_PROGRAMS bounds the memory of compiled code.
+of the time, for slower loops. NBGRAD_ROLL=0 leaves Python loops written out as they were recorded.
+NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the tracebacks of errors. NBGRAD_KEPT_PROGRAMS bounds the memory of
+compiled code.
 """
 
 from __future__ import annotations

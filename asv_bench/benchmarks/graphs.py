@@ -75,7 +75,7 @@ def seconds_by_pass(name, turns):
         marks.append(time.process_time())
         fused = fuse(graph)
         marks.append(time.process_time())
-        read = [n for step in fused.steps for n in (step.sources if isinstance(step, Special) else step.buffers)]
+        read = [n for step in fused.steps for n in step.buffers]
         constants = [n for n in dict.fromkeys(read) if n.name == "constant"]
         plan(fused, [x], constants)
         marks.append(time.process_time())

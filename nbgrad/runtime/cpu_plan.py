@@ -20,6 +20,7 @@ import numpy as np
 
 from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
 from ..compiler.loops import Access, Loop, Reduction, Value, normalise
+from ..compiler.scalar_turns import ScalarTurns, scalar_turns
 from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
 from ..compiler.views import View, contiguous_strides
 from ..graph.ir import Node, placeholder
@@ -49,7 +50,7 @@ class Step:
     chunks: int
     step: int
     apart: tuple[int, ...] = ()
-    turns: TurnPlan | None = None
+    turns: ScalarTurns | TurnPlan | None = None
 
 
 @dataclass
@@ -341,8 +342,10 @@ class _Planner:
         if kernel.node.size == 0:
             return
         places = [self._access_place(s, v) for s, v in zip(kernel.reads, kernel.views, strict=True)]
-        turns = turn_plan(kernel, plan, self.slots) if kernel.node.primitive is LOOP else None
-        extra = workspace_bytes(kernel) if turns is None else turns.workspace
+        turns: ScalarTurns | TurnPlan | None = None
+        if kernel.node.primitive is LOOP:
+            turns = scalar_turns(kernel) or turn_plan(kernel, plan, self.slots)
+        extra = turns.workspace if isinstance(turns, TurnPlan) else 0 if turns else workspace_bytes(kernel)
         block = self.arena.take(extra) if extra else None
         if block is not None:
             places.append(Place(0, block[0]))

@@ -14,6 +14,7 @@ import numpy as np
 from ..compiler import cpu
 from ..compiler.emit import emit
 from ..compiler.loops import Loop
+from ..compiler.scalar_turns import ScalarTurns
 from ..compiler.special import special_address, special_sizes
 from .cpu_plan import Plan, Step, combining_loops
 from .turns import turns_address
@@ -54,6 +55,10 @@ def _address(step: Step, kept: list[Any]) -> int:
         code = loop_code(step.kernel)
         kept.append(code)
         return code.address
+    if isinstance(step.turns, ScalarTurns):
+        code = cpu.function_code(f"turns {step.turns.identity}", "kernel", step.turns.ir)
+        kept.append(code)
+        return code.address
     if step.turns is not None:
         return turns_address()
     address = special_address(step.kernel)
@@ -65,6 +70,8 @@ def _sizes(step: Step, kept: list[Any]) -> list[int]:
     """The integers that a step's kernel is called with."""
     if isinstance(step.kernel, Loop):
         return step.kernel.sizes(step.step, step.apart)
+    if isinstance(step.turns, ScalarTurns):
+        return step.turns.words()
     if step.turns is not None:
         body = kept_array(step_table(step.turns.plan, kept), kept)
         return step.turns.table(body.ctypes.data, kept)

@@ -1,0 +1,311 @@
+"""Loops whose turns are a few scalars: one native function for all turns, which keeps what is carried in registers.
+
+In: a `Special` whose node is a loop. Out: a `ScalarTurns`, or None where a turn is more than that: its straight line of
+scalar operations, the text of its function in LLVM's language, and the integers that it is called with. Called by
+cpu_plan.py. Every array of the body is taken apart into its elements: moving them costs nothing then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce as fold
+from typing import Any
+
+import numpy as np
+
+from ..graph.interpret import evaluate_node
+from ..graph.ir import PRIMITIVES, Node, elementwise, literal, make, placeholder, topological
+from ..graph.loops.loop_body import Body, is_reversed, turns_of
+from ..graph.loops.loop_rows import EVERY, LAST
+from ..graph.simplify import simplify
+from .emit import Emitter, memory_type, register_type
+from .fuse import LIGHT, Special
+from .loop_builder import SAME, baked
+from .loops import Value
+from .scalars import merge
+
+MOST_OPERATIONS = 1500
+MOST_HEAVY = 24
+"""Functions such as exp in one turn; of more of them, several are better computed at once in a vector."""
+LITERAL, MATMUL, IOTA = (PRIMITIVES[name] for name in "literal matmul iota".split())
+COMBINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+TURNS, STEP, FIRST, NUMBERS = range(4)
+"""Words that the function is called with: turns; 1 or -1, and the first part of what is scanned; then numbers."""
+
+
+class _TooMuchError(Exception):
+    """The body is more than a few scalars."""
+
+
+@dataclass
+class ScalarTurns:
+    """A loop as scalar operations; `values` are those of one turn in order, "load" for elements of the inputs.
+
+    `loads` has the input and the element of each; `numbers` those numbers that are no part of the code.
+    """
+
+    turns: int
+    reverse: bool
+    body: Body
+    shape: tuple[int, ...] = (1,)
+    values: list[Value] = field(default_factory=list)
+    loads: list[tuple[int, int]] = field(default_factory=list)
+    numbers: list[Any] = field(default_factory=list)
+    following: list[list[int]] = field(default_factory=list)
+    """For each carried value, the positions of its elements after the turn."""
+    targets: list[tuple[str, list[int]]] = field(default_factory=list)
+    """For each result whether it is of the last turn or of every one, and the positions of its elements."""
+
+    @property
+    def identity(self) -> str:
+        """All that the code depends on."""
+        sizes = [(node.size, node.dtype.name) for node in self.body.inputs]
+        parts = (self.values, self.loads, self.following, self.targets, sizes, len(self.body.carried), _kinds(self))
+        return repr([len(self.body.scanned), *parts])
+
+    @property
+    def elements(self) -> int:
+        """The operations of all turns."""
+        return self.turns * len(self.values)
+
+    def words(self) -> list[int]:
+        """The integers that the function is called with."""
+        head = [self.turns, -1 if self.reverse else 1, self.turns - 1 if self.reverse else 0]
+        bits = np.zeros(len(self.numbers), np.int64)
+        for position, value in enumerate(self.numbers):
+            bits[position : position + 1].view(value.dtype)[:1] = value
+        return [*head, *bits.tolist()]
+
+    def ir(self) -> str:
+        """The function in LLVM's language."""
+        return _TurnEmitter(self).run()
+
+
+def _kinds(turns: ScalarTurns) -> list[str]:
+    return [value.dtype.name for value in turns.numbers]
+
+
+def scalar_turns(kernel: Special) -> ScalarTurns | None:
+    """The loop as scalar operations, if it is small enough."""
+    body: Body = kernel.node.params[0]
+    wanted = [target.params for target in kernel.targets]
+    every = [body.nodes[position] for kind, position in wanted if kind == EVERY]
+    outputs = [*body.following, *every]
+    if any(node.size > MOST_OPERATIONS for node in outputs):
+        return None
+    try:
+        return _Scalars(kernel, body, outputs, wanted).made
+    except _TooMuchError:
+        return None
+
+
+class _Scalars:
+    """Takes the arrays of a body apart."""
+
+    def __init__(self, kernel: Special, body: Body, outputs: Sequence[Node], wanted: Sequence[tuple[str, int]]) -> None:
+        self.parts: dict[Node, np.ndarray] = {}
+        self.leaves: dict[Node, tuple[int, int]] = {}
+        self.inputs = {node: position for position, node in enumerate(body.inputs)}
+        self.count = self.heavy = 0
+        graph = simplify(outputs)
+        for node in topological(graph):
+            self.parts[node] = self._elements(node)
+        flat = [part for node in graph for part in self.parts[node].ravel()]
+        scalars = iter(self._straight(kernel, body, simplify(flat)))
+        elements = [[next(scalars) for _ in range(node.size)] for node in outputs]
+        self.made.following = elements[: len(body.following)]
+        every = iter(elements[len(body.following) :])
+        self.made.targets = [
+            (kind, self.made.following[position] if kind == LAST else next(every)) for kind, position in wanted
+        ]
+
+    def _elements(self, node: Node) -> np.ndarray:
+        """The elements of a node, as an array of scalar nodes."""
+        primitive = node.primitive
+        if node in self.inputs:
+            if node.size > MOST_OPERATIONS:
+                raise _TooMuchError
+            return self._of_input(node)
+        operands = [self.parts[source] for source in node.inputs]
+        if primitive is LITERAL:
+            return _array([node], ())
+        if primitive is IOTA:
+            return _array([literal(k, node.dtype) for k in range(node.size)], node.shape)
+        if primitive.kind == "movement":
+            return self._moved(node, operands)
+        self._note(node)
+        if primitive.kind == "elementwise" and primitive.name not in ("gather", "custom", "complex"):
+            rows = zip(*[operand.ravel() for operand in operands], strict=True)
+            return _array([make(node.name, row, node.params) for row in rows], node.shape)
+        if primitive.name in COMBINED and node.dtype.kind in "fi":
+            return self._reduced(node, operands[0])
+        if primitive is MATMUL:
+            return _product(*operands)
+        raise _TooMuchError
+
+    def _note(self, node: Node) -> None:
+        size = node.size * (node.inputs[0].shape[-1] if node.primitive is MATMUL else 1)
+        if node.primitive.kind == "reduction":
+            size = node.inputs[0].size
+        self.count += size
+        light = node.primitive.kind == "reduction" or node.primitive is MATMUL or node.name in LIGHT
+        self.heavy += 0 if light or node.name == "divide" else size
+        if self.count > MOST_OPERATIONS or self.heavy > MOST_HEAVY:
+            raise _TooMuchError
+
+    def _of_input(self, node: Node) -> np.ndarray:
+        made = []
+        for element in range(node.size):
+            leaf = placeholder((), node.dtype)
+            self.leaves[leaf] = (self.inputs[node], element)
+            made.append(leaf)
+        return _array(made, node.shape)
+
+    def _moved(self, node: Node, operands: Sequence[np.ndarray]) -> np.ndarray:
+        """A movement, by moving the positions of the elements; -1 is where there is none."""
+        if node.size > MOST_OPERATIONS:
+            raise _TooMuchError
+        start = 0
+        positions: list[np.ndarray] = []
+        for operand in operands:
+            positions.append(np.arange(start, start + operand.size).reshape(operand.shape) + 1)
+            start += operand.size
+        moved = evaluate_node(Node(node.primitive, node.inputs, node.params, node.shape, np.dtype(np.int64)), positions)
+        everything = [element for operand in operands for element in operand.ravel()]
+        zero = literal(0, node.dtype)
+        return _array([everything[k - 1] if k else zero for k in moved.ravel().tolist()], node.shape)
+
+    def _reduced(self, node: Node, operand: np.ndarray) -> np.ndarray:
+        axes = node.params[0]
+        kept = [axis for axis in range(operand.ndim) if axis not in axes]
+        rows = operand.transpose(*kept, *axes).reshape(node.size, -1)
+        if not rows.shape[1]:
+            raise _TooMuchError
+        name = COMBINED[node.name]
+        return _array([fold(lambda a, b: elementwise(name, a, b), row) for row in rows.tolist()], node.shape)
+
+    def _straight(self, kernel: Special, body: Body, outputs: Sequence[Node]) -> list[int]:
+        """The straight line that computes some scalars, and the position of each in it."""
+        made = self.made = ScalarTurns(turns_of(kernel.node), is_reversed(kernel.node), body)
+        values, place = made.values, dict[Node, int]()
+        for node in topological(outputs):
+            if node in self.leaves:
+                made.loads.append(self.leaves[node])
+                value = Value("load", node.dtype, access=len(made.loads) - 1)
+            elif node.primitive is LITERAL and baked(node):
+                value = Value("literal", node.dtype, literal=node.params[0])
+            elif node.primitive is LITERAL:
+                made.numbers.append(np.frombuffer(node.params[0], node.dtype)[0])
+                value = Value("number", node.dtype, access=len(made.numbers) - 1)
+            elif node.primitive in SAME:
+                place[node] = place[node.inputs[0]]
+                continue
+            elif node.primitive.kind == "elementwise":
+                value = Value(node.name, node.dtype, tuple([place[source] for source in node.inputs]))
+            elif node.primitive.kind == "movement":
+                place[node] = place[node.inputs[0]]
+                continue
+            else:
+                raise _TooMuchError
+            place[node] = len(values)
+            values.append(value)
+        return [place[node] for node in outputs]
+
+
+def _array(elements: Sequence[Node], shape: tuple[int, ...]) -> np.ndarray:
+    found = np.empty(len(elements), object)
+    found[:] = elements
+    return found.reshape(shape)
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    batch, rows, _ = a.shape
+    columns = b.shape[2]
+    found = np.empty((batch, rows, columns), object)
+    for at in np.ndindex(found.shape):
+        products = [x * y for x, y in zip(a[at[0], at[1]], b[at[0], :, at[2]], strict=True)]
+        found[at] = fold(lambda x, y: x + y, products)
+    return found
+
+
+class _TurnEmitter(Emitter):
+    """Writes the loop over the turns around a straight line of scalars."""
+
+    def __init__(self, turns: ScalarTurns) -> None:
+        self.turns = turns
+        super().__init__(turns)  # type: ignore[arg-type]
+
+    def run(self) -> str:
+        turns, body = self.turns, self.turns.body
+        inputs = len(body.inputs)
+        carried, scanned = len(body.carried), len(body.scanned)
+        for position in range(inputs + len(turns.targets)):
+            at = self.let(f"getelementptr ptr, ptr %pointers, i64 {position}")
+            self.put(f"%p{position} = load ptr, ptr {at}")
+        count, step, first = (self._word(position) for position in (TURNS, STEP, FIRST))
+        names: dict[int, str] = {}
+        for position, value in enumerate(turns.values):
+            if value.operation == "number":
+                at = self.let(f"getelementptr i64, ptr %sizes, i64 {NUMBERS + value.access}")
+                names[position] = self.read(value.dtype, at)
+            elif value.operation == "load" and turns.loads[value.access][0] >= carried + scanned:
+                names[position] = self._element(*turns.loads[value.access], "0")
+        start = [
+            [self._element(k, element, "0") for element in range(node.size)] for k, node in enumerate(body.carried)
+        ]
+        self.put("br label %loop")
+        phis: list[str] = []
+        inside = self.lines
+        self.lines = []
+        turn, at = self.fresh("turn"), self.fresh("at")
+        now = [[self.fresh("c") for _ in range(node.size)] for node in body.carried]
+        line: list[str] = []
+        for position, value in enumerate(turns.values):
+            name = names.get(position)
+            if name is None and value.operation == "load":
+                which, element = turns.loads[value.access]
+                name = now[which][element] if which < carried else self._element(which, element, at)
+            elif name is None:
+                name = self.value(value, line, "0")
+            line.append(name)
+        for number_, (kind, positions) in enumerate(turns.targets):
+            if kind == EVERY:
+                self._write_all(inputs + number_, positions, line, at)
+        after = self.let(f"add nsw i64 {turn}, 1")
+        next_at = self.let(f"add nsw i64 {at}, {step}")
+        more = self.let(f"icmp slt i64 {after}, {count}")
+        self.put(f"br i1 {more}, label %loop, label %done")
+        phis.append(f"  {turn} = phi i64 [ 0, %entry ], [ {after}, %loop ]")
+        phis.append(f"  {at} = phi i64 [ {first}, %entry ], [ {next_at}, %loop ]")
+        for node, begin, current, positions in zip(body.carried, start, now, turns.following, strict=True):
+            kind = register_type(node.dtype)
+            for one, name, position in zip(begin, current, positions, strict=True):
+                phis.append(f"  {name} = phi {kind} [ {one}, %entry ], [ {line[position]}, %loop ]")
+        loop, self.lines = self.lines, []
+        for number_, (kind, positions) in enumerate(turns.targets):
+            if kind == LAST:
+                self._write_all(inputs + number_, positions, line, "0")
+        lines = ["entry:", *inside, "loop:", *phis, *loop, "done:", *self.lines, "  ret void", "}", "!0 = !{}"]
+        head = 'define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) "prefer-vector-width"="512" {'
+        texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
+        return "\n".join([merge(texts), head, *lines, ""])
+
+    def _word(self, position: int) -> str:
+        return self.let(f"load i64, ptr {self.let(f'getelementptr i64, ptr %sizes, i64 {position}')}")
+
+    def _address(self, pointer: int, dtype: np.dtype[Any], size: int, element: int, at: str) -> str:
+        offset = str(element)
+        if at != "0":
+            row = self.let(f"mul nsw i64 {at}, {size}") if size != 1 else at
+            offset = self.let(f"add nsw i64 {row}, {element}") if element else row
+        return self.let(f"getelementptr {memory_type(dtype)}, ptr %p{pointer}, i64 {offset}")
+
+    def _element(self, which: int, element: int, at: str) -> str:
+        node = self.turns.body.inputs[which]
+        return self.read(node.dtype, self._address(which, node.dtype, node.size, element, at))
+
+    def _write_all(self, pointer: int, positions: Sequence[int], line: Sequence[str], at: str) -> None:
+        for element, position in enumerate(positions):
+            dtype = self.turns.values[position].dtype
+            self.write(dtype, line[position], self._address(pointer, dtype, len(positions), element, at))
