@@ -14,7 +14,7 @@ import optree
 
 from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast
-from ..graph.ir import Node, make
+from ..graph.ir import Node
 from ..graph.loops.loop_body import LoopNodes, like, make_loop
 from ..graph.trace import recording
 from ..record.foreign_arrays import described_output
@@ -65,20 +65,6 @@ class Arrays:
         return [f"[{key}]" if key else "" for key, leaf in zip(keys, self.leaves, strict=True) if leaf is not None]
 
 
-def parts_of(nodes: Sequence[Node]) -> list[Node]:
-    """Nodes of real values: a loop carries complex values as two, the real and the imaginary part."""
-    found: list[Node] = []
-    for node in nodes:
-        found += [make("real", (node,)), make("imag", (node,))] if node.dtype.kind == "c" else [node]
-    return found
-
-
-def whole_of(parts: Sequence[Node], like_these: Sequence[Node]) -> list[Node]:
-    """The nodes of which `parts_of` gives the parts; `like_these` have their dtypes."""
-    given = iter(parts)
-    return [make("complex", (next(given), next(given))) if one.dtype.kind == "c" else next(given) for one in like_these]
-
-
 @dataclass
 class Turn:
     """One turn: what it starts from, the stand-ins for that, and what comes out."""
@@ -94,21 +80,17 @@ class Turn:
     def loop(self, turns: int, reverse: bool) -> tuple[list[Node], list[Node]]:
         """The values that are carried out of the last turn, and the results of every turn."""
         carried, slices = self.stand_ins
-        before, after = parts_of(self.first.nodes), parts_of(self.following.nodes)
-        results = parts_of(self.results.nodes)
-        conditions = [condition for condition, _, _ in self.checks]
+        results = self.results.nodes
         made: LoopNodes = make_loop(
             turns,
-            list(zip(carried, before, after, strict=True)),
-            list(zip(slices, parts_of(self.scanned.nodes), strict=True)),
-            results=[*results, *conditions],
+            list(zip(carried, self.first.nodes, self.following.nodes, strict=True)),
+            list(zip(slices, self.scanned.nodes, strict=True)),
+            results=[*results, *[condition for condition, _, _ in self.checks]],
             reverse=reverse,
         )
         for condition, message, error in self.checks:
             require(made.every(condition), message, error)
-        last = [made.last(k) for k in range(len(carried))]
-        every = [made.every(node) for node in results]
-        return whole_of(last, self.first.nodes), whole_of(every, self.results.nodes)
+        return [made.last(k) for k in range(len(carried))], [made.every(node) for node in results]
 
 
 def record_turn(body: Body, fn: Callable[..., Any], name: str, init: Any, scanned: Arrays) -> Turn:
@@ -143,14 +125,13 @@ def record_turn(body: Body, fn: Callable[..., Any], name: str, init: Any, scanne
 
 
 def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scanned: Arrays) -> Turn:
-    before = [like(node) for node in first.nodes]
+    carried = [like(node) for node in first.nodes]
     slices = [like(node, node.shape[1:]) for node in scanned.nodes]
-    carried, part = _stand_ins(before), _stand_ins(slices)
-    given = [whole_of(carried, before), whole_of(part, slices)]
-    with recording([*carried, *part], turn=True) as trace:
-        tensors = [[Tensor._of(node) for node in nodes] for nodes in given]
+    sources = [source for node in (*carried, *slices) for source in (node.inputs or (node,))]
+    with recording(sources, turn=True) as trace:
+        given = [[Tensor._of(node) for node in nodes] for nodes in (carried, slices)]
         try:
-            after, result = body(first.filled(tensors[0]), scanned.filled(tensors[1]))
+            after, result = body(first.filled(given[0]), scanned.filled(given[1]))
         finally:
             written = trace.undo_writes()
         if written or trace.outside:
@@ -165,9 +146,4 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
             )
             raise ShapeError(message)
         results = Arrays.of(result, f"The result of {name_of(fn)}()")
-    return Turn(name, first, scanned, following, results, (carried, part), trace.turn_checks or [])
-
-
-def _stand_ins(nodes: Sequence[Node]) -> list[Node]:
-    """Placeholders for the parts of nodes."""
-    return [like(part) for part in parts_of(nodes)]
+    return Turn(name, first, scanned, following, results, (carried, slices), trace.turn_checks or [])

@@ -12,8 +12,9 @@ by its position, so that whatever asks for one more value of each turn (the reve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from ..complex_numbers import pair, parts
 from ..graph_key import structure
 from ..ir import Node, Params, by_serial, make, placeholder, topological, with_inputs
 from ..primitives import PRIMITIVES
@@ -95,10 +96,15 @@ class Extension:
 
 @dataclass
 class LoopNodes:
-    """A `loop` node that was just made, and the nodes of its body that stand for those it was made of."""
+    """A `loop` node that was just made, and the nodes of its body that stand for those it was made of.
+
+    A loop has real values only: complex ones are two. `halves` has the parts of complex results.
+    """
 
     node: Node
-    inside: Mapping[Node, Node] = field(default_factory=dict)
+    inside: Mapping[Node, Node]
+    carried: Sequence[Node]
+    halves: Mapping[Node, tuple[Node, Node]]
 
     @property
     def body(self) -> Body:
@@ -107,10 +113,14 @@ class LoopNodes:
 
     def last(self, position: int) -> Node:
         """A carried value after the last turn."""
-        return item(self.node, (LAST, position))
+        first = sum(2 if node.dtype.kind == "c" else 1 for node in self.carried[:position])
+        found = item(self.node, (LAST, first))
+        return pair(found, item(self.node, (LAST, first + 1))) if self.carried[position].dtype.kind == "c" else found
 
     def every(self, node: Node) -> Node:
         """A value of the body in every turn, with an axis in front that counts the turns."""
+        if node.dtype.kind == "c":
+            return pair(*[self.every(half) for half in self.halves[node]])
         return item(self.node, (EVERY, self.body.position[self.inside.get(node, node)]))
 
 
@@ -165,13 +175,20 @@ def make_loop(
     [array(32.), array([ 1.,  2.,  4.,  8., 16.])]
     """
     following, wanted = [after for _, _, after in carried], list(results)
-    given = [[inside for inside, *_ in group] for group in (carried, scanned, constants)]
+    given = [_real([inside for inside, *_ in group]) for group in (carried, scanned, constants)]
     outside = [value for group in (carried, scanned, constants) for _, value, *_ in group]
+    halves = {node: parts(node) for node in wanted if node.dtype.kind == "c"}
+    following, wanted = _real(following), [half for node in wanted for half in halves.get(node, (node,))]
     inside, fresh = _closed([*following, *wanted], [node for group in given for node in group])
     groups = [[inside.get(node, node) for node in group] for group in (*given, following, wanted)]
-    groups[2] += fresh.values()
-    node = make("loop", (*outside, *fresh), (Body(*groups), turns, reverse))
-    return LoopNodes(node, inside)
+    groups[2] += _real(list(fresh.values()))
+    node = make("loop", tuple(_real([*outside, *fresh])), (Body(*groups), turns, reverse))
+    return LoopNodes(node, inside, [first for _, first, _ in carried], halves)
+
+
+def _real(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, with the two parts of complex ones in their place."""
+    return [half for node in nodes for half in (parts(node) if node.dtype.kind == "c" else (node,))]
 
 
 _FREE = frozenset(["broadcast", "reshape", "transpose", "cast"])
@@ -210,7 +227,9 @@ def _closed(outputs: Sequence[Node], inputs: Sequence[Node]) -> tuple[dict[Node,
 
 
 def like(node: Node, shape: tuple[int, ...] | None = None) -> Node:
-    """A placeholder for a value such as a node's."""
+    """A placeholder for a value such as a node's; for a complex one, the pair of two."""
+    if node.dtype.kind == "c":
+        return pair(*[like(half, shape) for half in parts(node)])
     made = placeholder(node.shape if shape is None else shape, node.dtype, weak=node.weak)
     made.tensor, made.place = node.tensor, node.place
     return made

@@ -19,8 +19,6 @@ import numpy as np
 from ..ir import Node, by_serial
 from ..primitives import PRIMITIVES
 from .alignment import Stretch, stretches
-from .loop_body import item
-from .loop_rows import LAST
 from .repetition import LEAST_NODES, Recording, best_start, repetitions
 from .turn_graph import FEW_PIECES, TurnGraph, joined, part_of
 
@@ -107,7 +105,7 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
         arrays = {place: made.every(graph.body[place]) for place in every}
         for turn, place in asked:
             number = graph.kept.get((place, stretch.turns - 1 - turn))
-            new.append(part_of(arrays[place], turn) if number is None else item(made.node, (LAST, number)))
+            new.append(part_of(arrays[place], turn) if number is None else made.last(number))
     _put_in_order(new, recording.nodes[stretch.start])
     for node, value in zip(nodes, new, strict=True):
         node.primitive, node.inputs, node.params = value.primitive, value.inputs, value.params

@@ -189,6 +189,8 @@ class TurnGraph:
 def part_of(whole: Node, turn: int) -> Node:
     """The part of an array of every turn that belongs to one turn; always a node of its own."""
     axes = [(turn, 1, 1), *[(0, n, 1) for n in whole.shape[1:]]]
+    if whole.dtype.kind == "c":
+        return reshape(slice_axes(whole, axes), whole.shape[1:])
     return Node(RESHAPE, (slice_axes(whole, axes),), (whole.shape[1:],), whole.shape[1:], whole.dtype)
 
 

@@ -1,0 +1,177 @@
+"""Python loops that are recorded become loops again: each program against itself, written out.
+
+The oracle is the interpreter on the graph as it was recorded, which is what NumPy computes. The rolled form has the same
+bits there; compiled, and differentiated, it agrees to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+import pytest
+
+import nbgrad as nb
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import Node, by_serial, placeholder
+from nbgrad.graph.loops.loop_body import LOOP, turns_of
+from nbgrad.graph.trace import recording
+from nbgrad.record.tensor import Tensor
+from nbgrad.transforms.rolled import nodes_in, roll_up
+
+from .rolled_programs import PROGRAMS, P, U
+
+
+def recorded(program: Any) -> tuple[list[Node], list[Node]]:
+    """The arguments and the outputs of a program."""
+    arguments = [placeholder(value.shape, value.dtype, value) for value in (U, P)]
+    with recording(arguments):
+        output = program(*map(Tensor._of, arguments))
+    return arguments, nodes_in(output)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_rolled_graph_has_the_same_bits(name: str) -> None:
+    program, loops = PROGRAMS[name]
+    arguments, outputs = recorded(program)
+    known = dict(zip(arguments, (U, P), strict=True))
+    expected = [value.copy() for value in interpret(outputs, known)]
+    count = len(by_serial(outputs))
+    roll_up(outputs, arguments)
+    order = by_serial(outputs)
+    found = [(turns_of(node), len(node.params[0].nodes)) for node in order if node.primitive is LOOP]
+    for value, other in zip(interpret(outputs, known), expected, strict=True):
+        np.testing.assert_array_equal(value, other)
+    assert len(found) == len(loops), found
+    for (turns, size), (least, most) in zip(sorted(found), sorted(loops), strict=True):
+        assert abs(turns - least) <= 2 and size <= most, (found, loops)
+    assert len(order) < count / 3 or count < 1000, (count, len(order))
+
+
+TRANSFORMS: dict[str, Callable[..., Any]] = {
+    "value and gradient": lambda f: nb.value_and_grad(f, (0, 1))(U, P),
+    "jit": lambda f: nb.jit(nb.value_and_grad(f, (0, 1)))(U, P),
+    "jvp of gradient": lambda f: nb.jvp(nb.grad(f), (U, P), (np.ones(3), np.arange(3.0))),
+    "vmap": lambda f: nb.vmap(f, (0, None))(np.stack([U, 0.9 * U]), P),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_derived_agrees(name: str, transform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, _ = PROGRAMS[name]
+
+    def total(u: Any, p: Any) -> Any:
+        return np.sum(program(u, p) ** 2)
+
+    found = TRANSFORMS[transform](total)
+    monkeypatch.setenv("NBGRAD_ROLL", "0")
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+    expected = TRANSFORMS[transform](total)
+    for value, other in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-12)
+
+
+# ----- Details -----
+
+
+def test_a_while_loop_that_ends_by_value_compiles_once_for_all_numbers_of_turns() -> None:
+    @nb.jit
+    @nb.grad
+    def height(v: Any) -> Any:
+        y, t = 1.0 + 0.0 * v, 0.0 * v
+        while y > 0:
+            v = v - 0.05 * 9.81 * (1 + 0.01 * v * v)
+            y = y + 0.05 * v
+            t = t + 0.05 * np.cos(v)
+        return t
+
+    def plain(v: float) -> float:
+        y, t = 1.0, 0.0
+        while y > 0:
+            v = v - 0.05 * 9.81 * (1 + 0.01 * v * v)
+            y = y + 0.05 * v
+            t = t + 0.05 * np.cos(v)
+        return t
+
+    height(30.0)
+    height(31.0)
+    before = nb.counters["compiled"]
+    for v in (20.0, 35.0, 25.0, 40.0):
+        slope = (plain(v + 1e-7) - plain(v - 1e-7)) / 2e-7
+        np.testing.assert_allclose(height(v), slope, rtol=1e-5, atol=1e-6)
+    assert nb.counters["compiled"] == before
+
+
+def test_later_calls_with_other_numbers_are_right() -> None:
+    """The same program serves numbers that differ, equal ones that become different, and the reverse."""
+
+    def walk(x: Any, steps: Any) -> Any:
+        for step in steps:
+            x = np.sin(x) + step * x
+        return np.sum(x)
+
+    for steps in ([0.1] * 200, [0.2] * 200, list(np.linspace(0, 1, 200)), [0.1] * 100 + [0.3] * 100, [0.2] * 200):
+        slope = walk(U + 1e-30j * np.array([1.0, 0.0, 0.0]), steps).imag / 1e-30
+        np.testing.assert_allclose(nb.grad(walk)(U, steps)[0], slope, rtol=1e-10)
+
+
+def test_values_that_are_kept_from_the_middle_stay_right() -> None:
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        for k in range(200):
+            x = np.cos(x) * 0.9 + 0.1
+            if k in (50, 120, 199):
+                kept.append(x)
+        return kept[-3] * kept[-2] * kept[-1]
+
+    step = 1e-30
+    value, slope = nb.value_and_grad(f)(0.4)
+    np.testing.assert_allclose(slope, f(0.4 + 1j * step).imag / step, rtol=1e-12)
+    np.testing.assert_allclose(value, f(0.4), rtol=1e-14)
+
+
+def test_aux_of_a_loop_comes_from_the_same_loop() -> None:
+    def f(x: Any) -> Any:
+        out = []
+        for _ in range(200):
+            x = np.sin(x) + 0.1
+            out.append(x)
+        return np.sum(x), np.stack(out)
+
+    gradient, aux = nb.grad(f, has_aux=True)(U)
+    np.testing.assert_allclose(aux[0], f(U)[1], rtol=1e-14)
+    slope = [f(U + 1e-30j * unit)[0].imag / 1e-30 for unit in np.eye(3)]
+    np.testing.assert_allclose(gradient, slope, rtol=1e-12)
+
+
+def test_parameters_and_cells_are_rolled() -> None:
+    class Net(nb.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nb.Parameter(np.array([0.5, -0.3, 0.8]), name="w")
+
+        def construct(self, x: Any) -> Any:
+            for _ in range(100):
+                x = nb.ops.tanh(x * self.w) + 0.1 * x
+            return x.sum()
+
+    net = Net()
+    found = nb.grad(net, None, net.trainable_params())(nb.Tensor(U))[0].asnumpy()
+    for k in range(3):
+        w = np.array([0.5, -0.3, 0.8], complex)
+        w[k] += 1e-30j
+        x = U.astype(complex)
+        for _ in range(100):
+            x = np.tanh(x * w) + 0.1 * x
+        np.testing.assert_allclose(found[k], x.sum().imag / 1e-30, rtol=1e-12)
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBGRAD_ROLL", "0")
+    _, outputs = recorded(PROGRAMS["runge_kutta"][0])
+    roll_up(outputs)
+    assert not any(node.primitive is LOOP for node in by_serial(outputs))
