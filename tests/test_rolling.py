@@ -1,7 +1,7 @@
 """Python loops that are recorded become loops again: each program against itself, written out.
 
-The oracle is the interpreter on the graph as it was recorded, which is what NumPy computes. The rolled form has the same
-bits there; compiled, and differentiated, it agrees to rounding.
+The oracle is the interpreter on the graph as it was recorded, which is what NumPy computes. The rolled form has the
+same bits there; compiled, and differentiated, it agrees to rounding.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 import nbgrad as nb
-from nbgrad.compiler.fuse import Special, fuse
+from nbgrad.compiler.fuse import fuse
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.ir import broadcast, literal, placeholder, topological
 from nbgrad.graph.simplify import simplify
