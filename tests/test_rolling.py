@@ -175,3 +175,44 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     _, outputs = recorded(PROGRAMS["runge_kutta"][0])
     roll_up(outputs)
     assert not any(node.primitive is LOOP for node in by_serial(outputs))
+
+
+def test_an_infinite_slope_of_a_value_that_nothing_reads_does_not_count() -> None:
+    """The last square root is that of zero, and is not used; so is the first, of a constant."""
+
+    def backwards(x: Any) -> Any:
+        a, b, total = x, 0.0 * x, 0.0
+        for _ in range(100):
+            total = total + b
+            b = np.sqrt(a)
+            a = a - 1.0
+        return total
+
+    expected = np.sum(0.5 / np.sqrt(np.arange(1, 100)))
+    for transform in (nb.grad, nb.jacfwd, lambda f: nb.jit(nb.grad(f))):
+        np.testing.assert_allclose(transform(backwards)(99.0), expected, rtol=1e-13)
+
+    def forwards(x: Any) -> Any:
+        s = nb.numpy.zeros(3)
+        for _ in range(100):
+            s = np.sqrt(s) * 0.5 + x
+        return np.sum(s)
+
+    unit = np.array([1.0, 0.0, 0.0])
+    s, slope = np.zeros(3), np.zeros(3)
+    for k in range(100):
+        slope = unit + (0.25 * slope / np.sqrt(s) if k else 0.0)
+        s = np.sqrt(s) * 0.5 + np.ones(3)
+    for found in (nb.jvp(forwards, np.ones(3), unit)[1], nb.grad(forwards)(np.ones(3)) @ unit):
+        np.testing.assert_allclose(found, np.sum(slope), rtol=1e-13)
+
+
+def test_only_the_last_of_all_results_is_read() -> None:
+    def f(x: Any) -> Any:
+        out = []
+        for k in range(100):
+            out.append(np.sqrt(x * (99 - k) * (k - 50) * (k - 50)))
+            x = x + 0.0
+        return np.stack(out)[98]
+
+    np.testing.assert_allclose(nb.grad(f)(4.0), 0.5 / 2 * 48, rtol=1e-13)

@@ -17,7 +17,7 @@ from ..process.gc_pause import RareCollection
 from .builders import cast
 from .complex_numbers import add_cotangents
 from .ir import BOOL, Node, elementwise, filled, make, placeholder, topological, zeros
-from .loops.loop_derivatives import backward, forward, transformed_item
+from .loops.loop_derivatives import backward, forward, item_tangent
 from .loops.loop_rows import TOKEN
 from .masks import Mask, Masks, everywhere, masked, union
 from .primitives import PRIMITIVES
@@ -238,7 +238,7 @@ def vjp(
             if node in wanted:
                 continue
             if node.primitive is LOOP:
-                for position, found in backward(node, total.items.pop(node, {}), active, vjp).items():
+                for position, found in backward(node, total.items.pop(node, {}), active, vjp, masks).items():
                     total.add(node.inputs[position], found)
                 continue
             g = total.take(node)
@@ -311,11 +311,13 @@ def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _
             total.add(source, rule(g, node) if source in last else transposed(rule, g, node, masks))
 
 
-def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None]) -> list[Node | None]:
-    """Forward mode: the tangents of the outputs, given those of `wrt`."""
+def jvp(
+    outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None], masks: Masks | None = None
+) -> list[Node | None]:
+    """Forward mode: the tangents of the outputs, given those of `wrt`; `masks` has theirs, and takes all others."""
     assert all(node.primitive is not JOIN for node in wrt), "make an alias of complex nodes to differentiate by"
     wanted = set(wrt)
-    masks = Masks()
+    masks = Masks() if masks is None else masks
     tangent: dict[Node, Node] = {}
     for node, t in zip(wrt, tangents, strict=True):
         if t is not None and differentiable(node):
@@ -347,9 +349,9 @@ def _needed(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
 
 def _output_tangent(node: Node, operands: list[Node | None], masks: Masks) -> Node | None:
     if node.primitive is LOOP:
-        return forward(node, [None if t is None else masks.applied(t) for t in operands], jvp)
+        return forward(node, operands, jvp, masks)
     if node.primitive is ITEM:
-        return transformed_item(node, operands[0])
+        return item_tangent(node, operands[0], masks)
     if node.primitive is CUSTOM or node.primitive is JOIN:
         # Rules of complex functions look for masks in both parts.
         operands = [None if t is None else masks.applied(t) for t in operands]

@@ -5,6 +5,7 @@ In: a repetition of repetition.py. Out: `Stretch`es of turns in which each opera
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -69,8 +70,7 @@ def _kinds(operands: np.ndarray, relative: np.ndarray, start: int, period: int) 
     least = len(operands) // 2
     steps = relative[len(operands) // 2].copy()
     for k in np.flatnonzero((moving >= least) & (moving < len(operands) - 1 - LONGEST_WAY)):
-        values, times = np.unique(relative[operands[:, k] >= start, k], return_counts=True)
-        steps[k] = values[np.argmax(times)]
+        steps[k] = Counter(relative[operands[:, k] >= start, k].tolist()).most_common(1)[0][0]
     turns_back = -(steps // period)
     kinds = np.where(steady >= np.maximum(moving, least), CONSTANT, np.where(moving >= least, turns_back, VARYING))
     return kinds, steps
@@ -88,7 +88,7 @@ def _cuts(
         if kinds[k] == SAME:
             cuts.update((odd + 1).tolist())
     for k in np.flatnonzero(kinds < SAME):
-        inside = np.unique(operands[operands[:, k] >= start, k])
+        inside = operands[operands[:, k] >= start, k]
         cuts.update(((inside - start) // period + 1).tolist())
         if kinds[k] == CONSTANT:
             cuts.update((np.flatnonzero(operands[1:, k] != operands[:-1, k]) + 1).tolist())

@@ -67,6 +67,8 @@ class Body:
         """The body that this one was made of by adding to it: its loops do those of the other too."""
         self.made_from: dict[int, Node | None] = {}
         """Positions in another body, whose transform this one is, and the nodes that stand for them here."""
+        self.masks: dict[Node, Node] = {}
+        """Of tangents in this body: the masks that say where they may be other than zero."""
         self.unchanged: frozenset[int] = frozenset()
         """Positions in another body, of which this one is a batch, of values that are the same for all."""
 

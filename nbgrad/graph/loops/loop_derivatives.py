@@ -14,11 +14,13 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 from ..builders import spread, transpose
 from ..ir import Node, topological, zeros
+from ..masks import Masks
 from .loop_body import ITEM, LOOP, Body, Extension, LoopNodes, item, like, make_loop
+from .loop_masks import with_masks
 from .loop_rows import EVERY, LAST
 
-Vjp = Callable[[Sequence[Node], Sequence["Node | None"], Sequence[Node]], "list[Node | None]"]
-Jvp = Callable[[Sequence[Node], Sequence[Node], Sequence["Node | None"]], "list[Node | None]"]
+Vjp = Callable[[Sequence[Node], Sequence["Node | None"], Sequence[Node], Masks], "list[Node | None]"]
+Jvp = Callable[[Sequence[Node], Sequence[Node], Sequence["Node | None"], Masks], "list[Node | None]"]
 BatchFurther = Callable[[Sequence[Node], "dict[Node, Node | None]", int], "list[Node]"]
 
 
@@ -43,8 +45,10 @@ def _active_carried(body: Body, given: Set[Node], moved: Callable[[list[Node]], 
 # ----- Reverse mode -----
 
 
-def backward(loop: Node, cotangents: Mapping[tuple[str, int], Node], active: Set[Node], vjp: Vjp) -> dict[int, Node]:
-    """The cotangents of a loop's inputs, by their positions, given those of its items."""
+def backward(
+    loop: Node, cotangents: Mapping[tuple[str, int], Node], active: Set[Node], vjp: Vjp, masks: Masks
+) -> dict[int, Node]:
+    """The cotangents of a loop's inputs, by their positions, given those of its items; `masks` are those outside."""
     body, turns, reverse = loop.params
     given = {inside for inside, outside in zip(body.inputs, loop.inputs, strict=True) if outside in active}
     given = {node for node in given if _has_derivative(node)}
@@ -63,11 +67,14 @@ def backward(loop: Node, cotangents: Mapping[tuple[str, int], Node], active: Set
     rest = [n for n in (*body.scanned, *body.constants) if n in given]
     wrt = [*[body.carried[k] for k in moving], *rest]
     outputs, seeds = [body.following[k] for k in moving] + list(every), [*before, *of_every.values()]
-    found = vjp(outputs, seeds, wrt)
-    sent = [zeros(n.shape, n.dtype) if g is None else g for n, g in zip(wrt, found, strict=True)]
+    starts = [cotangents.get((LAST, k)) for k in moving]
+    seen = [(inside, every[node]) for node, inside in of_every.items()]
+    found = with_masks(
+        list(zip(before, starts, strict=True)), seen, lambda inner: vjp(outputs, seeds, wrt, inner), masks
+    )
+    sent = [zeros(n.shape, n.dtype) if g is None else g for n, g in zip(wrt, found.results, strict=True)]
     carried = []
-    for k, inside, after in zip(moving, before, sent, strict=False):
-        start = cotangents.get((LAST, k))
+    for inside, start, after in zip(before, starts, sent, strict=False):
         carried.append((inside, zeros(inside.shape, inside.dtype) if start is None else start, after))
     sums: dict[int, int] = {}
     results: dict[int, Node] = {}
@@ -79,11 +86,23 @@ def backward(loop: Node, cotangents: Mapping[tuple[str, int], Node], active: Set
             total = like(node)
             sums[position] = len(carried)
             carried.append((total, zeros(node.shape, node.dtype), total + g))
-    scanned, constants = _read_back(loop, [after for *_, after in carried] + list(results.values()))
-    scanned += [(inside, every[node]) for node, inside in of_every.items()]
-    made = make_loop(turns, carried, scanned, constants, results.values(), not reverse)
-    back = {k: made.last(position) for position, k in enumerate(moving) if body.carried[k] in given}
-    back.update({position: made.every(g) for position, g in results.items()})
+    first_mask = len(carried)
+    carried += found.carried.values()
+    masked = {position: mask for position, g in results.items() if (mask := found.of(g)) is not None}
+    wanted = [*results.values(), *masked.values()]
+    scanned, constants = _read_back(loop, [after for *_, after in carried] + wanted)
+    made = make_loop(turns, carried, [*scanned, *seen, *found.scanned], constants, wanted, not reverse)
+    places = {k: first_mask + n for n, k in enumerate(found.carried)}
+    back: dict[int, Node] = {}
+    for position, k in enumerate(moving):
+        if body.carried[k] in given:
+            back[k] = made.last(position)
+            if position in places:
+                masks.put(back[k], lambda place=places[position]: made.last(place))
+    for position, g in results.items():
+        back[position] = made.every(g)
+        if position in masked:
+            masks.put(back[position], lambda mask=masked[position]: made.every(mask))
     back.update({position: made.last(place) for position, place in sums.items()})
     return back
 
@@ -123,7 +142,7 @@ def _is_kept(node: Node) -> bool:
 # ----- Forward mode -----
 
 
-def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp) -> Node | None:
+def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp, masks: Masks) -> Node | None:
     """A loop that carries tangents beside the values; its body knows the tangents of all values (`made_from`)."""
     body, turns, reverse = loop.params
     pairs = zip(body.inputs, tangents, strict=True)
@@ -132,28 +151,34 @@ def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp) -> Node | Non
         return None
 
     def reached(nodes: list[Node]) -> list[bool]:
-        return [t is not None for t in jvp(body.following, nodes, [like(node) for node in nodes])]
+        return [t is not None for t in jvp(body.following, nodes, [like(node) for node in nodes], Masks())]
 
     moving = _active_carried(body, set(given), reached)
     for k in moving:
         given.setdefault(body.carried[k], like(body.carried[k]))
-    nodes = list(body.nodes)
-    found = dict(zip(nodes, jvp(nodes, list(given), list(given.values())), strict=True))
+    moved = [body.carried[k] for k in moving]
+    outputs = [*[body.following[k] for k in moving], *body.nodes]
     outside = dict(zip(body.inputs, zip(loop.inputs, tangents, strict=True), strict=True))
     carried = [(n, outside[n][0], after) for n, after in zip(body.carried, body.following, strict=True)]
-    for k in moving:
-        node = body.carried[k]
-        start, after = outside[node][1], found[body.following[k]]
-        nothing = zeros(node.shape, node.dtype)
+    parts = [(given[n], t) for n in body.scanned if n in given and (t := outside[n][1]) is not None]
+    turn = with_masks(
+        [(given[node], outside[node][1]) for node in moved],
+        parts,
+        lambda inner: jvp(outputs, list(given), list(given.values()), inner),
+        masks,
+    )
+    found = dict(zip(body.nodes, turn.results[len(moving) :], strict=True))
+    for node, after in zip(moved, turn.results, strict=False):
+        start, nothing = outside[node][1], zeros(node.shape, node.dtype)
         carried.append((given[node], nothing if start is None else start, nothing if after is None else after))
     scanned, constants = ([(n, outside[n][0]) for n in known] for known in (body.scanned, body.constants))
-    for known, more in ((body.scanned, scanned), (body.constants, constants)):
-        for node in known:
-            t = outside[node][1]
-            if node in given and t is not None:
-                more.append((given[node], t))
-    made = make_loop(turns, carried, scanned, constants, [*body.nodes, *filter(None, found.values())], reverse)
+    constants += [(given[n], t) for n in body.constants if n in given and (t := outside[n][1]) is not None]
+    carried += turn.carried.values()
+    masked = {t: mask for t in found.values() if t is not None and (mask := turn.of(t)) is not None}
+    wanted = [*body.nodes, *filter(None, found.values()), *masked.values()]
+    made = make_loop(turns, carried, [*scanned, *parts, *turn.scanned], constants, wanted, reverse)
     _note_origin(made, loop, {node: t for node, t in found.items() if t is not None})
+    made.body.masks = {made.inside.get(t, t): made.inside.get(mask, mask) for t, mask in masked.items()}
     there = made.body
     inputs, nodes = tuple(map(there.inputs.index, body.inputs)), tuple([there.position[n] for n in body.nodes])
     there.extends = Extension(body, inputs, nodes)
@@ -167,8 +192,21 @@ def _note_origin(made: LoopNodes, loop: Node, found: Mapping[Node, Node | None])
         made.body.made_from[position] = None if there is None else made.inside.get(there, there)
 
 
-def transformed_item(node: Node, loop: Node | None) -> Node | None:
+def item_tangent(node: Node, loop: Node | None, masks: Masks) -> Node | None:
     """The tangent of an item of a loop, given the loop of tangents; None if it has none."""
+    found = transformed_item(node, loop)
+    if found is not None and loop is not None:
+        body: Body = loop.params[0]
+        kind, position = found.params
+        mask = body.masks.get(body.carried[position] if kind == LAST else body.nodes[position])
+        if mask is not None and (kind == EVERY or mask in body.carried):
+            place = body.carried.index(mask) if kind == LAST else body.position[mask]
+            masks.put(found, lambda: item(loop, (kind, place)))
+    return found
+
+
+def transformed_item(node: Node, loop: Node | None) -> Node | None:
+    """An item of a loop, taken from the loop that was made of it; None if that has none."""
     if loop is None:
         return None
     kind, position = node.params

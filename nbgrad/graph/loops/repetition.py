@@ -158,10 +158,9 @@ def _periods(labels: np.ndarray) -> list[int]:
             pieces += np.uint64(1)
         order = np.argsort(pieces, kind="stable")
         distances = (order[1:] - order[:-1])[pieces[order[1:]] == pieces[order[:-1]]]
-        found, times = np.unique(distances[distances <= count // LEAST_TURNS], return_counts=True)
-        for period, number in zip(found.tolist(), times.tolist(), strict=True):
-            if number >= LEAST_TURNS - 2:
-                seen[period] = max(seen.get(period, 0), number)
+        times = np.bincount(distances[(distances > 0) & (distances <= count // LEAST_TURNS)])
+        for period in np.flatnonzero(times >= LEAST_TURNS - 2).tolist():
+            seen[period] = max(seen.get(period, 0), int(times[period]))
     return sorted(sorted(seen, key=lambda period: -seen[period])[:MOST_PERIODS])
 
 

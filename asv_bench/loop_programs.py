@@ -1,0 +1,121 @@
+"""Programs that are loops, each as scientists write it for one library.
+
+In: a library and a number of turns. Out: a function of two arrays, which gives the value and the gradients by both.
+Called by loop_worker.py. For nbgrad and autograd the loop is a plain Python one; nbgrad-scan and JAX say it by `scan`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+RNG = np.random.default_rng(0)
+SEEN = RNG.normal(size=(20_000, 3))
+WEIGHTS = RNG.normal(size=(28, 56)) * 0.3
+U, P = np.array([1.0, 1.0, 1.0]), np.array([10.0, 28.0, 8 / 3])
+FIELD, SPEED = np.exp(-((np.arange(100) - 50.0) ** 2) / 40), np.full((100, 100), 0.2)
+POINT, START = np.array([0.3, 0.8, -0.5]), np.array([1.0, 0.5, 0.2])
+TEXT = RNG.normal(size=(20_000, 14))
+
+
+def rk4(np, turn, p):
+    """A step of the Lorenz equations: a function of the state."""
+
+    def slope(u):
+        x, y, z = u[0], u[1], u[2]
+        return np.stack([p[0] * (y - x), x * (p[1] - z) - y, x * y - p[2] * z])
+
+    u, h = turn, 0.01
+    k1 = slope(u)
+    k2 = slope(u + h / 2 * k1)
+    k3 = slope(u + h / 2 * k2)
+    k4 = slope(u + h * k3)
+    return u + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+
+def kalman(np, turn, p, seen):
+    """A turn of the filter's likelihood: mean, covariance and the sum so far."""
+    mean, cov, total = turn
+    a, one = np.eye(3) * 0.9, np.eye(3)
+    mean, cov = a @ mean, a @ cov @ a.T + 0.1 * p[0] * one
+    s = cov + 0.5 * one
+    gain = np.linalg.solve(s, cov).T
+    error = seen - mean
+    total = total + error @ np.linalg.solve(s, error) + np.linalg.slogdet(s)[1]
+    return mean + gain @ error, cov - gain @ cov, total
+
+
+def wave(np, turn, c):
+    """A step of the wave equation on a square, by five points."""
+    a, b = turn
+    lap = a[2:, 1:-1] + a[:-2, 1:-1] + a[1:-1, 2:] + a[1:-1, :-2] - 4 * a[1:-1, 1:-1]
+    new = 2 * a[1:-1, 1:-1] - b[1:-1, 1:-1] + c[1:-1, 1:-1] ** 2 * lap
+    return np.pad(new, 1), a
+
+
+def lstm(np, turn, w, seen):
+    """A character through two gates' worth of a long short-term memory of 14 units."""
+    h, c, total = turn
+    gates = np.concatenate([seen, h]) @ w
+    i, f, o = (1 / (1 + np.exp(-gates[14 * k : 14 * k + 14])) for k in range(3))
+    c = f * c + i * np.tanh(gates[42:])
+    h = o * np.tanh(c)
+    return h, c, total + np.sum((h - seen) ** 2)
+
+
+def over_turns(np, loop, name, turns):
+    """The program of a name: `loop(step, state, data)` goes through all turns and gives the last state."""
+    if name == "rk4":
+        return lambda u, p: np.sum(loop(lambda s, _: rk4(np, s, p), u, None, turns) ** 2)
+    if name == "kalman":
+        return lambda m, p: loop(lambda s, d: kalman(np, s, p, d), (m, np.eye(3), 0.0 * m[0]), SEEN[:turns], turns)[2]
+    if name == "wave":
+        return lambda f, c: np.sum(
+            loop(lambda s, _: wave(np, s, c), (f * f[:, None], 0.9 * f * f[:, None]), None, turns)[0] ** 2
+        )
+    return lambda h, w: loop(lambda s, d: lstm(np, s, w, d), (h, 0.5 * h, 0.0 * h[0]), TEXT[:turns], turns)[2]
+
+
+INPUTS = {"rk4": (U, P), "kalman": (POINT, START), "wave": (FIELD, SPEED), "lstm": (np.zeros(14) + 0.1, WEIGHTS)}
+
+
+def python_loop(step, state, data, turns):
+    """The loop in Python."""
+    for k in range(turns):
+        state = step(state, None if data is None else data[k])
+    return state
+
+
+def said(scan, step, state, data, turns):
+    """The loop by a `scan`."""
+    return scan(lambda s, d: (step(s, d), None), state, data, length=turns)[0]
+
+
+def prepared(library, name, turns):
+    """The function to call, for a library."""
+    if library in ("nbgrad", "nbgrad-scan"):
+        import nbgrad as nb
+        import nbgrad.numpy as xp
+
+        loop = python_loop if library == "nbgrad" else partial(said, nb.scan)
+        return nb.jit(nb.value_and_grad(over_turns(xp, loop, name, turns), (0, 1)))
+    if library == "jax":
+        import jax
+        import jax.numpy as jnp
+
+        jax.config.update("jax_enable_x64", True)
+        call = jax.jit(jax.value_and_grad(over_turns(jnp, partial(said, jax.lax.scan), name, turns), (0, 1)))
+        return lambda *args: jax.block_until_ready(call(*args))
+    if library == "autograd":
+        import autograd
+        import autograd.numpy as anp
+
+        both = autograd.value_and_grad(lambda args: over_turns(anp, python_loop, name, turns)(*args))
+        return lambda *args: both(args)
+    if (library, name) == ("by-hand", "rk4"):
+        from loop_by_hand import rk4_gradient
+
+        return lambda u, p: rk4_gradient(u, p, turns)
+    message = f"{library} has no program {name}"
+    raise ValueError(message)
