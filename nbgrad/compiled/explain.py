@@ -6,6 +6,7 @@ flops, the memory plan, and the times of compiling and running. Called by users 
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 from ..compiler import cache
 from ..compiler.fuse import Special
 from ..compiler.loops import Loop, show
+from ..compiler.scalar_turns import ScalarTurns
 from ..errors import ArgumentError
 from ..graph.custom_calls import OWN_KERNEL
+from ..graph.loops.loop_body import turns_of
 from ..graph.show import show as show_graph
-from ..runtime.cpu_plan import Step
+from ..runtime.cpu_plan import Plan, Step
 from ..runtime.cpu_program import Program
+from ..runtime.loop_plan import TurnPlan
 from ..transforms.arguments import name_of
 from .explain_device import explain_device
 from .jit import Jitted, jit
@@ -91,7 +95,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
         for step in group.steps:
             bytes_, work = _cost(step)
             lines.append(f"kernel {position} of group {number}: {share}, {work:,} flops, {bytes_:,} bytes")
-            lines.append(_kernel(step, program))
+            lines.append(_kernel(step, program.plan))
             lines.append("")
             position += 1
     lines.append(_memory(program))
@@ -117,10 +121,37 @@ def _cost(step: Step) -> tuple[int, int]:
     kernel = step.kernel
     if isinstance(kernel, Loop):
         return kernel.bytes, kernel.flops
+    if step.turns is not None:
+        touched = sum(node.size * node.dtype.itemsize for node in kernel.buffers)
+        return touched, _turn_cost(step.turns)
     node = kernel.node
     touched = sum(s.size * s.dtype.itemsize for s in kernel.buffers)
     work = 2 * node.size * node.inputs[0].shape[-1] if node.name == "matmul" else node.size
     return touched, work
+
+
+def _turn_cost(turns: ScalarTurns | TurnPlan) -> int:
+    """Operations of all turns of a loop."""
+    if isinstance(turns, ScalarTurns):
+        return turns.elements
+    return turns_of(turns.kernel.node) * sum(_cost(step)[1] for step in turns.plan.steps)
+
+
+def _loop_text(step: Step, plan: Plan) -> str:
+    """A loop: how it runs, and the kernels of a turn."""
+    turns, kernel = step.turns, step.kernel
+    assert isinstance(kernel, Special)
+    memory = f"# reads {', '.join(map(plan.where, kernel.reads))}; writes {', '.join(map(plan.where, kernel.targets))}"
+    if isinstance(turns, ScalarTurns):
+        kept = sum(map(len, turns.following))
+        head = f"loop of {turns.turns} turns in one function: {len(turns.values)} scalars a turn, {kept} in registers"
+        return f"{head}\n{memory}"
+    assert turns is not None
+    steps = turns.plan.steps
+    many = "s" if len(steps) != 1 else ""
+    head = f"loop of {turns_of(kernel.node)} turns, each {len(steps)} kernel{many} with {turns.workspace:,} bytes:"
+    inner = [textwrap.indent(_kernel(one, turns.plan), "  ") for one in steps]
+    return "\n".join([head, memory, *inner])
 
 
 def host_title(params: tuple[Any, ...]) -> str:
@@ -128,9 +159,11 @@ def host_title(params: tuple[Any, ...]) -> str:
     return f"own kernel {params[1]}" if params[0] is OWN_KERNEL else f"library function {params[0].name}"
 
 
-def _kernel(step: Step, program: Program) -> str:
+def _kernel(step: Step, plan: Plan) -> str:
     kernel = step.kernel
-    where = program.plan.where
+    where = plan.where
+    if step.turns is not None:
+        return _loop_text(step, plan)
     if isinstance(kernel, Special):
         shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.reads, kernel.views, strict=True))
         places = ", ".join(where(node) for node in kernel.reads)

@@ -148,6 +148,7 @@ def make_loop(
     constants: Sequence[tuple[Node, Node]] = (),
     results: Iterable[Node] = (),
     reverse: bool = False,
+    invariant: Mapping[Node, Node] | None = None,
 ) -> LoopNodes:
     """A loop. What the body is not given is computed before the loop, and becomes a constant.
 
@@ -162,6 +163,8 @@ def make_loop(
         What every turn shall give, apart from what the carried values are made of.
     reverse : bool
         Whether to walk the arrays from their ends.
+    invariant : mapping, optional
+        Further constants, from nodes inside to values; what is made of them alone is computed before the loop, too.
 
     Examples
     --------
@@ -181,7 +184,7 @@ def make_loop(
     outside = [value for group in (carried, scanned, constants) for _, value, *_ in group]
     halves = {node: parts(node) for node in wanted if node.dtype.kind == "c"}
     following, wanted = _real(following), [half for node in wanted for half in halves.get(node, (node,))]
-    inside, fresh = _closed([*following, *wanted], [node for group in given for node in group])
+    inside, fresh = _closed([*following, *wanted], [node for group in given for node in group], invariant or {})
     groups = [[inside.get(node, node) for node in group] for group in (*given, following, wanted)]
     groups[2] += _real(list(fresh.values()))
     node = make("loop", tuple(_real([*outside, *fresh])), (Body(*groups), turns, reverse))
@@ -196,26 +199,32 @@ def _real(nodes: Sequence[Node]) -> list[Node]:
 _FREE = frozenset(["broadcast", "reshape", "transpose", "cast"])
 
 
-def _closed(outputs: Sequence[Node], inputs: Sequence[Node]) -> tuple[dict[Node, Node], dict[Node, Node]]:
+def _closed(
+    outputs: Sequence[Node], inputs: Sequence[Node], invariant: Mapping[Node, Node]
+) -> tuple[dict[Node, Node], dict[Node, Node]]:
     """The nodes of the outputs' graph over the inputs alone: what stands for nodes that had to be made anew, and the
     placeholders of values from outside."""
     order = topological(outputs, set(inputs))
     depends = set(inputs)
     free: set[Node] = set()
+    before = dict(invariant)
     for node in order:
         if not depends.isdisjoint(node.inputs):
             depends.add(node)
         elif node.name in ("literal", "iota") or (node.name in _FREE and node.inputs[0] in free):
             free.add(node)
+        elif not before.keys().isdisjoint(node.inputs):
+            before[node] = with_inputs(node, tuple([before.get(source, source) for source in node.inputs]))
     new = {node: like(node) for node in inputs if node.inputs}
     fresh: dict[Node, Node] = {}
 
     def inner(node: Node) -> Node:
         if node in depends or node in free:
             return new.get(node, node)
-        if node not in fresh:
-            fresh[node] = like(node)
-        return fresh[node]
+        outside = before.get(node, node)
+        if outside not in fresh:
+            fresh[outside] = like(outside)
+        return fresh[outside]
 
     for node in order:
         if node in depends:

@@ -91,7 +91,7 @@ def backward(
     masked = {position: mask for position, g in results.items() if (mask := found.of(g)) is not None}
     wanted = [*results.values(), *masked.values()]
     scanned, constants = _read_back(loop, [after for *_, after in carried] + wanted)
-    made = make_loop(turns, carried, [*scanned, *seen, *found.scanned], constants, wanted, not reverse)
+    made = make_loop(turns, carried, [*scanned, *seen, *found.scanned], (), wanted, not reverse, dict(constants))
     places = {k: first_mask + n for n, k in enumerate(found.carried)}
     back: dict[int, Node] = {}
     for position, k in enumerate(moving):

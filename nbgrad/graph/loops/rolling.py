@@ -100,11 +100,14 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
         whole = graph.at_once({place for _, place in asked})
         new = [part_of(whole[place], turn) for turn, place in asked]
     else:
-        every = {place for turn, place in asked if not graph.keeps(place, stretch.turns - 1 - turn)}
+        read: dict[int, set[int]] = {}
+        for turn, place in asked:
+            read.setdefault(place, set()).add(turn)
+        every = {place for place, those in read.items() if not graph.keeps(place, those)}
         made = graph.loop(sorted(every))
         arrays = {place: made.every(graph.body[place]) for place in every}
         for turn, place in asked:
-            number = graph.kept.get((place, stretch.turns - 1 - turn))
+            number = None if place in every else graph.kept[place, stretch.turns - 1 - turn]
             new.append(part_of(arrays[place], turn) if number is None else made.last(number))
     _put_in_order(new, recording.nodes[stretch.start])
     for node, value in zip(nodes, new, strict=True):

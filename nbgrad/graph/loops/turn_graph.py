@@ -7,7 +7,7 @@ the same in all turns, and the loop of it. Called by rolling.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -157,11 +157,12 @@ class TurnGraph:
             number += len(chain)
         self._count = number
 
-    def keeps(self, place: int, back: int) -> bool:
-        """Whether the loop carries a place's value of `back` turns ago to its end; that of the last turn it can."""
-        if (place, back) in self.kept:
+    def keeps(self, place: int, turns: Set[int]) -> bool:
+        """Whether the loop carries a place's values of some turns to its end; that of the last turn it can."""
+        last = self.stretch.turns - 1
+        if all((place, last - turn) in self.kept for turn in turns):
             return True
-        if back or self.body[place].dtype.kind == "O":
+        if turns != {last} or self.body[place].dtype.kind == "O":
             return False
         self.kept[place, 0] = self._count
         self._count += 1
