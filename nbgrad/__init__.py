@@ -32,9 +32,13 @@ from .context import PYNATIVE_MODE as PYNATIVE_MODE
 from .context import get_context as get_context
 from .context import set_context as set_context
 from .context import set_device as set_device
+from .control.associative import associative_scan as associative_scan
+from .control.branches import cond as cond
+from .control.branches import switch as switch
 from .control.scan import fori_loop as fori_loop
 from .control.scan import map as map
 from .control.scan import scan as scan
+from .control.while_loops import while_loop as while_loop
 from .dtype import bool_ as bool_
 from .dtype import byte as byte
 from .dtype import double as double

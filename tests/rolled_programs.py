@@ -195,7 +195,7 @@ def gates(u: Any, p: Any) -> Any:
     return total
 
 
-@program((80, 40))
+@program((80, 50))
 def adam(u: Any, p: Any) -> Any:
     m = v = 0.0 * u
     for k in range(1, 81):

@@ -1,7 +1,7 @@
 """One turn of a loop, recorded once for all turns.
 
 In: a function of users, the values that its first turn gets, and the arrays of which each turn gets a part. Out: a
-`Turn`: the graph of one turn, checked to give what the next turn takes. Called by scan.py.
+`Turn`: the graph of one turn, checked to give what the next turn takes. Called by scan.py and while_loops.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..graph.trace import recording
 from ..record.foreign_arrays import described_output
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require
-from ..transforms.arguments import flatten, kind_of, name_of, node_of
+from ..transforms.arguments import Results, flatten, kind_as, kind_of, name_of, node_of, results_as
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 """From what is carried and this turn's part of the arrays to what is carried on, and the results of the turn."""
@@ -77,20 +77,31 @@ class Turn:
     stand_ins: tuple[list[Node], list[Node]]
     checks: list[tuple[Node, str, type[NbgradError]]] = field(default_factory=list)
 
-    def loop(self, turns: int, reverse: bool) -> tuple[list[Node], list[Node]]:
-        """The values that are carried out of the last turn, and the results of every turn."""
+    def loop(self, turns: int, reverse: bool = False, more: Sequence[Node] = ()) -> LoopNodes:
+        """The loop, which gives the results of every turn, and `more` nodes of it."""
         carried, slices = self.stand_ins
-        results = self.results.nodes
-        made: LoopNodes = make_loop(
+        conditions = [condition for condition, _, _ in self.checks]
+        made = make_loop(
             turns,
             list(zip(carried, self.first.nodes, self.following.nodes, strict=True)),
             list(zip(slices, self.scanned.nodes, strict=True)),
-            results=[*results, *[condition for condition, _, _ in self.checks]],
+            results=[*self.results.nodes, *conditions, *more],
             reverse=reverse,
         )
         for condition, message, error in self.checks:
             require(made.every(condition), message, error)
-        return [made.last(k) for k in range(len(carried))], [made.every(node) for node in results]
+        return made
+
+    def given_back(self, last: Sequence[Node], every: Sequence[Node]) -> tuple[Any, Any]:
+        """What is carried out of the last turn, and the results of every turn, as the caller gets them."""
+        tensors = results_as([*self.first.leaves, *self.scanned.leaves])
+        results = Results()
+
+        def asked(nodes: Sequence[Node]) -> list[Any]:
+            return [results.add(node, kind_as(tensors, "array" if node.ndim else "value")) for node in nodes]
+
+        carried, collected = results.fill(self.following.filled(asked(last)), self.results.filled(asked(every)))
+        return carried, collected
 
 
 def record_turn(body: Body, fn: Callable[..., Any], name: str, init: Any, scanned: Arrays) -> Turn:

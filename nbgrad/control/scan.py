@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..graph.ir import Node
 from ..transforms.argument_positions import check_function
-from ..transforms.arguments import Results, kind_as, name_of, results_as
+from ..transforms.arguments import name_of
 from .recorded_turn import Arrays, Body, record_turn
 
 
@@ -109,7 +108,7 @@ def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_
     np.float64(12.0)
     """
     check_function(body_fun, "fori_loop")
-    first, after = (_integer(bound, "fori_loop") for bound in (lower, upper))
+    first, after = (integer(bound, "fori_loop") for bound in (lower, upper))
     indices = np.arange(first, max(first, after))
     return _run(lambda value, i: (body_fun(i, value), None), body_fun, "fori_loop", init_val, indices, None, False)[0]
 
@@ -159,15 +158,9 @@ def _run(
     scanned = Arrays.of(xs, f"xs of {name}()")
     turns = _turns(scanned, length, name, fn)
     turn = record_turn(body, fn, name, init, scanned)
-    last, every = turn.loop(turns, reverse)
-    tensors = results_as([*turn.first.leaves, *scanned.leaves])
-    results = Results()
-
-    def asked(nodes: list[Node]) -> list[Any]:
-        return [results.add(node, kind_as(tensors, "array" if node.ndim else "value")) for node in nodes]
-
-    filled = results.fill(turn.following.filled(asked(last)), turn.results.filled(asked(every)))
-    return filled[0], filled[1]
+    made = turn.loop(turns, reverse)
+    last = [made.last(k) for k in range(len(turn.first.nodes))]
+    return turn.given_back(last, [made.every(node) for node in turn.results.nodes])
 
 
 def _turns(scanned: Arrays, length: int | None, name: str, fn: Callable[..., Any]) -> int:
@@ -179,7 +172,7 @@ def _turns(scanned: Arrays, length: int | None, name: str, fn: Callable[..., Any
             raise ShapeError(message)
         lengths.append(node.shape[0])
     if length is not None:
-        lengths.append(_integer(length, name))
+        lengths.append(integer(length, name))
     if not lengths:
         message = f"{name}() of {name_of(fn)}() has no xs, so it needs the number of turns: length=..."
         raise ArgumentError(message)
@@ -194,7 +187,8 @@ def _turns(scanned: Arrays, length: int | None, name: str, fn: Callable[..., Any
     return lengths[0]
 
 
-def _integer(value: Any, name: str) -> int:
+def integer(value: Any, name: str) -> int:
+    """A number of turns, or an index, as an int; an error if it is none."""
     try:
         return operator.index(value)
     except TypeError:

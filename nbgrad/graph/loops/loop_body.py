@@ -196,45 +196,85 @@ def _real(nodes: Sequence[Node]) -> list[Node]:
     return [half for node in nodes for half in (parts(node) if node.dtype.kind == "c" else (node,))]
 
 
-_FREE = frozenset(["broadcast", "reshape", "transpose", "cast"])
+_REPEATING = frozenset(["broadcast", "reshape", "transpose"])
+
+
+class _Earlier:
+    """The inputs of a body, and all nodes that were made before any of them, which cannot depend on them."""
+
+    def __init__(self, inputs: Sequence[Node], invariant: Iterable[Node]) -> None:
+        self.inputs = set(inputs)
+        self.first = min([node.serial for node in (*inputs, *invariant)], default=float("inf"))
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.inputs or (isinstance(node, Node) and node.serial < self.first)
+
+    __iter__ = __len__ = None  # type: ignore[assignment]
 
 
 def _closed(
     outputs: Sequence[Node], inputs: Sequence[Node], invariant: Mapping[Node, Node]
 ) -> tuple[dict[Node, Node], dict[Node, Node]]:
-    """The nodes of the outputs' graph over the inputs alone: what stands for nodes that had to be made anew, and the
-    placeholders of values from outside."""
-    order = topological(outputs, set(inputs))
+    """The nodes of the outputs' graph over the inputs alone: the nodes that stand for those that had to be made anew,
+    and the placeholders of values from outside.
+
+    What does not depend on the inputs is computed outside. But numbers, and what repeats them or smaller arrays, are
+    made inside, where they take no memory and can be folded.
+    """
     depends = set(inputs)
-    free: set[Node] = set()
-    before = dict(invariant)
-    for node in order:
-        if not depends.isdisjoint(node.inputs):
-            depends.add(node)
-        elif node.name in ("literal", "iota") or (node.name in _FREE and node.inputs[0] in free):
-            free.add(node)
-        elif not before.keys().isdisjoint(node.inputs):
-            before[node] = with_inputs(node, tuple([before.get(source, source) for source in node.inputs]))
     new = {node: like(node) for node in inputs if node.inputs}
     fresh: dict[Node, Node] = {}
+    before = dict(invariant)
+    inside: set[Node] = set()
 
     def inner(node: Node) -> Node:
-        if node in depends or node in free:
+        if node in depends or node in inside:
             return new.get(node, node)
         outside = before.get(node, node)
-        if outside not in fresh:
-            fresh[outside] = like(outside)
-        return fresh[outside]
+        chain = [outside]
+        while chain[-1].name in _REPEATING:
+            chain.append(chain[-1].inputs[0])
+        while chain[-1].size == outside.size and len(chain) > 1:
+            chain.pop()
+        made = root = chain.pop()
+        if root.name not in ("literal", "iota"):
+            if root not in fresh:
+                fresh[root] = like(root)
+            made = fresh[root]
+        for move in reversed(chain):
+            made = with_inputs(move, (made,))
+        return made
 
-    for node in order:
-        if node in depends:
-            operands = tuple([inner(source) for source in node.inputs])
-            if operands != node.inputs:
-                new[node] = with_inputs(node, operands)
+    for node in topological(outputs, _Earlier(inputs, invariant)):
+        if not depends.isdisjoint(node.inputs):
+            depends.add(node)
+        elif node.name in ("literal", "iota") or _is_repeated(node, inside):
+            inside.add(node)
+        else:
+            if not before.keys().isdisjoint(node.inputs):
+                before[node] = with_inputs(node, tuple([before.get(source, source) for source in node.inputs]))
+            continue
+        operands = tuple([inner(source) for source in node.inputs])
+        if operands != node.inputs:
+            new[node] = with_inputs(node, operands)
     for node in outputs:
         if node not in depends:
             new[node] = inner(node)
     return new, fresh
+
+
+def _is_repeated(node: Node, inside: set[Node]) -> bool:
+    """Whether a node repeats a smaller array or a number, or is made of such nodes alone."""
+    if node.name == "broadcast" and node.size > node.inputs[0].size:
+        return True
+    kind = node.primitive.kind
+    light = kind == "movement" or (kind == "elementwise" and node.primitive.light)
+    return light and bool(node.inputs) and all(n in inside or _is_early_repeat(n) for n in node.inputs)
+
+
+def _is_early_repeat(node: Node) -> bool:
+    """Whether a node is a number, or repeats a smaller array."""
+    return node.name == "literal" or (node.name == "broadcast" and node.size > node.inputs[0].size)
 
 
 def like(node: Node, shape: tuple[int, ...] | None = None) -> Node:

@@ -114,7 +114,11 @@ def _read_back(loop: Node, outputs: Sequence[Node]) -> tuple[list[tuple[Node, No
     constant = set(body.constants)
     scanned: list[tuple[Node, Node]] = []
     constants: list[tuple[Node, Node]] = []
-    kept = {node for node in body.nodes if _is_kept(node)}
+    varying = {*body.carried, *body.scanned}
+    for node in topological(body.nodes, varying):
+        if not varying.isdisjoint(node.inputs):
+            varying.add(node)
+    kept = {node for node in body.nodes if node in varying and _is_kept(node)}
     for node in topological(outputs, kept):
         if node in constant:
             constants.append((node, outside[node]))
@@ -180,7 +184,8 @@ def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp, masks: Masks)
     _note_origin(made, loop, {node: t for node, t in found.items() if t is not None})
     made.body.masks = {made.inside.get(t, t): made.inside.get(mask, mask) for t, mask in masked.items()}
     there = made.body
-    inputs, nodes = tuple(map(there.inputs.index, body.inputs)), tuple([there.position[n] for n in body.nodes])
+    inputs = tuple(map(there.inputs.index, body.inputs))
+    nodes = tuple([there.position[made.inside.get(node, node)] for node in body.nodes])
     there.extends = Extension(body, inputs, nodes)
     return made.node
 
