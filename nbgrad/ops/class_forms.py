@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..control.scan import fori_loop, scan
+from ..control.while_loops import while_loop
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.analysis import padding
 from ..functions.arrays import creation as numpy_creation
@@ -62,6 +64,21 @@ def _squared_difference(x: Any, y: Any) -> Tensor:
 def _half_square(x: Any) -> Tensor:
     """Half the sum of squares."""
     return mul(reductions.sum(square(x)), 0.5)
+
+
+def _while_loop(cond_func: Any, loop_func: Any, init_val: Any) -> Any:
+    """`nbgrad.while_loop`."""
+    return while_loop(cond_func, loop_func, init_val)
+
+
+def _fori_loop(lower: int, upper: int, loop_func: Any, init_val: Any, unroll: bool = True) -> Any:
+    """`nbgrad.fori_loop`; `unroll` has no effect."""
+    return fori_loop(lower, upper, loop_func, init_val)
+
+
+def _loop_scan(loop_func: Any, init: Any, xs: Any, length: int | None = None, unroll: bool = True) -> Any:
+    """`nbgrad.scan`; `unroll` has no effect."""
+    return scan(loop_func, init, xs, length)
 
 
 def _identity(x: Any) -> Tensor:

@@ -58,6 +58,10 @@ WITH_OPTIONS = {
     "L2Loss": _form("_half_square"),
     "L2Normalize": _form("_l2_normalize", axis=0, epsilon=1e-4),
     "Identity": _form("_identity"),
+    # ----- Loops -----
+    "WhileLoop": _form("_while_loop"),
+    "ForiLoop": _form("_fori_loop"),
+    "Scan": _form("_loop_scan"),
     # ----- Activations -----
     "Softmax": _form("softmax", axis=-1),
     "LogSoftmax": _form("log_softmax", axis=-1),

@@ -1,0 +1,227 @@
+"""`while_loop`, `cond`, `switch` and `associative_scan`: values and slopes against NumPy, complex steps, known sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+
+# ----- while_loop -----
+
+
+def newton(a: Any) -> Any:
+    return nb.while_loop(lambda x: abs(x * x - a) > 1e-13, lambda x: 0.5 * (x + a / x), a)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, nb.jit])
+def test_newtons_iteration_and_its_slope(transform: Callable[..., Any]) -> None:
+    value, slope = transform(newton), transform(nb.grad(newton))
+    for a in (2.0, 3.0, 1e4, 0.5, 1.0, 2.0):
+        np.testing.assert_allclose(value(a), math.sqrt(a), rtol=1e-12)
+        if a != 1.0:  # there it has no turn: the value is the argument itself
+            np.testing.assert_allclose(slope(a), 0.5 / math.sqrt(a), rtol=1e-9)
+    assert nb.grad(newton)(1.0) == 1.0
+
+
+def test_another_number_of_turns_compiles_nothing() -> None:
+    halved = nb.jit(
+        nb.grad(lambda x: nb.while_loop(lambda s: s[0] > 1.0, lambda s: (s[0] * 0.5, s[1] + s[0] ** 2), (x, 0.0))[1])
+    )
+    halved(10.0)
+    halved(100.0)
+    before = nb.counters["compiled"]
+    for x in (5e3, 3.0, 1e6, 17.0):
+        turns = math.ceil(math.log2(x))
+        np.testing.assert_allclose(halved(x), 2 * x * sum(0.25**k for k in range(turns)), rtol=1e-13)
+    assert nb.counters["compiled"] == before
+
+
+def test_many_turns_are_counted() -> None:
+    state = nb.while_loop(
+        lambda s: s["k"] < 100_000, lambda s: {"k": s["k"] + 1, "x": s["x"] * 1.00001}, {"k": 0, "x": 1.0}
+    )
+    assert state["k"] == 100_000
+    np.testing.assert_allclose(state["x"], 1.00001**100_000, rtol=1e-9)
+
+
+def test_a_while_loop_uses_values_from_outside_and_second_derivatives() -> None:
+    def decay(rate: Any) -> Any:
+        return nb.while_loop(lambda s: s[1] < 5, lambda s: (s[0] * np.exp(-rate), s[1] + 1), (1.0, 0))[0]
+
+    rate = 0.3
+    np.testing.assert_allclose(decay(rate), math.exp(-5 * rate))
+    np.testing.assert_allclose(nb.grad(decay)(rate), -5 * math.exp(-5 * rate))
+    np.testing.assert_allclose(nb.grad(nb.grad(decay))(rate), 25 * math.exp(-5 * rate))
+    np.testing.assert_allclose(nb.jvp(decay, rate, 2.0)[1], -10 * math.exp(-5 * rate))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nb.while_loop(lambda x: x, lambda x: x, 1.0), "truth value"),
+        (lambda: nb.while_loop(lambda x: x > 0, lambda x: x, np.ones(3)), r"\[\(3,\)\]"),
+        (lambda: nb.while_loop(lambda x: x > 0, lambda x: np.append(x, x), np.ones(1)), "shape"),
+        (lambda: nb.while_loop(3, lambda x: x, 1.0), "while_loop"),
+        (lambda: nb.vmap(newton)(np.array([2.0, 3.0])), "vmap"),
+        (lambda: nb.scan(lambda c, _: (newton(c), None), 2.0, length=3), "another loop"),
+    ],
+)
+def test_while_loops_that_cannot_be(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(nb.errors.NbgradError, match=message):
+        call()
+
+
+def test_an_interrupt_ends_a_loop_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbgrad.control import while_loops
+
+    seen: list[int] = []
+    made = while_loops._loop_from
+
+    def counted(*arguments: Any) -> Any:
+        seen.append(arguments[2])
+        if len(seen) > 3:
+            raise KeyboardInterrupt
+        return made(*arguments)
+
+    monkeypatch.setattr(while_loops, "_loop_from", counted)
+    with pytest.raises(KeyboardInterrupt):
+        nb.while_loop(lambda x: x > 0, lambda x: x, 1.0)
+    assert seen == sorted(seen)
+    monkeypatch.undo()
+    np.testing.assert_allclose(newton(2.0), math.sqrt(2))
+
+
+# ----- cond and switch -----
+
+
+def safe_root(x: Any) -> Any:
+    return nb.cond(x > 0, lambda x: np.sqrt(x), lambda x: 0.0 * x, x)
+
+
+WAYS: dict[str, Callable[..., Any]] = {
+    "as it is": lambda f, x: f(x),
+    "jit": lambda f, x: nb.jit(f)(x),
+    "vmap": lambda f, x: nb.vmap(f)(np.array([x, x]))[0],
+    "scan": lambda f, x: nb.scan(lambda c, _: (c, f(c)), x, length=1)[1][0],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_branch_that_is_not_taken_has_no_slope(way: str) -> None:
+    for x, value, slope in ((4.0, 2.0, 0.25), (-4.0, 0.0, 0.0), (0.0, 0.0, 0.0)):
+        np.testing.assert_allclose(WAYS[way](safe_root, x), value, atol=0)
+        np.testing.assert_allclose(WAYS[way](nb.grad(safe_root), x), slope, atol=0)
+
+
+@pytest.mark.parametrize("way", ["as it is", "jit", "vmap"])
+def test_a_function_is_chosen_by_its_position(way: str) -> None:
+    functions = [np.sin, np.exp, np.square]
+    for index, chosen in ((-3, 0), (0, 0), (1, 1), (2, 2), (9, 2)):
+        if way == "vmap":
+            found = nb.vmap(lambda k, x: nb.switch(k, functions, x))(np.array([index, 0]), np.array([0.7, 0.2]))[0]
+        else:
+            call = (
+                (lambda k, x: nb.switch(k, functions, x))
+                if way == "as it is"
+                else nb.jit(lambda k, x: nb.switch(k, functions, x))
+            )
+            found = call(np.array(index), 0.7)
+        np.testing.assert_allclose(found, functions[chosen](0.7), rtol=1e-15)
+
+
+def test_a_branch_in_a_loop_with_several_results() -> None:
+    def step(x: Any, up: Any) -> Any:
+        x, size = nb.cond(up, lambda x: (x * 2.0, x), lambda x: (x - 1.0, -x), x)
+        return x, size
+
+    ups = np.array([True, False, True, True])
+    last, sizes = nb.scan(step, 3.0, ups)
+    np.testing.assert_array_equal(sizes, [3.0, -6.0, 5.0, 10.0])
+    assert last == 20.0
+    assert nb.grad(lambda x: nb.scan(step, x, ups)[0])(3.0) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nb.cond(np.array([True, False]), np.sin, np.cos, 1.0), "one value"),
+        (lambda: nb.jit(lambda p: nb.cond(p > 0, lambda: np.ones(2), lambda: np.ones(3)))(1.0), "must give the same"),
+        (lambda: nb.switch(0, []), "at least one"),
+        (lambda: nb.switch(0.5, [np.sin, np.cos], 1.0), "integer"),
+        (lambda: nb.cond(True, 1, np.sin, 1.0), "cond"),
+    ],
+)
+def test_branches_that_cannot_be(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(nb.errors.NbgradError, match=message):
+        call()
+
+
+# ----- associative_scan -----
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7, 8, 13])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_products(count: int, reverse: bool) -> None:
+    x = np.random.default_rng(count).uniform(0.5, 1.5, (count, 2))
+    expected = np.cumprod(x[::-1], 0)[::-1] if reverse else np.cumprod(x, 0)
+    np.testing.assert_allclose(nb.associative_scan(np.multiply, x, reverse=reverse), expected, rtol=1e-14)
+    np.testing.assert_allclose(nb.associative_scan(np.multiply, x.T, reverse=reverse, axis=-1), expected.T, rtol=1e-14)
+
+
+def test_running_products_of_matrices_keep_their_order() -> None:
+    x = np.random.default_rng(1).normal(size=(6, 2, 2))
+    found = nb.associative_scan(np.matmul, x)
+    back = nb.associative_scan(np.matmul, x, reverse=True)
+    for k in range(6):
+        np.testing.assert_allclose(found[k], np.linalg.multi_dot([*x[: k + 1], np.eye(2)]), rtol=1e-12)
+        np.testing.assert_allclose(back[k], np.linalg.multi_dot([*x[k:], np.eye(2)]), rtol=1e-12)
+
+
+def test_a_linear_recurrence_and_its_slope() -> None:
+    def recurrence(a: Any, b: Any) -> Any:
+        return np.sum(nb.associative_scan(lambda p, q: (p[0] * q[0], q[0] * p[1] + q[1]), (a, b))[1] ** 2)
+
+    a, b = np.random.default_rng(2).uniform(0.2, 0.9, (2, 9))
+
+    def plain(a: Any, b: Any) -> Any:
+        x, total = 0.0, 0.0
+        for p, q in zip(a, b, strict=True):
+            x = p * x + q
+            total = total + x * x
+        return total
+
+    slopes = nb.grad(recurrence, (0, 1))(a, b)
+    for k in range(9):
+        unit = 1e-30j * np.eye(9)[k]
+        np.testing.assert_allclose(slopes[0][k], plain(a + unit, b).imag / 1e-30, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(slopes[1][k], plain(a, b + unit).imag / 1e-30, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nb.associative_scan(np.add, (np.ones(3), np.ones(4))), "one length"),
+        (lambda: nb.associative_scan(np.add, np.ones(3), axis=1), "axis 1"),
+        (lambda: nb.associative_scan(lambda a, b: a[:1], np.ones(4)), "keep the shapes"),
+    ],
+)
+def test_scans_that_cannot_be(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(nb.errors.NbgradError, match=message):
+        call()
+
+
+# ----- MindSpore's names -----
+
+
+def test_mindspores_loops() -> None:
+    """From the examples of its documentation."""
+    assert nb.ops.WhileLoop()(lambda x: x < 1e4, lambda x: x * 2.0, 1.0) == 2.0**14
+    assert nb.ops.ForiLoop()(0, 4, lambda i, x: x + i, 10) == 16
+    last, every = nb.ops.Scan()(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]), 3)
+    assert last == 6.0
+    np.testing.assert_array_equal(every, [0.0, 1.0, 3.0])
