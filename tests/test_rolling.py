@@ -216,3 +216,48 @@ def test_only_the_last_of_all_results_is_read() -> None:
         return np.stack(out)[98]
 
     np.testing.assert_allclose(nb.grad(f)(4.0), 0.5 / 2 * 48, rtol=1e-13)
+
+
+def test_a_few_large_arrays_that_are_kept_take_no_more_memory_than_they_are() -> None:
+    """Not an array of every turn: the loop ends where something is kept, and goes on."""
+
+    def simulated(x: Any) -> Any:
+        kept = []
+        for k in range(200):
+            x = x + 0.1 * (np.roll(x, 1, 0) - x)
+            if k % 50 == 49:
+                kept.append(x)
+        return kept
+
+    start = np.random.default_rng(0).normal(size=(128, 128))
+    argument = placeholder(start.shape, start.dtype, start)
+    with recording([argument]):
+        outputs = nodes_in(simulated(Tensor._of(argument)))
+    expected = simulated(start)
+    roll_up(outputs, [argument])
+    order = by_serial(outputs)
+    assert len([node for node in order if node.primitive is LOOP]) >= 4
+    assert all(node.size <= 128 * 128 for node in order)
+    for value, other in zip(interpret(outputs), expected, strict=True):
+        np.testing.assert_array_equal(value, other)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_windows_that_overlap(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copied side by side before the loop, or read out of the array in each turn."""
+    monkeypatch.setattr("nbgrad.graph.loops.turn_graph.MOST_GATHERED", most)
+    signal = np.random.default_rng(1).normal(size=120)
+
+    def filtered(x: Any, taps: Any) -> Any:
+        total = 0.0
+        for k in range(100):
+            total = np.tanh(0.5 * total + x[k : k + 7] @ taps)
+        return total
+
+    taps = np.linspace(0.1, 0.5, 7)
+    slopes = nb.grad(filtered, (0, 1))(signal, taps)
+    for found, other, place in ((slopes[0], signal, 0), (slopes[1], taps, 1)):
+        for k in (0, 3, other.size - 1):
+            moved = [signal.astype(complex), taps.astype(complex)]
+            moved[place][k] += 1e-30j
+            np.testing.assert_allclose(found[k], filtered(*moved).imag / 1e-30, rtol=1e-10, atol=1e-18)

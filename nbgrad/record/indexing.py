@@ -18,6 +18,7 @@ from ..errors import ShapeError
 from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
 from ..graph.formulas import unslice
 from ..graph.ir import Node, broadcast, constant, elementwise, literal
+from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape, broadcasts
 from ..runtime.memory_order import strides_of, with_axis_order
 from .as_node import as_node
@@ -32,15 +33,22 @@ from .index_keys import (
 )
 from .tensor import Tensor
 
+RESHAPE, SLICE = PRIMITIVES["reshape"], PRIMITIVES["slice"]
+
 # ----- Reading -----
 
 
 def getitem(node: Node, key: Any) -> Node:
     """`x[key]`."""
     if type(key) is int and node.shape:
-        position = checked_position(key, node.shape[0], 0)
-        ranges = [(position, 1, 1), *[(0, n, 1) for n in node.shape[1:]]]
-        return reshape(slice_axes(node, ranges), node.shape[1:])
+        shape, dtype = node.shape, node.dtype
+        position = checked_position(key, shape[0], 0)
+        ranges = ((position, 1, 1), *[(0, n, 1) for n in shape[1:]])
+        if shape[0] == 1 or dtype.kind == "c":
+            return reshape(slice_axes(node, ranges), shape[1:])
+        # Loops index at every turn: their nodes are made without asking the rules for what is known.
+        part = Node(SLICE, (node,), (ranges,), (1, *shape[1:]), dtype)
+        return Node(RESHAPE, (part,), (shape[1:],), shape[1:], dtype)
     found = _slices(node.shape, key)
     if found is not None:
         return reshape(slice_axes(node, found[0]), found[1])

@@ -74,6 +74,8 @@ def stack_nodes(nodes: Sequence[Node], axis: Any, dtype: Any = None, casting: st
         raise ShapeError(message)
     at = axis_of(axis, len(shape) + 1)
     nodes = promote(nodes)
+    if dtype is None:
+        return join_nodes([reshape(node, (*shape[:at], 1, *shape[at:])) for node in nodes], at)
     return join([reshape(node, (*shape[:at], 1, *shape[at:])) for node in nodes], at, dtype, casting)
 
 

@@ -6,7 +6,7 @@ In: a repetition of repetition.py. Out: `Stretch`es of turns in which each opera
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -40,6 +40,16 @@ class Stretch:
     def end(self) -> int:
         """The position after the last operation."""
         return self.start + self.period * self.turns
+
+    def cut_at(self, turns: Sequence[int]) -> list[Stretch]:
+        """The parts between some turns; those that are too short are left out."""
+        found: list[Stretch] = []
+        for first, after in pairwise([0, *turns, self.turns]):
+            if after - first >= LEAST_TURNS:
+                rows, start = slice(first, after), self.start + self.period * first
+                operands, numbers = self.operands[rows], self.numbers[rows]
+                found.append(Stretch(start, self.period, after - first, self.kinds, self.places, operands, numbers))
+        return found
 
 
 def stretches(recording: Recording, start: int, period: int, turns: int) -> Iterator[Stretch]:

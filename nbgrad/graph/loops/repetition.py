@@ -9,6 +9,7 @@ their value ("atoms"). Numbers that may vary from turn to turn, such as the star
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,11 +47,13 @@ class Recording:
     numbers_from: Any = None
     numbers: Any = None
     places: dict[Node, int] = field(default_factory=dict)
+    serials: Sequence[float] = ()
+    """Those of all nodes, sources too, as they were."""
 
     @staticmethod
     def of(order: Sequence[Node], outside: Collection[Node]) -> Recording:
         """The recording of nodes in the order of their making; those in `outside` are atoms."""
-        made = Recording()
+        made = Recording(serials=[node.serial for node in order])
         nodes, atoms, places = made.nodes, made.atoms, made.places
         known_atoms: dict[Any, int] = {}
         known_labels: dict[Any, int] = {}
@@ -85,6 +88,12 @@ class Recording:
         made.operands = np.array(operands, np.int64)
         made.numbers_from, made.numbers = np.array(numbers_from, np.int64), np.array(numbers, np.int64)
         return made
+
+    def serial_before(self, position: int) -> float:
+        """The serial number of the node ahead of an operation, source or not."""
+        serial = self.nodes[position].serial
+        at = bisect_left(self.serials, serial)
+        return self.serials[at - 1] if at else serial - 1
 
     def operands_of(self, start: int, period: int, turns: int) -> np.ndarray:
         """The operands of a repetition: a row for each turn."""

@@ -13,6 +13,7 @@ first; then the sequence, in which each of them is one operation, is looked at a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from .turn_graph import FEW_PIECES, TurnGraph, joined, part_of
 LEAST_DEPTH = 64
 """Graphs that are less deep have no loop worth rolling."""
 MOST_PASSES = 4
+MOST_KEPT = 1 << 24
+"""Bytes of an array of every turn of which only a few turns are read."""
 ALIAS, CONCATENATE = PRIMITIVES["alias"], PRIMITIVES["concatenate"]
 
 
@@ -45,11 +48,7 @@ def roll(outputs: Sequence[Node], outside: Collection[Node], settle: Callable[[N
     outside = frozenset(outside)
     for _ in range(MOST_PASSES):
         order = by_serial(outputs)
-        if len(order) < LEAST_NODES:
-            return
-        recording = Recording.of(order, outside)
-        rolled = _pass(recording, outputs, settle)
-        if not rolled:
+        if len(order) < LEAST_NODES or not _pass(Recording.of(order, outside), outputs, settle):
             return
         _join_pieces(by_serial(outputs))
 
@@ -70,18 +69,44 @@ def _pass(recording: Recording, outputs: Sequence[Node], settle: Callable[[Node]
             found.append(stretch)
     if not found:
         return False
-    readers = np.repeat(np.arange(count), np.diff(recording.first))
-    wanted = np.zeros(count, bool)
-    wanted[[place for node in outputs if (place := recording.places[node]) >= 0]] = True
+    needed = _needed(recording, outputs, found)
+    parts = [part for stretch in found for part in _between_kept(recording, stretch, needed)]
+    if len(parts) > len(found):
+        needed = _needed(recording, outputs, parts)
     rolled = False
-    for stretch in sorted(found, key=lambda one: one.start):
-        sources = recording.operands
-        leaves = (sources >= stretch.start) & (sources < stretch.end)
-        leaves &= (readers < stretch.start) | (readers >= stretch.end)
-        needed = wanted[stretch.start : stretch.end].copy()
-        needed[sources[leaves] - stretch.start] = True
-        rolled |= _contract(recording, stretch, np.flatnonzero(needed), settle)
+    for stretch in sorted(parts, key=lambda one: one.start):
+        rolled |= _contract(recording, stretch, np.flatnonzero(needed[stretch.start : stretch.end]), settle)
     return rolled
+
+
+def _needed(recording: Recording, outputs: Sequence[Node], found: Sequence[Stretch]) -> np.ndarray:
+    """The operations that are outputs, or that something reads which is not in the same stretch."""
+    count = len(recording.nodes)
+    needed = np.zeros(count, bool)
+    needed[[place for node in outputs if (place := recording.places[node]) >= 0]] = True
+    stretch_of = np.full(count, -1)
+    for number, stretch in enumerate(found):
+        stretch_of[stretch.start : stretch.end] = number
+    inner = recording.operands >= 0
+    sources = recording.operands[inner]
+    readers = np.repeat(np.arange(count), np.diff(recording.first))[inner]
+    needed[sources[stretch_of[sources] != stretch_of[readers]]] = True
+    return needed
+
+
+def _between_kept(recording: Recording, stretch: Stretch, needed: np.ndarray) -> list[Stretch]:
+    """A stretch, or its parts that end where something reads a large array of few turns.
+
+    An array of every turn would need more memory than those.
+    """
+    rows = needed[stretch.start : stretch.end].reshape(stretch.turns, stretch.period)
+    cuts: set[int] = set()
+    for place in np.flatnonzero(rows.any(0)).tolist():
+        node = recording.nodes[stretch.start + place]
+        read = np.flatnonzero(rows[:-1, place])
+        if len(read) * 4 < stretch.turns and stretch.turns * node.size * node.dtype.itemsize > MOST_KEPT:
+            cuts.update((read + 1).tolist())
+    return stretch.cut_at(sorted(cuts)) if cuts else [stretch]
 
 
 def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle: Callable[[Node], object]) -> bool:
@@ -109,27 +134,26 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
         for turn, place in asked:
             number = None if place in every else graph.kept[place, stretch.turns - 1 - turn]
             new.append(part_of(arrays[place], turn) if number is None else made.last(number))
-    _put_in_order(new, recording.nodes[stretch.start])
+    _put_in_order(new, recording.nodes[stretch.start], recording.serial_before(stretch.start))
     for node, value in zip(nodes, new, strict=True):
         node.primitive, node.inputs, node.params = value.primitive, value.inputs, value.params
     return True
 
 
-def _put_in_order(new: Sequence[Node], before: Node) -> None:
-    """Number new nodes, and numbers made meanwhile, so that they come after all they are made of, and before a node."""
+def _put_in_order(new: Sequence[Node], before: Node, after: float) -> None:
+    """Number new nodes, and numbers made meanwhile, so that they come after all they are made of, and before a node.
+
+    `after` is the serial number of the node ahead of that, or one that no other node has.
+    """
     fresh: dict[Node, None] = {}
-    high = before.serial
-    low = high - 1
     waiting = list(new)
     for node in waiting:
-        if node.serial < high:
-            low = max(low, node.serial)
-        elif node not in fresh:
+        if node.serial >= before.serial and node not in fresh:
             fresh[node] = None
             waiting += node.inputs
-    step = (high - low) / (len(fresh) + 1)
+    step = (before.serial - after) / (len(fresh) + 1)
     for number, node in enumerate(sorted(fresh, key=lambda node: node.serial), 1):
-        node.serial = low + number * step
+        node.serial = after + number * step
 
 
 # ----- Lists of results -----
@@ -137,11 +161,11 @@ def _put_in_order(new: Sequence[Node], before: Node) -> None:
 
 def _join_pieces(order: Sequence[Node]) -> None:
     """Read results that follow each other in one array, where a list of them was put together, in one piece."""
-    for node in order:
+    for ahead, node in pairwise(order):
         if node.primitive is CONCATENATE and len(node.inputs) >= FEW_PIECES:
             pieces = joined(node.inputs, node.params[0])
             if len(pieces) < len(node.inputs):
-                _put_in_order(pieces, node)
+                _put_in_order(pieces, node, ahead.serial)
                 node.inputs = tuple(pieces)
                 if len(pieces) == 1:
                     node.primitive, node.params = ALIAS, ()

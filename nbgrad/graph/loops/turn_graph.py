@@ -23,6 +23,8 @@ from .repetition import BROADCAST, CONSTANT, LITERAL, SLICE, Recording, is_numbe
 
 RESHAPE = PRIMITIVES["reshape"]
 FEW_PIECES = 8
+MOST_GATHERED = 1 << 20
+"""Elements of the parts of an array that overlap, which are copied out of it before the loop."""
 LARGEST_PART = 4096
 """Elements of arrays that are copied side by side, so that each turn can have one of them."""
 
@@ -84,7 +86,8 @@ class TurnGraph:
         if not axes:
             return with_inputs(node, tuple(operands))
         if node.primitive is SLICE:
-            if stretch.kinds[int(recording.first[at] - recording.first[stretch.start])] == SAME_IN_ALL:
+            fixed = stretch.kinds[int(recording.first[at] - recording.first[stretch.start])] == SAME_IN_ALL
+            if fixed and (is_even(node, numbers) or stretch.turns * node.size <= MOST_GATHERED):
                 return self._scan(parts_of(operands[0], node, numbers))
             return _slice_at(operands[0], node, axes, self._numbers(numbers))
         return _pad_at(operands[0], node, axes, self._numbers(numbers))
@@ -256,15 +259,20 @@ def slice_under(node: Node) -> Node | None:
     return node if node.primitive is SLICE else None
 
 
+def is_even(node: Node, starts: np.ndarray) -> bool:
+    """Whether slices like `node` take one element of one axis after the other, at equal distances."""
+    moves = np.diff(starts, axis=0)
+    axes = np.flatnonzero((moves != 0).any(0)).tolist()
+    return len(axes) == 1 and node.params[0][axes[0]][1] == 1 and bool((moves == moves[0]).all())
+
+
 def parts_of(source: Node, node: Node, starts: np.ndarray) -> Node:
     """The parts of an array that slices like `node` take, with a row of starts for each, along a new axis in front."""
     ranges = node.params[0]
-    moves = np.diff(starts, axis=0)
-    axes = np.flatnonzero((moves != 0).any(0)).tolist()
-    if len(axes) == 1 and ranges[axes[0]][1] == 1 and (moves == moves[0]).all():
-        (axis,) = axes
-        step = int(moves[0, axis])
-        wider = [(r[0], len(starts), step) if a == axis else r for a, r in enumerate(ranges)]
+    if is_even(node, starts):
+        step = starts[1] - starts[0]
+        axis = int(np.flatnonzero(step)[0])
+        wider = [(r[0], len(starts), int(step[axis])) if a == axis else r for a, r in enumerate(ranges)]
         whole = slice_axes(source, wider)
         order = (axis, *[a for a in range(whole.ndim) if a != axis])
         return reshape(transpose(whole, order), (len(starts), *node.shape))
