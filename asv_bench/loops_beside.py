@@ -30,7 +30,8 @@ SLOW = {"autograd": 1000}
 def measure(library, name, turns):
     """One process: seconds of the first call and of a later one, memory, and the result."""
     call, inputs = prepared(library, name, turns), INPUTS[name]
-    prepared(library, name, 2)(*inputs)  # what a process needs once, such as a backend
+    if library != "by-hand":
+        prepared(library, "warm", 0)(*inputs)  # what a process needs once, such as a backend
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     result = call(*inputs)

@@ -74,14 +74,15 @@ class Recording:
                 numbers += [pair[0] for pair in params[0]]
                 params = fixed_part(node)
             label = (primitive, params, node.shape, node.dtype.num, len(inputs))
-            number = known_labels.get(label)
-            if number is None:
-                number = known_labels[label] = len(known_labels)
-            labels.append(number)
+            labels.append(known_labels.setdefault(label, len(known_labels)))
             places[node] = len(nodes)
             nodes.append(node)
-            for source in inputs:
-                operands.append(places[source])
+            if len(inputs) == 2:
+                operands += (places[inputs[0]], places[inputs[1]])
+            elif len(inputs) == 1:
+                operands.append(places[inputs[0]])
+            else:
+                operands += [places[source] for source in inputs]
             first.append(len(operands))
             numbers_from.append(len(numbers))
         made.labels, made.first = np.array(labels, np.int64), np.array(first, np.int64)
