@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,7 +127,8 @@ class Node:
     `weak` marks Python numbers, which do not widen the dtype of other operands. `depth` is the longest way to a source.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
     integer takes the float dtype that it meets), others NumPy's.
-    `serial` counts nodes in the order of their making, which puts each after its inputs; shared numbers come first.
+    `serial` counts nodes in the order of their making, which puts each after its inputs; shared numbers come first, and
+    nodes that are put in place of others between two that were there.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
     the value anew at each call.
     `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the CPU's memory, and
@@ -172,7 +173,7 @@ class Node:
         self.value = value
         self.weak = weak
         self.owner: Callable[[], Any] | None = None
-        self.serial = next(_serials)
+        self.serial: float = next(_serials)
         # Nodes are made by the thousand: those of one and two inputs, nearly all, have no loop.
         if len(inputs) == 2:
             one, two = inputs
@@ -553,7 +554,7 @@ def zeros(shape: Shape, dtype: np.dtype[Any]) -> Node:
     return broadcast(literal(0, dtype), shape)
 
 
-def topological(outputs: Iterable[Node], known: Collection[Node] = ()) -> list[Node]:
+def topological(outputs: Iterable[Node], known: Container[Node] = ()) -> list[Node]:
     """Every node that the outputs need, each after its inputs; iterative, and in a reproducible order.
 
     Nodes in `known`, and nodes that only these are made of, are left out.

@@ -85,7 +85,7 @@ class Trace:
         self.frozen = jit
         self.numbers: dict[Any, Node] = {}
         self.batched: dict[Node, Node | None] = {} if mapping is None else dict(mapping)
-        self.owned: dict[int, bool] = {}
+        self.owned: dict[float, bool] = {}
         self.refused: tuple[NbgradError, FrameType | None, int] | None = None
         self.orders: list[bool] = []
         self.callers = callers
@@ -99,7 +99,7 @@ class Trace:
                 self.outside, self.start = parent.outside, parent.start
         else:
             self.known = KnownValues()
-            self.varying: dict[int, bool] = {}
+            self.varying: dict[float, bool] = {}
 
     def note_write(self, tensor: Any, node: Node) -> None:
         """A Tensor that had this node is written to: note it if it was there before the recording."""
@@ -143,7 +143,7 @@ class Trace:
         return _reaches(node, self.varying, lambda n: n.name == "input")
 
 
-def _reaches(node: Node, known: dict[int, bool], wanted: Callable[[Node], bool]) -> bool:
+def _reaches(node: Node, known: dict[float, bool], wanted: Callable[[Node], bool]) -> bool:
     """Whether a node, or anything that it was made of, is wanted; `known` remembers the answers."""
     stack = [node]
     while stack:

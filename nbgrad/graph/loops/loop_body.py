@@ -209,8 +209,6 @@ class _Earlier:
     def __contains__(self, node: object) -> bool:
         return node in self.inputs or (isinstance(node, Node) and node.serial < self.first)
 
-    __iter__ = __len__ = None  # type: ignore[assignment]
-
 
 def _closed(
     outputs: Sequence[Node], inputs: Sequence[Node], invariant: Mapping[Node, Node]
