@@ -241,6 +241,7 @@ def test_a_carried_value_must_keep_its_structure() -> None:
         (lambda f: nb.scan(3, X, length=2), "scan"),
         (lambda f: nb.scan(f, "abc", length=2), "first value"),
         (lambda f: nb.scan(lambda c, _: (c, "abc"), X, length=2), "result"),
+        (lambda f: nb.scan(lambda c, _: c, 1.0, length=2), "must give a pair"),
     ],
 )
 def test_calls_that_cannot_be(call: Any, message: str) -> None:

@@ -142,19 +142,31 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
     with recording(sources, turn=True) as trace:
         given = [[Tensor._of(node) for node in nodes] for nodes in (carried, slices)]
         try:
-            after, result = body(first.filled(given[0]), scanned.filled(given[1]))
+            found = body(first.filled(given[0]), scanned.filled(given[1]))
         finally:
             written = trace.undo_writes()
         if written or trace.outside:
             what = f"the Parameter {written[0][0].name}" if written else "a Tensor from outside"
             message = f"{name_of(fn)}() writes to {what} in a turn of {name}(). Carry it from turn to turn instead."
             raise TracedValueError(message)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            message = (
+                f"{name_of(fn)}() must give a pair to {name}(), what is carried on and the result of the turn, but gave "
+                f"{described_output(found)}."
+            )
+            raise DtypeError(message)
+        after, result = found
         following = Arrays.of(after, f"What {name_of(fn)}() carries on")
         if following.tree != first.tree:
             message = (
-                f"{name_of(fn)}() gets {first.tree} from {name}() and carries on {following.tree}: both must have the "
-                "same structure."
+                f"{name_of(fn)}() gets {_shown(first)} from {name}() and carries on {_shown(following)}: both must have "
+                "the same structure."
             )
             raise ShapeError(message)
         results = Arrays.of(result, f"The result of {name_of(fn)}()")
     return Turn(name, first, scanned, following, results, (carried, slices), trace.turn_checks or [])
+
+
+def _shown(arrays: Arrays) -> str:
+    """A structure as it would be written, with stars for the arrays."""
+    return str(arrays.tree).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(", NoneIsLeaf")
