@@ -151,16 +151,16 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
             raise TracedValueError(message)
         if not isinstance(found, tuple | list) or len(found) != 2:
             message = (
-                f"{name_of(fn)}() must give a pair to {name}(), what is carried on and the result of the turn, but gave "
-                f"{described_output(found)}."
+                f"{name_of(fn)}() must give a pair to {name}(), what is carried on and the result of the turn, but "
+                f"gave {described_output(found)}."
             )
             raise DtypeError(message)
         after, result = found
         following = Arrays.of(after, f"What {name_of(fn)}() carries on")
         if following.tree != first.tree:
             message = (
-                f"{name_of(fn)}() gets {_shown(first)} from {name}() and carries on {_shown(following)}: both must have "
-                "the same structure."
+                f"{name_of(fn)}() gets {_shown(first)} from {name}() and carries on {_shown(following)}: both must "
+                "have the same structure."
             )
             raise ShapeError(message)
         results = Arrays.of(result, f"The result of {name_of(fn)}()")
