@@ -25,7 +25,7 @@ from ..record.zero_dimensional import is_array
 from ..runtime.cpu_program import Output, Program, missed
 from ..runtime.evaluate import computed, finish_pending, make_program, refuse
 from ..transforms.arguments import flatten, kind_of, name_of, node_of
-from ..transforms.rolled import joint_checks, joint_guards, roll_up
+from ..transforms.rolled import conditions_of, joint_checks, joint_guards, roll_up
 from .device_calls import device_of_graph
 from .out_arguments import RESULT, donated_leaves
 from .signatures import dynamic_kind
@@ -71,7 +71,7 @@ def specialize(
     results, kept, out_spec = _results(fn, output, trace)
     nodes = [result._node for result in results]
     written_nodes = [node for _, node in written]
-    roll_up([*nodes, *[g for g, _ in trace.guards], *[c for c, _, _ in trace.checks], *written_nodes], arguments)
+    roll_up([*nodes, *conditions_of(trace), *written_nodes], arguments)
     trace.guards, trace.checks = joint_guards(trace.guards), joint_checks(trace.checks)
     guards = [node for node, _ in trace.guards]
     checks = [node for node, _, _ in trace.checks]

@@ -41,7 +41,7 @@ from .arguments import (
     prepare,
     with_zeros,
 )
-from .rolled import nodes_in, roll_up
+from .rolled import conditions_of, nodes_in, roll_up
 
 # ----- What is asked for -----
 
@@ -389,7 +389,7 @@ def _run(
     if request.by_list and weights is None:
         finish_pending()  # a Parameter that waits for its value cannot be told from what it will be
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt, callers=call.callers):
+    with recording(wrt, callers=call.callers) as trace:
         output = fn(*call.args, **call.kwargs)
         differentiated, aux = split_aux(fn, output) if request.has_aux else (output, ())
         outputs = output_nodes(fn, differentiated)
@@ -398,7 +398,8 @@ def _run(
             weight_list = [weight._leaf for weight in weights]
             wrt = [*call.nodes, *weight_list]
         seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
-        roll_up([*outputs, *nodes_in(output), *[node for node, _ in call.callers.written()]], wrt)
+        written = [node for node, _ in call.callers.written()]
+        roll_up([*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
 
     def derive() -> list[Node]:
         with recording(wrt):

@@ -41,7 +41,7 @@ from .arguments import (
     with_zeros,
 )
 from .grad import grad, mirror, split_aux, weight_nodes
-from .rolled import nodes_in, roll_up
+from .rolled import conditions_of, nodes_in, roll_up
 
 
 def _split(fn: Callable[..., Any], output: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -128,10 +128,10 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     call.callers.stand_for(dict(zip(map(id, kept), leaves, strict=True)))
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt, callers=call.callers):
+    with recording(wrt, callers=call.callers) as trace:
         output, aux = _split(fn, fn(*call.args), has_aux)
         outputs = numeric_nodes(fn, output)
-        roll_up([*outputs, *nodes_in(aux)], wrt)
+        roll_up([*outputs, *nodes_in(aux), *conditions_of(trace)], wrt)
     tensors = call.tensors or weights is not None
     results = Results()
     results.store(call.callers)
@@ -197,7 +197,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         message = f"jvp needs one tangent per input, but got {len(points)} inputs and {len(vectors)} tangents."
         raise ArgumentError(message)
     call = prepare(fn, points, {}, range(len(points)))
-    with recording(call.nodes, callers=call.callers):
+    with recording(call.nodes, callers=call.callers) as trace:
         try:
             returned = fn(*call.args)
         except TypeError:
@@ -205,7 +205,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
             raise
         output, aux = _split(fn, returned, has_aux)
         output_nodes(fn, output)
-        roll_up(nodes_in(output, aux), call.nodes)
+        roll_up([*nodes_in(output, aux), *conditions_of(trace)], call.nodes)
         tangents = [
             _vector(value, node, f"Tangent {position}")
             for position, (value, node) in enumerate(_paired(vectors, call.nodes))
@@ -302,12 +302,12 @@ def _jacobian(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = prepare(fn, args, kwargs, positions)
         wrt = call.nodes
-        with recording(wrt, callers=call.callers):
+        with recording(wrt, callers=call.callers) as trace:
             output, aux = _split(fn, fn(*call.args, **call.kwargs), has_aux)
             output_nodes(fn, output)
             leaves, treespec = flatten(output)
             nodes = [node_of(leaf) for leaf in leaves if kind_of(leaf) != "other"]
-            roll_up([*nodes, *nodes_in(aux)], wrt)
+            roll_up([*nodes, *nodes_in(aux), *conditions_of(trace)], wrt)
             if not holomorphic:
                 _refuse_complex(fn, nodes, wrt)
             blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)

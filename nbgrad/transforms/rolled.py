@@ -17,6 +17,7 @@ from ..graph.builders import reduce
 from ..graph.ir import HOST, Node
 from ..graph.loops.rolling import LEAST_DEPTH, roll
 from ..graph.loops.turn_graph import slice_under, stacked
+from ..graph.trace import Trace
 from ..record.tensor import Tensor
 from ..runtime.memory_order import strides_of
 from .arguments import flatten
@@ -32,6 +33,11 @@ def roll_up(outputs: Iterable[Node], outside: Collection[Node] = ()) -> None:
         return
     if all(node.place is None or node.place is HOST for node in deep):
         roll(deep, outside, strides_of)
+
+
+def conditions_of(trace: Trace) -> list[Node]:
+    """The nodes of the conditions that a recording has noted, which are wanted beside its outputs."""
+    return [*[node for node, _ in trace.guards or ()], *[node for node, _, _ in trace.checks]]
 
 
 def nodes_in(*trees: Any) -> list[Node]:

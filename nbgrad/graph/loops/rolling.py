@@ -116,11 +116,13 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
         return False
     turns, places = np.divmod(needed, stretch.period)
     nodes = [recording.nodes[stretch.start + int(k)] for k in needed]
-    for node in nodes:
-        if node.layout is not None:
-            settle(node)
     asked = list(zip(turns.tolist(), places.tolist(), strict=True))
     new: list[Node] = []
+    for node in nodes:
+        if node.size < 2:
+            node.layout = None
+        elif node.layout is not None:
+            settle(node)
     if graph.only_moves:
         whole = graph.at_once({place for _, place in asked})
         new = [part_of(whole[place], turn) for turn, place in asked]

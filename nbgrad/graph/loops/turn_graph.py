@@ -44,11 +44,14 @@ class TurnGraph:
         self._chains: dict[tuple[int, tuple[int, ...]], list[Node]] = {}
         self._varying: dict[bytes, Node] = {}
         self._added: list[int] = []
-        self.only_moves = False
+        self.only_moves = self.of_parts = False
 
     @staticmethod
     def of(recording: Recording, stretch: Stretch) -> TurnGraph | None:
-        """The graph of a turn; None if a loop would not pay: nothing is computed, or large arrays would be copied."""
+        """The graph of a turn; None if a loop would not pay: nothing is computed, or large arrays would be copied.
+
+        Where elements are moved only, that is of use for parts of what another loop gives.
+        """
         made = TurnGraph(recording, stretch)
         for place in range(stretch.period):
             node = made._node(place)
@@ -58,7 +61,8 @@ class TurnGraph:
         made._number_chains()
         nodes = recording.nodes[stretch.start : stretch.start + stretch.period]
         made.only_moves = not made._chains and all(n.primitive.kind == "movement" or n.primitive is ITEM for n in nodes)
-        return None if made.only_moves and not made._varying else made
+        moving = made.of_parts and any(node.primitive is not RESHAPE for node in nodes)
+        return None if made.only_moves and not moving else made
 
     def at_once(self, places: Iterable[int]) -> dict[int, Node]:
         """The values of places in all turns, where they are moved only: the whole arrays are moved."""
@@ -103,7 +107,9 @@ class TurnGraph:
             key = column.tobytes()
             known = self._varying.get(key)
             if known is None:
-                known = self._varied([self._outer(k) for k in column.tolist()])
+                values = [self._outer(k) for k in column.tolist()]
+                self.of_parts = self.of_parts or slice_under(values[0]) is not None
+                known = self._varied(values)
                 if known is not None:
                     self._varying[key] = known
             return known
