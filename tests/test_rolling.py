@@ -261,3 +261,25 @@ def test_windows_that_overlap(most: int, monkeypatch: pytest.MonkeyPatch) -> Non
             moved = [signal.astype(complex), taps.astype(complex)]
             moved[place][k] += 1e-30j
             np.testing.assert_allclose(found[k], filtered(*moved).imag / 1e-30, rtol=1e-10, atol=1e-18)
+
+
+def test_a_users_rule_inside_a_loop_is_asked_at_each_call() -> None:
+    """The same graph with another rule is not mistaken for it, un-jitted and jitted."""
+
+    def stepped(factor: float) -> Callable[..., Any]:
+        @nb.custom_vjp
+        def step(x: Any) -> Any:
+            return np.sin(x)
+
+        step.defvjp(lambda x: (np.sin(x), x), lambda x, g: (factor * g,))
+
+        def f(x: Any) -> Any:
+            for _ in range(100):
+                x = step(x) + 0.1 * x
+            return x
+
+        return f
+
+    for factor in (0.5, 0.7, 0.5):
+        for transform in (nb.grad, lambda f: nb.jit(nb.grad(f))):
+            np.testing.assert_allclose(transform(stepped(factor))(0.3), (factor + 0.1) ** 100, rtol=1e-12)

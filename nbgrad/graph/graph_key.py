@@ -62,6 +62,8 @@ def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node
             add((node.primitive, node.params, number[inputs[0]]))
         elif count:
             add((node.primitive, node.params, *[number[source] for source in inputs]))
+            if node.primitive is LOOP:
+                custom += node.params[0].custom
         elif node.primitive is CONSTANT or node.primitive is INPUT:
             add((node.shape, node.dtype))
             leaves.append(node)

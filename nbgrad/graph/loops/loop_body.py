@@ -58,10 +58,10 @@ class Body:
         self.nodes = tuple(by_serial(roots))
         self.position = {node: k for k, node in enumerate(self.nodes)}
         self.custom: list[Node] = []
-        """Nodes with a user's rule that may do something else each time."""
+        """Nodes with a user's rule, which is no part of the identity."""
         key, leaves = structure(roots, self.custom)
         assert set(leaves) == set(self.inputs), "a body is made of its inputs"
-        self._key = (len(self.carried), len(self.scanned), id(self) if self.custom else key)
+        self._key = (len(self.carried), len(self.scanned), key)
         self._hash = hash(self._key)
         self.extends: Extension | None = None
         """The body that this one was made of by adding to it: its loops do those of the other too."""
