@@ -25,7 +25,7 @@
 ; digest nbgrad.runtime.blocks 5634f5f13ef9942670b2bed33d53e8cb
 ; digest nbgrad.runtime.native ec602d668a09cba821a827dbbbd030b9
 ; digest nbgrad.runtime.native_tensors 5d280f352b274b3dda79bd923199dcca
-; digest nbgrad.runtime.turns fe7953592712becb8ee36318bc1dbaf2
+; digest nbgrad.runtime.turns 7a30cf5b98255f13e52f663742b31ffc
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -25027,8 +25027,8 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.48.i = add nsw i64 %a1, 40
   %.49.i = inttoptr i64 %.48.i to ptr
   %.50.i = load i64, ptr %.49.i, align 8
-  %.135276.not.i = icmp slt i64 %.50.i, 1
-  br i1 %.135276.not.i, label %B420.endif.i, label %B334.preheader.i
+  %.135336.not.i = icmp slt i64 %.50.i, 1
+  br i1 %.135336.not.i, label %B420.i, label %B334.preheader.i
 
 B334.preheader.i:                                 ; preds = %0
   %xtraiter.i = and i64 %.50.i, 3
@@ -25040,10 +25040,10 @@ B334.preheader.new.i:                             ; preds = %B334.preheader.i
   br label %B334.i
 
 B334.i:                                           ; preds = %B334.i, %B334.preheader.new.i
-  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B334.i ], [ 0, %B334.preheader.new.i ]
-  %.141275277.i = phi i64 [ %.148.3.i, %B334.i ], [ 0, %B334.preheader.new.i ]
-  %2 = add i64 %lsr.iv32.i, %.37.i
-  %3 = add i64 %lsr.iv32.i, %.45.i
+  %lsr.iv36.i = phi i64 [ %lsr.iv.next37.i, %B334.i ], [ 0, %B334.preheader.new.i ]
+  %.141335337.i = phi i64 [ %.148.3.i, %B334.i ], [ 0, %B334.preheader.new.i ]
+  %2 = add i64 %lsr.iv36.i, %.37.i
+  %3 = add i64 %lsr.iv36.i, %.45.i
   %.179.i = inttoptr i64 %3 to ptr
   %.180.i = load i64, ptr %.179.i, align 8
   %.181.i = inttoptr i64 %2 to ptr
@@ -25060,53 +25060,161 @@ B334.i:                                           ; preds = %B334.i, %B334.prehe
   %.180.2.i = load i64, ptr %.179.2.i, align 8
   %.181.2.i = inttoptr i64 %6 to ptr
   store i64 %.180.2.i, ptr %.181.2.i, align 8
-  %.148.3.i = add nuw nsw i64 %.141275277.i, 4
+  %.148.3.i = add nuw nsw i64 %.141335337.i, 4
   %8 = add i64 %2, 24
   %9 = add i64 %3, 24
   %.179.3.i = inttoptr i64 %9 to ptr
   %.180.3.i = load i64, ptr %.179.3.i, align 8
   %.181.3.i = inttoptr i64 %8 to ptr
   store i64 %.180.3.i, ptr %.181.3.i, align 8
-  %lsr.iv.next33.i = add nuw i64 %lsr.iv32.i, 32
+  %lsr.iv.next37.i = add nuw i64 %lsr.iv36.i, 32
   %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.148.3.i
-  br i1 %niter.ncmp.3.i, label %B420.endif.loopexit.unr-lcssa.i, label %B334.i
+  br i1 %niter.ncmp.3.i, label %B420.loopexit.unr-lcssa.i, label %B334.i
 
-B824.i:                                           ; preds = %B420.endif.i, %B1748.i
-  %.330291.i = phi i64 [ %.337.i, %B1748.i ], [ 0, %B420.endif.i ]
-  %exitcond315.not.i = icmp eq i64 %.330291.i, %..16.i
-  br i1 %exitcond315.not.i, label %B1938.i, label %B826.i
+B420.loopexit.unr-lcssa.i:                        ; preds = %B334.i
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B420.i, label %B334.epil.preheader.i
 
-B826.i:                                           ; preds = %B824.i
-  %.337.i = add nuw i64 %.330291.i, 1
-  %.376.i = load i64, ptr %sunkaddr34.i, align 8
-  %.377.not.i = icmp eq i64 %.376.i, 0
-  %10 = xor i64 %.330291.i, -1
-  %.382.i = add i64 %.16.i, %10
-  %step.2.1.i = select i1 %.377.not.i, i64 1, i64 -1
-  %at.2.1.i = select i1 %.377.not.i, i64 %.330291.i, i64 %.382.i
-  %.25.i.i = load i64, ptr %sunkaddr36.i, align 8
+B334.epil.preheader.i:                            ; preds = %B420.loopexit.unr-lcssa.i, %B334.preheader.i
+  %.141335337.epil.init.i = phi i64 [ 0, %B334.preheader.i ], [ %unroll_iter.i, %B420.loopexit.unr-lcssa.i ]
+  %10 = shl i64 %.141335337.epil.init.i, 3
+  %11 = add nsw i64 %10, %.45.i
+  %12 = add nsw i64 %10, %.37.i
+  br label %B334.epil.i
+
+B334.epil.i:                                      ; preds = %B334.epil.i, %B334.epil.preheader.i
+  %lsr.iv34.i = phi i64 [ %lsr.iv.next35.i, %B334.epil.i ], [ %xtraiter.i, %B334.epil.preheader.i ]
+  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B334.epil.i ], [ %12, %B334.epil.preheader.i ]
+  %lsr.iv30.i = phi i64 [ %lsr.iv.next31.i, %B334.epil.i ], [ %11, %B334.epil.preheader.i ]
+  %.179.epil.i = inttoptr i64 %lsr.iv30.i to ptr
+  %.180.epil.i = load i64, ptr %.179.epil.i, align 8
+  %.181.epil.i = inttoptr i64 %lsr.iv32.i to ptr
+  store i64 %.180.epil.i, ptr %.181.epil.i, align 8
+  %lsr.iv.next31.i = add i64 %lsr.iv30.i, 8
+  %lsr.iv.next33.i = add i64 %lsr.iv32.i, 8
+  %lsr.iv.next35.i = add nsw i64 %lsr.iv34.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next35.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B420.i, label %B334.epil.i
+
+B420.i:                                           ; preds = %B334.epil.i, %B420.loopexit.unr-lcssa.i, %0
+  %.192.i = add nsw i64 %a1, 56
+  %.193.i = inttoptr i64 %.192.i to ptr
+  %.194.i = load i64, ptr %.193.i, align 8
+  %.196.i = add nsw i64 %.194.i, %.37.i
+  %.198.i = inttoptr i64 %.37.i to ptr
+  store i64 %.196.i, ptr %.198.i, align 8
+  %.202.i = add nsw i64 %a1, 64
+  %.203.i = inttoptr i64 %.202.i to ptr
+  %.204.i = load i64, ptr %.203.i, align 8
+  %.205.i = shl i64 %.204.i, 5
+  %.207.i = add i64 %a1, 128
+  %.209.i = add i64 %.205.i, %.207.i
+  %.216.i = add nsw i64 %a1, 72
+  %.217.i = inttoptr i64 %.216.i to ptr
+  %.218.i = load i64, ptr %.217.i, align 8
+  %.219.i = mul i64 %.218.i, 48
+  %.221.i = add nsw i64 %.209.i, %.219.i
+  %.227.i = add nsw i64 %a1, 48
+  %.228.i = inttoptr i64 %.227.i to ptr
+  %.229.i = load i64, ptr %.228.i, align 8
+  %.231.i = add nsw i64 %.229.i, %.37.i
+  %.236.i = icmp sgt i64 %.16.i, 0
+  br i1 %.236.i, label %B754.i, label %B420.B1334.endif_crit_edge.i
+
+B420.B1334.endif_crit_edge.i:                     ; preds = %B420.i
+  %.pre385.i = add nsw i64 %.16.i, -1
+  br label %B1334.endif.i
+
+B754.i:                                           ; preds = %B420.i
+  %sunkaddr38.i = getelementptr i8, ptr %.15.i, i64 8
+  %.254.i = load i64, ptr %sunkaddr38.i, align 8
+  %.255.not.i = icmp eq i64 %.254.i, 0
+  %.258.i = add nsw i64 %.16.i, -1
+  %spec.select.i = select i1 %.255.not.i, i64 0, i64 %.258.i
+  %.280.i = add nsw i64 %a1, 120
+  %.281.i = inttoptr i64 %.280.i to ptr
+  %.282.i = load i64, ptr %.281.i, align 8
+  %.362342.not.i = icmp slt i64 %.282.i, 1
+  br i1 %.362342.not.i, label %B1334.endif.i, label %B988.lr.ph.i
+
+B988.lr.ph.i:                                     ; preds = %B754.i
+  %.241.i = add nsw i64 %a1, 80
+  %.242.i = inttoptr i64 %.241.i to ptr
+  %.243.i = load i64, ptr %.242.i, align 8
+  %.244.i = mul i64 %.243.i, 24
+  %13 = add i64 %a1, 144
+  %14 = add i64 %13, %.205.i
+  %15 = add i64 %14, %.219.i
+  %16 = add i64 %15, %.244.i
+  %17 = add nuw i64 %.282.i, 1
+  %sunkaddr40.i = getelementptr i8, ptr %.15.i, i64 96
+  br label %B988.i
+
+B988.i:                                           ; preds = %B988.i, %B988.lr.ph.i
+  %lsr.iv28.i = phi i64 [ %17, %B988.lr.ph.i ], [ %lsr.iv.next29.i, %B988.i ]
+  %lsr.iv26.i = phi i64 [ %16, %B988.lr.ph.i ], [ %lsr.iv.next27.i, %B988.i ]
+  %18 = add i64 %lsr.iv26.i, -16
+  %.403.i = inttoptr i64 %lsr.iv26.i to ptr
+  %.404.i = load i64, ptr %.403.i, align 8
+  %19 = add i64 %lsr.iv26.i, -8
+  %.408.i = inttoptr i64 %19 to ptr
+  %.409.i = load i64, ptr %.408.i, align 8
+  %.410.i = shl nsw i64 %.409.i, 3
+  %.412.i = add nsw i64 %.410.i, %a0
+  %.413.i = inttoptr i64 %.412.i to ptr
+  %.414.i = load i64, ptr %.413.i, align 8
+  %.416.i = inttoptr i64 %18 to ptr
+  %.417.i = load i64, ptr %.416.i, align 8
+  %.418.i = shl nsw i64 %.417.i, 3
+  %.420.i = add nsw i64 %.418.i, %a0
+  %.421.i = inttoptr i64 %.420.i to ptr
+  %.422.i = load i64, ptr %.421.i, align 8
+  %.424.i = mul nsw i64 %.404.i, %spec.select.i
+  %.425.i = add nsw i64 %.422.i, %.424.i
+  %.430.i = load i64, ptr %sunkaddr40.i, align 8
+  %.431.i = inttoptr i64 %.430.i to ptr
+  %.432.i = tail call i64 %.431.i(i64 %.425.i, i64 %.414.i, i64 %.404.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 24
+  %lsr.iv.next29.i = add i64 %lsr.iv28.i, -1
+  %.362.i = icmp samesign ugt i64 %lsr.iv.next29.i, 1
+  br i1 %.362.i, label %B988.i, label %B1334.endif.i
+
+B1418.i:                                          ; preds = %B1334.endif.i, %B2342.i
+  %.542359.i = phi i64 [ %.549.i, %B2342.i ], [ 0, %B1334.endif.i ]
+  %exitcond383.not.i = icmp eq i64 %.542359.i, %..16.i
+  br i1 %exitcond383.not.i, label %B2532.i, label %B1420.i
+
+B1420.i:                                          ; preds = %B1418.i
+  %.549.i = add nuw i64 %.542359.i, 1
+  %.588.i = load i64, ptr %sunkaddr42.i, align 8
+  %.589.not.i = icmp eq i64 %.588.i, 0
+  %20 = xor i64 %.542359.i, -1
+  %.594.i = add i64 %.16.i, %20
+  %step.2.1.i = select i1 %.589.not.i, i64 1, i64 -1
+  %at.3.1.i = select i1 %.589.not.i, i64 %.542359.i, i64 %.594.i
+  %.25.i.i = load i64, ptr %sunkaddr44.i, align 8
   %.10758.not.i.i = icmp slt i64 %.25.i.i, 1
-  br i1 %.10758.not.i.i, label %B916.endif.endif.i, label %B110.lr.ph.i.i
+  br i1 %.10758.not.i.i, label %B1510.endif.endif.i, label %B110.lr.ph.i.i
 
-B110.lr.ph.i.i:                                   ; preds = %B826.i
-  %.157.i.i = icmp eq i64 %.330291.i, 0
-  %11 = add nuw i64 %.25.i.i, 1
+B110.lr.ph.i.i:                                   ; preds = %B1420.i
+  %.157.i.i = icmp eq i64 %.542359.i, 0
+  %21 = add nuw i64 %.25.i.i, 1
   br i1 %.157.i.i, label %B110.us.i.i, label %B110.i.i
 
 B110.us.i.i:                                      ; preds = %B110.lr.ph.i.i, %B110.us.i.i
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B110.us.i.i ], [ %11, %B110.lr.ph.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B110.us.i.i ], [ %21, %B110.lr.ph.i.i ]
   %spec.2.061.us.i.i = phi i64 [ %.207.us.i.i, %B110.us.i.i ], [ %.207.i, %B110.lr.ph.i.i ]
-  %12 = add i64 %spec.2.061.us.i.i, 8
-  %.164.us.i.i = inttoptr i64 %12 to ptr
+  %22 = add i64 %spec.2.061.us.i.i, 8
+  %.164.us.i.i = inttoptr i64 %22 to ptr
   %.165.us.i.i = load i64, ptr %.164.us.i.i, align 8
   %.166.us.i.i = shl nsw i64 %.165.us.i.i, 3
   %.168.us.i.i = add nsw i64 %.166.us.i.i, %a0
   %.169.us.i.i = inttoptr i64 %.168.us.i.i to ptr
   %.170.us.i.i = load i64, ptr %.169.us.i.i, align 8
-  %13 = add i64 %spec.2.061.us.i.i, 16
-  %.174.us.i.i = inttoptr i64 %13 to ptr
+  %23 = add i64 %spec.2.061.us.i.i, 16
+  %.174.us.i.i = inttoptr i64 %23 to ptr
   %.175.us.i.i = load i64, ptr %.174.us.i.i, align 8
-  %.177.us.i.i = mul nsw i64 %.175.us.i.i, %at.2.1.i
+  %.177.us.i.i = mul nsw i64 %.175.us.i.i, %at.3.1.i
   %.178.us.i.i = add nsw i64 %.177.us.i.i, %.170.us.i.i
   %.195.us.i.i = inttoptr i64 %spec.2.061.us.i.i to ptr
   %.196.us.i.i = load i64, ptr %.195.us.i.i, align 8
@@ -25117,28 +25225,28 @@ B110.us.i.i:                                      ; preds = %B110.lr.ph.i.i, %B1
   %.207.us.i.i = add nsw i64 %spec.2.061.us.i.i, 32
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
   %.107.us.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i, 1
-  br i1 %.107.us.i.i, label %B110.us.i.i, label %B916.endif.endif.i
+  br i1 %.107.us.i.i, label %B110.us.i.i, label %B1510.endif.endif.i
 
 B110.i.i:                                         ; preds = %B110.lr.ph.i.i, %B382.i.i
-  %lsr.iv10.i.i = phi i64 [ %lsr.iv.next11.i.i, %B382.i.i ], [ %11, %B110.lr.ph.i.i ]
-  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.i, %B382.i.i ], [ %26, %B110.lr.ph.i.i ]
+  %lsr.iv10.i.i = phi i64 [ %lsr.iv.next11.i.i, %B382.i.i ], [ %21, %B110.lr.ph.i.i ]
+  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.i, %B382.i.i ], [ %33, %B110.lr.ph.i.i ]
   %.148.i.i = inttoptr i64 %lsr.iv8.i.i to ptr
   %.149.i.i = load i64, ptr %.148.i.i, align 8
   %.154.i.i = icmp eq i64 %.149.i.i, 0
   br i1 %.154.i.i, label %B188.i.i, label %B340.i.i
 
 B188.i.i:                                         ; preds = %B110.i.i
-  %14 = add i64 %lsr.iv8.i.i, -16
-  %.164.i.i = inttoptr i64 %14 to ptr
+  %24 = add i64 %lsr.iv8.i.i, -16
+  %.164.i.i = inttoptr i64 %24 to ptr
   %.165.i.i = load i64, ptr %.164.i.i, align 8
   %.166.i.i = shl nsw i64 %.165.i.i, 3
   %.168.i.i = add nsw i64 %.166.i.i, %a0
   %.169.i.i = inttoptr i64 %.168.i.i to ptr
   %.170.i.i = load i64, ptr %.169.i.i, align 8
-  %15 = add i64 %lsr.iv8.i.i, -8
-  %.174.i.i = inttoptr i64 %15 to ptr
+  %25 = add i64 %lsr.iv8.i.i, -8
+  %.174.i.i = inttoptr i64 %25 to ptr
   %.175.i.i = load i64, ptr %.174.i.i, align 8
-  %.177.i.i = mul nsw i64 %.175.i.i, %at.2.1.i
+  %.177.i.i = mul nsw i64 %.175.i.i, %at.3.1.i
   %.178.i.i = add nsw i64 %.177.i.i, %.170.i.i
   br label %B382.i.i
 
@@ -25160,267 +25268,220 @@ B382.i.i:                                         ; preds = %B340.i.i, %B188.i.i
   %lsr.iv.next9.i.i = add i64 %lsr.iv8.i.i, 32
   %lsr.iv.next11.i.i = add i64 %lsr.iv10.i.i, -1
   %.107.i.i = icmp samesign ugt i64 %lsr.iv.next11.i.i, 1
-  br i1 %.107.i.i, label %B110.i.i, label %B916.endif.endif.i
+  br i1 %.107.i.i, label %B110.i.i, label %B1510.endif.endif.i
 
-B1040.i:                                          ; preds = %B1040.lr.ph.i, %B1648.i
-  %lsr.iv24.i = phi i64 [ %lsr.iv.next25.i, %B1648.i ], [ %.426.i, %B1040.lr.ph.i ]
-  %spec.4.1285.i = phi i64 [ %.676.i, %B1648.i ], [ %.209.i, %B1040.lr.ph.i ]
-  %16 = add i64 %spec.4.1285.i, 8
-  %.548.i = inttoptr i64 %16 to ptr
-  %.549.i = load i64, ptr %.548.i, align 8
-  %17 = add i64 %spec.4.1285.i, 24
-  %.553.i = inttoptr i64 %17 to ptr
-  %.554.i = load i64, ptr %.553.i, align 8
-  %18 = add i64 %spec.4.1285.i, 16
-  %.564.i = inttoptr i64 %18 to ptr
-  %.565.i = load i64, ptr %.564.i, align 8
-  %.566.i = icmp sgt i64 %.565.i, -1
-  br i1 %.566.i, label %B1206.i, label %B1310.i
+B1634.i:                                          ; preds = %B1634.lr.ph.i, %B2242.i
+  %lsr.iv24.i = phi i64 [ %lsr.iv.next25.i, %B2242.i ], [ %.638.i, %B1634.lr.ph.i ]
+  %spec.7.1353.i = phi i64 [ %.888.i, %B2242.i ], [ %.209.i, %B1634.lr.ph.i ]
+  %26 = add i64 %spec.7.1353.i, 8
+  %.760.i = inttoptr i64 %26 to ptr
+  %.761.i = load i64, ptr %.760.i, align 8
+  %27 = add i64 %spec.7.1353.i, 24
+  %.765.i = inttoptr i64 %27 to ptr
+  %.766.i = load i64, ptr %.765.i, align 8
+  %28 = add i64 %spec.7.1353.i, 16
+  %.776.i = inttoptr i64 %28 to ptr
+  %.777.i = load i64, ptr %.776.i, align 8
+  %.778.i = icmp sgt i64 %.777.i, -1
+  br i1 %.778.i, label %B1800.i, label %B1904.i
 
-B1206.i:                                          ; preds = %B1040.i
-  %.575.i = shl nsw i64 %.565.i, 3
-  %.577.i = add nsw i64 %.575.i, %a0
-  %.578.i = inttoptr i64 %.577.i to ptr
-  %.579.i = load i64, ptr %.578.i, align 8
-  %.582.i = mul nsw i64 %.549.i, %at.2.1.i
-  %.585.i = add nsw i64 %.579.i, %.582.i
-  br label %B1648.i
+B1800.i:                                          ; preds = %B1634.i
+  %.787.i = shl nsw i64 %.777.i, 3
+  %.789.i = add nsw i64 %.787.i, %a0
+  %.790.i = inttoptr i64 %.789.i to ptr
+  %.791.i = load i64, ptr %.790.i, align 8
+  %.794.i = mul nsw i64 %.761.i, %at.3.1.i
+  %.797.i = add nsw i64 %.791.i, %.794.i
+  br label %B2242.i
 
-B1310.i:                                          ; preds = %B1040.i
-  %.591.i = icmp sgt i64 %.554.i, -1
-  br i1 %.591.i, label %B1340.i, label %B1402.i
+B1904.i:                                          ; preds = %B1634.i
+  %.803.i = icmp sgt i64 %.766.i, -1
+  br i1 %.803.i, label %B1934.i, label %B1996.i
 
-B1340.i:                                          ; preds = %B1310.i
-  %.599.i = shl nsw i64 %.554.i, 3
-  %.603.i = add nsw i64 %.599.i, %a0
-  %.604.i = inttoptr i64 %.603.i to ptr
-  %.605.i = load i64, ptr %.604.i, align 8
-  %.610.i = mul nsw i64 %.549.i, %.608.i
-  %.613.i = add nsw i64 %.605.i, %.610.i
-  br label %B1648.i
+B1934.i:                                          ; preds = %B1904.i
+  %.811.i = shl nsw i64 %.766.i, 3
+  %.815.i = add nsw i64 %.811.i, %a0
+  %.816.i = inttoptr i64 %.815.i to ptr
+  %.817.i = load i64, ptr %.816.i, align 8
+  %.822.i = mul nsw i64 %.761.i, %.820.i
+  %.825.i = add nsw i64 %.817.i, %.822.i
+  br label %B2242.i
 
-B1402.i:                                          ; preds = %B1310.i
-  %19 = add i64 %spec.4.1285.i, 32
-  %.622.i = inttoptr i64 %19 to ptr
-  %.623.i = load i64, ptr %.622.i, align 8
-  %.624.i = icmp sgt i64 %.623.i, -1
-  %or.cond269.i = select i1 %.624.i, i1 %28, i1 false
-  br i1 %or.cond269.i, label %B1480.i, label %B1572.i
+B1996.i:                                          ; preds = %B1904.i
+  %29 = add i64 %spec.7.1353.i, 32
+  %.834.i = inttoptr i64 %29 to ptr
+  %.835.i = load i64, ptr %.834.i, align 8
+  %.836.i = icmp sgt i64 %.835.i, -1
+  %or.cond328.i = select i1 %.836.i, i1 %35, i1 false
+  br i1 %or.cond328.i, label %B2074.i, label %B2166.i
 
-B1480.i:                                          ; preds = %B1402.i
-  %.638.i = shl nsw i64 %.623.i, 3
-  %.640.i = add nsw i64 %.638.i, %a0
-  %.641.i = inttoptr i64 %.640.i to ptr
-  %.642.i = load i64, ptr %.641.i, align 8
-  br label %B1648.i
+B2074.i:                                          ; preds = %B1996.i
+  %.850.i = shl nsw i64 %.835.i, 3
+  %.852.i = add nsw i64 %.850.i, %a0
+  %.853.i = inttoptr i64 %.852.i to ptr
+  %.854.i = load i64, ptr %.853.i, align 8
+  br label %B2242.i
 
-B1572.i:                                          ; preds = %B1402.i
-  %20 = add i64 %spec.4.1285.i, 40
-  %.649.i = inttoptr i64 %20 to ptr
-  %.650.i = load i64, ptr %.649.i, align 8
-  %.656.i = select i1 %27, i64 %.549.i, i64 0
-  %.652.i = add i64 %.656.i, %.37.i
-  %.659.i = add i64 %.652.i, %.650.i
-  br label %B1648.i
+B2166.i:                                          ; preds = %B1996.i
+  %30 = add i64 %spec.7.1353.i, 40
+  %.861.i = inttoptr i64 %30 to ptr
+  %.862.i = load i64, ptr %.861.i, align 8
+  %.868.i = select i1 %34, i64 %.761.i, i64 0
+  %.864.i = add i64 %.868.i, %.37.i
+  %.871.i = add i64 %.864.i, %.862.i
+  br label %B2242.i
 
-B1648.i:                                          ; preds = %B1572.i, %B1480.i, %B1340.i, %B1206.i
-  %address.4.2.i = phi i64 [ %.585.i, %B1206.i ], [ %.613.i, %B1340.i ], [ %.642.i, %B1480.i ], [ %.659.i, %B1572.i ]
-  %.664.i = inttoptr i64 %spec.4.1285.i to ptr
-  %.665.i = load i64, ptr %.664.i, align 8
-  %.666.i = shl nsw i64 %.665.i, 3
-  %.668.i = add nsw i64 %.666.i, %.37.i
-  %.670.i = inttoptr i64 %.668.i to ptr
-  store i64 %address.4.2.i, ptr %.670.i, align 8
-  %.676.i = add nsw i64 %spec.4.1285.i, 48
+B2242.i:                                          ; preds = %B2166.i, %B2074.i, %B1934.i, %B1800.i
+  %address.4.2.i = phi i64 [ %.797.i, %B1800.i ], [ %.825.i, %B1934.i ], [ %.854.i, %B2074.i ], [ %.871.i, %B2166.i ]
+  %.876.i = inttoptr i64 %spec.7.1353.i to ptr
+  %.877.i = load i64, ptr %.876.i, align 8
+  %.878.i = shl nsw i64 %.877.i, 3
+  %.880.i = add nsw i64 %.878.i, %.37.i
+  %.882.i = inttoptr i64 %.880.i to ptr
+  store i64 %address.4.2.i, ptr %.882.i, align 8
+  %.888.i = add nsw i64 %spec.7.1353.i, 48
   %lsr.iv.next25.i = add nsw i64 %lsr.iv24.i, -1
-  %exitcond314.not.i = icmp eq i64 %lsr.iv.next25.i, 0
-  br i1 %exitcond314.not.i, label %B1748.i, label %B1040.i
+  %exitcond382.not.i = icmp eq i64 %lsr.iv.next25.i, 0
+  br i1 %exitcond382.not.i, label %B2342.i, label %B1634.i
 
-B1748.i:                                          ; preds = %B1648.us.i, %B1648.i, %B916.endif.endif.i
-  %.696.i = load i64, ptr %sunkaddr38.i, align 8
-  %.701.i = load i64, ptr %sunkaddr40.i, align 8
-  %.705.i = inttoptr i64 %.696.i to ptr
-  %.706.i = tail call i64 %.705.i(i64 %.701.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
-  %.709.i = load i64, ptr %sunkaddr41.i, align 8
-  %.710.not.i = icmp eq i64 %.709.i, 0
-  br i1 %.710.not.i, label %B824.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+B2342.i:                                          ; preds = %B2242.us.i, %B2242.i, %B1510.endif.endif.i
+  %.908.i = load i64, ptr %sunkaddr46.i, align 8
+  %.913.i = load i64, ptr %sunkaddr48.i, align 8
+  %.917.i = inttoptr i64 %.908.i to ptr
+  %.918.i = tail call i64 %.917.i(i64 %.913.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
+  %.921.i = load i64, ptr %sunkaddr49.i, align 8
+  %.922.not.i = icmp eq i64 %.921.i, 0
+  br i1 %.922.not.i, label %B1418.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
-B1938.i:                                          ; preds = %B824.i
-  %.748.i = icmp sgt i64 %.16.i, 0
-  br i1 %.748.i, label %B1950.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+B2532.i:                                          ; preds = %B1418.i
+  br i1 %.236.i, label %B2544.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
-B2034.i:                                          ; preds = %B2034.lr.ph.i, %B2034.i
-  %lsr.iv.i = phi i64 [ %33, %B2034.lr.ph.i ], [ %lsr.iv.next.i, %B2034.i ]
-  %spec.5.1304.i = phi i64 [ %.221.i, %B2034.lr.ph.i ], [ %.912.i, %B2034.i ]
-  %21 = add i64 %spec.5.1304.i, 8
-  %.883.i = inttoptr i64 %21 to ptr
-  %.884.i = load i64, ptr %.883.i, align 8
-  %.885.i = shl nsw i64 %.884.i, 3
-  %.887.i = add nsw i64 %.885.i, %.37.i
-  %.888.i = inttoptr i64 %.887.i to ptr
-  %.889.i = load i64, ptr %.888.i, align 8
-  %.891.i = inttoptr i64 %spec.5.1304.i to ptr
-  %.892.i = load i64, ptr %.891.i, align 8
-  %.893.i = shl nsw i64 %.892.i, 3
-  %.895.i = add nsw i64 %.893.i, %a0
-  %.896.i = inttoptr i64 %.895.i to ptr
-  %.897.i = load i64, ptr %.896.i, align 8
-  %.902.i = load i64, ptr %sunkaddr43.i, align 8
-  %22 = add i64 %spec.5.1304.i, 16
-  %.906.i = inttoptr i64 %22 to ptr
-  %.907.i = load i64, ptr %.906.i, align 8
-  %.908.i = inttoptr i64 %.902.i to ptr
-  %.909.i = tail call i64 %.908.i(i64 %.897.i, i64 %.889.i, i64 %.907.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.912.i = add nsw i64 %spec.5.1304.i, 24
+B2628.i:                                          ; preds = %B2628.lr.ph.i, %B2628.i
+  %lsr.iv.i = phi i64 [ %40, %B2628.lr.ph.i ], [ %lsr.iv.next.i, %B2628.i ]
+  %spec.8.1372.i = phi i64 [ %.221.i, %B2628.lr.ph.i ], [ %.1124.i, %B2628.i ]
+  %31 = add i64 %spec.8.1372.i, 8
+  %.1095.i = inttoptr i64 %31 to ptr
+  %.1096.i = load i64, ptr %.1095.i, align 8
+  %.1097.i = shl nsw i64 %.1096.i, 3
+  %.1099.i = add nsw i64 %.1097.i, %.37.i
+  %.1100.i = inttoptr i64 %.1099.i to ptr
+  %.1101.i = load i64, ptr %.1100.i, align 8
+  %.1103.i = inttoptr i64 %spec.8.1372.i to ptr
+  %.1104.i = load i64, ptr %.1103.i, align 8
+  %.1105.i = shl nsw i64 %.1104.i, 3
+  %.1107.i = add nsw i64 %.1105.i, %a0
+  %.1108.i = inttoptr i64 %.1107.i to ptr
+  %.1109.i = load i64, ptr %.1108.i, align 8
+  %.1114.i = load i64, ptr %sunkaddr51.i, align 8
+  %32 = add i64 %spec.8.1372.i, 16
+  %.1118.i = inttoptr i64 %32 to ptr
+  %.1119.i = load i64, ptr %.1118.i, align 8
+  %.1120.i = inttoptr i64 %.1114.i to ptr
+  %.1121.i = tail call i64 %.1120.i(i64 %.1109.i, i64 %.1101.i, i64 %.1119.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.1124.i = add nsw i64 %spec.8.1372.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
-  %.842.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.842.i, label %B2034.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  %.1054.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
+  br i1 %.1054.i, label %B2628.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
-B420.endif.loopexit.unr-lcssa.i:                  ; preds = %B334.i
-  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B420.endif.i, label %B334.epil.preheader.i
-
-B334.epil.preheader.i:                            ; preds = %B420.endif.loopexit.unr-lcssa.i, %B334.preheader.i
-  %.141275277.epil.init.i = phi i64 [ 0, %B334.preheader.i ], [ %unroll_iter.i, %B420.endif.loopexit.unr-lcssa.i ]
-  %23 = shl i64 %.141275277.epil.init.i, 3
-  %24 = add nsw i64 %23, %.45.i
-  %25 = add nsw i64 %23, %.37.i
-  br label %B334.epil.i
-
-B334.epil.i:                                      ; preds = %B334.epil.i, %B334.epil.preheader.i
-  %lsr.iv30.i = phi i64 [ %lsr.iv.next31.i, %B334.epil.i ], [ %xtraiter.i, %B334.epil.preheader.i ]
-  %lsr.iv28.i = phi i64 [ %lsr.iv.next29.i, %B334.epil.i ], [ %25, %B334.epil.preheader.i ]
-  %lsr.iv26.i = phi i64 [ %lsr.iv.next27.i, %B334.epil.i ], [ %24, %B334.epil.preheader.i ]
-  %.179.epil.i = inttoptr i64 %lsr.iv26.i to ptr
-  %.180.epil.i = load i64, ptr %.179.epil.i, align 8
-  %.181.epil.i = inttoptr i64 %lsr.iv28.i to ptr
-  store i64 %.180.epil.i, ptr %.181.epil.i, align 8
-  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 8
-  %lsr.iv.next29.i = add i64 %lsr.iv28.i, 8
-  %lsr.iv.next31.i = add nsw i64 %lsr.iv30.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next31.i, 0
-  br i1 %epil.iter.cmp.not.i, label %B420.endif.i, label %B334.epil.i
-
-B420.endif.i:                                     ; preds = %B334.epil.i, %B420.endif.loopexit.unr-lcssa.i, %0
-  %.192.i = add nsw i64 %a1, 56
-  %.193.i = inttoptr i64 %.192.i to ptr
-  %.194.i = load i64, ptr %.193.i, align 8
-  %.196.i = add nsw i64 %.194.i, %.37.i
-  %.198.i = inttoptr i64 %.37.i to ptr
-  store i64 %.196.i, ptr %.198.i, align 8
-  %.202.i = add nsw i64 %a1, 64
-  %.203.i = inttoptr i64 %.202.i to ptr
-  %.204.i = load i64, ptr %.203.i, align 8
-  %.205.i = shl i64 %.204.i, 5
-  %.207.i = add i64 %a1, 120
-  %.209.i = add i64 %.205.i, %.207.i
-  %.216.i = add nsw i64 %a1, 72
-  %.217.i = inttoptr i64 %.216.i to ptr
-  %.218.i = load i64, ptr %.217.i, align 8
-  %.219.i = mul nsw i64 %.218.i, 48
-  %.221.i = add nsw i64 %.209.i, %.219.i
-  %.227.i = add nsw i64 %a1, 48
-  %.228.i = inttoptr i64 %.227.i to ptr
-  %.229.i = load i64, ptr %.228.i, align 8
-  %.231.i = add nsw i64 %.229.i, %.37.i
-  %.237.i = add nsw i64 %a1, 112
-  %.238.i = inttoptr i64 %.237.i to ptr
-  %.239.i = load i64, ptr %.238.i, align 8
+B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
+  %.806.pre-phi.i = phi i64 [ %.pre385.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
+  %.449.i = add nsw i64 %a1, 112
+  %.450.i = inttoptr i64 %.449.i to ptr
+  %.451.i = load i64, ptr %.450.i, align 8
   %..16.i = tail call i64 @llvm.smax.i64(i64 %.16.i, i64 0)
-  %.594.i = add nsw i64 %.16.i, -1
-  %26 = add i64 %a1, 144
-  %sunkaddr34.i = getelementptr i8, ptr %.15.i, i64 8
-  %sunkaddr36.i = getelementptr i8, ptr %.15.i, i64 64
-  %sunkaddr45.i = getelementptr i8, ptr %.15.i, i64 72
-  %sunkaddr38.i = getelementptr i8, ptr %.15.i, i64 104
-  %sunkaddr40.i = getelementptr i8, ptr %.15.i, i64 24
-  %sunkaddr41.i = inttoptr i64 %.239.i to ptr
-  br label %B824.i
+  %33 = add i64 %a1, 152
+  %sunkaddr42.i = getelementptr i8, ptr %.15.i, i64 8
+  %sunkaddr44.i = getelementptr i8, ptr %.15.i, i64 64
+  %sunkaddr53.i = getelementptr i8, ptr %.15.i, i64 72
+  %sunkaddr46.i = getelementptr i8, ptr %.15.i, i64 104
+  %sunkaddr48.i = getelementptr i8, ptr %.15.i, i64 24
+  %sunkaddr49.i = inttoptr i64 %.451.i to ptr
+  br label %B1418.i
 
-B916.endif.endif.i:                               ; preds = %B382.i.i, %B110.us.i.i, %B826.i
-  %.426.i = load i64, ptr %sunkaddr45.i, align 8
-  %.507282.not.i = icmp slt i64 %.426.i, 1
-  br i1 %.507282.not.i, label %B1748.i, label %B1040.lr.ph.i
+B1510.endif.endif.i:                              ; preds = %B382.i.i, %B110.us.i.i, %B1420.i
+  %.638.i = load i64, ptr %sunkaddr53.i, align 8
+  %.719350.not.i = icmp slt i64 %.638.i, 1
+  br i1 %.719350.not.i, label %B2342.i, label %B1634.lr.ph.i
 
-B1040.lr.ph.i:                                    ; preds = %B916.endif.endif.i
-  %.596.i = icmp slt i64 %.330291.i, %.594.i
-  %27 = trunc i64 %.330291.i to i1
-  %.608.i = add nsw i64 %at.2.1.i, %step.2.1.i
-  %.596.fr.i = freeze i1 %.596.i
-  %28 = icmp eq i64 %.330291.i, %.594.i
-  br i1 %.596.fr.i, label %B1040.i, label %B1040.us.i
+B1634.lr.ph.i:                                    ; preds = %B1510.endif.endif.i
+  %.808.i = icmp slt i64 %.542359.i, %.806.pre-phi.i
+  %34 = trunc i64 %.542359.i to i1
+  %.820.i = add nsw i64 %at.3.1.i, %step.2.1.i
+  %.808.fr.i = freeze i1 %.808.i
+  %35 = icmp eq i64 %.542359.i, %.806.pre-phi.i
+  br i1 %.808.fr.i, label %B1634.i, label %B1634.us.i
 
-B1040.us.i:                                       ; preds = %B1040.lr.ph.i, %B1648.us.i
-  %lsr.iv22.i = phi i64 [ %lsr.iv.next23.i, %B1648.us.i ], [ %.426.i, %B1040.lr.ph.i ]
-  %spec.4.1285.us.i = phi i64 [ %.676.us.i, %B1648.us.i ], [ %.209.i, %B1040.lr.ph.i ]
-  %29 = add i64 %spec.4.1285.us.i, 8
-  %.548.us.i = inttoptr i64 %29 to ptr
-  %.549.us.i = load i64, ptr %.548.us.i, align 8
-  %30 = add i64 %spec.4.1285.us.i, 16
-  %.564.us.i = inttoptr i64 %30 to ptr
-  %.565.us.i = load i64, ptr %.564.us.i, align 8
-  %.566.us.i = icmp sgt i64 %.565.us.i, -1
-  br i1 %.566.us.i, label %B1206.us.i, label %B1310.us.i
+B1634.us.i:                                       ; preds = %B1634.lr.ph.i, %B2242.us.i
+  %lsr.iv22.i = phi i64 [ %lsr.iv.next23.i, %B2242.us.i ], [ %.638.i, %B1634.lr.ph.i ]
+  %spec.7.1353.us.i = phi i64 [ %.888.us.i, %B2242.us.i ], [ %.209.i, %B1634.lr.ph.i ]
+  %36 = add i64 %spec.7.1353.us.i, 8
+  %.760.us.i = inttoptr i64 %36 to ptr
+  %.761.us.i = load i64, ptr %.760.us.i, align 8
+  %37 = add i64 %spec.7.1353.us.i, 16
+  %.776.us.i = inttoptr i64 %37 to ptr
+  %.777.us.i = load i64, ptr %.776.us.i, align 8
+  %.778.us.i = icmp sgt i64 %.777.us.i, -1
+  br i1 %.778.us.i, label %B1800.us.i, label %B1904.us.i
 
-B1310.us.i:                                       ; preds = %B1040.us.i
-  %31 = add i64 %spec.4.1285.us.i, 32
-  %.622.us.i = inttoptr i64 %31 to ptr
-  %.623.us.i = load i64, ptr %.622.us.i, align 8
-  %.624.us.i = icmp sgt i64 %.623.us.i, -1
-  %or.cond269.us.i = select i1 %.624.us.i, i1 %28, i1 false
-  br i1 %or.cond269.us.i, label %B1480.us.i, label %B1572.us.i
+B1904.us.i:                                       ; preds = %B1634.us.i
+  %38 = add i64 %spec.7.1353.us.i, 32
+  %.834.us.i = inttoptr i64 %38 to ptr
+  %.835.us.i = load i64, ptr %.834.us.i, align 8
+  %.836.us.i = icmp sgt i64 %.835.us.i, -1
+  %or.cond328.us.i = select i1 %.836.us.i, i1 %35, i1 false
+  br i1 %or.cond328.us.i, label %B2074.us.i, label %B2166.us.i
 
-B1572.us.i:                                       ; preds = %B1310.us.i
-  %32 = add i64 %spec.4.1285.us.i, 40
-  %.649.us.i = inttoptr i64 %32 to ptr
-  %.650.us.i = load i64, ptr %.649.us.i, align 8
-  %.656.us.i = select i1 %27, i64 %.549.us.i, i64 0
-  %.652.us.i = add i64 %.656.us.i, %.37.i
-  %.659.us.i = add i64 %.652.us.i, %.650.us.i
-  br label %B1648.us.i
+B2166.us.i:                                       ; preds = %B1904.us.i
+  %39 = add i64 %spec.7.1353.us.i, 40
+  %.861.us.i = inttoptr i64 %39 to ptr
+  %.862.us.i = load i64, ptr %.861.us.i, align 8
+  %.868.us.i = select i1 %34, i64 %.761.us.i, i64 0
+  %.864.us.i = add i64 %.868.us.i, %.37.i
+  %.871.us.i = add i64 %.864.us.i, %.862.us.i
+  br label %B2242.us.i
 
-B1480.us.i:                                       ; preds = %B1310.us.i
-  %.638.us.i = shl nsw i64 %.623.us.i, 3
-  %.640.us.i = add nsw i64 %.638.us.i, %a0
-  %.641.us.i = inttoptr i64 %.640.us.i to ptr
-  %.642.us.i = load i64, ptr %.641.us.i, align 8
-  br label %B1648.us.i
+B2074.us.i:                                       ; preds = %B1904.us.i
+  %.850.us.i = shl nsw i64 %.835.us.i, 3
+  %.852.us.i = add nsw i64 %.850.us.i, %a0
+  %.853.us.i = inttoptr i64 %.852.us.i to ptr
+  %.854.us.i = load i64, ptr %.853.us.i, align 8
+  br label %B2242.us.i
 
-B1206.us.i:                                       ; preds = %B1040.us.i
-  %.575.us.i = shl nsw i64 %.565.us.i, 3
-  %.577.us.i = add nsw i64 %.575.us.i, %a0
-  %.578.us.i = inttoptr i64 %.577.us.i to ptr
-  %.579.us.i = load i64, ptr %.578.us.i, align 8
-  %.582.us.i = mul nsw i64 %.549.us.i, %at.2.1.i
-  %.585.us.i = add nsw i64 %.579.us.i, %.582.us.i
-  br label %B1648.us.i
+B1800.us.i:                                       ; preds = %B1634.us.i
+  %.787.us.i = shl nsw i64 %.777.us.i, 3
+  %.789.us.i = add nsw i64 %.787.us.i, %a0
+  %.790.us.i = inttoptr i64 %.789.us.i to ptr
+  %.791.us.i = load i64, ptr %.790.us.i, align 8
+  %.794.us.i = mul nsw i64 %.761.us.i, %at.3.1.i
+  %.797.us.i = add nsw i64 %.791.us.i, %.794.us.i
+  br label %B2242.us.i
 
-B1648.us.i:                                       ; preds = %B1206.us.i, %B1480.us.i, %B1572.us.i
-  %address.4.2.us.i = phi i64 [ %.585.us.i, %B1206.us.i ], [ %.659.us.i, %B1572.us.i ], [ %.642.us.i, %B1480.us.i ]
-  %.664.us.i = inttoptr i64 %spec.4.1285.us.i to ptr
-  %.665.us.i = load i64, ptr %.664.us.i, align 8
-  %.666.us.i = shl nsw i64 %.665.us.i, 3
-  %.668.us.i = add nsw i64 %.666.us.i, %.37.i
-  %.670.us.i = inttoptr i64 %.668.us.i to ptr
-  store i64 %address.4.2.us.i, ptr %.670.us.i, align 8
-  %.676.us.i = add nsw i64 %spec.4.1285.us.i, 48
+B2242.us.i:                                       ; preds = %B1800.us.i, %B2074.us.i, %B2166.us.i
+  %address.4.2.us.i = phi i64 [ %.797.us.i, %B1800.us.i ], [ %.871.us.i, %B2166.us.i ], [ %.854.us.i, %B2074.us.i ]
+  %.876.us.i = inttoptr i64 %spec.7.1353.us.i to ptr
+  %.877.us.i = load i64, ptr %.876.us.i, align 8
+  %.878.us.i = shl nsw i64 %.877.us.i, 3
+  %.880.us.i = add nsw i64 %.878.us.i, %.37.i
+  %.882.us.i = inttoptr i64 %.880.us.i to ptr
+  store i64 %address.4.2.us.i, ptr %.882.us.i, align 8
+  %.888.us.i = add nsw i64 %spec.7.1353.us.i, 48
   %lsr.iv.next23.i = add nsw i64 %lsr.iv22.i, -1
-  %exitcond313.not.i = icmp eq i64 %lsr.iv.next23.i, 0
-  br i1 %exitcond313.not.i, label %B1748.i, label %B1040.us.i
+  %exitcond381.not.i = icmp eq i64 %lsr.iv.next23.i, 0
+  br i1 %exitcond381.not.i, label %B2342.i, label %B1634.us.i
 
-B1950.endif.i:                                    ; preds = %B1938.i
-  %.760.i = add nsw i64 %a1, 80
-  %.761.i = inttoptr i64 %.760.i to ptr
-  %.762.i = load i64, ptr %.761.i, align 8
-  %.842301.not.i = icmp slt i64 %.762.i, 1
-  br i1 %.842301.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2034.lr.ph.i
+B2544.endif.i:                                    ; preds = %B2532.i
+  %.972.i = add nsw i64 %a1, 80
+  %.973.i = inttoptr i64 %.972.i to ptr
+  %.974.i = load i64, ptr %.973.i, align 8
+  %.1054369.not.i = icmp slt i64 %.974.i, 1
+  br i1 %.1054369.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2628.lr.ph.i
 
-B2034.lr.ph.i:                                    ; preds = %B1950.endif.i
-  %33 = add nuw i64 %.762.i, 1
-  %sunkaddr43.i = getelementptr i8, ptr %.15.i, i64 96
-  br label %B2034.i
+B2628.lr.ph.i:                                    ; preds = %B2544.endif.i
+  %40 = add nuw i64 %.974.i, 1
+  %sunkaddr51.i = getelementptr i8, ptr %.15.i, i64 96
+  br label %B2628.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1748.i, %B2034.i, %B1938.i, %B1950.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B2342.i, %B2628.i, %B2532.i, %B2544.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -

@@ -48,6 +48,8 @@ class TurnPlan:
     """For each carried value, the number of what is written that carries it on."""
     copies: list[tuple[int, int]] = field(default_factory=list)
     """At the end: the number of a pointer, and of what is written whose last value goes there."""
+    beginnings: list[tuple[int, int]] = field(default_factory=list)
+    """At the beginning: the number of a pointer, and of a carried value whose first goes there."""
     workspace: int = 0
     scratch: int = 0
     arena: int = 0
@@ -84,6 +86,8 @@ class TurnPlan:
             words += [first + number, nbytes(one.node), one.every, one.before, one.last, one.buffers]
         for target, number in self.copies:
             words += [target, first + number, nbytes(self.written[number].node)]
+        for target, number in self.beginnings:
+            words += [target, number, nbytes(body.carried[number])]
         head = [0] * turns.HEAD
         head[turns.TURNS], head[turns.REVERSE] = turns_of(self.kernel.node), int(is_reversed(self.kernel.node))
         context = native.context()
@@ -93,17 +97,17 @@ class TurnPlan:
         head[turns.SCRATCH], head[turns.ARENA] = self.scratch, self.arena
         head[turns.INPUTS], head[turns.OUTPUTS] = len(body.inputs), len(self.written)
         head[turns.COPIES], head[turns.WORKSPACE] = len(self.copies), len(self.kernel.reads)
-        head[turns.MOVE] = turns.move_address()
+        head[turns.MOVE], head[turns.BEGINNINGS] = turns.move_address(), len(self.beginnings)
         return [*head, *words]
 
 
 def turn_plan(kernel: Special, plan: Callable[..., Any], slots: int) -> TurnPlan:
     """Plan the body of a loop for the items that something reads."""
     body: Body = kernel.node.params[0]
-    written, carried, copies = _written(kernel, body)
+    written, carried, copies, beginnings = _written(kernel, body)
     made = front([one.node for one in written], body.inputs)
     inner = plan(made.fused, made.arguments, made.constants, slots)
-    found = TurnPlan(kernel, made, inner, written, carried, copies)
+    found = TurnPlan(kernel, made, inner, written, carried, copies, beginnings)
     width = max([len(step.places) for step in inner.steps], default=0)
     found.scratch = aligned(8 * found.base_count)
     end = found.scratch + aligned(8 * (native.GROUP_DATA + width * slots))
@@ -117,17 +121,28 @@ def turn_plan(kernel: Special, plan: Callable[..., Any], slots: int) -> TurnPlan
     return found
 
 
-def _written(kernel: Special, body: Body) -> tuple[list[_Written], list[int], list[tuple[int, int]]]:
-    """All that a turn writes, what carries each carried value on, and the copies at the end."""
+def _written(
+    kernel: Special, body: Body
+) -> tuple[list[_Written], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
+    """All that a turn writes, the number of what carries each carried value on, copies at the end and the beginning.
+
+    An array of the values that a turn starts from gets those where the turn before writes them.
+    """
     first = len(kernel.reads) + 1
     pointers = {node.params: first + k for k, node in enumerate(kernel.targets)}
     numbers = {node: k for k, node in enumerate(dict.fromkeys(body.following))}
     written = [_Written(node) for node in numbers]
     carried = [numbers[node] for node in body.following]
     copies: list[tuple[int, int]] = []
-    for (kind, position), pointer in pointers.items():
-        if kind == EVERY:
-            node = body.nodes[position]
+    beginnings: list[tuple[int, int]] = []
+    every = {body.nodes[position]: pointer for (kind, position), pointer in pointers.items() if kind == EVERY}
+    for node, pointer in every.items():
+        number = body.carried.index(node) if node in body.carried else -1
+        one = written[carried[number]] if number >= 0 else None
+        if one is not None and one.before < 0 and one.node not in every:
+            one.before = pointer
+            beginnings.append((pointer, number))
+        else:
             if node not in numbers:
                 numbers[node] = len(written)
                 written.append(_Written(node))
@@ -139,4 +154,4 @@ def _written(kernel: Special, body: Body) -> tuple[list[_Written], list[int], li
                 copies.append((pointer, carried[position]))
             else:
                 one.last = pointer
-    return written, carried, copies
+    return written, carried, copies, beginnings

@@ -15,15 +15,17 @@ import ctypes
 from .words import invoke, load, native_address, store
 
 # ----- Layouts, in units of 8 bytes -----
-# The table of a loop: its head, then the words of its inputs, of what each turn writes, and of copies at the end.
+# The table of a loop: its head, then the words of its inputs, of what each turn writes, of copies at the end, and of
+# copies at the beginning.
 TURNS, REVERSE, CONTEXT, TABLE, TEMPLATE, BASES, SCRATCH, ARENA, INPUTS, OUTPUTS, COPIES, WORKSPACE = range(12)
-MOVE, RUN, FAILED, HEAD = range(12, 16)
+MOVE, RUN, FAILED, BEGINNINGS, HEAD = range(12, 17)
 # An input: its base, its array among the pointers, bytes from turn to turn; or the base of what carries it on (else 0).
 BASE, SOURCE, STRIDE, CARRIES, INPUT_WORDS = range(5)
 # What each turn writes: its base and bytes; where it goes to, each the number of a pointer or -1: an array of every
 # turn; such an array of the values before each turn; an array for the last turn; and its two buffers (or -1).
 SIZE, EVERY, BEFORE, LAST, BUFFERS, OUTPUT_WORDS = range(1, 7)
-# A copy: an array among the pointers, the base of what is written to it, bytes.
+# A copy at the end: an array among the pointers, the base of what is written to it, bytes. At the beginning, from an
+# array among the pointers in place of a base, to the first turn's part of an array.
 TARGET, FROM, BYTES, COPY_WORDS = range(4)
 
 
@@ -41,6 +43,14 @@ def run_turns(pointers: int, sizes: int, begin: int, end: int) -> int:
     first_output = sizes + 8 * (HEAD + INPUT_WORDS * load(sizes + 8 * INPUTS))
     first_copy = first_output + 8 * OUTPUT_WORDS * load(sizes + 8 * OUTPUTS)
     scratch = workspace + load(sizes + 8 * SCRATCH)
+    if turns > 0:
+        spec = first_copy + 8 * COPY_WORDS * load(sizes + 8 * COPIES)
+        at = turns - 1 if load(sizes + 8 * REVERSE) != 0 else 0
+        for _ in range(load(sizes + 8 * BEGINNINGS)):
+            size, source = load(spec + 8 * BYTES), load(pointers + 8 * load(spec + 8 * FROM))
+            target = load(pointers + 8 * load(spec)) + at * size
+            invoke(load(sizes + 8 * MOVE), target, source, size, 0, 0, 0, 0, 0)
+            spec += 8 * COPY_WORDS
     failed = load(sizes + 8 * FAILED)
     for turn in range(turns):
         at, step = turn, 1
