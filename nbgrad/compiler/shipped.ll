@@ -25,7 +25,7 @@
 ; digest nbgrad.runtime.blocks 5634f5f13ef9942670b2bed33d53e8cb
 ; digest nbgrad.runtime.native ec602d668a09cba821a827dbbbd030b9
 ; digest nbgrad.runtime.native_tensors 5d280f352b274b3dda79bd923199dcca
-; digest nbgrad.runtime.turns 7a30cf5b98255f13e52f663742b31ffc
+; digest nbgrad.runtime.turns 0d1f540992dbb7d106dd0a1b08224111
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -25107,7 +25107,7 @@ B420.i:                                           ; preds = %B334.epil.i, %B420.
   %.203.i = inttoptr i64 %.202.i to ptr
   %.204.i = load i64, ptr %.203.i, align 8
   %.205.i = shl i64 %.204.i, 5
-  %.207.i = add i64 %a1, 128
+  %.207.i = add i64 %a1, 136
   %.209.i = add i64 %.205.i, %.207.i
   %.216.i = add nsw i64 %a1, 72
   %.217.i = inttoptr i64 %.216.i to ptr
@@ -25142,7 +25142,7 @@ B988.lr.ph.i:                                     ; preds = %B754.i
   %.242.i = inttoptr i64 %.241.i to ptr
   %.243.i = load i64, ptr %.242.i, align 8
   %.244.i = mul i64 %.243.i, 24
-  %13 = add i64 %a1, 144
+  %13 = add i64 %a1, 152
   %14 = add i64 %13, %.205.i
   %15 = add i64 %14, %.219.i
   %16 = add i64 %15, %.244.i
@@ -25192,83 +25192,86 @@ B1420.i:                                          ; preds = %B1418.i
   %.594.i = add i64 %.16.i, %20
   %step.2.1.i = select i1 %.589.not.i, i64 1, i64 -1
   %at.3.1.i = select i1 %.589.not.i, i64 %.542359.i, i64 %.594.i
-  %.25.i.i = load i64, ptr %sunkaddr44.i, align 8
-  %.10758.not.i.i = icmp slt i64 %.25.i.i, 1
-  br i1 %.10758.not.i.i, label %B1510.endif.endif.i, label %B110.lr.ph.i.i
+  %.26.i.i = icmp eq i64 %.542359.i, 0
+  %"$phi144.0.2.0.in.in.v.i.i" = select i1 %.26.i.i, i64 64, i64 128
+  %"$phi144.0.2.0.in.in.i.i" = add nsw i64 %"$phi144.0.2.0.in.in.v.i.i", %a1
+  %"$phi144.0.2.0.in.i.i" = inttoptr i64 %"$phi144.0.2.0.in.in.i.i" to ptr
+  %"$phi144.0.2.0.i.i" = load i64, ptr %"$phi144.0.2.0.in.i.i", align 8
+  %.13968.not.i.i = icmp slt i64 %"$phi144.0.2.0.i.i", 1
+  br i1 %.13968.not.i.i, label %B1510.endif.endif.i, label %B178.lr.ph.i.i
 
-B110.lr.ph.i.i:                                   ; preds = %B1420.i
-  %.157.i.i = icmp eq i64 %.542359.i, 0
-  %21 = add nuw i64 %.25.i.i, 1
-  br i1 %.157.i.i, label %B110.us.i.i, label %B110.i.i
+B178.lr.ph.i.i:                                   ; preds = %B1420.i
+  %21 = add nuw i64 %"$phi144.0.2.0.i.i", 1
+  br i1 %.26.i.i, label %B178.us.i.i, label %B178.i.i
 
-B110.us.i.i:                                      ; preds = %B110.lr.ph.i.i, %B110.us.i.i
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B110.us.i.i ], [ %21, %B110.lr.ph.i.i ]
-  %spec.2.061.us.i.i = phi i64 [ %.207.us.i.i, %B110.us.i.i ], [ %.207.i, %B110.lr.ph.i.i ]
-  %22 = add i64 %spec.2.061.us.i.i, 8
-  %.164.us.i.i = inttoptr i64 %22 to ptr
-  %.165.us.i.i = load i64, ptr %.164.us.i.i, align 8
-  %.166.us.i.i = shl nsw i64 %.165.us.i.i, 3
-  %.168.us.i.i = add nsw i64 %.166.us.i.i, %a0
-  %.169.us.i.i = inttoptr i64 %.168.us.i.i to ptr
-  %.170.us.i.i = load i64, ptr %.169.us.i.i, align 8
-  %23 = add i64 %spec.2.061.us.i.i, 16
-  %.174.us.i.i = inttoptr i64 %23 to ptr
-  %.175.us.i.i = load i64, ptr %.174.us.i.i, align 8
-  %.177.us.i.i = mul nsw i64 %.175.us.i.i, %at.3.1.i
-  %.178.us.i.i = add nsw i64 %.177.us.i.i, %.170.us.i.i
-  %.195.us.i.i = inttoptr i64 %spec.2.061.us.i.i to ptr
-  %.196.us.i.i = load i64, ptr %.195.us.i.i, align 8
-  %.197.us.i.i = shl nsw i64 %.196.us.i.i, 3
-  %.199.us.i.i = add nsw i64 %.197.us.i.i, %.37.i
-  %.201.us.i.i = inttoptr i64 %.199.us.i.i to ptr
-  store i64 %.178.us.i.i, ptr %.201.us.i.i, align 8
-  %.207.us.i.i = add nsw i64 %spec.2.061.us.i.i, 32
+B178.us.i.i:                                      ; preds = %B178.lr.ph.i.i, %B178.us.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B178.us.i.i ], [ %21, %B178.lr.ph.i.i ]
+  %spec.2.071.us.i.i = phi i64 [ %.239.us.i.i, %B178.us.i.i ], [ %.207.i, %B178.lr.ph.i.i ]
+  %22 = add i64 %spec.2.071.us.i.i, 8
+  %.196.us.i.i = inttoptr i64 %22 to ptr
+  %.197.us.i.i = load i64, ptr %.196.us.i.i, align 8
+  %.198.us.i.i = shl nsw i64 %.197.us.i.i, 3
+  %.200.us.i.i = add nsw i64 %.198.us.i.i, %a0
+  %.201.us.i.i = inttoptr i64 %.200.us.i.i to ptr
+  %.202.us.i.i = load i64, ptr %.201.us.i.i, align 8
+  %23 = add i64 %spec.2.071.us.i.i, 16
+  %.206.us.i.i = inttoptr i64 %23 to ptr
+  %.207.us.i.i = load i64, ptr %.206.us.i.i, align 8
+  %.209.us.i.i = mul nsw i64 %.207.us.i.i, %at.3.1.i
+  %.210.us.i.i = add nsw i64 %.209.us.i.i, %.202.us.i.i
+  %.227.us.i.i = inttoptr i64 %spec.2.071.us.i.i to ptr
+  %.228.us.i.i = load i64, ptr %.227.us.i.i, align 8
+  %.229.us.i.i = shl nsw i64 %.228.us.i.i, 3
+  %.231.us.i.i = add nsw i64 %.229.us.i.i, %.37.i
+  %.233.us.i.i = inttoptr i64 %.231.us.i.i to ptr
+  store i64 %.210.us.i.i, ptr %.233.us.i.i, align 8
+  %.239.us.i.i = add nsw i64 %spec.2.071.us.i.i, 32
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
-  %.107.us.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i, 1
-  br i1 %.107.us.i.i, label %B110.us.i.i, label %B1510.endif.endif.i
+  %.139.us.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i, 1
+  br i1 %.139.us.i.i, label %B178.us.i.i, label %B1510.endif.endif.i
 
-B110.i.i:                                         ; preds = %B110.lr.ph.i.i, %B382.i.i
-  %lsr.iv10.i.i = phi i64 [ %lsr.iv.next11.i.i, %B382.i.i ], [ %21, %B110.lr.ph.i.i ]
-  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.i, %B382.i.i ], [ %33, %B110.lr.ph.i.i ]
-  %.148.i.i = inttoptr i64 %lsr.iv8.i.i to ptr
-  %.149.i.i = load i64, ptr %.148.i.i, align 8
-  %.154.i.i = icmp eq i64 %.149.i.i, 0
-  br i1 %.154.i.i, label %B188.i.i, label %B340.i.i
+B178.i.i:                                         ; preds = %B178.lr.ph.i.i, %B450.i.i
+  %lsr.iv10.i.i = phi i64 [ %lsr.iv.next11.i.i, %B450.i.i ], [ %21, %B178.lr.ph.i.i ]
+  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.i, %B450.i.i ], [ %33, %B178.lr.ph.i.i ]
+  %.180.i.i = inttoptr i64 %lsr.iv8.i.i to ptr
+  %.181.i.i = load i64, ptr %.180.i.i, align 8
+  %.186.i.i = icmp eq i64 %.181.i.i, 0
+  br i1 %.186.i.i, label %B256.i.i, label %B408.i.i
 
-B188.i.i:                                         ; preds = %B110.i.i
+B256.i.i:                                         ; preds = %B178.i.i
   %24 = add i64 %lsr.iv8.i.i, -16
-  %.164.i.i = inttoptr i64 %24 to ptr
-  %.165.i.i = load i64, ptr %.164.i.i, align 8
-  %.166.i.i = shl nsw i64 %.165.i.i, 3
-  %.168.i.i = add nsw i64 %.166.i.i, %a0
-  %.169.i.i = inttoptr i64 %.168.i.i to ptr
-  %.170.i.i = load i64, ptr %.169.i.i, align 8
+  %.196.i.i = inttoptr i64 %24 to ptr
+  %.197.i.i = load i64, ptr %.196.i.i, align 8
+  %.198.i.i = shl nsw i64 %.197.i.i, 3
+  %.200.i.i = add nsw i64 %.198.i.i, %a0
+  %.201.i.i = inttoptr i64 %.200.i.i to ptr
+  %.202.i.i = load i64, ptr %.201.i.i, align 8
   %25 = add i64 %lsr.iv8.i.i, -8
-  %.174.i.i = inttoptr i64 %25 to ptr
-  %.175.i.i = load i64, ptr %.174.i.i, align 8
-  %.177.i.i = mul nsw i64 %.175.i.i, %at.3.1.i
-  %.178.i.i = add nsw i64 %.177.i.i, %.170.i.i
-  br label %B382.i.i
+  %.206.i.i = inttoptr i64 %25 to ptr
+  %.207.i.i = load i64, ptr %.206.i.i, align 8
+  %.209.i.i = mul nsw i64 %.207.i.i, %at.3.1.i
+  %.210.i.i = add nsw i64 %.209.i.i, %.202.i.i
+  br label %B450.i.i
 
-B340.i.i:                                         ; preds = %B110.i.i
-  %.184.i.i = shl nsw i64 %.149.i.i, 3
-  %.188.i.i = add nsw i64 %.184.i.i, %.37.i
-  %.189.i.i = inttoptr i64 %.188.i.i to ptr
-  %.190.i.i = load i64, ptr %.189.i.i, align 8
-  br label %B382.i.i
+B408.i.i:                                         ; preds = %B178.i.i
+  %.216.i.i = shl nsw i64 %.181.i.i, 3
+  %.220.i.i = add nsw i64 %.216.i.i, %.37.i
+  %.221.i.i = inttoptr i64 %.220.i.i to ptr
+  %.222.i.i = load i64, ptr %.221.i.i, align 8
+  br label %B450.i.i
 
-B382.i.i:                                         ; preds = %B340.i.i, %B188.i.i
-  %address.2.1.i.i = phi i64 [ %.178.i.i, %B188.i.i ], [ %.190.i.i, %B340.i.i ]
-  %sunkaddr12.i.i = getelementptr i8, ptr %.148.i.i, i64 -24
-  %.196.i.i = load i64, ptr %sunkaddr12.i.i, align 8
-  %.197.i.i = shl nsw i64 %.196.i.i, 3
-  %.199.i.i = add nsw i64 %.197.i.i, %.37.i
-  %.201.i.i = inttoptr i64 %.199.i.i to ptr
-  store i64 %address.2.1.i.i, ptr %.201.i.i, align 8
+B450.i.i:                                         ; preds = %B408.i.i, %B256.i.i
+  %address.2.1.i.i = phi i64 [ %.210.i.i, %B256.i.i ], [ %.222.i.i, %B408.i.i ]
+  %sunkaddr12.i.i = getelementptr i8, ptr %.180.i.i, i64 -24
+  %.228.i.i = load i64, ptr %sunkaddr12.i.i, align 8
+  %.229.i.i = shl nsw i64 %.228.i.i, 3
+  %.231.i.i = add nsw i64 %.229.i.i, %.37.i
+  %.233.i.i = inttoptr i64 %.231.i.i to ptr
+  store i64 %address.2.1.i.i, ptr %.233.i.i, align 8
   %lsr.iv.next9.i.i = add i64 %lsr.iv8.i.i, 32
   %lsr.iv.next11.i.i = add i64 %lsr.iv10.i.i, -1
-  %.107.i.i = icmp samesign ugt i64 %lsr.iv.next11.i.i, 1
-  br i1 %.107.i.i, label %B110.i.i, label %B1510.endif.endif.i
+  %.139.i.i = icmp samesign ugt i64 %lsr.iv.next11.i.i, 1
+  br i1 %.139.i.i, label %B178.i.i, label %B1510.endif.endif.i
 
 B1634.i:                                          ; preds = %B1634.lr.ph.i, %B2242.i
   %lsr.iv24.i = phi i64 [ %lsr.iv.next25.i, %B2242.i ], [ %.638.i, %B1634.lr.ph.i ]
@@ -25345,11 +25348,11 @@ B2242.i:                                          ; preds = %B2166.i, %B2074.i, 
   br i1 %exitcond382.not.i, label %B2342.i, label %B1634.i
 
 B2342.i:                                          ; preds = %B2242.us.i, %B2242.i, %B1510.endif.endif.i
-  %.908.i = load i64, ptr %sunkaddr46.i, align 8
-  %.913.i = load i64, ptr %sunkaddr48.i, align 8
+  %.908.i = load i64, ptr %sunkaddr44.i, align 8
+  %.913.i = load i64, ptr %sunkaddr46.i, align 8
   %.917.i = inttoptr i64 %.908.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.913.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
-  %.921.i = load i64, ptr %sunkaddr49.i, align 8
+  %.921.i = load i64, ptr %sunkaddr47.i, align 8
   %.922.not.i = icmp eq i64 %.921.i, 0
   br i1 %.922.not.i, label %B1418.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
@@ -25372,7 +25375,7 @@ B2628.i:                                          ; preds = %B2628.lr.ph.i, %B26
   %.1107.i = add nsw i64 %.1105.i, %a0
   %.1108.i = inttoptr i64 %.1107.i to ptr
   %.1109.i = load i64, ptr %.1108.i, align 8
-  %.1114.i = load i64, ptr %sunkaddr51.i, align 8
+  %.1114.i = load i64, ptr %sunkaddr49.i, align 8
   %32 = add i64 %spec.8.1372.i, 16
   %.1118.i = inttoptr i64 %32 to ptr
   %.1119.i = load i64, ptr %.1118.i, align 8
@@ -25389,17 +25392,16 @@ B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B
   %.450.i = inttoptr i64 %.449.i to ptr
   %.451.i = load i64, ptr %.450.i, align 8
   %..16.i = tail call i64 @llvm.smax.i64(i64 %.16.i, i64 0)
-  %33 = add i64 %a1, 152
+  %33 = add i64 %a1, 160
   %sunkaddr42.i = getelementptr i8, ptr %.15.i, i64 8
-  %sunkaddr44.i = getelementptr i8, ptr %.15.i, i64 64
-  %sunkaddr53.i = getelementptr i8, ptr %.15.i, i64 72
-  %sunkaddr46.i = getelementptr i8, ptr %.15.i, i64 104
-  %sunkaddr48.i = getelementptr i8, ptr %.15.i, i64 24
-  %sunkaddr49.i = inttoptr i64 %.451.i to ptr
+  %sunkaddr51.i = getelementptr i8, ptr %.15.i, i64 72
+  %sunkaddr44.i = getelementptr i8, ptr %.15.i, i64 104
+  %sunkaddr46.i = getelementptr i8, ptr %.15.i, i64 24
+  %sunkaddr47.i = inttoptr i64 %.451.i to ptr
   br label %B1418.i
 
-B1510.endif.endif.i:                              ; preds = %B382.i.i, %B110.us.i.i, %B1420.i
-  %.638.i = load i64, ptr %sunkaddr53.i, align 8
+B1510.endif.endif.i:                              ; preds = %B450.i.i, %B178.us.i.i, %B1420.i
+  %.638.i = load i64, ptr %sunkaddr51.i, align 8
   %.719350.not.i = icmp slt i64 %.638.i, 1
   br i1 %.719350.not.i, label %B2342.i, label %B1634.lr.ph.i
 
@@ -25478,7 +25480,7 @@ B2544.endif.i:                                    ; preds = %B2532.i
 
 B2628.lr.ph.i:                                    ; preds = %B2544.endif.i
   %40 = add nuw i64 %.974.i, 1
-  %sunkaddr51.i = getelementptr i8, ptr %.15.i, i64 96
+  %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2628.i
 
 _ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B2342.i, %B2628.i, %B2532.i, %B2544.endif.i

@@ -96,6 +96,7 @@ class TurnPlan:
         head[turns.TEMPLATE], head[turns.BASES] = template.ctypes.data, self.base_count
         head[turns.SCRATCH], head[turns.ARENA] = self.scratch, self.arena
         head[turns.INPUTS], head[turns.OUTPUTS] = len(body.inputs), len(self.written)
+        head[turns.MOVING] = len(body.carried) + len(body.scanned)
         head[turns.COPIES], head[turns.WORKSPACE] = len(self.copies), len(self.kernel.reads)
         head[turns.MOVE], head[turns.BEGINNINGS] = turns.move_address(), len(self.beginnings)
         return [*head, *words]

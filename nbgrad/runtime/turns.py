@@ -18,7 +18,7 @@ from .words import invoke, load, native_address, store
 # The table of a loop: its head, then the words of its inputs, of what each turn writes, of copies at the end, and of
 # copies at the beginning.
 TURNS, REVERSE, CONTEXT, TABLE, TEMPLATE, BASES, SCRATCH, ARENA, INPUTS, OUTPUTS, COPIES, WORKSPACE = range(12)
-MOVE, RUN, FAILED, BEGINNINGS, HEAD = range(12, 17)
+MOVE, RUN, FAILED, BEGINNINGS, MOVING, HEAD = range(12, 18)
 # An input: its base, its array among the pointers, bytes from turn to turn; or the base of what carries it on (else 0).
 BASE, SOURCE, STRIDE, CARRIES, INPUT_WORDS = range(5)
 # What each turn writes: its base and bytes; where it goes to, each the number of a pointer or -1: an array of every
@@ -83,9 +83,10 @@ def run_turns(pointers: int, sizes: int, begin: int, end: int) -> int:
 
 
 def place(pointers: int, sizes: int, workspace: int, turn: int, at: int) -> int:
-    """Point the inputs of the body at the values of a turn."""
+    """Point the inputs of the body at the values of a turn; constants, which come last, at the first turn only."""
     spec = sizes + 8 * HEAD
-    for _ in range(load(sizes + 8 * INPUTS)):
+    count = load(sizes + 8 * INPUTS) if turn == 0 else load(sizes + 8 * MOVING)
+    for _ in range(count):
         carries = load(spec + 8 * CARRIES)
         if carries == 0 or turn == 0:
             address = load(pointers + 8 * load(spec + 8 * SOURCE)) + at * load(spec + 8 * STRIDE)
