@@ -1,6 +1,7 @@
 """nbgrad: gradients of NumPy functions, compiled.
 
     record         run the function on Tensors; every operation appends a node    record/, functions/
+    roll           repeated operations -> loops                                   graph/loops/rolling.py
     differentiate  graph -> graph, from one table of derivatives                  graph/differentiate.py
     simplify       graph -> graph: equal nodes, constants, algebra                graph/simplify.py
     fuse           graph -> loop nests and special kernels                        compiler/fuse.py
