@@ -225,3 +225,17 @@ def test_mindspores_loops() -> None:
     last, every = nb.ops.Scan()(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]), 3)
     assert last == 6.0
     np.testing.assert_array_equal(every, [0.0, 1.0, 3.0])
+
+
+def test_turns_that_depend_on_an_argument_of_the_turn_alone_are_counted_again() -> None:
+    """The first condition is a constant; the later ones are not."""
+
+    @nb.jit
+    def turns(rate: Any) -> Any:
+        return nb.while_loop(lambda s: s[0] > 1e-3, lambda s: (s[0] * rate, s[1] + 1), (1.0, 0))[1]
+
+    for rate in (0.5, 0.1, 0.9, 0.5):
+        x, count = 1.0, 0
+        while x > 1e-3:
+            x, count = x * rate, count + 1
+        assert turns(rate) == count

@@ -82,10 +82,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         return turn.given_back(turn.first.nodes, [])[0]
     turns = _count(turn, met[0])
     made = turn.loop(turns, more=met)
-    if trace is not None and trace.guards is not None and trace.varies(first):
-        expected = np.ones(turns, bool)
+    conditions = made.every(met[0])
+    if trace is not None and trace.guards is not None and trace.varies(conditions):
+        expected = np.ones(conditions.shape, bool)
         expected[-1] = False
-        trace.guards.append((made.every(met[0]), expected))
+        trace.guards.append((conditions, expected))
     return turn.given_back([made.last(k) for k in range(len(turn.first.nodes))], [])[0]
 
 
