@@ -159,8 +159,7 @@ def _run(
     turns = _turns(scanned, length, name, fn)
     turn = record_turn(body, fn, name, init, scanned)
     made = turn.loop(turns, reverse)
-    last = [made.last(k) for k in range(len(turn.first.nodes))]
-    return turn.given_back(last, [made.every(node) for node in turn.results.nodes])
+    return turn.given_back(made.at_end(), [made.every(node) for node in turn.results.nodes])
 
 
 def _turns(scanned: Arrays, length: int | None, name: str, fn: Callable[..., Any]) -> int:

@@ -87,7 +87,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         expected = np.ones(conditions.shape, bool)
         expected[-1] = False
         trace.guards.append((conditions, expected))
-    return turn.given_back([made.last(k) for k in range(len(turn.first.nodes))], [])[0]
+    return turn.given_back(made.at_end(), [])[0]
 
 
 def _condition(cond_fun: Callable[[Any], Any], value: Any) -> Node:
@@ -131,7 +131,7 @@ def _count(turn: Turn, condition: Node) -> int:
     done, size = 0, FEW
     while True:
         made = _loop_from(turn, state, size, condition)
-        met, *following = compute([made.every(condition), *[made.last(k) for k in range(len(state))]])
+        met, *following = compute([made.every(condition), *made.at_end()])
         ended = np.flatnonzero(~np.asarray(on_host(met)).reshape(size))
         if ended.size:
             return done + int(ended[0]) + 1

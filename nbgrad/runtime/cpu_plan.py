@@ -82,6 +82,11 @@ class Plan:
         """All kernel calls."""
         return [step for group in self.groups for step in group.steps]
 
+    @property
+    def width(self) -> int:
+        """The most places of a step."""
+        return max([len(step.places) for step in self.steps], default=0)
+
     def where(self, node: Node) -> str:
         """The place of an array, in words."""
         return in_words(node, self.places[node], self.bases, "arena")

@@ -17,12 +17,12 @@ import numpy as np
 
 from ..compiler.fuse import Special
 from ..errors import OutOfMemoryError
-from ..graph.ir import Node, on_host, plain_dtype
+from ..graph.ir import Node, plain_dtype
 from ..process.gc_pause import RareCollection
 from . import native, threads
 from .cpu_plan import Plan, plan
 from .donation import donors
-from .front import front, literal_pool
+from .front import base_words, front
 from .lifetimes import nbytes
 from .step_tables import kept_array, step_table
 
@@ -110,16 +110,7 @@ class Program:
         packed: int,
     ) -> None:
         context = native.context()
-        template = [0] * (1 + len(arguments))
-        for node in constants:
-            assert node.value is not None, node
-            array = np.ascontiguousarray(on_host(node.value))
-            self._keep.append(array)
-            template.append(array.ctypes.data)
-        pool = literal_pool(self.plan.literals)
-        self._keep.append(pool)
-        template.append(pool.ctypes.data)
-        template += [0] * len(self.outputs)
+        template = base_words(len(arguments), constants, self.plan.literals, len(self.outputs), self._keep)
 
         argument_specs: list[int] = []
         for position, node in enumerate(arguments):

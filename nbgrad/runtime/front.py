@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..compiler.fuse import Fused, Special, fuse
 from ..compiler.loops import Loop
 from ..graph.complex_storage import interleaved
-from ..graph.ir import PRIMITIVES, Node, literal_value
+from ..graph.ir import PRIMITIVES, Node, literal_value, on_host
 from ..graph.loops.loop_rewrites import pruned
 from ..graph.simplify import simplify
 
@@ -58,6 +59,24 @@ def literals_of(steps: Sequence[Loop | Special]) -> list[Node]:
     """The numbers that kernels read from memory."""
     read = [node for step in steps for node in step.reads if node.primitive is LITERAL]
     return list(dict.fromkeys(read))
+
+
+def base_words(
+    arguments: int, constants: Sequence[Node], literals: Sequence[Node], outputs: int, kept: list[Any]
+) -> list[int]:
+    """The addresses that a program's steps start from: those of constants and literals, 0 for what a call gives.
+
+    They are of the arena, the arguments, the constants, the literals and the outputs; `kept` gets the arrays.
+    """
+    words = [0] * (1 + arguments)
+    for node in constants:
+        assert node.value is not None, node
+        array = np.ascontiguousarray(on_host(node.value))
+        kept.append(array)
+        words.append(array.ctypes.data)
+    pool = literal_pool(literals)
+    kept.append(pool)
+    return [*words, pool.ctypes.data, *[0] * outputs]
 
 
 def literal_pool(literals: Sequence[Node]) -> np.ndarray:

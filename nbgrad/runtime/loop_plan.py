@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..compiler.fuse import Special
-from ..graph.ir import Node, on_host
+from ..graph.ir import Node
 from ..graph.loops.loop_body import Body, is_reversed, turns_of
 from ..graph.loops.loop_rows import EVERY, LAST
 from . import native, turns
-from .front import Front, front, literal_pool
+from .front import Front, base_words, front
 from .lifetimes import aligned, nbytes
 
 
@@ -66,22 +66,16 @@ class TurnPlan:
 
     def table(self, steps: int, kept: list[Any]) -> list[int]:
         """The words that turns.py reads; `steps` is the address of the table of the body's steps."""
-        template = [0] * (1 + len(self.front.arguments))
-        for node in self.front.constants:
-            assert node.value is not None, node
-            array = np.ascontiguousarray(on_host(node.value))
-            kept.append(array)
-            template.append(array.ctypes.data)
-        pool = literal_pool(self.plan.literals)
-        template = np.array([*template, pool.ctypes.data, *[0] * len(self.written)], np.int64)
-        kept += [pool, template]
+        made = self.front
+        bases = base_words(len(made.arguments), made.constants, self.plan.literals, len(self.written), kept)
+        template = np.array(bases, np.int64)
+        kept.append(template)
         first = 2 + len(self.plan.bases)
         body: Body = self.kernel.node.params[0]
         words: list[int] = []
         for position, node in enumerate(body.inputs):
             carries = first + self.carried[position] if position < len(self.carried) else 0
-            turned = len(body.carried) <= position < len(body.carried) + len(body.scanned)
-            words += [1 + position, position, nbytes(node) if turned else 0, carries]
+            words += [1 + position, position, nbytes(node) if body.is_scanned(position) else 0, carries]
         for number, one in enumerate(self.written):
             words += [first + number, nbytes(one.node), one.every, one.before, one.last, one.buffers]
         for target, number in self.copies:
@@ -109,9 +103,8 @@ def turn_plan(kernel: Special, plan: Callable[..., Any], slots: int) -> TurnPlan
     made = front([one.node for one in written], body.inputs)
     inner = plan(made.fused, made.arguments, made.constants, slots)
     found = TurnPlan(kernel, made, inner, written, carried, copies, beginnings)
-    width = max([len(step.places) for step in inner.steps], default=0)
     found.scratch = aligned(8 * found.base_count)
-    end = found.scratch + aligned(8 * (native.GROUP_DATA + width * slots))
+    end = found.scratch + aligned(8 * (native.GROUP_DATA + inner.width * slots))
     for number in set(carried):
         one = written[number]
         if one.every < 0:

@@ -34,8 +34,7 @@ def kept_array(words: Sequence[int], kept: list[Any]) -> np.ndarray:
 
 def step_table(plan: Plan, kept: list[Any]) -> list[int]:
     """The table; `kept` gets all that must live as long as it is used."""
-    width = max([len(step.places) for step in plan.steps], default=0)
-    table = [len(plan.groups), plan.slots, width]
+    table = [len(plan.groups), plan.slots, plan.width]
     for group in plan.groups:
         words: list[int] = []
         for step in group.steps:

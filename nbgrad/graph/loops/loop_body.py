@@ -77,6 +77,10 @@ class Body:
         """All placeholders, in the order of the loop's inputs."""
         return (*self.carried, *self.scanned, *self.constants)
 
+    def is_scanned(self, position: int) -> bool:
+        """Whether an input is an array of which each turn gets a part."""
+        return len(self.carried) <= position < len(self.carried) + len(self.scanned)
+
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Body) and self._hash == other._hash and self._key == other._key)
 
@@ -118,6 +122,10 @@ class LoopNodes:
         first = sum(2 if node.dtype.kind == "c" else 1 for node in self.carried[:position])
         found = item(self.node, (LAST, first))
         return pair(found, item(self.node, (LAST, first + 1))) if self.carried[position].dtype.kind == "c" else found
+
+    def at_end(self) -> list[Node]:
+        """All carried values after the last turn."""
+        return [self.last(position) for position in range(len(self.carried))]
 
     def every(self, node: Node) -> Node:
         """A value of the body in every turn, with an axis in front that counts the turns."""

@@ -80,7 +80,7 @@ def backward(
     results: dict[int, Node] = {}
     for node, g in zip(rest, sent[len(moving) :], strict=True):
         position = body.inputs.index(node)
-        if position < len(body.carried) + len(body.scanned):
+        if body.is_scanned(position):
             results[position] = g
         else:
             total = like(node)
@@ -181,7 +181,7 @@ def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp, masks: Masks)
     masked = {t: mask for t in found.values() if t is not None and (mask := turn.of(t)) is not None}
     wanted = [*body.nodes, *filter(None, found.values()), *masked.values()]
     made = make_loop(turns, carried, [*scanned, *parts, *turn.scanned], constants, wanted, reverse)
-    _note_origin(made, loop, {node: t for node, t in found.items() if t is not None})
+    _note_origin(made, loop, found)
     made.body.masks = {made.inside.get(t, t): made.inside.get(mask, mask) for t, mask in masked.items()}
     there = made.body
     inputs = tuple(map(there.inputs.index, body.inputs))

@@ -24,8 +24,7 @@ def _loop(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
     body, turns, _ = params
     assert len(inputs) == len(body.inputs)
     for position, (inside, outside) in enumerate(zip(body.inputs, inputs, strict=True)):
-        turned = len(body.carried) <= position < len(body.carried) + len(body.scanned)
-        expected = (turns, *inside.shape) if turned else inside.shape
+        expected = (turns, *inside.shape) if body.is_scanned(position) else inside.shape
         assert (outside.shape, outside.dtype) == (expected, inside.dtype), (position, outside, inside)
     return (), TOKEN
 
