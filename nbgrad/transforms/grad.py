@@ -41,7 +41,7 @@ from .arguments import (
     prepare,
     with_zeros,
 )
-from .rolled import conditions_of, nodes_in, roll_up
+from .rolled import conditions_of, is_long, nodes_in, roll_up
 
 # ----- What is asked for -----
 
@@ -398,8 +398,9 @@ def _run(
             weight_list = [weight._leaf for weight in weights]
             wrt = [*call.nodes, *weight_list]
         seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
-        written = [node for node, _ in call.callers.written()]
-        roll_up([*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
+        if is_long(trace):
+            written = [node for node, _ in call.callers.written()]
+            roll_up([*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
 
     def derive() -> list[Node]:
         with recording(wrt):

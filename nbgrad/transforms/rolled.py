@@ -14,7 +14,7 @@ import numpy as np
 from .. import config
 from ..errors import NbgradError
 from ..graph.builders import reduce
-from ..graph.ir import HOST, Node
+from ..graph.ir import HOST, Node, next_serial
 from ..graph.loops.rolling import LEAST_DEPTH, roll
 from ..graph.loops.turn_graph import slice_under, stacked
 from ..graph.trace import Trace
@@ -33,6 +33,11 @@ def roll_up(outputs: Iterable[Node], outside: Collection[Node] = ()) -> None:
         return
     if all(node.place is None or node.place is HOST for node in deep):
         roll(deep, outside, strides_of)
+
+
+def is_long(trace: Trace) -> bool:
+    """Whether so much was recorded that there may be a loop: before anything is collected for `roll_up`."""
+    return next_serial() - trace.start >= LEAST_DEPTH
 
 
 def conditions_of(trace: Trace) -> list[Node]:

@@ -260,10 +260,10 @@ def batched_loop(loop: Node, operands: Sequence[Node | None], size: int, batch_f
     for node in body.constants:
         one, many = outside[node]
         constants.append((node, one) if many is None else (given[node], many))
-    found = {node: known[node] for node in body.nodes}
-    made = make_loop(turns, carried, scanned, constants, [n if t is None else t for n, t in found.items()], reverse)
-    _note_origin(made, loop, {n: n if t is None else t for n, t in found.items()})
-    made.body.unchanged = frozenset([body.position[n] for n, t in found.items() if t is None])
+    found = {node: known[node] or node for node in body.nodes}
+    made = make_loop(turns, carried, scanned, constants, list(found.values()), reverse)
+    _note_origin(made, loop, found)
+    made.body.unchanged = frozenset([body.position[node] for node, made_of in found.items() if made_of is node])
     return made.node
 
 
