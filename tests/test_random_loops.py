@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nbgrad as nb
+from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import placeholder
-from nbgrad.graph.loops import alignment, repetition, rolling
+from nbgrad.graph.loops import alignment, growth, repetition, rolling, window
 from nbgrad.graph.trace import recording
 from nbgrad.record.tensor import Tensor
-from nbgrad.transforms import rolled
+from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
 
 DATA = np.random.default_rng(5).normal(size=(400, 3))
@@ -85,36 +86,47 @@ X, Y = np.array([0.3, -0.8, 0.5]), np.array([0.9, 0.4, -1.1])
 def _short_loops_too() -> Iterator[None]:
     """Loops of few operations are rolled as well."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (repetition, alignment, rolling):
+        for module in (repetition, alignment, rolling, window):
             patch.setattr(module, "LEAST_NODES", 24)
-        patch.setattr(rolling, "LEAST_DEPTH", 8)
-        patch.setattr(rolled, "LEAST_DEPTH", 8)
         yield
 
 
-def check_values(parts: Sequence[dict[str, Any]]) -> None:
-    """The rolled graph gives what NumPy gives, bit for bit."""
+def check_values(parts: Sequence[dict[str, Any]], new: int, kept: int) -> None:
+    """The rolled graph gives what NumPy gives, bit for bit, also if loops are looked for after so many new nodes.
+
+    Arrays of every turn of more than `kept` bytes are avoided.
+    """
     arguments = [placeholder(value.shape, value.dtype, value) for value in (X, Y)]
-    with recording(arguments):
-        outputs = nodes_in(run(parts, *map(Tensor._of, arguments)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ir, "OFTEN", 15)
+        patch.setattr(window, "FIRST", new)
+        patch.setattr(window, "MOST", 4 * new)
+        for module in (growth, rolling):
+            patch.setattr(module, "MOST_KEPT", kept)
+        with recording(arguments, rolls=strides_of) as trace:
+            outputs = nodes_in(run(parts, *map(Tensor._of, arguments)))
+            roll_up(trace, outputs, arguments)
     with np.errstate(all="ignore"):
         expected = run(parts, X, Y)
-    roll_up(outputs, arguments)
     for value, other in zip(interpret(outputs), expected, strict=True):
         np.testing.assert_array_equal(value, other)
 
 
-@given(st.lists(loops, min_size=1, max_size=3))
+news = st.sampled_from([64, 200, 10**6])
+kepts = st.sampled_from([256, 1 << 24])
+
+
+@given(st.lists(loops, min_size=1, max_size=3), news, kepts)
 @settings(max_examples=60, deadline=None)
-def test_random_loops_have_the_same_bits(parts: list[dict[str, Any]]) -> None:
-    check_values(parts)
+def test_random_loops_have_the_same_bits(parts: list[dict[str, Any]], new: int, kept: int) -> None:
+    check_values(parts, new, kept)
 
 
 @pytest.mark.slow
-@given(st.lists(loops, min_size=1, max_size=3))
-@settings(max_examples=10_000, deadline=None)
-def test_ten_thousand_random_loops(parts: list[dict[str, Any]]) -> None:
-    check_values(parts)
+@given(st.lists(loops, min_size=1, max_size=3), news, kepts)
+@settings(max_examples=int(__import__("os").environ.get("EX", "10000")), deadline=None)
+def test_ten_thousand_random_loops(parts: list[dict[str, Any]], new: int, kept: int) -> None:
+    check_values(parts, new, kept)
 
 
 @given(st.lists(loops, min_size=1, max_size=2))

@@ -14,32 +14,42 @@ import optree
 import pytest
 
 import nbgrad as nb
+from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, by_serial, placeholder
+from nbgrad.graph.loops import window
 from nbgrad.graph.loops.loop_body import LOOP, turns_of
+from nbgrad.graph.loops.rolling import roll
 from nbgrad.graph.trace import recording
 from nbgrad.record.tensor import Tensor
+from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
 
 from .rolled_programs import PROGRAMS, P, U
 
 
-def recorded(program: Any) -> tuple[list[Node], list[Node]]:
-    """The arguments and the outputs of a program."""
+def recorded(program: Any, rolls: Any = None) -> tuple[list[Node], list[Node]]:
+    """The arguments and the outputs of a program, rolled if `rolls` says how."""
     arguments = [placeholder(value.shape, value.dtype, value) for value in (U, P)]
-    with recording(arguments):
+    with recording(arguments, rolls=rolls) as trace:
         output = program(*map(Tensor._of, arguments))
+        roll_up(trace, nodes_in(output), arguments)
     return arguments, nodes_in(output)
 
 
+@pytest.mark.parametrize("at", ["at the end", "while recording"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_rolled_graph_has_the_same_bits(name: str) -> None:
+def test_the_rolled_graph_has_the_same_bits(name: str, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, loops = PROGRAMS[name]
     arguments, outputs = recorded(program)
     known = dict(zip(arguments, (U, P), strict=True))
     expected = [value.copy() for value in interpret(outputs, known)]
     count = len(by_serial(outputs))
-    roll_up(outputs, arguments)
+    if at == "while recording":
+        monkeypatch.setattr(ir, "OFTEN", 15)
+        monkeypatch.setattr(window, "FIRST", 1000)
+    arguments, outputs = recorded(program, strides_of)
+    known = dict(zip(arguments, (U, P), strict=True))
     order = by_serial(outputs)
     found = [(turns_of(node), len(node.params[0].nodes)) for node in order if node.primitive is LOOP]
     for value, other in zip(interpret(outputs, known), expected, strict=True):
@@ -172,8 +182,7 @@ def test_parameters_and_cells_are_rolled() -> None:
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_ROLL", "0")
-    _, outputs = recorded(PROGRAMS["runge_kutta"][0])
-    roll_up(outputs)
+    _, outputs = recorded(PROGRAMS["runge_kutta"][0], strides_of)
     assert not any(node.primitive is LOOP for node in by_serial(outputs))
 
 
@@ -234,7 +243,7 @@ def test_a_few_large_arrays_that_are_kept_take_no_more_memory_than_they_are() ->
     with recording([argument]):
         outputs = nodes_in(simulated(Tensor._of(argument)))
     expected = simulated(start)
-    roll_up(outputs, [argument])
+    roll(outputs, [argument], strides_of)
     order = by_serial(outputs)
     assert len([node for node in order if node.primitive is LOOP]) >= 4
     assert all(node.size <= 128 * 128 for node in order)

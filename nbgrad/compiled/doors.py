@@ -16,7 +16,8 @@ import numpy as np
 
 from .. import config
 from ..errors import NbgradError
-from ..graph.ir import PRIMITIVES, Node, plain_dtype, users_leaf
+from ..graph.builders import users_leaf
+from ..graph.ir import PRIMITIVES, Node, plain_dtype
 from ..record.tensor import Tensor
 from ..runtime.cpu_program import MISSED, Program, missed
 from ..runtime.native_tensors import OBJECT, PLAIN, TENSOR, Entry

@@ -24,6 +24,7 @@ from ..record.written_arguments import Callers
 from ..record.zero_dimensional import is_array
 from ..runtime.cpu_program import Output, Program, missed
 from ..runtime.evaluate import computed, finish_pending, make_program, refuse
+from ..runtime.memory_order import strides_of
 from ..transforms.arguments import flatten, kind_of, name_of, node_of
 from ..transforms.rolled import conditions_of, joint_checks, joint_guards, roll_up
 from .device_calls import device_of_graph
@@ -60,7 +61,7 @@ def specialize(
     args, kwargs = optree.tree_unflatten(treespec, inputs.lifted)
     # What another thread changes from now on, the next call finds out.
     version = CELLS.token
-    with recording(arguments, jit=True, callers=callers) as trace:
+    with recording(arguments, jit=True, callers=callers, rolls=strides_of) as trace:
         try:
             output = fn(*args, **kwargs)
         finally:
@@ -71,7 +72,7 @@ def specialize(
     results, kept, out_spec = _results(fn, output, trace)
     nodes = [result._node for result in results]
     written_nodes = [node for _, node in written]
-    roll_up([*nodes, *conditions_of(trace), *written_nodes], arguments)
+    roll_up(trace, [*nodes, *conditions_of(trace), *written_nodes, *[node for node, _ in callers.written()]], arguments)
     trace.guards, trace.checks = joint_guards(trace.guards), joint_checks(trace.checks)
     guards = [node for node, _ in trace.guards]
     checks = [node for node, _, _ in trace.checks]

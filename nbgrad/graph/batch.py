@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .builders import spread, spread_all
-from .ir import Node, make, placed, placeholder, topological
+from .builders import placed, spread, spread_all
+from .ir import Node, make, placeholder, topological
 from .loops.loop_body import ITEM, LOOP
 from .loops.loop_derivatives import batched_item, batched_loop
 

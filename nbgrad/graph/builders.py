@@ -12,7 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .ir import BOOL, INT64, Node, broadcast, elementwise, extent, make, plain_dtype
+from .ir import (
+    BOOL,
+    HOST,
+    INT64,
+    PRIMITIVES,
+    Node,
+    broadcast,
+    constant,
+    elementwise,
+    extent,
+    make,
+    plain_dtype,
+    refuse_places,
+)
 from .shapes import Shape
 
 
@@ -175,3 +188,41 @@ def offsets(size: int, step: int, shape: Shape) -> Node:
     """`step` times the position in the batch, in the shape (size, *shape)."""
     column = reshape(iota(size) * extent(step, INT64), (size, *[1] * len(shape)))
     return broadcast(column, (size, *shape))
+
+
+# ----- Places -----
+
+
+def placed(node: Node, device: Any) -> Node:
+    """The node on a device; one that has another place already is refused."""
+    if node.place is device:
+        return node
+    made = Node(PRIMITIVES["alias"], (node,), (), node.shape, node.dtype)
+    if made.place is not None:
+        refuse_places(node, _example(device))
+    made.place = device
+    return made
+
+
+def beside(node: Node, other: Node) -> Node:
+    """A node without a place, put on the device of `other`, of which a function has only used the shape."""
+    return placed(node, other.device) if node.place is None and other.device is not None else node
+
+
+def _example(device: Any) -> Node:
+    node = Node(PRIMITIVES["literal"], (), (), (), BOOL)
+    node.place = device
+    return node
+
+
+def users_constant(value: Any) -> Node:
+    """An array that a user has put where it is."""
+    return users_leaf(constant(value))
+
+
+def users_leaf(node: Node) -> Node:
+    """Let a new leaf be an array that a user has put where it is: it stays there, unless it has one element only."""
+    node.tensor = True
+    if node.place is None and node.size > 1:
+        node.place = HOST
+    return node

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,14 @@ _serials = itertools.count()
 
 _early_serials = itertools.count(-(2**62))
 """Those of numbers that all graphs share: smaller than all others."""
+
+
+RECORDED: ContextVar[list[Node] | None] = ContextVar("nbgrad_recorded", default=None)
+"""Where new nodes are noted, in the order of their making, while a recording looks for loops in them."""
+due: list[None] = []
+"""Not empty after every so many noted nodes: the next operation asks whether there are loops among them."""
+OFTEN = 1023
+_recorded = RECORDED.get
 
 
 def next_serial() -> int:
@@ -173,7 +182,8 @@ class Node:
         self.value = value
         self.weak = weak
         self.owner: Callable[[], Any] | None = None
-        self.serial: float = next(_serials)
+        serial = next(_serials)
+        self.serial: float = serial
         # Nodes are made by the thousand: those of one and two inputs, nearly all, have no loop.
         if len(inputs) == 2:
             one, two = inputs
@@ -192,6 +202,11 @@ class Node:
             self.layout = one.layout and DERIVED
         else:
             self._join(inputs)
+        recorded = _recorded()
+        if recorded is not None:
+            recorded.append(self)
+            if not serial & OFTEN:
+                due.append(None)
 
     def _join(self, inputs: tuple[Node, ...]) -> None:
         """Derive `traced`, `tensor`, `depth`, `place` and `layout` from any number of inputs."""
@@ -416,47 +431,12 @@ def snapshot(array: np.ndarray) -> Node:
     return node
 
 
-def placed(node: Node, device: Any) -> Node:
-    """The node on a device; one that has another place already is refused."""
-    if node.place is device:
-        return node
-    made = Node(PRIMITIVES["alias"], (node,), (), node.shape, node.dtype)
-    if made.place is not None:
-        refuse_places(node, _example(device))
-    made.place = device
-    return made
-
-
-def beside(node: Node, other: Node) -> Node:
-    """A node without a place, put on the device of `other`, of which a function has only used the shape."""
-    return placed(node, other.device) if node.place is None and other.device is not None else node
-
-
-def _example(device: Any) -> Node:
-    node = Node(PRIMITIVES["literal"], (), (), (), BOOL)
-    node.place = device
-    return node
-
-
 _HOSTS = (np.ndarray, np.generic)
 
 
 def on_host(value: Any) -> Any:
     """An ndarray as it is, an array on a device as a copy, which waits until it is computed."""
     return value if isinstance(value, _HOSTS) else value.to_host()
-
-
-def users_constant(value: Any) -> Node:
-    """An array that a user has put where it is."""
-    return users_leaf(constant(value))
-
-
-def users_leaf(node: Node) -> Node:
-    """Let a new leaf be an array that a user has put where it is: it stays there, unless it has one element only."""
-    node.tensor = True
-    if node.place is None and node.size > 1:
-        node.place = HOST
-    return node
 
 
 _extents: dict[tuple[int | float, np.dtype[Any]], Node] = {}

@@ -16,7 +16,7 @@ from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
-from .ir import Node, constant, with_inputs
+from .ir import RECORDED, Node, constant, with_inputs
 from .primitives import PRIMITIVES
 
 MOST_BYTES = 1 << 28
@@ -30,7 +30,8 @@ _serial = attrgetter("serial")
 
 
 def held(nodes: Mapping[Node, int], others: int = 0) -> list[Node]:
-    """Those that something refers to beside the mapping, the nodes that read them, and some `others`.
+    """Those that something refers to beside the mapping, the list of what is recorded, the nodes that read them, and
+    some `others`.
 
     Parameters
     ----------
@@ -47,7 +48,9 @@ def held(nodes: Mapping[Node, int], others: int = 0) -> list[Node]:
     (1, 0, 0)
     """
     own = _OWN[0] + others
-    return [node for node, readers in nodes.items() if getrefcount(node) > readers + own]
+    recorded = RECORDED.get()
+    since = recorded[0].serial if recorded else float("inf")
+    return [n for n, readers in nodes.items() if getrefcount(n) > readers + own + (n.serial >= since)]
 
 
 _OWN = [0]
@@ -131,11 +134,21 @@ class KnownValues:
         if self.bytes > self.enough:
             self._forget(piece)
 
-    def _forget(self, last: Piece) -> None:
-        """Forget values that nothing can read any more, and the oldest if the rest is too much."""
+    def forget_unused(self) -> None:
+        """Forget values that nothing can read any more."""
         needed = set(held(self.readers, 1))
         for node in list(self.values):
-            if node not in needed or (self.bytes > MOST_BYTES and node not in last.readers):
-                del self.readers[node]
-                self.bytes -= self.values.pop(node).nbytes + OVERHEAD
+            if node not in needed:
+                self._drop(node)
+
+    def _drop(self, node: Node) -> None:
+        del self.readers[node]
+        self.bytes -= self.values.pop(node).nbytes + OVERHEAD
+
+    def _forget(self, last: Piece) -> None:
+        """Forget values that nothing can read any more, and the oldest if the rest is too much."""
+        self.forget_unused()
+        for node in list(self.values) if self.bytes > MOST_BYTES else ():
+            if node not in last.readers:
+                self._drop(node)
         self.enough = max(FEW_BYTES, 2 * self.bytes)

@@ -7,16 +7,19 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only says
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
+from .. import config
 from ..errors import NbgradError, shorten, users_frame
 from ..process.gc_pause import RareCollection
-from .ir import Node, next_serial
+from .ir import RECORDED, Node, due, next_serial
 from .known_values import KnownValues
+from .loops.in_place import Settle
+from .loops.window import Window
 
 
 class Trace:
@@ -34,7 +37,8 @@ class Trace:
     they lie in memory. `known`, `owned` and `varying` remember values and answers about nodes (the latter two by serial
     number, so that they keep no node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has
     the conditions that must hold in every turn. `refused` is the last error for a value that would have left the
-    recording, with the user's frame at that moment.
+    recording, with the user's frame at that moment. `window` has the nodes in which loops are
+    looked for; None where they are not.
     """
 
     __slots__ = (
@@ -58,6 +62,7 @@ class Trace:
         "start",
         "turn_checks",
         "varying",
+        "window",
         "written",
     )
 
@@ -72,6 +77,7 @@ class Trace:
         turn: bool = False,
     ) -> None:
         self.parent = parent
+        self.window: Window | None = None
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
         self.arguments = frozenset(arguments)
         self.mapping, self.size = mapping, size
@@ -182,6 +188,17 @@ def current_trace() -> Trace | None:
     return _current.get()
 
 
+def roll_if_full() -> None:
+    """Between two operations of a recorded function: look for loops, if enough was recorded since the last time."""
+    due.clear()
+    trace = current_trace()
+    if trace is not None and trace.window is not None and trace.window.is_full():
+        trace.window.roll()
+        # What is gone needs no answers.
+        trace.owned.clear()
+        trace.varying.clear()
+
+
 def depends_on_recording(node: Node) -> bool:
     """Whether a value belongs to a function that is being recorded now."""
     trace = current_trace()
@@ -211,9 +228,13 @@ def is_being_recorded(node: Node) -> bool:
 
 
 class recording:  # noqa: N801 - used like a function
-    """Open a recording for the time of a `with` block, which gets the `Trace`."""
+    """Open a recording for the time of a `with` block, which gets the `Trace`.
 
-    __slots__ = ("collection", "token", "trace")
+    With `rolls`, loops are looked for while it goes on: nodes that are in use may change, but not their values. It
+    makes a node know how its value lies in memory.
+    """
+
+    __slots__ = ("collection", "noted", "token", "trace")
 
     def __init__(
         self,
@@ -223,20 +244,33 @@ class recording:  # noqa: N801 - used like a function
         size: int = 0,
         callers: Any = None,
         turn: bool = False,
+        rolls: Settle | None = None,
     ) -> None:
         self.trace = Trace(_current.get(), arguments, jit, mapping, size, callers, turn)
         self.collection = RareCollection()
+        self.noted: Token[list[Node] | None] | None = None
+        if rolls is not None and config.roll():
+            self.trace.window = Window(self.trace.known, rolls)
 
     def __enter__(self) -> Trace:
         self.token = _current.set(self.trace)
+        window = self.trace.window
+        if window is not None or self.trace.turn_checks is not None:
+            self.noted = RECORDED.set(None if window is None else window.nodes)
         self.collection.__enter__()
         return self.trace
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        window = self.trace.window
         self.collection.__exit__(kind, error, traceback)
         _current.reset(self.token)
+        if self.noted is not None:
+            RECORDED.reset(self.noted)
+            around = RECORDED.get()
+            if around is not None and window is not None:
+                around += window.nodes
         if error is not None:
             hidden = _hidden_behind(error, self.trace)
             self.trace.refused = None

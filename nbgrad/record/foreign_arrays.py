@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.ir import Node, users_constant
+from ..graph.builders import users_constant
+from ..graph.ir import Node
 
 VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 """Whether NumPy knows DLPack's versioned capsules, which tell that an array cannot be written to."""

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import TracedValueError
-from ..graph.ir import Node, constant, on_host, placed, users_constant
+from ..graph.builders import placed, users_constant
+from ..graph.ir import Node, constant, on_host
 from ..graph.trace import current_trace
 from ..runtime.evaluate import computed, uploaded
 

@@ -18,7 +18,8 @@ import numpy as np
 from ..compiler.views import View
 from ..dtype import dtype_of
 from ..errors import TracedValueError
-from ..graph.ir import Node, constant, snapshot, users_constant
+from ..graph.builders import users_constant
+from ..graph.ir import Node, constant, snapshot
 from ..graph.trace import Trace, current_trace, is_being_recorded
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, is_contiguous, laid_out, strides_of_owned

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
-from ..graph.ir import Node, constant, make, users_leaf
+from ..graph.builders import users_leaf
+from ..graph.ir import Node, constant, make
 from ..record import shared_memory
 from ..record.as_node import as_node, lists_hold
 from ..record.axes_and_dtypes import real_dtype

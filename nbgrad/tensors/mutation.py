@@ -16,7 +16,8 @@ from ..errors import ArgumentError, ShapeError
 from ..functions.arrays import shaping
 from ..functions.table import implementation
 from ..graph import builders
-from ..graph.ir import HOST, Node, placed
+from ..graph.builders import placed
+from ..graph.ir import HOST, Node
 from ..graph.trace import CELLS, current_trace
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap

@@ -15,6 +15,8 @@ from ..errors import DtypeError
 from ..functions.elementwise.ufunc_protocol import array_ufunc
 from ..functions.elementwise.ufuncs import call, operate, operate_in_place, quick_binary, quick_unary
 from ..functions.table import IMPLEMENTATIONS, array_function
+from ..graph.ir import due
+from ..graph.trace import roll_if_full
 from ..process.private_interfaces import NOT_GIVEN
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap
@@ -25,7 +27,13 @@ from ..record.tensor import Tensor, part_of_tensor
 
 def binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """The operator `self ufunc other`."""
-    return lambda self, other: operate(ufunc, self, other)
+
+    def operator(self: Any, other: Any) -> Any:
+        if due:
+            roll_if_full()
+        return operate(ufunc, self, other)
+
+    return operator
 
 
 def reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -97,6 +105,8 @@ class Operators(Tensor):
     # ----- NumPy's protocols -----
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if due:
+            roll_if_full()
         if method == "__call__" and not kwargs:
             count = len(inputs)
             found = None
@@ -111,6 +121,8 @@ class Operators(Tensor):
         return array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if due:
+            roll_if_full()
         if len(types) == 1 and func in IMPLEMENTATIONS:
             for value in kwargs.values():
                 if value is NOT_GIVEN:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.builders import cast
-from ..graph.ir import HOST, PRIMITIVES, Node, constant, placed, placeholder, plain
+from ..graph.builders import cast, placed
+from ..graph.ir import HOST, PRIMITIVES, Node, constant, placeholder, plain
 from ..graph.shapes import Shape
 from ..graph.trace import CELLS, current_trace
 from ..record.as_node import as_node

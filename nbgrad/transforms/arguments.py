@@ -17,7 +17,8 @@ import numpy as np
 import optree
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.ir import PRIMITIVES, Node, beside, constant, on_host, users_constant, zeros
+from ..graph.builders import beside, users_constant
+from ..graph.ir import PRIMITIVES, Node, constant, on_host, zeros
 from ..graph.trace import current_trace, depends_on_recording
 from ..record.as_node import as_node
 from ..record.foreign_arrays import (

@@ -25,6 +25,7 @@ from ..process.once import computed_once
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.evaluate import finish_pending
+from ..runtime.memory_order import strides_of
 from ..tensors.parameter import Parameter
 from .argument_positions import Positions, check_flag, check_function, check_positions, with_positions
 from .arguments import (
@@ -389,7 +390,7 @@ def _run(
     if request.by_list and weights is None:
         finish_pending()  # a Parameter that waits for its value cannot be told from what it will be
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt, callers=call.callers) as trace:
+    with recording(wrt, callers=call.callers, rolls=strides_of) as trace:
         output = fn(*call.args, **call.kwargs)
         differentiated, aux = split_aux(fn, output) if request.has_aux else (output, ())
         outputs = output_nodes(fn, differentiated)
@@ -400,7 +401,7 @@ def _run(
         seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
         if is_long(trace):
             written = [node for node, _ in call.callers.written()]
-            roll_up([*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
+            roll_up(trace, [*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
 
     def derive() -> list[Node]:
         with recording(wrt):

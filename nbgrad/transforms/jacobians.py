@@ -26,6 +26,7 @@ from ..graph.products import unit_vectors
 from ..graph.trace import recording
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
+from ..runtime.memory_order import strides_of
 from .argument_positions import check_flag, check_function, check_positions, with_positions
 from .arguments import (
     Results,
@@ -128,10 +129,10 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     call.callers.stand_for(dict(zip(map(id, kept), leaves, strict=True)))
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt, callers=call.callers) as trace:
+    with recording(wrt, callers=call.callers, rolls=strides_of) as trace:
         output, aux = _split(fn, fn(*call.args), has_aux)
         outputs = numeric_nodes(fn, output)
-        roll_up([*outputs, *nodes_in(aux), *conditions_of(trace)], wrt)
+        roll_up(trace, [*outputs, *nodes_in(aux), *conditions_of(trace)], wrt)
     tensors = call.tensors or weights is not None
     results = Results()
     results.store(call.callers)
@@ -197,7 +198,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         message = f"jvp needs one tangent per input, but got {len(points)} inputs and {len(vectors)} tangents."
         raise ArgumentError(message)
     call = prepare(fn, points, {}, range(len(points)))
-    with recording(call.nodes, callers=call.callers) as trace:
+    with recording(call.nodes, callers=call.callers, rolls=strides_of) as trace:
         try:
             returned = fn(*call.args)
         except TypeError:
@@ -205,7 +206,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
             raise
         output, aux = _split(fn, returned, has_aux)
         output_nodes(fn, output)
-        roll_up([*nodes_in(output, aux), *conditions_of(trace)], call.nodes)
+        roll_up(trace, [*nodes_in(output, aux), *conditions_of(trace)], call.nodes)
         tangents = [
             _vector(value, node, f"Tangent {position}")
             for position, (value, node) in enumerate(_paired(vectors, call.nodes))
@@ -302,12 +303,12 @@ def _jacobian(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = prepare(fn, args, kwargs, positions)
         wrt = call.nodes
-        with recording(wrt, callers=call.callers) as trace:
+        with recording(wrt, callers=call.callers, rolls=strides_of) as trace:
             output, aux = _split(fn, fn(*call.args, **call.kwargs), has_aux)
             output_nodes(fn, output)
             leaves, treespec = flatten(output)
             nodes = [node_of(leaf) for leaf in leaves if kind_of(leaf) != "other"]
-            roll_up([*nodes, *nodes_in(aux), *conditions_of(trace)], wrt)
+            roll_up(trace, [*nodes, *nodes_in(aux), *conditions_of(trace)], wrt)
             if not holomorphic:
                 _refuse_complex(fn, nodes, wrt)
             blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)

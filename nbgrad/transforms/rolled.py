@@ -11,33 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from .. import config
 from ..errors import NbgradError
 from ..graph.builders import reduce
-from ..graph.ir import HOST, Node, next_serial
-from ..graph.loops.rolling import LEAST_DEPTH, roll
-from ..graph.loops.turn_graph import slice_under, stacked
+from ..graph.ir import Node
+from ..graph.loops.scanned_parts import slice_under, stacked
 from ..graph.trace import Trace
 from ..record.tensor import Tensor
-from ..runtime.memory_order import strides_of
 from .arguments import flatten
 
 Guard = tuple[Node, np.ndarray]
 Check = tuple[Node, str, type[NbgradError]]
 
 
-def roll_up(outputs: Iterable[Node], outside: Collection[Node] = ()) -> None:
-    """Roll the graph of all outputs of a recording; nodes in `outside` stay as they are."""
-    deep = [node for node in outputs if node.inputs]
-    if not any(node.depth >= LEAST_DEPTH for node in deep) or not config.roll():
-        return
-    if all(node.place is None or node.place is HOST for node in deep):
-        roll(deep, outside, strides_of)
+def roll_up(trace: Trace, outputs: Iterable[Node], outside: Collection[Node]) -> None:
+    """Roll the graph of all outputs of a recording, at its end; nodes in `outside` stay as they are."""
+    if trace.window is not None:
+        trace.window.finish([node for node in outputs if node.inputs], outside)
 
 
 def is_long(trace: Trace) -> bool:
     """Whether so much was recorded that there may be a loop: before anything is collected for `roll_up`."""
-    return next_serial() - trace.start >= LEAST_DEPTH
+    return trace.window is not None and trace.window.is_long()
 
 
 def conditions_of(trace: Trace) -> list[Node]:

@@ -21,7 +21,7 @@ from ..record.foreign_arrays import advice, described
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers
-from ..runtime.memory_order import is_contiguous
+from ..runtime.memory_order import is_contiguous, strides_of
 from .argument_positions import check_function
 from .arguments import Results, flatten, kind_as, kind_of, lent, name_of, node_of, results_as
 from .rolled import nodes_in, roll_up
@@ -88,11 +88,13 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             raise ArgumentError(message) if not sizes else ShapeError(message)
         size = sizes.pop()
         lifted_args, lifted_kwargs = optree.tree_unflatten(treespec, lifted)
-        with recording(mapping, mapping=mapping, size=size, callers=callers) as trace:
+        with recording(mapping, mapping=mapping, size=size, callers=callers, rolls=strides_of) as trace:
             try:
                 output = fn(*lifted_args, **lifted_kwargs)
             finally:
                 written = trace.undo_writes()
+            stored = [*[node for _, node in written], *[node for node, _ in callers.written()]]
+            roll_up(trace, [*nodes_in(output), *stored], mapping)
         if trace.outside:
             message = (
                 f"{name_of(fn)}() writes to a Tensor from outside inside vmap, where the value differs from one mapped "
@@ -213,7 +215,6 @@ def _collect(
 ) -> Any:
     """The outputs of all values, with their axis where it is wanted."""
     leaves, treespec = flatten(output)
-    roll_up([*nodes_in(output), *[node for node, _ in stored]], mapping)
     axes = _spread(_sequence(out_axes) if isinstance(output, tuple) else out_axes, output, "out_axes", fn)
     results = Results()
     results.stores = [(results.add(node, "array"), value) for node, value in stored]

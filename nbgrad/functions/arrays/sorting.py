@@ -13,8 +13,8 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...graph import builders
-from ...graph.builders import cast, concatenate, gather, reshape
-from ...graph.ir import INT64, Node, beside, constant, elementwise, extent
+from ...graph.builders import beside, cast, concatenate, gather, reshape
+from ...graph.ir import INT64, Node, constant, elementwise, extent
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     axis_of,

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError
-from ...graph.builders import cast, reduce
+from ...graph.builders import beside, cast, reduce
 from ...graph.complex_numbers import is_complex, pair, parts
 from ...graph.formulas import choose
-from ...graph.ir import Node, beside, elementwise, zeros
+from ...graph.ir import Node, elementwise, zeros
 from ...record.as_node import as_node, wrap
 from ...record.indexing import fitted
 from ...record.numbers import number

@@ -13,9 +13,9 @@ from typing import Any
 
 from ...errors import ArgumentError, ShapeError
 from ...graph import builders
-from ...graph.builders import cast, concatenate, reduce, reshape
+from ...graph.builders import beside, cast, concatenate, reduce, reshape
 from ...graph.complex_numbers import conjugate
-from ...graph.ir import BOOL, Node, beside, broadcast, elementwise
+from ...graph.ir import BOOL, Node, broadcast, elementwise
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import (
     FLOAT16,

@@ -41,6 +41,11 @@ class Stretch:
         """The position after the last operation."""
         return self.start + self.period * self.turns
 
+    def without_last(self) -> Stretch:
+        """The same without the last turn."""
+        operands, numbers = self.operands[:-1], self.numbers[:-1]
+        return Stretch(self.start, self.period, self.turns - 1, self.kinds, self.places, operands, numbers)
+
     def cut_at(self, turns: Sequence[int]) -> list[Stretch]:
         """The parts between some turns; those that are too short are left out."""
         found: list[Stretch] = []

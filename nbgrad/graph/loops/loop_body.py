@@ -117,6 +117,14 @@ class LoopNodes:
         """The loop's body."""
         return self.node.params[0]
 
+    def another(self, node: Node) -> LoopNodes:
+        """The same of another loop over the same body."""
+        return LoopNodes(node, self.inside, self.carried, self.halves)
+
+    def gives(self, node: Node) -> bool:
+        """Whether a value of the body can be had in every turn."""
+        return node in self.halves or self.inside.get(node, node) in self.body.position
+
     def last(self, position: int) -> Node:
         """A carried value after the last turn."""
         first = sum(2 if node.dtype.kind == "c" else 1 for node in self.carried[:position])
@@ -188,18 +196,18 @@ def make_loop(
     [array(32.), array([ 1.,  2.,  4.,  8., 16.])]
     """
     following, wanted = [after for _, _, after in carried], list(results)
-    given = [_real([inside for inside, *_ in group]) for group in (carried, scanned, constants)]
+    given = [real_parts([inside for inside, *_ in group]) for group in (carried, scanned, constants)]
     outside = [value for group in (carried, scanned, constants) for _, value, *_ in group]
     halves = {node: parts(node) for node in wanted if node.dtype.kind == "c"}
-    following, wanted = _real(following), [half for node in wanted for half in halves.get(node, (node,))]
+    following, wanted = real_parts(following), [half for node in wanted for half in halves.get(node, (node,))]
     inside, fresh = _closed([*following, *wanted], [node for group in given for node in group], invariant or {})
     groups = [[inside.get(node, node) for node in group] for group in (*given, following, wanted)]
-    groups[2] += _real(list(fresh.values()))
-    node = make("loop", tuple(_real([*outside, *fresh])), (Body(*groups), turns, reverse))
+    groups[2] += real_parts(list(fresh.values()))
+    node = make("loop", tuple(real_parts([*outside, *fresh])), (Body(*groups), turns, reverse))
     return LoopNodes(node, inside, [first for _, first, _ in carried], halves)
 
 
-def _real(nodes: Sequence[Node]) -> list[Node]:
+def real_parts(nodes: Sequence[Node]) -> list[Node]:
     """The nodes, with the two parts of complex ones in their place."""
     return [half for node in nodes for half in (parts(node) if node.dtype.kind == "c" else (node,))]
 

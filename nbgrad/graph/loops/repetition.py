@@ -9,7 +9,6 @@ their value ("atoms"). Numbers that may vary from turn to turn, such as the star
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +31,23 @@ BROADCAST, CONSTANT, INPUT, LITERAL, PAD, SLICE = (
 )
 
 
+class _Places(dict[Node, int]):
+    """The positions of operations; whatever else is asked for becomes an atom, equal sources one."""
+
+    def __init__(self, atoms: list[Node], outside: Collection[Node]) -> None:
+        self.atoms, self.outside = atoms, outside
+        self.known: dict[Any, int] = {}
+
+    def __missing__(self, node: Node) -> int:
+        key = node if node in self.outside else atom_key(node)
+        atom = self.known.get(key)
+        if atom is None:
+            atom = self.known[key] = -1 - len(self.atoms)
+            self.atoms.append(node)
+        self[node] = atom
+        return atom
+
+
 @dataclass
 class Recording:
     """Operations: `first` and `numbers_from` say where the operands and numbers of each begin, as in sparse matrices.
@@ -47,54 +63,40 @@ class Recording:
     numbers_from: Any = None
     numbers: Any = None
     places: dict[Node, int] = field(default_factory=dict)
-    serials: Sequence[float] = ()
-    """Those of all nodes, sources too, as they were."""
 
     @staticmethod
     def of(order: Sequence[Node], outside: Collection[Node]) -> Recording:
         """The recording of nodes in the order of their making; those in `outside` are atoms."""
-        made = Recording(serials=[node.serial for node in order])
-        nodes, atoms, places = made.nodes, made.atoms, made.places
-        known_atoms: dict[Any, int] = {}
+        made = Recording()
+        nodes = made.nodes
+        made.places = places = _Places(made.atoms, outside)
         known_labels: dict[Any, int] = {}
         labels: list[int] = []
         first, operands = [0], list[int]()
         numbers_from, numbers = [0], list[int]()
         for node in order:
-            inputs, primitive, params = node.inputs, node.primitive, node.params
-            if not inputs or node in outside or (primitive is BROADCAST and is_number(inputs[0])):
-                key = node if node in outside else _atom_key(node)
-                atom = known_atoms.get(key)
-                if atom is None:
-                    atom = known_atoms[key] = -1 - len(atoms)
-                    atoms.append(node)
-                places[node] = atom
+            if node in outside or is_source(node):
                 continue
+            inputs, primitive, params = node.inputs, node.primitive, node.params
             if primitive is SLICE or primitive is PAD:
-                numbers += [pair[0] for pair in params[0]]
+                numbers += starts_of(node)
                 params = fixed_part(node)
             label = (primitive, params, node.shape, node.dtype.num, len(inputs))
             labels.append(known_labels.setdefault(label, len(known_labels)))
-            places[node] = len(nodes)
-            nodes.append(node)
             if len(inputs) == 2:
                 operands += (places[inputs[0]], places[inputs[1]])
             elif len(inputs) == 1:
                 operands.append(places[inputs[0]])
             else:
                 operands += [places[source] for source in inputs]
+            places[node] = len(nodes)
+            nodes.append(node)
             first.append(len(operands))
             numbers_from.append(len(numbers))
         made.labels, made.first = np.array(labels, np.int64), np.array(first, np.int64)
         made.operands = np.array(operands, np.int64)
         made.numbers_from, made.numbers = np.array(numbers_from, np.int64), np.array(numbers, np.int64)
         return made
-
-    def serial_before(self, position: int) -> float:
-        """The serial number of the node ahead of an operation, source or not."""
-        serial = self.nodes[position].serial
-        at = bisect_left(self.serials, serial)
-        return self.serials[at - 1] if at else serial - 1
 
     def operands_of(self, start: int, period: int, turns: int) -> np.ndarray:
         """The operands of a repetition: a row for each turn."""
@@ -116,6 +118,11 @@ def fixed_part(node: Node) -> Params:
     return tuple([low + high for low, high in node.params[0]])
 
 
+def starts_of(node: Node) -> list[int]:
+    """Where a slice starts, or the widths of a pad before an array, along each axis."""
+    return [pair[0] for pair in node.params[0]]
+
+
 def is_number(node: Node) -> bool:
     """Whether a node is a number that is known while the function is recorded."""
     return not node.shape and (node.primitive is LITERAL or (node.primitive is CONSTANT and type(node.value) is _ARRAY))
@@ -124,11 +131,17 @@ def is_number(node: Node) -> bool:
 _ARRAY = np.ndarray
 
 
-def _atom_key(node: Node) -> Any:
-    """Equal for sources of equal values."""
+def is_source(node: Node) -> bool:
+    """Whether a node is no operation: it has no inputs, or is a number that is repeated."""
+    return not node.inputs or (node.primitive is BROADCAST and is_number(node.inputs[0]))
+
+
+def atom_key(node: Node) -> Any:
+    """Equal for sources of equal values; of any other node, itself."""
     primitive = node.primitive
-    if primitive is BROADCAST:
-        return (primitive, _atom_key(node.inputs[0]), node.shape)
+    if node.inputs:
+        repeated = primitive is BROADCAST and is_number(node.inputs[0])
+        return (primitive, atom_key(node.inputs[0]), node.shape) if repeated else node
     value = node.value
     if primitive is CONSTANT and type(value) is np.ndarray and value.nbytes <= SMALL_CONSTANT:
         return (primitive, value.tobytes(), node.dtype.num, node.shape, node.weak)

@@ -12,26 +12,27 @@ first; then the sequence, in which each of them is one operation, is looked at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from operator import attrgetter
 
 import numpy as np
 
-from ..ir import Node, by_serial
+from ..ir import Node
 from ..primitives import PRIMITIVES
 from .alignment import Stretch, stretches
+from .growth import Growing
+from .in_place import Settle, become, put_before, settled
 from .repetition import LEAST_NODES, Recording, best_start, repetitions
-from .turn_graph import FEW_PIECES, TurnGraph, joined, part_of
+from .scanned_parts import FEW_PIECES, joined, part_of
+from .turn_graph import MOST_KEPT, TurnGraph
 
-LEAST_DEPTH = 64
-"""Graphs that are less deep have no loop worth rolling."""
 MOST_PASSES = 4
-MOST_KEPT = 1 << 24
-"""Bytes of an array of every turn of which only a few turns are read."""
 ALIAS, CONCATENATE = PRIMITIVES["alias"], PRIMITIVES["concatenate"]
 
 
-def roll(outputs: Sequence[Node], outside: Collection[Node], settle: Callable[[Node], object]) -> None:
+def roll(outputs: Sequence[Node], outside: Collection[Node], settle: Settle, since: float = -inf) -> None:
     """Put loops in place of what repeats itself in the graph of some outputs.
 
     Parameters
@@ -41,24 +42,40 @@ def roll(outputs: Sequence[Node], outside: Collection[Node], settle: Callable[[N
     outside : collection of nodes
         Nodes that stay as they are: those that something is differentiated by.
     settle : callable
-        Makes a node know how its value lies in memory, which then no longer follows from its operands.
+        See `Settle`.
+    since : float, optional
+        The serial number after which the recording began. Earlier nodes stay as they are.
     """
-    if max([node.depth for node in outputs], default=0) < LEAST_DEPTH:
-        return
     outside = frozenset(outside)
     for _ in range(MOST_PASSES):
-        order = by_serial(outputs)
+        _join_pieces(made_since(outputs, since))
+        order = made_since(outputs, since)
         if len(order) < LEAST_NODES or not _pass(Recording.of(order, outside), outputs, settle):
             return
-        _join_pieces(by_serial(outputs))
 
 
-def _pass(recording: Recording, outputs: Sequence[Node], settle: Callable[[Node], object]) -> bool:
+def made_since(outputs: Iterable[Node], since: float) -> list[Node]:
+    """The nodes that outputs are made of and that were made after a serial number, in the order of their making."""
+    found: set[Node] = set()
+    waiting = list(outputs)
+    for node in waiting:
+        if node.serial > since and node not in found:
+            found.add(node)
+            waiting += node.inputs
+    return sorted(found, key=attrgetter("serial"))
+
+
+def _pass(recording: Recording, outputs: Sequence[Node], settle: Settle) -> bool:
     """Roll stretches that do not overlap; whether there were any."""
-    count = len(recording.nodes)
-    if count < LEAST_NODES:
+    if len(recording.nodes) < LEAST_NODES:
         return False
-    taken = np.zeros(count, bool)
+    found = stretches_in(recording)
+    return contract(recording, found, outputs, settle) is not None if found else False
+
+
+def stretches_in(recording: Recording) -> list[Stretch]:
+    """Stretches of a recording that can be loops, in their order; they do not overlap."""
+    taken = np.zeros(len(recording.nodes), bool)
     found: list[Stretch] = []
     for start, period, end in repetitions(recording):
         if taken[start:end].any():
@@ -67,16 +84,21 @@ def _pass(recording: Recording, outputs: Sequence[Node], settle: Callable[[Node]
         for stretch in stretches(recording, begin, period, (end - begin) // period):
             taken[stretch.start : stretch.end] = True
             found.append(stretch)
-    if not found:
-        return False
+    return sorted(found, key=lambda one: one.start)
+
+
+def contract(
+    recording: Recording, found: Sequence[Stretch], outputs: Sequence[Node], settle: Settle
+) -> Contracted | None:
+    """Put loops in place of stretches; the last one, None if there is none that pays."""
     needed = _needed(recording, outputs, found)
     parts = [part for stretch in found for part in _between_kept(recording, stretch, needed)]
     if len(parts) > len(found):
         needed = _needed(recording, outputs, parts)
-    rolled = False
-    for stretch in sorted(parts, key=lambda one: one.start):
-        rolled |= _contract(recording, stretch, np.flatnonzero(needed[stretch.start : stretch.end]), settle)
-    return rolled
+    last: Contracted | None = None
+    for stretch in parts:
+        last = _contract(recording, stretch, np.flatnonzero(needed[stretch.start : stretch.end]), settle) or last
+    return last
 
 
 def _needed(recording: Recording, outputs: Sequence[Node], found: Sequence[Stretch]) -> np.ndarray:
@@ -100,62 +122,56 @@ def _between_kept(recording: Recording, stretch: Stretch, needed: np.ndarray) ->
     An array of every turn would need more memory than those.
     """
     rows = needed[stretch.start : stretch.end].reshape(stretch.turns, stretch.period)
+    carried = dict.fromkeys(range(stretch.period), 1)
+    for kind, place in zip(stretch.kinds, stretch.places, strict=True):
+        carried[place] = max(carried[place], kind)
     cuts: set[int] = set()
     for place in np.flatnonzero(rows.any(0)).tolist():
         node = recording.nodes[stretch.start + place]
-        read = np.flatnonzero(rows[:-1, place])
+        read = np.flatnonzero(rows[: -carried[place], place])
         if len(read) * 4 < stretch.turns and stretch.turns * node.size * node.dtype.itemsize > MOST_KEPT:
             cuts.update((read + 1).tolist())
     return stretch.cut_at(sorted(cuts)) if cuts else [stretch]
 
 
-def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle: Callable[[Node], object]) -> bool:
+@dataclass
+class Contracted:
+    """A stretch in whose place there is a loop now, which may grow; None if the stretch has only moved elements."""
+
+    stretch: Stretch
+    growing: Growing | None
+
+
+def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle: Settle) -> Contracted | None:
     """Put a loop in place of a stretch: the nodes that are needed become parts of what it gives."""
     graph = TurnGraph.of(recording, stretch)
     if graph is None:
-        return False
-    turns, places = np.divmod(needed, stretch.period)
+        return None
+    numbers, places = np.divmod(needed, stretch.period)
     nodes = [recording.nodes[stretch.start + int(k)] for k in needed]
-    asked = list(zip(turns.tolist(), places.tolist(), strict=True))
-    new: list[Node] = []
-    for node in nodes:
-        if node.size < 2:
-            node.layout = None
-        elif node.layout is not None:
-            settle(node)
+    asked = list(zip(numbers.tolist(), places.tolist(), strict=True))
+    before = recording.nodes[stretch.start].serial
+    growing: Growing | None = None
     if graph.only_moves:
         whole = graph.at_once({place for _, place in asked})
+        settled(nodes, settle)
         new = [part_of(whole[place], turn) for turn, place in asked]
     else:
-        read: dict[int, set[int]] = {}
-        for turn, place in asked:
-            read.setdefault(place, set()).add(turn)
-        every = {place for place, those in read.items() if not graph.keeps(place, those)}
+        growing = Growing(graph)
+        every = graph.of_all_turns(asked, stretch.turns)
+        for place in sorted(every):
+            turns = [turn for turn, other in asked if other == place]
+            if turns == [stretch.turns - 1] and graph.body[place].dtype.kind != "O":
+                every.remove(place)
+                graph.carry(place)
         made = graph.loop(sorted(every))
-        arrays = {place: made.every(graph.body[place]) for place in every}
-        for turn, place in asked:
-            number = None if place in every else graph.kept[place, stretch.turns - 1 - turn]
-            new.append(part_of(arrays[place], turn) if number is None else made.last(number))
-    _put_in_order(new, recording.nodes[stretch.start], recording.serial_before(stretch.start))
-    for node, value in zip(nodes, new, strict=True):
-        node.primitive, node.inputs, node.params = value.primitive, value.inputs, value.params
-    return True
-
-
-def _put_in_order(new: Sequence[Node], before: Node, after: float) -> None:
-    """Number new nodes, and numbers made meanwhile, so that they come after all they are made of, and before a node.
-
-    `after` is the serial number of the node ahead of that, or one that no other node has.
-    """
-    fresh: dict[Node, None] = {}
-    waiting = list(new)
-    for node in waiting:
-        if node.serial >= before.serial and node not in fresh:
-            fresh[node] = None
-            waiting += node.inputs
-    step = (before.serial - after) / (len(fresh) + 1)
-    for number, node in enumerate(sorted(fresh, key=lambda node: node.serial), 1):
-        node.serial = after + number * step
+        settled(nodes, settle)
+        new = graph.values(made, asked, stretch.turns, every)
+    put_before(new, before)
+    become(nodes, new)
+    if growing is not None:
+        growing.begin(made, asked, nodes)
+    return Contracted(stretch, growing)
 
 
 # ----- Lists of results -----
@@ -163,11 +179,11 @@ def _put_in_order(new: Sequence[Node], before: Node, after: float) -> None:
 
 def _join_pieces(order: Sequence[Node]) -> None:
     """Read results that follow each other in one array, where a list of them was put together, in one piece."""
-    for ahead, node in pairwise(order):
+    for node in order:
         if node.primitive is CONCATENATE and len(node.inputs) >= FEW_PIECES:
             pieces = joined(node.inputs, node.params[0])
             if len(pieces) < len(node.inputs):
-                _put_in_order(pieces, node, ahead.serial)
+                put_before(pieces, node.serial)
                 node.inputs = tuple(pieces)
                 if len(pieces) == 1:
                     node.primitive, node.params = ALIAS, ()

@@ -6,27 +6,37 @@ the same in all turns, and the loop of it. Called by rolling.py.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from ..batch import batch_further
-from ..builders import concatenate, gather, iota, reshape, slice_axes, transpose
-from ..ir import INT64, Node, broadcast, constant, elementwise, filled, literal, literal_value, with_inputs, zeros
-from ..primitives import PRIMITIVES
+from ..builders import gather, iota, reshape
+from ..ir import INT64, Node, broadcast, constant, elementwise, filled, literal, with_inputs, zeros
 from .alignment import CONSTANT as SAME_IN_ALL
 from .alignment import SAME, VARYING, Stretch
 from .loop_body import ITEM, LoopNodes, like, make_loop
-from .repetition import BROADCAST, CONSTANT, LITERAL, SLICE, Recording, is_number
+from .repetition import BROADCAST, SLICE, Recording, is_number
+from .scanned_parts import (
+    MOST_GATHERED,
+    RESHAPE,
+    Number,
+    Origin,
+    Parts,
+    Varied,
+    arrays_of,
+    is_even,
+    part_of,
+    parts_of,
+    pattern_of,
+    slice_under,
+    strides_in_elements,
+    whole_of,
+)
 
-RESHAPE = PRIMITIVES["reshape"]
-FEW_PIECES = 8
-MOST_GATHERED = 1 << 20
-"""Elements of the parts of an array that overlap, which are copied out of it before the loop."""
-LARGEST_PART = 4096
-"""Elements of arrays that are copied side by side, so that each turn can have one of them."""
+MOST_KEPT = 1 << 24
+"""Bytes of an array of every turn of which only a few turns are read."""
 
 
 class TurnGraph:
@@ -40,6 +50,10 @@ class TurnGraph:
         self.recording, self.stretch = recording, stretch
         self.body: list[Node] = []
         self.scanned: list[tuple[Node, Node]] = []
+        self.origins: list[tuple[Origin, Any]] = []
+        """Where the scanned arrays come from, and what they are made of."""
+        self.axes: list[tuple[int, list[int]]] = []
+        """Places of slices and pads that do not start where they do in other turns, and the axes along which."""
         self.kept: dict[tuple[int, int], int] = {}
         self._chains: dict[tuple[int, tuple[int, ...]], list[Node]] = {}
         self._varying: dict[bytes, Node] = {}
@@ -89,12 +103,13 @@ class TurnGraph:
         axes = np.flatnonzero((numbers != numbers[0]).any(0)).tolist()
         if not axes:
             return with_inputs(node, tuple(operands))
+        self.axes.append((place, axes))
         if node.primitive is SLICE:
             fixed = stretch.kinds[int(recording.first[at] - recording.first[stretch.start])] == SAME_IN_ALL
             if fixed and (is_even(node, numbers) or stretch.turns * node.size <= MOST_GATHERED):
-                return self._scan(parts_of(operands[0], node, numbers))
-            return _slice_at(operands[0], node, axes, self._numbers(numbers))
-        return _pad_at(operands[0], node, axes, self._numbers(numbers))
+                return self._scan(parts_of(operands[0], node, numbers), Parts(place), numbers)
+            return _slice_at(operands[0], node, axes, self._numbers(place, numbers))
+        return _pad_at(operands[0], node, axes, self._numbers(place, numbers))
 
     def _operand(self, slot: int) -> Node | None:
         kind, stretch = self.stretch.kinds[slot], self.stretch
@@ -102,14 +117,14 @@ class TurnGraph:
         if kind == SAME:
             return self.body[stretch.places[slot]]
         if kind == SAME_IN_ALL:
-            return self._outer(int(column[0]))
+            return self.outer(int(column[0]))
         if kind == VARYING:
             key = column.tobytes()
             known = self._varying.get(key)
             if known is None:
-                values = [self._outer(k) for k in column.tolist()]
+                values = [self.outer(k) for k in column.tolist()]
                 self.of_parts = self.of_parts or slice_under(values[0]) is not None
-                known = self._varied(values)
+                known = self._varied(slot, values)
                 if known is not None:
                     self._varying[key] = known
             return known
@@ -121,40 +136,38 @@ class TurnGraph:
             chain = self._chains[place, starts] = [like(one) for _ in range(kind)]
         return chain[kind - 1]
 
-    def _outer(self, position: int) -> Node:
+    def outer(self, position: int) -> Node:
+        """An operation before the loop, or an atom."""
         return self.recording.nodes[position] if position >= 0 else self.recording.atoms[-1 - position]
 
-    def _scan(self, whole: Node) -> Node:
-        """A placeholder for one turn's part of an array."""
+    def _scan(self, whole: Node, origin: Origin, pieces: Any) -> Node:
+        """A placeholder for one turn's part of an array, which was made of pieces."""
         inside = like(whole, whole.shape[1:])
         self.scanned.append((inside, whole))
+        self.origins.append((origin, pieces))
         return inside
 
-    def _numbers(self, rows: np.ndarray) -> list[Node]:
+    def _numbers(self, place: int, rows: np.ndarray) -> list[Node]:
         """Placeholders for columns of numbers."""
-        return [self._scan(constant(np.ascontiguousarray(column))) for column in rows.T]
+        columns = [np.ascontiguousarray(column) for column in rows.T]
+        return [self._scan(constant(c), Number(place, axis), c) for axis, c in enumerate(columns)]
 
-    def _varied(self, values: Sequence[Node]) -> Node | None:
+    def _varied(self, slot: int, values: Sequence[Node], repeated: int = 0) -> Node | None:
         """A placeholder for values that differ from turn to turn."""
         one = values[0]
         if any((node.shape, node.dtype) != (one.shape, one.dtype) for node in values):
             return None
         if all(node.primitive is BROADCAST and is_number(node.inputs[0]) for node in values):
-            inner = self._varied([node.inputs[0] for node in values])
+            inner = self._varied(slot, [node.inputs[0] for node in values], repeated + 1)
             return None if inner is None else broadcast(inner, one.shape)
-        if all(map(is_number, values)):
-            numbers = [literal_value(node) if node.primitive is LITERAL else node.value for node in values]
-            return self._scan(constant(np.array(numbers, one.dtype)))
-        whole, count = stacked(values)
-        if whole is not None and count == len(values):
-            return self._scan(whole)
-        if one.size > LARGEST_PART or one.dtype.kind == "O":
+        arrays = arrays_of(values)
+        pieces = list(values) if arrays is None else arrays
+        whole = whole_of(pieces)
+        if whole is None:
             return None
-        if all(node.primitive is CONSTANT and type(node.value) is np.ndarray for node in values):
-            whole = constant(np.stack([node.value for node in values]))
+        if arrays is not None:
             whole.tensor, whole.place = one.tensor, one.place
-            return self._scan(whole)
-        return self._scan(concatenate(joined([reshape(node, (1, *node.shape)) for node in values], 0), 0))
+        return self._scan(whole, Varied(slot, repeated), pieces)
 
     # ----- The loop -----
 
@@ -166,17 +179,35 @@ class TurnGraph:
             number += len(chain)
         self._count = number
 
-    def keeps(self, place: int, turns: Set[int]) -> bool:
-        """Whether the loop carries a place's values of some turns to its end; that of the last turn it can."""
-        last = self.stretch.turns - 1
-        if all((place, last - turn) in self.kept for turn in turns):
-            return True
-        if turns != {last} or self.body[place].dtype.kind == "O":
-            return False
+    def chains(self) -> Iterable[tuple[tuple[int, tuple[int, ...]], list[Node]]]:
+        """The carried values of each place: those of the turn before, of the one before that, and so on."""
+        return self._chains.items()
+
+    def forget(self) -> None:
+        """Let go of the recording, which is only needed until the loop is made."""
+        del self.recording, self.stretch
+        self._varying.clear()
+
+    def of_all_turns(self, asked: Iterable[tuple[int, int]], turns: int) -> set[int]:
+        """The places of which the loop must give every turn, if values are asked for (by turn and place).
+
+        Others are carried to its end anyway.
+        """
+        return {place for turn, place in asked if (place, turns - 1 - turn) not in self.kept}
+
+    def carry(self, place: int) -> None:
+        """Let the loop carry the value that a place has in the last turn to its end."""
         self.kept[place, 0] = self._count
         self._count += 1
         self._added.append(place)
-        return True
+
+    def values(self, made: LoopNodes, asked: Iterable[tuple[int, int]], turns: int, every: Set[int]) -> list[Node]:
+        """The values that are asked for, from a loop of so many turns, which gives some places in every turn."""
+        whole = {place: made.every(self.body[place]) for place in sorted(every)}
+        return [
+            part_of(whole[place], turn) if place in whole else made.last(self.kept[place, turns - 1 - turn])
+            for turn, place in asked
+        ]
 
     def loop(self, every: Iterable[int]) -> LoopNodes:
         """The loop, which gives the values of some places for every turn."""
@@ -184,7 +215,7 @@ class TurnGraph:
         for (place, starts), chain in self._chains.items():
             after = self.body[place]
             for back, inside in enumerate(chain):
-                carried.append((inside, self._outer(starts[len(chain) - 1 - back]), after))
+                carried.append((inside, self.outer(starts[len(chain) - 1 - back]), after))
                 after = inside
         for place in self._added:
             node = self.body[place]
@@ -193,117 +224,13 @@ class TurnGraph:
         return make_loop(self.stretch.turns, carried, self.scanned, results=results)
 
 
-# ----- Parts of arrays -----
-
-
-def part_of(whole: Node, turn: int) -> Node:
-    """The part of an array of every turn that belongs to one turn; always a node of its own."""
-    axes = [(turn, 1, 1), *[(0, n, 1) for n in whole.shape[1:]]]
-    if whole.dtype.kind == "c":
-        return reshape(slice_axes(whole, axes), whole.shape[1:])
-    return Node(RESHAPE, (slice_axes(whole, axes),), (whole.shape[1:],), whole.shape[1:], whole.dtype)
-
-
-def stacked(parts: Sequence[Node]) -> tuple[Node | None, int]:
-    """The first of some nodes along a new axis in front, as far as they are evenly spaced slices of one array.
-
-    Returns the array, None if the first is no slice, and the number of the nodes that it holds.
-    """
-    first = slice_under(parts[0])
-    if first is None or len(parts) < 2:
-        return None, 0
-    source, ranges = first.inputs[0], first.params[0]
-    steps: list[int] | None = None
-    count = 1
-    before = [start for start, _, _ in ranges]
-    for part in parts[1:]:
-        one = slice_under(part)
-        if one is None or one.inputs[0] is not source or part.shape != parts[0].shape:
-            break
-        if [r[1:] for r in one.params[0]] != [r[1:] for r in ranges]:
-            break
-        now = [start for start, _, _ in one.params[0]]
-        moved = [b - a for a, b in zip(before, now, strict=True)]
-        if steps is None:
-            steps = moved
-        if moved != steps:
-            break
-        before = now
-        count += 1
-    axes = [axis for axis, step in enumerate(steps or []) if step]
-    if steps is None or len(axes) != 1 or ranges[axes[0]][1] != 1:
-        return None, 0
-    (axis,) = axes
-    wider = list(ranges)
-    wider[axis] = (ranges[axis][0], count, steps[axis])
-    whole = slice_axes(source, wider)
-    whole = transpose(whole, (axis, *[a for a in range(whole.ndim) if a != axis]))
-    return reshape(whole, (count, *parts[0].shape)), count
-
-
-def joined(pieces: Sequence[Node], axis: int) -> list[Node]:
-    """Pieces of a concatenation, in which those that follow each other in one array are one piece."""
-    found: list[Node] = []
-    start = 0
-    while start < len(pieces):
-        whole, count = stacked(pieces[start:])
-        if whole is None or count < FEW_PIECES:
-            found.append(pieces[start])
-            start += 1
-            continue
-        one = pieces[start].shape
-        moved = transpose(whole, (*range(1, axis + 1), 0, *range(axis + 1, whole.ndim)))
-        found.append(reshape(moved, (*one[:axis], count * one[axis], *one[axis + 1 :])))
-        start += count
-    return found
-
-
-def slice_under(node: Node) -> Node | None:
-    """The slice that a node is, in another shape."""
-    while node.primitive is RESHAPE:
-        node = node.inputs[0]
-    return node if node.primitive is SLICE else None
-
-
-def is_even(node: Node, starts: np.ndarray) -> bool:
-    """Whether slices like `node` take one element of one axis after the other, at equal distances."""
-    moves = np.diff(starts, axis=0)
-    axes = np.flatnonzero((moves != 0).any(0)).tolist()
-    return len(axes) == 1 and node.params[0][axes[0]][1] == 1 and bool((moves == moves[0]).all())
-
-
-def parts_of(source: Node, node: Node, starts: np.ndarray) -> Node:
-    """The parts of an array that slices like `node` take, with a row of starts for each, along a new axis in front."""
-    ranges = node.params[0]
-    if is_even(node, starts):
-        step = starts[1] - starts[0]
-        axis = int(np.flatnonzero(step)[0])
-        wider = [(r[0], len(starts), int(step[axis])) if a == axis else r for a, r in enumerate(ranges)]
-        whole = slice_axes(source, wider)
-        order = (axis, *[a for a in range(whole.ndim) if a != axis])
-        return reshape(transpose(whole, order), (len(starts), *node.shape))
-    index = (starts * _strides(source)).sum(1).reshape(-1, *[1] * node.ndim) + _pattern(source, ranges)
-    return gather(reshape(source, (source.size,)), constant(np.ascontiguousarray(index)))
-
-
-def _strides(source: Node) -> np.ndarray:
-    """Elements from one index of each axis to the next, in C order."""
-    return np.array([math.prod(source.shape[axis + 1 :]) for axis in range(source.ndim)], np.int64)
-
-
-def _pattern(source: Node, ranges: Sequence[Any]) -> np.ndarray:
-    """The positions of a slice's elements after its first, in C order."""
-    total = np.zeros((1,) * len(ranges), np.int64)
-    for axis, ((_, count, step), stride) in enumerate(zip(ranges, _strides(source), strict=True)):
-        along = np.arange(count) * step * stride
-        total = total + along.reshape([-1 if a == axis else 1 for a in range(len(ranges))])
-    return total
+# ----- Reads and writes at varying places -----
 
 
 def _slice_at(source: Node, node: Node, axes: Sequence[int], starts: Sequence[Node]) -> Node:
     """A slice that starts where numbers say, along some axes."""
     offset: Node | None = None
-    strides = _strides(source).tolist()
+    strides = strides_in_elements(source).tolist()
     for axis, start in enumerate(starts):
         if axis in axes:
             term = start * strides[axis]
@@ -311,7 +238,7 @@ def _slice_at(source: Node, node: Node, axes: Sequence[int], starts: Sequence[No
             term = literal(node.params[0][axis][0] * strides[axis], INT64)
         offset = term if offset is None else offset + term
     assert offset is not None
-    pattern = _pattern(source, node.params[0])
+    pattern = pattern_of(source, node.params[0])
     index = broadcast(offset, node.shape)
     if pattern.size > 1:
         index = index + constant(np.ascontiguousarray(np.broadcast_to(pattern, node.shape)))
@@ -323,7 +250,7 @@ def _pad_at(source: Node, node: Node, axes: Sequence[int], starts: Sequence[Node
     inside: Node | None = None
     index: Node | None = None
     shape = node.shape
-    for axis, (start, stride) in enumerate(zip(starts, _strides(source).tolist(), strict=True)):
+    for axis, (start, stride) in enumerate(zip(starts, strides_in_elements(source).tolist(), strict=True)):
         low = start if axis in axes else literal(node.params[0][axis][0], INT64)
         along = iota(shape[axis]) - broadcast(low, (shape[axis],))
         extent = source.shape[axis]

@@ -1,0 +1,430 @@
+"""Loops that grow while their turns are still being recorded.
+
+In: a stretch that becomes a loop, and the operations that are recorded after it. Out: a `Growing`: operations that do
+the same as a turn become more turns, without being looked at one by one; at the end, one loop does all turns. Called by
+window.py.
+
+A turn is the same if its operations and parameters are, and each operand is where it was: at the same place of the
+turn, so many turns ago, the same constant, or anything where operands vary. Each time, the turns that were found become
+a loop of their own over the same body, so that the graph is right at any moment; `join` makes one of them in the end.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+
+from ..ir import Node, make, with_inputs, zeros
+from .alignment import SAME, VARYING, Stretch
+from .in_place import Settle, become, put_before, references, settled
+from .loop_body import ITEM, Body, LoopNodes, item, real_parts
+from .loop_rows import EVERY, LAST
+from .repetition import BROADCAST, SLICE, atom_key, fixed_part, is_number, starts_of
+from .scanned_parts import MOST_GATHERED, Number, Parts, arrays_of, is_even, part_of, parts_of, whole_of
+from .turn_graph import MOST_KEPT, TurnGraph
+
+Asked = list[tuple[int, int]]
+"""Values that are in use: turn and place."""
+
+
+@dataclass
+class _Member:
+    """A loop of some of the turns; `pieces` are those of its scanned arrays, `items` its items that are in use."""
+
+    loop: Node
+    turns: int
+    pieces: list[Any]
+    items: list[weakref.ref[Node]]
+    sparse: bool
+    """Whether it gives an array of every turn of which little is in use."""
+
+
+class Growing:
+    """A loop that goes on; made before the nodes of its stretch become parts of it.
+
+    Attributes
+    ----------
+    period : int
+        Operations of a turn.
+    kept : list of references to nodes
+        The recorded nodes that are now parts of what the loops give.
+    """
+
+    def __init__(self, graph: TurnGraph) -> None:
+        stretch, nodes = graph.stretch, graph.recording.nodes
+        self.period = period = stretch.period
+        self.kept: list[weakref.ref[Node]] = []
+        self._graph = graph
+        self._members: list[_Member] = []
+        self._made: LoopNodes
+        turn = nodes[stretch.start : stretch.start + period]
+        self._primitives = [node.primitive for node in turn]
+        self._params = [node.params for node in turn]
+        self._counts = [len(node.inputs) for node in turn]
+        self._moving = {place: (fixed_part(turn[place]), starts_of(turn[place]), axes) for place, axes in graph.axes}
+        self._slices = {
+            origin.place: with_inputs(turn[origin.place], turn[origin.place].inputs)
+            for origin, _ in graph.origins
+            if isinstance(origin, Parts)
+        }
+        self._back = max([kind for kind in stretch.kinds if kind > SAME], default=0)
+        self._lay_out(stretch, turn)
+        self._recent: list[list[weakref.ref[Node] | None]] = []
+        first = stretch.end - self._back * period
+        self._remember([nodes[k : k + period] for k in range(first, stretch.end, period)])
+
+    def _lay_out(self, stretch: Stretch, turn: Sequence[Node]) -> None:
+        """Say for each operand of a turn where it stands: among constants, in turns before, or in the turn itself."""
+        operands = [source for node in turn for source in node.inputs]
+        self._constants: list[Node | None] = [None]
+        self._by_value: list[tuple[int, Node, Any]] = []
+        self._varying: dict[int, tuple[int, Any, Any]] = {}
+        self._readers = [0] * self.period
+        where: list[tuple[int, int]] = []
+        columns: dict[bytes, int] = {}
+        for slot, (kind, place) in enumerate(zip(stretch.kinds, stretch.places, strict=True)):
+            if kind >= SAME:
+                self._readers[place] += 1
+                where.append(((self._back - kind) * self.period + place, 1))
+            elif kind == VARYING:
+                same = columns.setdefault(stretch.operands[:, slot].tobytes(), slot)
+                self._varying[slot] = same, operands[slot].shape, operands[slot].dtype
+                where.append((0, 0))
+            else:
+                node = self._graph.outer(int(stretch.operands[0, slot]))
+                key = atom_key(node)
+                if key is not node:
+                    self._by_value.append((slot, node, key))
+                where.append((len(self._constants), 0))
+                self._constants.append(node)
+        self._where = [k + len(self._constants) * inside for k, inside in where]
+
+    def _remember(self, turns: Sequence[Sequence[Node]]) -> None:
+        """Take note of the values that later turns may read, of as many turns as they may."""
+        carried = {place for place, _ in self._graph.kept}
+        noted = [[weakref.ref(node) if k in carried else None for k, node in enumerate(turn)] for turn in turns]
+        self._recent = [*self._recent, *noted][len(self._recent) + len(noted) - self._back :]
+
+    # ----- The first turns -----
+
+    def begin(self, made: LoopNodes, asked: Asked, nodes: Sequence[Node]) -> None:
+        """Take the loop of the first turns, and the nodes that have become parts of it."""
+        self._made = made
+        self._add(made.node, [pieces for _, pieces in self._graph.origins], asked, nodes)
+        self._graph.forget()
+
+    def _add(self, loop: Node, pieces: list[Any], asked: Asked, nodes: Sequence[Node]) -> None:
+        turns = loop.params[1]
+        read: dict[int, int] = {}
+        for _, place in asked:
+            read[place] = read.get(place, 0) + 1
+        items = _items(loop, nodes)
+        every = any(node.params[0] == EVERY and _is_large(node) for node in items)
+        sparse = every and any(count * 4 < turns for count in read.values())
+        self._members.append(_Member(loop, turns, pieces, [weakref.ref(node) for node in items], sparse))
+        self.kept += map(weakref.ref, nodes)
+
+    # ----- More turns -----
+
+    def extend(self, operations: Sequence[Node], known: Collection[Node], settle: Settle, all_turns: bool) -> int:
+        """Let operations that do the same again become turns.
+
+        Parameters
+        ----------
+        operations : list of nodes
+            What was recorded after the turns so far.
+        known : collection of nodes
+            Those that two references keep which are not to count.
+        settle : callable
+            See `Settle`.
+        all_turns : bool
+            Whether the last turn is taken as well, although more of its values may be in use now than later.
+
+        Returns
+        -------
+        int
+            How many operations there were.
+        """
+        turns, varying = self._matching(operations)
+        count = len(turns) - (not all_turns)
+        if count < 1:
+            return 0
+        asked = self._asked(turns[:count], known)
+        count = self._end_of_large(turns, asked, count)
+        asked = [(turn, place) for turn, place in asked if turn < count]
+        if count < len(turns):
+            asked = sorted({*asked, *self._carried_out(count)})
+        pieces = self._pieces(turns[:count], varying[:count])
+        arrays = None if pieces is None else self._arrays(pieces)
+        every = self._graph.of_all_turns(asked, count)
+        if pieces is None or arrays is None or not all(self._made.gives(self._graph.body[place]) for place in every):
+            return 0
+        first = self._members[0].loop
+        body: Body = self._made.body
+        starts = self._starts()
+        rest = first.inputs[len(starts) : len(body.carried)], first.inputs[len(body.carried) + len(body.scanned) :]
+        inputs = (*starts, *rest[0], *real_parts(arrays), *rest[1])
+        made = self._made.another(make("loop", inputs, (body, count, False)))
+        nodes = [turns[turn][place] for turn, place in asked]
+        settled(nodes, settle)
+        new = self._graph.values(made, asked, count, every)
+        put_before([made.node, *new], turns[0][0].serial)
+        become(nodes, new)
+        self._remember(turns[max(0, count - self._back) : count])
+        self._add(made.node, pieces, asked, nodes)
+        return count * self.period
+
+    def _matching(self, operations: Sequence[Node]) -> tuple[list[list[Node]], list[list[Node]]]:
+        """The turns that are the same, and their varying operands."""
+        turns: list[list[Node]] = []
+        varying: list[list[Node]] = []
+        recent: list[Sequence[Node | None]] = [[one and one() for one in turn] for turn in self._recent]
+        while (len(turns) + 1) * self.period <= len(operations):
+            turn = list(operations[len(turns) * self.period : (len(turns) + 1) * self.period])
+            values = self._varying_operands(turn, recent)
+            if values is None:
+                break
+            turns.append(turn)
+            varying.append(values)
+            recent = [*recent, turn][1:] if recent else recent
+        return turns, varying
+
+    def _varying_operands(self, turn: Sequence[Node], recent: Sequence[Sequence[Node | None]]) -> list[Node] | None:
+        """The operands that vary, if all else in a turn is the same; otherwise None."""
+        if [node.primitive for node in turn] != self._primitives or [len(n.inputs) for n in turn] != self._counts:
+            return None
+        params = [node.params for node in turn]
+        for place, (form, starts, axes) in self._moving.items():
+            node = turn[place]
+            now = starts_of(node)
+            if fixed_part(node) != form or any(now[a] != start for a, start in enumerate(starts) if a not in axes):
+                return None
+            params[place] = self._params[place]
+        if params != self._params:
+            return None
+        operands: list[Node | None] = [source for node in turn for source in node.inputs]
+        varying: list[Node] = []
+        for slot, (same, shape, dtype) in self._varying.items():
+            node = operands[slot]
+            assert node is not None
+            if node.shape != shape or node.dtype != dtype:
+                return None
+            if same != slot and atom_key(node) != atom_key(varying[list(self._varying).index(same)]):
+                return None
+            varying.append(node)
+            operands[slot] = None
+        for slot, node, key in self._by_value:
+            other = operands[slot]
+            if other is not node and (other is None or atom_key(other) != key):
+                return None
+            operands[slot] = node
+        pool = [*self._constants, *chain.from_iterable(recent), *turn]
+        return varying if operands == [pool[k] for k in self._where] else None
+
+    def _asked(self, turns: Sequence[Sequence[Node]], known: Collection[Node]) -> Asked:
+        """The values that something else refers to: the function that is recorded, or what follows."""
+        usual = [1 + readers for readers in self._readers]
+        found: set[tuple[int, int]] = set(self._carried_out(len(turns)))
+        for number, turn in enumerate(turns):
+            counts = references(turn)
+            if counts != usual:
+                for place, (count, own) in enumerate(zip(counts, usual, strict=True)):
+                    if count > own and count > own + 2 * (turn[place] in known):
+                        found.add((number, place))
+        return sorted(found)
+
+    def _carried_out(self, turns: int) -> Asked:
+        """The values that turns carry to the next ones."""
+        return [(turns - 1 - back, place) for place, back in self._graph.kept if back < turns]
+
+    def _end_of_large(self, turns: Sequence[Sequence[Node]], asked: Asked, count: int) -> int:
+        """The number of turns up to one of which a large value is in use that is not in use in most others.
+
+        It is then the last value of a loop: an array of every turn would need more memory.
+        """
+        read: dict[int, list[int]] = {}
+        for turn, place in asked:
+            read.setdefault(place, []).append(turn)
+        for place, those in read.items():
+            node = turns[0][place]
+            if len(those) * 4 < count and (place, 0) in self._graph.kept and count * _nbytes(node) > MOST_KEPT:
+                count = min(count, those[0] + 1)
+        return count
+
+    def _starts(self) -> list[Node]:
+        """What is carried into the next turn."""
+        recent = [[one and one() for one in turn] for turn in self._recent]
+        found: list[Node] = []
+        for (place, _), inside in self._graph.chains():
+            for back, placeholder in enumerate(inside):
+                node = recent[-1 - back][place]
+                # A value that nothing refers to any more is never read.
+                found.append(zeros(placeholder.shape, placeholder.dtype) if node is None else node)
+        return real_parts(found)
+
+    # ----- Scanned arrays -----
+
+    def _pieces(self, turns: Sequence[Sequence[Node]], varying: Sequence[Sequence[Node]]) -> list[Any] | None:
+        """What the scanned arrays of some turns are made of; None if that is another kind of things than before."""
+        found: list[Any] = []
+        slots = {slot: k for k, slot in enumerate(self._varying)}
+        for origin, first in self._graph.origins:
+            if isinstance(origin, Number):
+                found.append(np.array([starts_of(turn[origin.place])[origin.axis] for turn in turns], np.int64))
+            elif isinstance(origin, Parts):
+                found.append(np.array([starts_of(turn[origin.place]) for turn in turns], np.int64))
+            else:
+                values = [one[slots[origin.slot]] for one in varying]
+                for _ in range(origin.repeated):
+                    if not all(node.primitive is BROADCAST and is_number(node.inputs[0]) for node in values):
+                        return None
+                    values = [node.inputs[0] for node in values]
+                arrays = arrays_of(values) if isinstance(first, np.ndarray) else values
+                if arrays is None:
+                    return None
+                found.append(arrays)
+        return found
+
+    def _arrays(self, pieces: Sequence[Any]) -> list[Node] | None:
+        """The scanned arrays; None if one would be too large."""
+        found: list[Node] = []
+        for (origin, _), piece in zip(self._graph.origins, pieces, strict=True):
+            if isinstance(origin, Parts):
+                node = self._slices[origin.place]
+                if not is_even(node, piece) and len(piece) * node.size > MOST_GATHERED:
+                    return None
+                array = parts_of(node.inputs[0], node, piece)
+            else:
+                array = whole_of(piece)
+            if array is None:
+                return None
+            found.append(array)
+        return found
+
+    # ----- The end -----
+
+    def join(self) -> None:
+        """Let one loop do all turns, as far as no large array of every turn comes of it."""
+        groups: list[list[_Member]] = [[]]
+        turns = sum(member.turns for member in self._members)
+        for member, after in pairwise([*self._members, None]):
+            assert member is not None
+            if member.sparse and groups[-1]:
+                groups.append([])
+            groups[-1].append(member)
+            if after is not None and (member.sparse or _is_read(member, after, turns)):
+                groups.append([])
+        for group in groups:
+            if len(group) > 1:
+                self._join(group)
+
+    def _join(self, group: Sequence[_Member]) -> None:
+        first, last = group[0], group[-1]
+        columns = list(zip(*[member.pieces for member in group], strict=True))
+        pieces = [_side_by_side(column) for column in columns]
+        if any(piece is None for piece in pieces):
+            return
+        arrays = self._arrays(pieces)
+        if arrays is None:
+            return
+        body: Body = first.loop.params[0]
+        old, carried, scanned = first.loop.inputs, len(body.carried), len(body.scanned)
+        put_before(arrays, first.loop.serial)
+        first.loop.inputs = (*old[:carried], *real_parts(arrays), *old[carried + scanned :])
+        first.loop.params = (body, sum(member.turns for member in group), False)
+        every: dict[int, Node] = {}
+        nodes: list[Node] = []
+        new: list[Node] = []
+        offset = 0
+        for member in group:
+            for node in filter(None, [one() for one in member.items]):
+                kind, position = node.params
+                if kind == LAST and member is last:
+                    node.inputs = (first.loop,)
+                    continue
+                place = body.position[body.following[position]] if kind == LAST else position
+                if place not in every:
+                    every[place] = item(first.loop, (EVERY, place))
+                whole = every[place]
+                nodes.append(node)
+                if kind == LAST:
+                    new.append(part_of(whole, offset + member.turns - 1))
+                else:
+                    ranges = ((offset, member.turns, 1), *[(0, n, 1) for n in node.shape[1:]])
+                    new.append(Node(SLICE, (whole,), (ranges,), node.shape, node.dtype))
+            offset += member.turns
+        if not nodes:
+            return
+        put_before(new, min(node.serial for node in nodes))
+        where = {node: value for node, value in zip(nodes, new, strict=True) if value.primitive is SLICE}
+        for part in _readers([node for node in [one() for one in self.kept] if node is not None], where):
+            # A turn of one of the loops is a turn of all of them.
+            value = where[part.inputs[0]]
+            (start, *rest), *others = part.params[0]
+            part.inputs, part.params = value.inputs, (((start + starts_of(value)[0], *rest), *others),)
+        become(nodes, new)
+
+
+def _side_by_side(pieces: Iterable[Any]) -> Any:
+    """Pieces of several loops as one; None if they are of different kinds."""
+    pieces = list(pieces)
+    if all(isinstance(piece, np.ndarray) for piece in pieces):
+        return np.concatenate(pieces)
+    return (
+        None if any(isinstance(piece, np.ndarray) for piece in pieces) else [node for piece in pieces for node in piece]
+    )
+
+
+def _items(loop: Node, nodes: Sequence[Node]) -> list[Node]:
+    """The items of a loop that nodes are made of."""
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    waiting = list(nodes)
+    for node in waiting:
+        if node not in seen:
+            seen.add(node)
+            if node.primitive is ITEM and node.inputs[0] is loop:
+                found[node] = None
+            elif node is not loop and node.serial > loop.serial:
+                waiting += node.inputs
+    return list(found)
+
+
+def _readers(nodes: Iterable[Node], sources: Collection[Node]) -> list[Node]:
+    """The slices of some sources that nodes are made of."""
+    found: list[Node] = []
+    seen: set[Node] = set()
+    waiting = list(nodes)
+    for node in waiting:
+        if node not in seen:
+            seen.add(node)
+            if node.primitive is SLICE and node.inputs[0] in sources:
+                found.append(node)
+            elif node.primitive.kind == "movement" or node.dtype.kind == "c":
+                waiting += node.inputs
+    return found
+
+
+def _nbytes(node: Node) -> int:
+    return node.size * node.dtype.itemsize
+
+
+def _is_large(node: Node) -> bool:
+    """Whether an array of every turn is large; more turns will make it larger."""
+    return _nbytes(node) > MOST_KEPT >> 4
+
+
+def _is_read(member: _Member, after: _Member, turns: int) -> bool:
+    """Whether something other than the next turns reads what is carried out of some, and it is large."""
+    found = [node for node in [one() for one in member.items] if node is not None and node.params[0] == LAST]
+    if not any(turns * _nbytes(node) > MOST_KEPT for node in found):
+        return False
+    inputs = after.loop.inputs
+    own = [sum(source is node for source in inputs) for node in found]
+    counts = zip(found, references(found), own, strict=True)
+    return any(count > by_loop and turns * _nbytes(node) > MOST_KEPT for node, count, by_loop in counts)

@@ -1,0 +1,213 @@
+"""The operations of a recording that goes on: loops are put in their place time and again, so that memory stays small.
+
+In: every node that the recording makes, in the order of their making. Out: nothing; nodes that are still in use change
+in place, and what nothing refers to any more is gone. Called by trace.py, which opens a `Window`, and between two
+operations of the recorded function by whatever sees that it is full.
+
+What was recorded is three parts: `before`, which was looked at; a loop that may go on (`growing`); `nodes`, which are
+new. As a rule, the new nodes are more turns of that loop. Otherwise they are looked at as rolling.py does it, with what
+is in use as outputs. The last turn stays as it is, because more of its values are in use than will be later.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
+
+from ..ir import HOST, RECORDED, Node, next_serial
+from ..known_values import KnownValues
+from .alignment import Stretch
+from .growth import Growing
+from .in_place import Settle, references
+from .repetition import LEAST_NODES, LEAST_TURNS, Recording, is_source
+from .rolling import MOST_PASSES, contract, made_since, roll, stretches_in
+
+FIRST = 4096
+"""New nodes that are looked at."""
+MOST = 1 << 15
+"""While a loop goes on, ever more are, up to this."""
+_serial = attrgetter("serial")
+
+
+class Window:
+    """The nodes that a recording has made.
+
+    Parameters
+    ----------
+    known : KnownValues
+        The values that the recording keeps: its two references to a node do not count as a use.
+    settle : callable
+        See `Settle`.
+    """
+
+    __slots__ = ("_known", "_settle", "before", "fresh", "growing", "limit", "nodes", "since")
+
+    def __init__(self, known: KnownValues, settle: Settle) -> None:
+        self._known, self._settle = known, settle
+        self.since = next_serial()
+        self.nodes: list[Node] = []
+        self.before: list[Node] = []
+        self.growing: Growing | None = None
+        self.fresh: list[Node] = []
+        """Nodes that were made for the loop that grows."""
+        self.limit = FIRST
+
+    def is_full(self) -> bool:
+        """Whether there is enough that is new."""
+        return len(self.nodes) >= self.limit
+
+    def roll(self) -> None:
+        """Look for loops, while the recording goes on."""
+        self._roll(False)
+
+    def is_long(self) -> bool:
+        """Whether so much was recorded that there may be a loop."""
+        return next_serial() - self.since >= LEAST_NODES
+
+    def finish(self, outputs: Sequence[Node], outside: Collection[Node]) -> None:
+        """Take the turns that are left, at the end of the recording, and look at all that its outputs are made of.
+
+        Nodes `outside`, by which something is differentiated, stay as they are.
+        """
+        if self.growing is not None:
+            self._roll(True)
+            self._close()
+        if self.is_long() and all(node.place is None or node.place is HOST for node in outputs):
+            token = RECORDED.set(None)
+            try:
+                roll(outputs, outside, self._settle, self.since)
+            finally:
+                RECORDED.reset(token)
+            self.nodes[:] = made_since(outputs, self.since)
+        else:
+            self.nodes[:0] = self.before
+        self.before = []
+
+    # ----- The loop that grows -----
+
+    def _roll(self, at_end: bool) -> None:
+        new = sorted([node for node in self.nodes if not is_source(node)], key=_serial)
+        if any(node.device is not None for node in new):
+            self.limit = sys.maxsize
+            return
+        self.nodes.clear()
+        count, progress = len(new), False
+        token = RECORDED.set(None)
+        try:
+            while True:
+                growing = self.growing
+                taken = 0 if growing is None else growing.extend(new, self._known.values, self._settle, at_end)
+                if taken:
+                    del new[:taken]
+                    progress = True
+                    continue
+                if growing is None and self.before:
+                    new[:0] = self.before
+                    self.before = []
+                if self._look(new, at_end):
+                    progress = True
+                elif growing is None or progress or at_end or len(new) < 2 * growing.period:
+                    break
+                else:
+                    self._close()
+        finally:
+            RECORDED.reset(token)
+            self.nodes[:0] = new
+        del new[:]
+        self._known.forget_unused()
+        if not progress:
+            self.limit = 2 * max(count, FIRST)
+        else:
+            self.limit = min(MOST, 2 * self.limit) if self.growing is not None else FIRST + len(self.nodes)
+
+    def _close(self) -> None:
+        """Let the loop that has grown be one, which stands among what was looked at."""
+        growing, self.growing = self.growing, None
+        if growing is not None:
+            token = RECORDED.set(self.fresh)
+            try:
+                growing.join()
+            finally:
+                RECORDED.reset(token)
+            alive = [node for node in [one() for one in growing.kept] if node is not None]
+            self.before = _left([*self.before, *alive], {*self.before, *alive, *self.fresh})
+            self.fresh = []
+
+    # ----- Other loops -----
+
+    def _look(self, new: list[Node], at_end: bool) -> bool:
+        """Put loops in place of what repeats itself among operations; whether there was anything."""
+        growing = self.growing
+        passes = 0
+        while passes < MOST_PASSES and len(new) >= LEAST_NODES and self._pass(new, at_end):
+            passes += 1
+            if self.growing is not growing:
+                break
+        return passes > 0
+
+    def _pass(self, new: list[Node], at_end: bool) -> bool:
+        used = _in_use(new, self._known.values)
+        recording = Recording.of(new, ())
+        goes_on: Stretch | None = None
+        chosen: list[Stretch] = []
+        for stretch in stretches_in(recording):
+            if at_end or stretch.end + stretch.period <= len(new):
+                chosen.append(stretch)
+            elif stretch.turns > LEAST_TURNS and 2 * (stretch.end - stretch.start) > len(new):
+                # Other loops that may go on are short: they are whole the next time.
+                goes_on = stretch.without_last()
+                chosen.append(goes_on)
+        fresh: list[Node] = []
+        token = RECORDED.set(fresh)
+        try:
+            last = contract(recording, chosen, used, self._settle) if chosen else None
+        finally:
+            RECORDED.reset(token)
+        if last is None:
+            return False
+        own = {*new, *fresh}
+        outside = _outside(new, chosen)
+        if last.growing is None or last.stretch is not goes_on:
+            new[:] = _left([*used, *outside], own)
+            return True
+        self._close()
+        self.growing, self.fresh = last.growing, fresh
+        start, rest = new[goes_on.start].serial, new[goes_on.end :]
+        self.before += _left([node for node in (*used, *outside) if node.serial < start], own)
+        new[:] = rest
+        return True
+
+
+def _in_use(operations: Sequence[Node], known: Collection[Node]) -> list[Node]:
+    """The operations that something refers to beside those that read them, which is in use by the recorded function."""
+    readers = dict.fromkeys(operations, 0)
+    for node in operations:
+        for source in node.inputs:
+            if source in readers:
+                readers[source] += 1
+    # The dict refers to each, too.
+    usual = [count + 1 + 2 * (node in known) for node, count in readers.items()]
+    counts = references(operations)
+    return [node for node, count, own in zip(operations, counts, usual, strict=True) if count > own]
+
+
+def _outside(operations: Sequence[Node], stretches: Iterable[Stretch]) -> list[Node]:
+    """The operations that are in none of some stretches."""
+    found: list[Node] = []
+    at = 0
+    for stretch in stretches:
+        found += operations[at : stretch.start]
+        at = stretch.end
+    return [*found, *operations[at:]]
+
+
+def _left(roots: Iterable[Node], own: Collection[Node]) -> list[Node]:
+    """Of some nodes, the operations that others are made of, in the order of their making."""
+    found: set[Node] = set()
+    waiting = list(roots)
+    for node in waiting:
+        if node in own and node not in found:
+            found.add(node)
+            waiting += node.inputs
+    return sorted([node for node in found if not is_source(node)], key=_serial)
