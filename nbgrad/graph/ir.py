@@ -133,7 +133,8 @@ class Node:
     `value` is the concrete array of a "constant", or the value of any other node once it was computed: an ndarray, or a
     `DeviceArray` if the node has a device. `traced` tells
     that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
-    `weak` marks Python numbers, which do not widen the dtype of other operands. `depth` is the longest way to a source.
+    `weak` marks Python numbers, which do not widen the dtype of other operands. `depth` is the longest way to a source,
+    or to a node that was noted in `RECORDED`.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
     integer takes the float dtype that it meets), others NumPy's.
     `serial` counts nodes in the order of their making, which puts each after its inputs; shared numbers come first, and
@@ -205,6 +206,7 @@ class Node:
         recorded = _recorded()
         if recorded is not None:
             recorded.append(self)
+            self.depth = 0
             if not serial & OFTEN:
                 due.append(None)
 
@@ -466,7 +468,9 @@ def broadcast(node: Node, shape: Shape) -> Node:
     if node.shape and not broadcasts(node.shape, shape):
         message = f"An array of shape {node.shape} cannot be broadcast to {shape}."
         raise BroadcastError(message)
-    return make("broadcast", (node,), (shape,))
+    if node.dtype.kind == "c":
+        return make("broadcast", (node,), (shape,))
+    return Node(PRIMITIVES["broadcast"], (node,), (shape,), shape, node.dtype)
 
 
 _repeated: dict[tuple[Node, Shape], Node] = {}

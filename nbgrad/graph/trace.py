@@ -38,7 +38,8 @@ class Trace:
     number, so that they keep no node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has
     the conditions that must hold in every turn. `refused` is the last error for a value that would have left the
     recording, with the user's frame at that moment. `window` has the nodes in which loops are
-    looked for; None where they are not.
+    looked for; None where they are not. `elements` are those of short arguments
+    that it has read.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class Trace:
         "cells",
         "checks",
         "collects",
+        "elements",
         "frozen",
         "guards",
         "known",
@@ -78,6 +80,7 @@ class Trace:
     ) -> None:
         self.parent = parent
         self.window: Window | None = None
+        self.elements: dict[tuple[Node, int], Node] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
         self.arguments = frozenset(arguments)
         self.mapping, self.size = mapping, size

@@ -256,7 +256,7 @@ def nodes_of(values: Any) -> list[Node]:
         return [reshape(cut(array, 0, k, 1), array.shape[1:]) for k in range(array.shape[0])]
     nodes: list[Node] = []
     for value in values:
-        node = as_node(value)
+        node: Node = value._node if value.__class__ is Tensor else as_node(value)
         if isinstance(value, list | tuple) and not lists_hold(value, Tensor) and python_numbers(value):
             assert node.value is not None
             node = constant(node.value, weak=True)

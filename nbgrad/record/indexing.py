@@ -20,6 +20,7 @@ from ..graph.formulas import unslice
 from ..graph.ir import Node, broadcast, constant, elementwise, literal
 from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape, broadcasts
+from ..graph.trace import current_trace
 from ..runtime.memory_order import strides_of, with_axis_order
 from .as_node import as_node
 from .index_keys import (
@@ -33,7 +34,9 @@ from .index_keys import (
 )
 from .tensor import Tensor
 
-RESHAPE, SLICE = PRIMITIVES["reshape"], PRIMITIVES["slice"]
+ALIAS, RESHAPE, SLICE = PRIMITIVES["alias"], PRIMITIVES["reshape"], PRIMITIVES["slice"]
+SHORT = 16
+"""Elements of arguments that a recording remembers."""
 
 # ----- Reading -----
 
@@ -46,7 +49,6 @@ def getitem(node: Node, key: Any) -> Node:
         ranges = ((position, 1, 1), *[(0, n, 1) for n in shape[1:]])
         if shape[0] == 1 or dtype.kind == "c":
             return reshape(slice_axes(node, ranges), shape[1:])
-        # Loops index at every turn: their nodes are made without asking the rules for what is known.
         part = Node(SLICE, (node,), (ranges,), (1, *shape[1:]), dtype)
         return Node(RESHAPE, (part,), (shape[1:],), shape[1:], dtype)
     found = _slices(node.shape, key)
@@ -58,6 +60,29 @@ def getitem(node: Node, key: Any) -> Node:
         return _laid_out(reshape(_pick(node, flat), shape), node, entries)
     ranges, shape = _basic(entries)
     return reshape(slice_axes(node, ranges), shape)
+
+
+def element(node: Node, position: int) -> Node:
+    """`x[position]` of a vector of real numbers. A recording has each element of a short argument once.
+
+    Those of longer ones, such as data, are read in another turn of a loop each, and shall look alike there.
+    """
+    (length,) = node.shape
+    short = length <= SHORT and (node.primitive is ALIAS or not node.inputs)
+    trace = current_trace() if short else None
+    known = None if trace is None else trace.elements.get((node, position))
+    if known is not None:
+        return known
+    at = position + length if position < 0 else position
+    if not 0 <= at < length:
+        checked_position(position, length, 0)
+    # Loops index at every turn: their nodes are made without asking the rules for what is known.
+    dtype = node.dtype
+    part = node if length == 1 else Node(SLICE, (node,), (((at, 1, 1),),), (1,), dtype)
+    known = Node(RESHAPE, (part,), ((),), (), dtype)
+    if trace is not None:
+        trace.elements[node, position] = known
+    return known
 
 
 def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:

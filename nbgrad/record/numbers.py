@@ -16,7 +16,7 @@ from ..graph.ir import BOOL, INT64, Node, constant, literal
 
 FLOAT64 = np.dtype(np.float64)
 UINT64 = np.dtype(np.uint64)
-_BAKED = frozenset([*range(-16, 17), 0.5, -0.5, 0.25, 1.5, 100])
+BAKED = frozenset([*range(-16, 17), 0.5, -0.5, 0.25, 1.5, 100])
 
 
 def number(value: complex) -> Node:
@@ -32,7 +32,7 @@ def number(value: complex) -> Node:
             message = f"The integer {value} does not fit in 64 bits. Use a float."
             raise DtypeError(message)
         return literal(value, INT64 if value < 2**63 else UINT64, weak=True)
-    if value in _BAKED:
+    if value in BAKED:
         return literal(value, FLOAT64, weak=True)
     return constant(np.array(value, FLOAT64), weak=True)
 

@@ -16,14 +16,16 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError
 from ..graph.builders import cast
 from ..graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise, literal, literal_value, plain_dtype, shared
+from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape
 from ..graph.trace import current_trace
 from .leaks import numba_message
-from .numbers import number
+from .numbers import BAKED, FLOAT64, number
+
+BROADCAST, CONSTANT = PRIMITIVES["broadcast"], PRIMITIVES["constant"]
 
 Dtype = np.dtype[Any]
 FLOAT32 = np.dtype(np.float32)
-FLOAT64 = np.dtype(np.float64)
 Kind = Any
 """A dtype, or `int`, `float` or `complex` for a Python number."""
 
@@ -188,6 +190,12 @@ _NUMBERS: dict[tuple[type, float, Dtype, Shape], Node] = {}
 
 def number_like(value: float, dtype: Dtype, shape: Shape) -> Node:
     """A Python number everywhere in an array of the float dtype that it meets."""
+    if value.__class__ is float and dtype is FLOAT64 and value not in BAKED:
+        trace = current_trace()
+        if trace is None or not trace.frozen:
+            # Loops meet numbers at every turn: no more is made of them than is needed.
+            node = Node(CONSTANT, (), (), (), dtype, np.array(value, dtype), True)
+            return Node(BROADCAST, (node,), (shape,), shape, dtype) if shape else node
     key = (value.__class__, value, dtype, shape)
     known = _NUMBERS.get(key)
     if known is not None:

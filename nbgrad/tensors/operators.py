@@ -13,7 +13,14 @@ import numpy as np
 
 from ..errors import DtypeError
 from ..functions.elementwise.ufunc_protocol import array_ufunc
-from ..functions.elementwise.ufuncs import call, operate, operate_in_place, quick_binary, quick_unary
+from ..functions.elementwise.ufuncs import (
+    call,
+    operate,
+    operate_in_general,
+    operate_in_place,
+    quick_binary,
+    quick_unary,
+)
 from ..functions.table import IMPLEMENTATIONS, array_function
 from ..graph.ir import due
 from ..graph.trace import roll_if_full
@@ -21,7 +28,7 @@ from ..process.private_interfaces import NOT_GIVEN
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap
 from ..record.foreign_arrays import computes_itself
-from ..record.indexing import getitem, setitem
+from ..record.indexing import element, getitem, setitem
 from ..record.tensor import Tensor, part_of_tensor
 
 
@@ -31,14 +38,20 @@ def binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         if due:
             roll_if_full()
-        return operate(ufunc, self, other)
+        found = quick_binary(ufunc, self, other)
+        return operate_in_general(ufunc, self, other) if found is None else found
 
     return operator
 
 
 def reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """The operator `other ufunc self`."""
-    return lambda self, other: operate(ufunc, other, self)
+
+    def operator(self: Any, other: Any) -> Any:
+        found = quick_binary(ufunc, other, self)
+        return operate_in_general(ufunc, other, self) if found is None else found
+
+    return operator
 
 
 def updating(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -149,6 +162,10 @@ class Operators(Tensor):
         return bool((self == value).any())
 
     def __getitem__(self, key: Any) -> Tensor:
+        if key.__class__ is int and self.__class__ is Tensor:
+            node = self._node
+            if len(node.shape) == 1 and not node.tensor and node.dtype.kind != "c":
+                return wrap(element(node, key))
         if shared_memory.is_basic(key):
             return shared_memory.view(self, key)
         return wrap(getitem(self._node, key))

@@ -15,6 +15,7 @@ from ...errors import ArgumentError, DtypeError, ShapeError
 from ...graph.builders import concatenate as join_nodes
 from ...graph.builders import reshape
 from ...graph.ir import Node, broadcast
+from ...graph.primitives import PRIMITIVES
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     Dtype,
@@ -36,6 +37,8 @@ from ...runtime.evaluate import concrete
 from ...runtime.memory_order import copied
 from .result_order import in_c_order
 from .viewing import viewing
+
+CONCATENATE, RESHAPE = PRIMITIVES["concatenate"], PRIMITIVES["reshape"]
 
 # ----- On nodes -----
 
@@ -68,7 +71,17 @@ def stack_nodes(nodes: Sequence[Node], axis: Any, dtype: Any = None, casting: st
     if not nodes:
         message = "Joining needs at least one array."
         raise ShapeError(message)
-    shape = nodes[0].shape
+    shape, kind = nodes[0].shape, nodes[0].dtype
+    if axis == 0 and dtype is None and kind.kind != "c" and len(nodes) > 1:
+        # Loops stack at every turn: their nodes are made without asking the rules for what is known.
+        one = (1, *shape)
+        parts = [
+            Node(RESHAPE, (node,), (one,), one, kind)
+            for node in nodes
+            if node.shape == shape and node.dtype is kind and not node.weak
+        ]
+        if len(parts) == len(nodes):
+            return Node(CONCATENATE, tuple(parts), (0,), (len(parts), *shape), kind)
     if any(node.shape != shape for node in nodes):
         message = f"All arrays must have one shape to be stacked, but got {', '.join(str(n.shape) for n in nodes)}."
         raise ShapeError(message)

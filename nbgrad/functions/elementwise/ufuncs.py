@@ -471,8 +471,11 @@ def _usable(value: Any) -> bool:
 def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """The result of an operator."""
     found = quick_binary(ufunc, left, right)
-    if found is not None:
-        return found
+    return operate_in_general(ufunc, left, right) if found is None else found
+
+
+def operate_in_general(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    """The result of an operator, where `quick_binary` has none."""
     if not (right.__class__ in _USUAL and left.__class__ in _USUAL) and not (_usable(left) and _usable(right)):
         from ..linalg.sparse_products import beside_sparse
 

@@ -28,6 +28,7 @@ FIRST = 4096
 MOST = 1 << 15
 """While a loop goes on, ever more are, up to this."""
 _serial = attrgetter("serial")
+_CPU_PLACES = frozenset([None, HOST])
 
 
 class Window:
@@ -87,8 +88,8 @@ class Window:
     # ----- The loop that grows -----
 
     def _roll(self, at_end: bool) -> None:
-        new = sorted([node for node in self.nodes if not is_source(node)], key=_serial)
-        if any(node.device is not None for node in new):
+        new = sorted([node for node in self.nodes if node.inputs and not is_source(node)], key=_serial)
+        if not {node.place for node in new} <= _CPU_PLACES:
             self.limit = sys.maxsize
             return
         self.nodes.clear()
