@@ -26,20 +26,20 @@ class Trace:
     """One recording: its `arguments` are the nodes that stand for the arguments of the recorded function.
 
     `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
-    must hold in every call. `cells` maps Cells (and Parameters) that took part to the state that they had. A recording
-    inside another shares all that. `written` maps Parameters to the nodes that they had before the function wrote to
-    them, and `outside` does so for other Tensors that were there before the recording began, at node number `start`;
-    only `jit`, `vmap` and loops, which undo such writes, collect them. `numbers` has the nodes of Python numbers that
-    the function has used so far: a recording of `jit` has each of them once (`frozen`); otherwise equal numbers stay
-    apart, because the same program serves later calls, in which they may differ. For `vmap`, `mapping` maps each
-    argument to all its values, of which there are `size`, and `batched` has those of every node that they were needed
-    of. `callers` knows the arrays that the arguments stand for; `orders` is not empty once something depended on how
-    they lie in memory. `known`, `owned` and `varying` remember values and answers about nodes (the latter two by serial
-    number, so that they keep no node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has
-    the conditions that must hold in every turn. `refused` is the last error for a value that would have left the
-    recording, with the user's frame at that moment. `window` has the nodes in which loops are
-    looked for; None where they are not. `elements` are those of short arguments
-    that it has read.
+    must hold in every call; those from number `unchecked` on may have waited. `cells` maps Cells (and Parameters)
+    that took part to the state that they had. A recording inside another shares all that. `written` maps Parameters
+    to the nodes that they had before the function wrote to them, and `outside` does so for other Tensors that were
+    there before the recording began, at node number `start`; only `jit`, `vmap` and loops, which undo such writes,
+    collect them. `numbers` has the nodes of Python numbers that the function has used so far: a recording of `jit`
+    has each of them once (`frozen`); otherwise equal numbers stay apart, because the same program serves later
+    calls, in which they may differ. For `vmap`, `mapping` maps each argument to all its values, of which there are
+    `size`, and `batched` has those of every node that they were needed of. `callers` knows the arrays that the
+    arguments stand for; `orders` is not empty once something depended on how they lie in memory. `known`, `owned`
+    and `varying` remember values and answers about nodes (the latter two by serial number, so that they keep no
+    node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
+    hold in every turn. `refused` is the last error for a value that would have left the recording, with the user's
+    frame at that moment. `window` has the nodes in which loops are looked for; None where they are not. `elements`
+    are those of short arguments that it has read.
     """
 
     __slots__ = (
@@ -63,6 +63,7 @@ class Trace:
         "size",
         "start",
         "turn_checks",
+        "unchecked",
         "varying",
         "window",
         "written",
@@ -80,6 +81,7 @@ class Trace:
     ) -> None:
         self.parent = parent
         self.window: Window | None = None
+        self.unchecked = 0
         self.elements: dict[tuple[Node, int], Node] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
         self.arguments = frozenset(arguments)

@@ -17,10 +17,10 @@ from ..compiler.views import contiguous_strides
 from ..errors import ShapeError
 from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
 from ..graph.formulas import unslice
-from ..graph.ir import Node, broadcast, constant, elementwise, literal
+from ..graph.ir import RECORDED, Node, broadcast, constant, elementwise, literal
 from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape, broadcasts
-from ..graph.trace import current_trace
+from ..graph.trace import Trace, current_trace
 from ..runtime.memory_order import strides_of, with_axis_order
 from .as_node import as_node
 from .index_keys import (
@@ -68,20 +68,31 @@ def element(node: Node, position: int) -> Node:
     Those of longer ones, such as data, are read in another turn of a loop each, and shall look alike there.
     """
     (length,) = node.shape
-    short = length <= SHORT and (node.primitive is ALIAS or not node.inputs)
-    trace = current_trace() if short else None
-    known = None if trace is None else trace.elements.get((node, position))
-    if known is not None:
-        return known
     at = position + length if position < 0 else position
     if not 0 <= at < length:
         checked_position(position, length, 0)
+    if length <= SHORT and (node.primitive is ALIAS or not node.inputs):
+        trace = current_trace()
+        if trace is not None:
+            return _element_once(node, at, trace)
     # Loops index at every turn: their nodes are made without asking the rules for what is known.
     dtype = node.dtype
     part = node if length == 1 else Node(SLICE, (node,), (((at, 1, 1),),), (1,), dtype)
-    known = Node(RESHAPE, (part,), ((),), (), dtype)
-    if trace is not None:
-        trace.elements[node, position] = known
+    return Node(RESHAPE, (part,), ((),), (), dtype)
+
+
+def _element_once(node: Node, at: int, trace: Trace) -> Node:
+    """The element of an argument, numbered before all that is computed, because it belongs to no turn of a loop."""
+    known = trace.elements.get((node, at))
+    if known is None:
+        noted = RECORDED.set(None)
+        try:
+            known = trace.elements[node, at] = getitem(node, at)
+        finally:
+            RECORDED.reset(noted)
+        known.serial = node.serial + (2 * at + 2) / (4 * SHORT)
+        if known.inputs[0] is not node:
+            known.inputs[0].serial = node.serial + (2 * at + 1) / (4 * SHORT)
     return known
 
 

@@ -25,7 +25,7 @@ from ..graph.interpret import interpret, interpret_order
 from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
 from ..graph.loops.loop_body import LOOP
-from ..graph.trace import current_trace
+from ..graph.trace import Trace, current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
 from .cpu_program import Output, Program
@@ -67,6 +67,9 @@ pending = _Pending()
 
 INTERPRETED_SIZE = 20_000
 """Single values of at most so many elements, asked for in passing, are computed by the interpreter."""
+CHECKED_AT_ONCE = 16
+"""Conditions that are checked where they stand while jit records. In a loop, more wait for the compiled program, which
+checks all of them, or until the function asks for a value."""
 LONGEST_CHAIN = 500
 """Untraced lazy chains are computed when they get deeper than this."""
 
@@ -94,6 +97,8 @@ def concrete(node: Node, reason: str) -> np.ndarray:
                 "out of the jitted function, or return it."
             )
             raise TracedValueError(message)
+        if len(trace.checks) > CHECKED_AT_ONCE:
+            _check(trace)
         value = on_host(computed(node))
         trace.guards.append((node, value))
         return value
@@ -345,6 +350,15 @@ def settle(node: Node) -> Node:
     return node
 
 
+def _check(trace: Trace) -> None:
+    """Check the conditions that have waited: what follows may depend on whether they hold."""
+    while trace.unchecked < len(trace.checks):
+        condition, message, error = trace.checks[trace.unchecked]
+        if not bool(on_host(computed(condition))):
+            raise error(message)
+        trace.unchecked += 1
+
+
 def require(condition: Node, message: str, error: type[NbgradError] = RangeError) -> None:
     """Raise an error unless all of a boolean node is true; while jit records, every later call checks it too."""
     if condition.size == 0:
@@ -362,5 +376,7 @@ def require(condition: Node, message: str, error: type[NbgradError] = RangeError
     trace = current_trace()
     if trace is not None and trace.varies(everything):
         trace.checks.append((everything, message, error))
+        if len(trace.checks) > CHECKED_AT_ONCE:
+            return
     if not bool(on_host(computed(everything))):
         raise error(message)

@@ -55,7 +55,7 @@ class Growing:
         The recorded nodes that are now parts of what the loops give.
     """
 
-    def __init__(self, graph: TurnGraph) -> None:
+    def __init__(self, graph: TurnGraph, settle: Settle) -> None:
         stretch, nodes = graph.stretch, graph.recording.nodes
         self.period = period = stretch.period
         self.kept: list[weakref.ref[Node]] = []
@@ -77,6 +77,7 @@ class Growing:
         self._recent: list[list[weakref.ref[Node] | None]] = []
         first = stretch.end - self._back * period
         self._remember([nodes[k : k + period] for k in range(first, stretch.end, period)])
+        self._layouts = self._steady_layouts(nodes[stretch.end - 2 * period : stretch.end], settle)
 
     def _lay_out(self, stretch: Stretch, turn: Sequence[Node]) -> None:
         """Say for each operand of a turn where it stands: among constants, in turns before, or in the turn itself."""
@@ -109,6 +110,17 @@ class Growing:
         carried = {place for place, _ in self._graph.kept}
         noted = [[weakref.ref(node) if k in carried else None for k, node in enumerate(turn)] for turn in turns]
         self._recent = [*self._recent, *noted][len(self._recent) + len(noted) - self._back :]
+
+    def _steady_layouts(self, turns: Sequence[Node], settle: Settle) -> dict[int, Any] | None:
+        """How carried values lie in memory, if that is the same after both of two turns: so it is after all others."""
+        found: dict[int, Any] = {}
+        for place, _ in self._graph.kept:
+            both = turns[place], turns[place + self.period]
+            settled(both, settle)
+            if both[0].layout != both[1].layout:
+                return None
+            found[place] = both[1].layout
+        return found
 
     # ----- The first turns -----
 
@@ -171,13 +183,25 @@ class Growing:
         inputs = (*starts, *rest[0], *real_parts(arrays), *rest[1])
         made = self._made.another(make("loop", inputs, (body, count, False)))
         nodes = [turns[turn][place] for turn, place in asked]
-        settled(nodes, settle)
+        self._settle(nodes, asked, varying, settle)
         new = self._graph.values(made, asked, count, every)
         put_before([made.node, *new], turns[0][0].serial)
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
         self._add(made.node, pieces, asked, nodes)
         return count * self.period
+
+    def _settle(self, nodes: Sequence[Node], asked: Asked, varying: Sequence[Sequence[Node]], settle: Settle) -> None:
+        """Let nodes know how they lie in memory."""
+        known = self._layouts if all(node.layout is None for one in varying for node in one) else None
+        if known is None:
+            settled(nodes, settle)
+            return
+        for node, (_, place) in zip(nodes, asked, strict=True):
+            if place in known:
+                node.layout = known[place]
+            else:
+                settled([node], settle)
 
     def _matching(self, operations: Sequence[Node]) -> tuple[list[list[Node]], list[list[Node]]]:
         """The turns that are the same, and their varying operands."""

@@ -157,7 +157,7 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
         settled(nodes, settle)
         new = [part_of(whole[place], turn) for turn, place in asked]
     else:
-        growing = Growing(graph)
+        growing = Growing(graph, settle)
         every = graph.of_all_turns(asked, stretch.turns)
         for place in sorted(every):
             turns = [turn for turn, other in asked if other == place]
