@@ -19,7 +19,7 @@ from .views import View, matrix_layout, view_through
 
 MOST_PIECES = 4
 """Concatenations of more pieces are assembled by copies instead of by tests on the index."""
-MATMUL, GATHER = PRIMITIVES["matmul"], PRIMITIVES["gather"]
+MATMUL, GATHER, LOOP = (PRIMITIVES[name] for name in ("matmul", "gather", "loop"))
 CONCATENATE, TRANSPOSE = PRIMITIVES["concatenate"], PRIMITIVES["transpose"]
 VIRTUAL = frozenset([PRIMITIVES["literal"], PRIMITIVES["iota"]])
 UNCOMPUTED = frozenset(p for p in PRIMITIVES.values() if p.kind in ("source", "movement")) - {CONCATENATE}
@@ -112,7 +112,7 @@ class Lowered:
         elif primitive is GATHER:
             inputs = (self._buffer(inputs[0], 1), inputs[1])
         elif primitive.kind == "special":
-            inputs = tuple([self._buffer(source, 0) for source in inputs])
+            inputs = tuple([self._buffer(source, 3 if primitive is LOOP else 0) for source in inputs])
         elif primitive is CONCATENATE and node not in self._assembled and len(inputs) <= MOST_PIECES:
             return self._chosen(node.shape, node.params[0], inputs)
         if inputs != node.inputs:
@@ -144,7 +144,8 @@ class Lowered:
     def _buffer(self, node: Node, freedom: int) -> Node:
         """The node itself if it is stored memory of the right layout, else a copy of it.
 
-        `freedom` 0 asks for C order; 1 for any strides; 2 for matrices with one contiguous axis.
+        `freedom` 0 asks for C order; 1 for any strides; 2 for matrices with one contiguous axis; 3 for C order within
+        a part of the memory.
         """
         source, view = self.views[node]
         good = source.node.primitive not in VIRTUAL and not view.is_masked
@@ -152,6 +153,8 @@ class Lowered:
             good = view.is_contiguous
         elif good and freedom == 2:
             good = matrix_layout(view) is not None
+        elif good and freedom == 3:
+            good = view._replace(offset=0).is_contiguous
         return node if good else self._visit(make("alias", (node,)))
 
     def _chosen(self, shape: Shape, axis: int, pieces: tuple[Node, ...]) -> Node:

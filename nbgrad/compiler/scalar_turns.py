@@ -16,7 +16,8 @@ import numpy as np
 
 from ..graph.interpret import evaluate_node
 from ..graph.ir import PRIMITIVES, Node, elementwise, literal, make, placeholder, topological
-from ..graph.loops.loop_body import Body, is_reversed, turns_of
+from ..graph.loops.loop_body import LOOP, Body, is_reversed, turns_of
+from ..graph.loops.loop_rewrites import written_out
 from ..graph.loops.loop_rows import EVERY, LAST
 from ..graph.simplify import simplify
 from .emit import Emitter, memory_type, register_type
@@ -108,7 +109,7 @@ class _Scalars:
         self.leaves: dict[Node, tuple[int, int]] = {}
         self.inputs = {node: position for position, node in enumerate(body.inputs)}
         self.count = self.heavy = 0
-        graph = simplify(outputs)
+        graph = simplify(_flat(outputs))
         for node in topological(graph):
             self.parts[node] = self._elements(node)
         flat = [part for node in graph for part in self.parts[node].ravel()]
@@ -211,6 +212,12 @@ class _Scalars:
             place[node] = len(values)
             values.append(value)
         return [place[node] for node in outputs]
+
+
+def _flat(outputs: Sequence[Node]) -> Sequence[Node]:
+    """The outputs without loops of one turn, which only keep apart what would otherwise be stored."""
+    loops = [node for node in topological(outputs) if node.primitive is LOOP]
+    return written_out(outputs) if loops and all(turns_of(loop) == 1 for loop in loops) else outputs
 
 
 def _array(elements: Sequence[Node], shape: tuple[int, ...]) -> np.ndarray:

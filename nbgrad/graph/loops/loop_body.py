@@ -35,6 +35,8 @@ class Body:
         The carried values after the turn.
     results : sequence of nodes
         Further nodes that items may ask for.
+    again : bool
+        Whether the reverse mode keeps nothing of a turn but what it starts from, and computes all else again.
 
     Raises
     ------
@@ -49,8 +51,10 @@ class Body:
         constants: Sequence[Node],
         following: Sequence[Node],
         results: Sequence[Node] = (),
+        again: bool = False,
     ) -> None:
         self.carried, self.scanned, self.constants = tuple(carried), tuple(scanned), tuple(constants)
+        self.again = again
         self.following, self.results = tuple(following), tuple(results)
         for before, after in zip(self.carried, self.following, strict=True):
             assert (before.shape, before.dtype) == (after.shape, after.dtype), (before, after)
@@ -61,7 +65,7 @@ class Body:
         """Nodes with a user's rule, which is no part of the identity."""
         key, leaves = structure(roots, self.custom)
         assert set(leaves) == set(self.inputs), "a body is made of its inputs"
-        self._key = (len(self.carried), len(self.scanned), key)
+        self._key = (len(self.carried), len(self.scanned), again, key)
         self._hash = hash(self._key)
         self.extends: Extension | None = None
         """The body that this one was made of by adding to it: its loops do those of the other too."""
@@ -165,6 +169,7 @@ def make_loop(
     results: Iterable[Node] = (),
     reverse: bool = False,
     invariant: Mapping[Node, Node] | None = None,
+    again: bool = False,
 ) -> LoopNodes:
     """A loop. What the body is not given is computed before the loop, and becomes a constant.
 
@@ -181,6 +186,8 @@ def make_loop(
         Whether to walk the arrays from their ends.
     invariant : mapping, optional
         Further constants, from nodes inside to values; what is made of them alone is computed before the loop, too.
+    again : bool
+        As for `Body`.
 
     Examples
     --------
@@ -203,7 +210,7 @@ def make_loop(
     inside, fresh = _closed([*following, *wanted], [node for group in given for node in group], invariant or {})
     groups = [[inside.get(node, node) for node in group] for group in (*given, following, wanted)]
     groups[2] += real_parts(list(fresh.values()))
-    node = make("loop", tuple(real_parts([*outside, *fresh])), (Body(*groups), turns, reverse))
+    node = make("loop", tuple(real_parts([*outside, *fresh])), (Body(*groups, again=again), turns, reverse))
     return LoopNodes(node, inside, [first for _, first, _ in carried], halves)
 
 

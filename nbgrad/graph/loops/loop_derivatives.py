@@ -4,15 +4,16 @@ In: a `loop` node, and cotangents, tangents or batches. Out: nodes of another lo
 batch.py, which pass their own function for the graph of a body.
 
 Reverse mode walks the turns backwards. What its body reads of the turn is either given to it, as results of every turn
-of the first loop, or computed again: sums and products are, all that costs more is kept (`_is_kept`). Forward mode and
-batches go through the turns once more, with the first loop's body inside a larger one.
+of the first loop, or computed again: sums and products are, all that costs more is kept (`_is_kept`), unless the body
+says that all is computed `again`. Forward mode and batches go through the turns once more, with the first loop's body
+inside a larger one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from ..builders import spread, transpose
+from ..builders import reshape, spread, transpose
 from ..ir import Node, topological, zeros
 from ..masks import Masks
 from .loop_body import ITEM, LOOP, Body, Extension, LoopNodes, item, like, make_loop
@@ -80,7 +81,7 @@ def backward(
     results: dict[int, Node] = {}
     for node, g in zip(rest, sent[len(moving) :], strict=True):
         position = body.inputs.index(node)
-        if body.is_scanned(position):
+        if body.is_scanned(position) or turns == 1:
             results[position] = g
         else:
             total = like(node)
@@ -91,7 +92,10 @@ def backward(
     masked = {position: mask for position, g in results.items() if (mask := found.of(g)) is not None}
     wanted = [*results.values(), *masked.values()]
     scanned, constants = _read_back(loop, [after for *_, after in carried] + wanted)
-    made = make_loop(turns, carried, [*scanned, *seen, *found.scanned], (), wanted, not reverse, dict(constants))
+    # What is done again is not computed before the loop either.
+    inside, before_all = (constants, {}) if body.again else ((), dict(constants))
+    arrays = [*scanned, *seen, *found.scanned]
+    made = make_loop(turns, carried, arrays, inside, wanted, not reverse, before_all, body.again)
     places = {k: first_mask + n for n, k in enumerate(found.carried)}
     back: dict[int, Node] = {}
     for position, k in enumerate(moving):
@@ -100,9 +104,10 @@ def backward(
             if position in places:
                 masks.put(back[k], lambda place=places[position]: made.last(place))
     for position, g in results.items():
-        back[position] = made.every(g)
+        shape = loop.inputs[position].shape
+        back[position] = reshape(made.every(g), shape)
         if position in masked:
-            masks.put(back[position], lambda mask=masked[position]: made.every(mask))
+            masks.put(back[position], lambda mask=masked[position], shape=shape: reshape(made.every(mask), shape))
     back.update({position: made.last(place) for position, place in sums.items()})
     return back
 
@@ -118,7 +123,7 @@ def _read_back(loop: Node, outputs: Sequence[Node]) -> tuple[list[tuple[Node, No
     for node in topological(body.nodes, varying):
         if not varying.isdisjoint(node.inputs):
             varying.add(node)
-    kept = {node for node in body.nodes if node in varying and _is_kept(node)}
+    kept = {node for node in body.nodes if node in varying and not body.again and _is_kept(node)}
     for node in topological(outputs, kept):
         if node in constant:
             constants.append((node, outside[node]))
@@ -180,7 +185,7 @@ def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp, masks: Masks)
     carried += turn.carried.values()
     masked = {t: mask for t in found.values() if t is not None and (mask := turn.of(t)) is not None}
     wanted = [*body.nodes, *filter(None, found.values()), *masked.values()]
-    made = make_loop(turns, carried, [*scanned, *parts, *turn.scanned], constants, wanted, reverse)
+    made = make_loop(turns, carried, [*scanned, *parts, *turn.scanned], constants, wanted, reverse, again=body.again)
     _note_origin(made, loop, found)
     made.body.masks = {made.inside.get(t, t): made.inside.get(mask, mask) for t, mask in masked.items()}
     there = made.body
@@ -261,7 +266,7 @@ def batched_loop(loop: Node, operands: Sequence[Node | None], size: int, batch_f
         one, many = outside[node]
         constants.append((node, one) if many is None else (given[node], many))
     found = {node: known[node] or node for node in body.nodes}
-    made = make_loop(turns, carried, scanned, constants, list(found.values()), reverse)
+    made = make_loop(turns, carried, scanned, constants, list(found.values()), reverse, again=body.again)
     _note_origin(made, loop, found)
     made.body.unchanged = frozenset([body.position[node] for node, made_of in found.items() if made_of is node])
     return made.node

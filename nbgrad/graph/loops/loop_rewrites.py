@@ -99,7 +99,7 @@ class _Needed:
         scanned, constants = ([n for n in group if n in read] for group in (whole.scanned, whole.constants))
         kept = [whole.carried[k] for k in self.carried]
         following = [whole.following[k] for k in self.carried]
-        self.body = Body(kept, scanned, constants, following, every)
+        self.body = Body(kept, scanned, constants, following, every, whole.again)
         self.inputs = [whole.inputs.index(node) for node in self.body.inputs]
 
     def item(self, which: tuple[str, int]) -> tuple[str, int]:
