@@ -68,7 +68,7 @@ def make_entry(one: Specialization, args: Sequence[Any], fallback: Callable[...,
 def _can_open(one: Specialization, args: Sequence[Any]) -> bool:
     """Whether there may be a door: where the order of arguments in memory matters, it must tell those that lie
     otherwise, and native code takes ndarrays in C order only, but any Tensor."""
-    if one.program is None or one.stores:
+    if one.program is None or one.stores or (one.device is None and one.program.file is not None):
         return False
     orders = one.conditions.orders
     return orders is None or not (any(orders) or any(isinstance(leaf, Tensor) for leaf in flatten(args)[0]))

@@ -54,7 +54,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     """
     before = dict(cache.counters)
     start = time.perf_counter()
-    compiled = jit(fn.fn if isinstance(fn, Jitted) else fn)
+    compiled = Jitted(fn.fn, (), fn.budget) if isinstance(fn, Jitted) else jit(fn)
     compiled(*args)
     first = time.perf_counter() - start
     program = _program_of(compiled)
@@ -98,7 +98,9 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
             lines.append(_kernel(step, program.plan))
             lines.append("")
             position += 1
-    lines.append(_memory(program))
+    lines += [_memory(program), *map(str, program.schedules)]
+    if program.file is not None:
+        lines.append(f"file in {program.file.folder}: {program.file.size:,} bytes")
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import count
@@ -20,6 +21,7 @@ from .. import config
 from ..errors import DtypeError, TracedValueError
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
+from ..runtime.budget import Budget, budget_of
 from ..runtime.cpu_program import MISSED, Program
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import lent, name_of, results_as
@@ -36,10 +38,11 @@ _uses = count()
 class Jitted:
     """A function that is compiled on first use. Made by `jit`."""
 
-    def __init__(self, fn: Callable[..., Any], donate: tuple[int, ...] = ()) -> None:
+    def __init__(self, fn: Callable[..., Any], donate: tuple[int, ...] = (), budget: Budget | None = None) -> None:
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self.donate = donate
+        self.budget = budget
         self._own_out = _has_out(fn)
         self._specializations: dict[Any, Specializations] = {}
         self._lock = ForkSafeLock()
@@ -72,7 +75,7 @@ class Jitted:
 
     def __reduce__(self) -> Any:
         """A copy, also in another process, compiles for itself."""
-        return Jitted, (self.fn, self.donate)
+        return Jitted, (self.fn, self.donate, self.budget)
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the function, such as `trainable_params` of a compiled Cell."""
@@ -92,7 +95,10 @@ class Jitted:
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """Any call: find or record the specialization, run it."""
-        if current_trace() is not None:
+        trace = current_trace()
+        if trace is not None:
+            if self.budget is not None:
+                trace.budgets.append(self.budget)
             # Another function is being recorded: become part of it. What this one reads from outside may be what the
             # other one is differentiated with respect to.
             return self.fn(*args, **kwargs)
@@ -130,7 +136,7 @@ class Jitted:
                     self._open(one, args, kwargs)
                     return result
             with self._lock.held():
-                one = specialize(self.fn, leaves, treespec, self.donate, self._general)
+                one = specialize(self.fn, leaves, treespec, self.donate, self._general, self.budget)
                 known.insert(0, one)
                 del known[MOST_SPECIALIZATIONS:]
             self._open(one, args, kwargs)
@@ -171,7 +177,14 @@ def _has_out(fn: Callable[..., Any]) -> bool:
         return False
 
 
-def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] = (), **options: Any) -> Any:
+def jit(
+    fn: Callable[..., Any] | None = None,
+    *,
+    donate: int | tuple[int, ...] = (),
+    memory: int | str | None = None,
+    offload: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Any:
     """Compile a function: it is recorded once per signature, and later calls run native code only.
 
     Parameters
@@ -183,6 +196,14 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
         Positions of arguments that the caller gives up: results of the same shape and dtype may take their memory, and
         are then these very arrays. Their values are lost; ndarrays must be writeable, and Tensors are left alone. In a
         method, `self` is argument 0.
+    memory : int or str, optional
+        The bytes that a call may take for its intermediates and results, such as `"10 MB"` or `"2 GiB"`. Where the
+        reverse mode of loops would store more, it stores checkpoints, and does turns again from these
+        (`docs/loops.md`); `nb.explain` tells which. Also holds where the function becomes part of another one that is
+        differentiated or compiled.
+    offload : path, optional
+        A folder. What is stored for the reverse mode of loops beyond the budget goes into a temporary file there,
+        which is mapped into memory, and which nothing is left of when the program is dropped or Python ends.
     **options
         MindSpore's options of its own compiler (`capture_mode`, `jit_level`, `mode`, `input_signature`, ...) have no
         effect.
@@ -200,7 +221,9 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
         For what is no function, or an option that MindSpore does not have.
     ArgumentError
         For `donate` that is no position, donated arrays that are read-only, and `out` that does not fit the result
-        (also ShapeError and DtypeError).
+        (also ShapeError and DtypeError). For `memory` that is no size, and `offload` that is no folder.
+    OutOfMemoryError
+        If a call cannot stay within `memory`; the message has the smallest figure. If there is no room on the disk.
     TracedValueError
         If the function needs the value of an array as a number. Truth values and integers are allowed: they become
         guards, and each way through the function is compiled once.
@@ -230,6 +253,13 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
     (True, array([0., 1.]))
     >>> step(w, np.array([2.0, 2.0]), out=np.empty(2))
     array([-1.,  0.])
+
+    The gradient of a hundred thousand turns, for which 800 kB would be stored:
+
+    >>> def decayed(rate):
+    ...     return nb.scan(lambda x, _: (x - 1e-5 * rate * x, None), 1.0, length=100_000)[0]
+    >>> round(nb.jit(nb.grad(decayed), memory="20 kB")(1.0), 5)
+    np.float64(-0.36788)
     """
     unknown = set(options) - _MINDSPORE_OPTIONS
     if unknown:
@@ -238,12 +268,14 @@ def jit(fn: Callable[..., Any] | None = None, *, donate: int | tuple[int, ...] =
             message += " Arguments that are no arrays are static by themselves: leave it out."
         raise DtypeError(message)
     positions = check_donate(donate)
+    budget = budget_of(memory, offload)
     if fn is None:
-        return functools.partial(jit, donate=positions)
+        return functools.partial(jit, donate=positions, memory=memory, offload=offload)
     check_function(fn, "jit")
     if isinstance(fn, Jitted):
-        return fn if not positions or fn.donate == positions else Jitted(fn.fn, positions)
-    return Jitted(fn, positions)
+        positions, budget = positions or fn.donate, budget or fn.budget
+        return fn if (positions, budget) == (fn.donate, fn.budget) else Jitted(fn.fn, positions, budget)
+    return Jitted(fn, positions, budget)
 
 
 ms_function = jit

@@ -22,6 +22,7 @@ from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers
 from ..record.zero_dimensional import is_array
+from ..runtime.budget import Budget, smallest
 from ..runtime.cpu_program import Output, Program, missed
 from ..runtime.evaluate import computed, finish_pending, make_program, refuse
 from ..runtime.memory_order import strides_of
@@ -34,7 +35,12 @@ from .specialization import Conditions, Returned, Specialization, State, one_cal
 
 
 def specialize(
-    fn: Callable[..., Any], leaves: Sequence[Any], treespec: Any, donate: tuple[int, ...], fallback: Callable[..., Any]
+    fn: Callable[..., Any],
+    leaves: Sequence[Any],
+    treespec: Any,
+    donate: tuple[int, ...],
+    fallback: Callable[..., Any],
+    budget: Budget | None = None,
 ) -> Specialization:
     """Record a function and compile it.
 
@@ -47,6 +53,8 @@ def specialize(
         Positions of arguments whose memory results may take.
     fallback : callable
         Called by native code with the arguments of calls that it does not serve.
+    budget : Budget, optional
+        The memory of a call.
 
     Raises
     ------
@@ -88,7 +96,7 @@ def specialize(
     arguments += [node for _, node in parameters]
     program = None
     if device is not None and not config.interpret():
-        program = make_program([Output(node) for node in outputs], arguments, device)
+        program = make_program([Output(node) for node in outputs], arguments, device, budget)
     elif not config.interpret():
         program = Program(
             [Output(node, k < len(nodes) and kinds[k] in ("value", "lent")) for k, node in enumerate(outputs)],
@@ -98,6 +106,7 @@ def specialize(
             fallback if simple else missed,
             _donated(fn, donate, treespec, inputs) if simple and donate else frozenset(),
             max(len(packing or ()), len(nodes) + 1),
+            smallest([budget, *trace.budgets]),
         )
     for node in arguments:
         if node.owner is None:

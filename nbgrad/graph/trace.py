@@ -37,14 +37,15 @@ class Trace:
     arguments stand for; `orders` is not empty once something depended on how they lie in memory. `known`, `owned`
     and `varying` remember values and answers about nodes (the latter two by serial number, so that they keep no
     node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
-    hold in every turn. `refused` is the last error for a value that would have left the recording, with the user's
-    frame at that moment. `window` has the nodes in which loops are looked for; None where they are not. `elements`
-    are those of short arguments that it has read.
+    hold in every turn. `budgets` are those of jitted functions that became part of it. `refused` is the last error
+    for a value that would have left the recording, with the user's frame at that moment. `window` has the nodes in
+    which loops are looked for; None where they are not. `elements` are those of short arguments that it has read.
     """
 
     __slots__ = (
         "arguments",
         "batched",
+        "budgets",
         "callers",
         "cells",
         "checks",
@@ -100,6 +101,7 @@ class Trace:
         self.refused: tuple[NbgradError, FrameType | None, int] | None = None
         self.orders: list[bool] = []
         self.callers = callers
+        self.budgets: list[Any] = [] if parent is None else parent.budgets
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             self.orders = parent.orders

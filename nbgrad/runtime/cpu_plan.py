@@ -11,7 +11,7 @@ Nothing here touches memory or machine code.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -92,7 +92,13 @@ class Plan:
         return in_words(node, self.places[node], self.bases, "arena")
 
 
-def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int = 1) -> Plan:
+def plan(
+    fused: Fused,
+    arguments: Sequence[Node],
+    constants: Sequence[Node],
+    slots: int = 1,
+    apart: Mapping[Node, Place] | None = None,
+) -> Plan:
     """Place every array.
 
     Parameters
@@ -102,12 +108,14 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slo
         Leaves whose arrays are given at each call, and once.
     slots : int
         The most threads that will share a group of steps.
+    apart : mapping, optional
+        Arrays that have their places already, at leaves.
 
     Returns
     -------
     Plan
     """
-    return _Planner(fused, arguments, constants, slots).run()
+    return _Planner(fused, arguments, constants, slots, apart or {}).run()
 
 
 def _work(loop: Loop) -> float:
@@ -211,7 +219,14 @@ def _is_written_last(loop: Loop, read: int, write: int, written: int) -> bool:
 
 
 class _Planner:
-    def __init__(self, fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], slots: int) -> None:
+    def __init__(
+        self,
+        fused: Fused,
+        arguments: Sequence[Node],
+        constants: Sequence[Node],
+        slots: int,
+        apart: Mapping[Node, Place],
+    ) -> None:
         self.slots = slots
         self.reasons = fused.reasons
         self.stages = make_stages(fused.steps)
@@ -219,6 +234,7 @@ class _Planner:
         self.literals = literals_of(fused.steps)
         self.lifetimes = Lifetimes(self.bases, self.literals, fused.outputs, [stage.kernels for stage in self.stages])
         self.places, self.arena = self.lifetimes.places, self.lifetimes.arena
+        self.places.update(apart)
         self.groups: list[Group] = []
 
     def run(self) -> Plan:

@@ -8,8 +8,9 @@ executing any Python code. Called by evaluate.py and jit.py.
 from __future__ import annotations
 
 import ctypes
+import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +19,16 @@ import numpy as np
 from ..compiler.fuse import Special
 from ..errors import OutOfMemoryError
 from ..graph.ir import Node, plain_dtype
+from ..graph.loops.segments import Key, Schedule, scheduled
 from ..process.gc_pause import RareCollection
 from . import native, threads
+from .budget import NO_ROOM, Budget, Scheduled, fitted
 from .cpu_plan import Plan, plan
 from .donation import donors
-from .front import base_words, front
-from .lifetimes import nbytes
+from .front import Front, base_words, front
+from .lifetimes import Place, nbytes
 from .step_tables import kept_array, step_table
+from .tape_files import TapeFile
 
 RELEASE_ELEMENTS = 1 << 15
 """From this much work on, other Python threads may run while a program runs."""
@@ -72,6 +76,13 @@ class Program:
         argument itself.
     packed : int
         The length of the longest other structure that an entry of its own (native_tensors.py) packs results into.
+    budget : Budget, optional
+        The memory that a call may take.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If it cannot stay within its budget.
     """
 
     def __init__(
@@ -83,18 +94,54 @@ class Program:
         fallback: Callable[..., Any] | None = None,
         donated: frozenset[int] = frozenset(),
         packed: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         start = time.perf_counter()
         with RareCollection():
-            made = front([output.node for output in outputs], arguments)
-            self.graph = made.graph
-            self.plan: Plan = plan(made.fused, made.arguments, made.constants, threads.available())
             self.outputs = outputs
+            made = front([output.node for output in outputs], arguments)
+            self.plan: Plan = plan(made.fused, made.arguments, made.constants, threads.available())
+            self.schedules: list[Scheduled] = []
+            """What of the tapes of loops is stored, if there is a budget."""
+            self.file: TapeFile | None = None
+            """The file that some of it goes into."""
+            if budget is not None:
+                made = self._within(budget, made, arguments)
+            self.graph = made.graph
             self.donors = donors(self.plan, made.fused.outputs, made.results, made.arguments, donated)
             self._keep: list[Any] = []
             self._into: Callable[..., Any] | None = None
+            if self.file is not None:
+                self.file.open()
+                made.constants.append(self.file.base)
             self._build(arguments, made.constants, floats, structure, fallback or _refuse, packed)
         self.seconds = time.perf_counter() - start
+
+    def _within(self, budget: Budget, made: Front, arguments: Sequence[Node]) -> Front:
+        """Plan again until the budget is met."""
+        results = sum(nbytes(output.node) for output in self.outputs)
+        nodes, best = [output.node for output in self.outputs], made
+
+        def needs(schedules: Mapping[Key, Schedule]) -> int:
+            nonlocal best
+            best = front(nodes, arguments, lambda graph: scheduled(graph, schedules))
+            leaves, apart = best.constants, None
+            if budget.offload is not None:
+                self.file = TapeFile(budget.offload, best.fused)
+                if not self.file.has_room:
+                    return NO_ROOM
+                base = 1 + len(best.arguments) + len(leaves)
+                apart = {node: Place(base, start) for node, start in self.file.places.items()}
+                leaves = [*leaves, self.file.base]
+            self.plan = plan(best.fused, best.arguments, leaves, threads.available(), apart)
+            return self.plan.arena_bytes + results
+
+        if self.plan.arena_bytes + results > budget.size:
+            self.schedules = fitted(budget, made.graph, needs)
+            if self.file is not None and not self.file.size:
+                self.file = None
+                self.plan = plan(best.fused, best.arguments, best.constants, threads.available())
+        return best
 
     def _array(self, words: Sequence[int]) -> np.ndarray:
         """An int64 array that lives as long as the program."""
@@ -144,7 +191,8 @@ class Program:
         state[native.OUTPUT_SPECS] = self._array(output_specs).ctypes.data
         state[native.TABLE] = self._array(table).ctypes.data
         state[native.ARENA_BYTES] = header + self.plan.arena_bytes + 64
-        state[native.BASES] = self._array(template).ctypes.data
+        words = self._array(template)
+        state[native.BASES] = words.ctypes.data
         state[native.BASE_COUNT] = len(template)
         state[native.SCRATCH] = scratch
         state[native.RELEASE] = int(self._work() >= RELEASE_ELEMENTS)
@@ -157,6 +205,9 @@ class Program:
         self._keep += [fallback, [node.dtype for node in arguments], [o.node.dtype for o in self.outputs]]
         self.state = state
         self.call = self._callable(state, False)
+        if self.file is not None:
+            self._file_at = functools.partial(words.__setitem__, len(arguments) + len(constants))
+            self.call = self.file.guarded(self.call, self._file_at)
 
     @property
     def needed_bytes(self) -> int:
@@ -193,6 +244,8 @@ class Program:
         """
         if self._into is None:
             self._into = self._callable(self.state, True)
+            if self.file is not None:
+                self._into = self.file.guarded(self._into, self._file_at)
         return self._into
 
     def _callable(self, state: np.ndarray, into: bool) -> Callable[..., Any]:

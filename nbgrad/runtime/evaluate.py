@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..errors import NbgradError, RangeError, TracedValueError
+from ..errors import DeviceError, NbgradError, RangeError, TracedValueError
 from ..graph.batch import batch_further
 from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
@@ -28,6 +28,7 @@ from ..graph.loops.loop_body import LOOP
 from ..graph.trace import Trace, current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
+from .budget import Budget
 from .cpu_program import Output, Program
 from .memory_order import strides_of
 
@@ -190,7 +191,7 @@ def refuse(node: Node, source: Node) -> None:
     raise TracedValueError(message)
 
 
-def compute(nodes: Sequence[Node]) -> list[Any]:
+def compute(nodes: Sequence[Node], budget: Budget | None = None) -> list[Any]:
     """The values of nodes, all by one compiled program (one for each place where they live).
 
     The program is found by the structure of the graph, so the same computation on other values, or on the same shapes
@@ -199,11 +200,13 @@ def compute(nodes: Sequence[Node]) -> list[Any]:
     written = pending.take() if current_trace() is None else []
     if not (nodes or written):
         return []
-    arrays = _run([*nodes, *[parameter._leaf for parameter in written]], [], list)
+    arrays = _run([*nodes, *[parameter._leaf for parameter in written]], [], list, budget)
     return _finish(written, arrays, len(nodes))
 
 
-def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[Any]:
+def compute_derived(
+    nodes: Sequence[Node], sources: Sequence[Node], derive: Callable[[], list[Node]], budget: Budget | None = None
+) -> list[Any]:
     """The values of `nodes`, then those of the nodes that `derive` makes of `sources`: their gradients, say.
 
     The result of `derive` must follow from the structure of `sources`, so that it is only called for a structure that
@@ -215,9 +218,9 @@ def compute_derived(nodes: Sequence[Node], sources: Sequence[Node], derive: Call
         finish_pending()
     written = pending.take() if pending.parameters else []
     if not written:
-        return _run(list(nodes), sources, derive)
+        return _run(list(nodes), sources, derive, budget)
     given = [*nodes, *[parameter._leaf for parameter in written]]
-    arrays = _run(given, sources, derive)
+    arrays = _run(given, sources, derive, budget)
     derived = arrays[len(given) :]
     return [*_finish(written, arrays[: len(given)], len(nodes)), *derived]
 
@@ -234,7 +237,9 @@ def _finish(written: list[Any], arrays: list[Any], count: int) -> list[Any]:
     return arrays[:count]
 
 
-def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[Node]]) -> list[Any]:
+def _run(
+    nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[Node]], budget: Budget | None = None
+) -> list[Any]:
     if not sources:
         nodes, derive = [*nodes, *derive()], list
     device = None
@@ -253,13 +258,13 @@ def _run(nodes: list[Node], sources: Sequence[Node], derive: Callable[[], list[N
     key, leaves = structure([*nodes, *sources], custom)
     if sources and custom:
         # A user's rule may do something else each time.
-        return _run([*nodes, *derive()], [], list)
-    key = (len(nodes), device, key) if sources else (device, key)
+        return _run([*nodes, *derive()], [], list, budget)
+    key = (len(nodes), device, budget, key) if sources else (device, budget, key)
     entry = _programs.get(key)
     if entry is None:
         with RareCollection():
             outputs, arguments = _without_values([*nodes, *derive()], leaves)
-            program = make_program([Output(node) for node in outputs], arguments, device)
+            program = make_program([Output(node) for node in outputs], arguments, device, budget)
         entry = [next(_uses), program]
         with _lock.held():
             _programs[key] = entry
@@ -310,10 +315,15 @@ def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list
     return [new[node] for node in nodes], [new[leaf] for leaf in leaves]
 
 
-def make_program(outputs: Sequence[Output], arguments: Sequence[Node], device: Any) -> Any:
+def make_program(
+    outputs: Sequence[Output], arguments: Sequence[Node], device: Any, budget: Budget | None = None
+) -> Any:
     """A program for the CPU, or for a device, whose results all live there."""
     if device is None:
-        return Program(outputs, arguments)
+        return Program(outputs, arguments, budget=budget)
+    if budget is not None:
+        message = "A memory budget is for programs of the CPU: on a device, loops are written out. Leave out memory=."
+        raise DeviceError(message)
     from .device_program import DeviceProgram
 
     return DeviceProgram(outputs, arguments, device)

@@ -7,7 +7,7 @@ array.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,16 +38,22 @@ class Front:
     """Further leaves that kernels read."""
 
 
-def front(outputs: Sequence[Node], arguments: Sequence[Node]) -> Front:
+def front(
+    outputs: Sequence[Node], arguments: Sequence[Node], rewritten: Callable[[list[Node]], list[Node]] | None = None
+) -> Front:
     """Store complex numbers as pairs, simplify and fuse.
 
     Parameters
     ----------
     outputs, arguments : sequences of nodes
         The results of the program, and the leaves that its calls give.
+    rewritten : callable, optional
+        Makes another graph of the simplified one, for the same values.
     """
     results, leaves = interleaved(outputs, arguments)
     graph = pruned(simplify(results))
+    if rewritten is not None:
+        graph = pruned(simplify(rewritten(graph)))
     fused = fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]

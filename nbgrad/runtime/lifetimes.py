@@ -131,6 +131,8 @@ def in_words(node: Node, place: Place, bases: Sequence[Node], arena: str) -> str
         return f"{arena}[{place.offset}:{place.offset + place.shift}] (a block of rows for each thread)"
     if place.base == 0:
         return f"{arena}[{place.offset}:{place.offset + nbytes(node)}]"
+    if place.base < outputs - 1 and node.inputs:
+        return f"file[{place.offset}:{place.offset + nbytes(node)}]"
     if place.base < outputs - 1:
         return f"{bases[place.base - 1].name} {place.base - 1}"
     return "literals" if place.base < outputs else f"output {place.base - outputs}"

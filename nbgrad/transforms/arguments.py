@@ -34,6 +34,7 @@ from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers, store
 from ..record.zero_dimensional import as_array, is_array
+from ..runtime.budget import Budget, smallest
 from ..runtime.evaluate import compute, compute_derived
 
 Leaves = list[Any]
@@ -330,9 +331,13 @@ def numeric_nodes(fn: Callable[..., Any], output: Any, what: str = "The function
 
 
 class Results:
-    """Collects nodes that the caller will get, computes them all in one program, and gives each its kind."""
+    """Collects nodes that the caller will get, computes them all in one program, and gives each its kind.
 
-    def __init__(self) -> None:
+    `budgets` are those of the recording that they come from.
+    """
+
+    def __init__(self, budgets: Sequence[Budget] = ()) -> None:
+        self.budgets = budgets
         self.nodes: list[Node | None] = []
         self.kinds: list[Any] = []
         self.sources: list[Node] = []
@@ -398,7 +403,8 @@ class Results:
     def _computed(self) -> list[Any]:
         """All results, where nothing is being recorded."""
         known = list(filter(None, self.nodes))
-        arrays = compute_derived(known, self.sources, self.derive) if self.sources else compute(known)
+        budget = smallest(self.budgets)
+        arrays = compute_derived(known, self.sources, self.derive, budget) if self.sources else compute(known, budget)
         given, derived = iter(arrays), iter(arrays[len(known) :])
         found: list[Any] = []
         for node, kind in zip(self.nodes, self.kinds, strict=True):

@@ -407,6 +407,7 @@ def _run(
         with recording(wrt):
             return with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
 
+    results.budgets = trace.budgets
     results.sources, results.derive = [*outputs, *(seeds or ()), *wrt], derive
     results.store(call.callers)
     parts: Iterator[None] = itertools.repeat(None)

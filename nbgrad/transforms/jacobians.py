@@ -134,7 +134,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
         outputs = numeric_nodes(fn, output)
         roll_up(trace, [*outputs, *nodes_in(aux), *conditions_of(trace)], wrt)
     tensors = call.tensors or weights is not None
-    results = Results()
+    results = Results(trace.budgets)
     results.store(call.callers)
     filled = results.fill(results.value(output, tensors), results.value(aux, tensors))
 
@@ -151,7 +151,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
             vectors = [_cotangent(value, node, f"Cotangent {k}") for k, (value, node) in enumerate(pairs)]
             found = node_vjp(outputs, vectors, wrt)
         parts = iter(with_zeros(found, wrt))
-        wanted = Results()
+        wanted = Results(trace.budgets)
         by_input = tuple([mirror(wanted, w, parts) for w in call.wanted])
         if weights is None:
             return wanted.fill(by_input)[0]
@@ -312,7 +312,7 @@ def _jacobian(
             if not holomorphic:
                 _refuse_complex(fn, nodes, wrt)
             blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)
-        results = Results()
+        results = Results(trace.budgets)
         results.store(call.callers)
         rows: list[Any] = []
         for row in blocks:

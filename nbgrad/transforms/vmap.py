@@ -103,7 +103,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             raise TracedValueError(message)
         _write(written, mapping, fn)
         stored = _stored(callers, leaves, axes, mapping, size, fn)
-        return _collect(fn, output, out_axes, mapping, size, results_as(leaves), stored)
+        return _collect(fn, output, out_axes, mapping, size, Results(trace.budgets), results_as(leaves), stored)
 
     return mapped
 
@@ -210,13 +210,13 @@ def _collect(
     out_axes: Any,
     mapping: dict[Node, Node],
     size: int,
+    results: Results,
     tensors: Any,
     stored: list[tuple[Node, Any]],
 ) -> Any:
     """The outputs of all values, with their axis where it is wanted."""
     leaves, treespec = flatten(output)
     axes = _spread(_sequence(out_axes) if isinstance(output, tuple) else out_axes, output, "out_axes", fn)
-    results = Results()
     results.stores = [(results.add(node, "array"), value) for node, value in stored]
     filled: list[Any] = []
     for leaf, axis in zip(leaves, axes, strict=True):
