@@ -10,7 +10,9 @@ first: from its checkpoint a segment is done again by the writer's body, then wa
 tape is that of one segment. These two loops are a tape inside the body, which may be cut again. Turns that are left
 over at the end are loops of their own, whose tape is kept.
 
-This is rewriting of graphs alone: it needs no knowledge of derivatives, so it holds for those of any order.
+This is rewriting of graphs alone: it needs no knowledge of derivatives, so it holds for those of any order. Beside the
+best schedule, the binomial one of A. Griewank and A. Walther, "Algorithm 799: revolve" (2000), segments repeat a few
+percent more turns with up to three levels (design/0053-memory.md).
 """
 
 from __future__ import annotations
