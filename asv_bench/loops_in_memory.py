@@ -77,7 +77,8 @@ def main():
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     if options.worker:
-        print(json.dumps(measure(*options.worker, options.offload)))
+        name, budget = options.worker
+        print(json.dumps(measure(name, budget, options.offload)))
         return
     print("| program | budget | primal, ms | gradient, ms | to the primal | to no budget | planned, MB | grown, MB |")
     print("|---|---|---|---|---|---|---|---|")

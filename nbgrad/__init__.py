@@ -78,6 +78,7 @@ from .transforms.grad import get_grad as get_grad
 from .transforms.grad import grad as grad
 from .transforms.grad import value_and_grad as value_and_grad
 from .transforms.recomputed import checkpoint as checkpoint
+from .transforms.recomputed import recompute as recompute
 from .transforms.vmap import vmap as vmap
 
 _object_layout.check()

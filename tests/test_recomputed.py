@@ -192,6 +192,37 @@ def test_cells_and_what_they_write():
     np.testing.assert_allclose(nb.grad(whole)(x).asnumpy(), nb.grad(plain)(x).asnumpy(), rtol=1e-6)
 
 
+def test_mindspores_forms():
+    def twice(cell):
+        def f(x):
+            return nb.numpy.sum(cell(cell(x)) ** 2)
+
+        compiled = nb.jit(nb.grad(f, 0, cell.trainable_params()))
+        found = compiled(Tensor(RNG.normal(size=(64, 8)).astype(np.float32) * 0 + 0.1))
+        return [found[0].asnumpy(), *[g.asnumpy() for g in found[1]]], compiled.programs()[0].plan.arena_bytes
+
+    class Block(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(8, 8)
+            for p in self.trainable_params():
+                p.set_data(Tensor(np.linspace(-1, 1, p.size, dtype=np.float32).reshape(p.shape)))
+
+        def construct(self, x):
+            for _ in range(4):
+                x = nb.numpy.tanh(nb.numpy.exp(-self.dense(x)))
+            return x
+
+    plain, less = Block(), Block()
+    less.recompute()
+    (expected, most), (found, bytes_needed) = twice(plain), twice(less)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    assert bytes_needed < most
+    by_call = nb.grad(lambda x: nb.numpy.sum(nb.recompute(plain, nb.recompute(plain, x)) ** 2))
+    np.testing.assert_allclose(by_call(Tensor(np.full((64, 8), 0.1, np.float32))).asnumpy(), expected[0], rtol=1e-4)
+
+
 def test_dropout_is_the_same_in_both_runs():
     layer = nn.Dropout(p=0.5)
     layer.set_train()
@@ -258,4 +289,4 @@ def test_scalar_turns_stay_one_function():
 
 def test_what_is_no_function():
     with pytest.raises(DtypeError, match=r"checkpoint expects a function or a Cell, but got int"):
-        nb.checkpoint(3)
+        nb.checkpoint(3)  # type: ignore[arg-type]

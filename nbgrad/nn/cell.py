@@ -23,6 +23,7 @@ from ..runtime.evaluate import compute, finish_pending
 from ..tensors.parameter import Parameter, ParameterTuple
 from ..transforms.arguments import flatten
 from ..transforms.custom import custom_vjp
+from ..transforms.recomputed import checkpoint
 
 _SIMPLE = (bool, int, float, str, type(None), DType)
 
@@ -101,6 +102,8 @@ class Cell:
     _params: OrderedDict[str, Parameter]
     _cells: OrderedDict[str, Cell]
     _compute_dtype: Any
+    _again = False
+    """Whether what it computes inside is computed again in the backward pass."""
     _with_rule: custom_vjp | None
     _prefix: str
     """The prefix of the names of its Parameters, as the last Cell that took this one has named them."""
@@ -152,6 +155,9 @@ class Cell:
         return result
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return checkpoint(self._cast_and_called)(args, kwargs) if self._again else self._cast_and_called(args, kwargs)
+
+    def _cast_and_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._compute_dtype is not None:
             args, kwargs = _cast(args, self._compute_dtype), _cast(kwargs, self._compute_dtype)
             with self._cast_parameters(self._compute_dtype):
@@ -520,6 +526,10 @@ class Cell:
         for _, cell in self.cells_and_names():
             cell._compute_dtype = dtype
         return self
+
+    def recompute(self, **kwargs: Any) -> None:
+        """Compute what is inside again in the backward pass, instead of storing it, as `nb.checkpoint` does."""
+        object.__setattr__(self, "_again", True)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Does nothing: calls compile by themselves. (`nb.jit(cell)` freezes the Cell.)"""

@@ -124,7 +124,7 @@ def fitted(budget: Budget, graph: Sequence[Node], needs: Callable[[Mapping[Key, 
         found = needs(chosen)
         least = min(least, found)
     for key in sorted(known, key=lambda key: -chosen[key].repeated(known[key].turns)):
-        if chosen[key].lengths:
+        if chosen[key].lengths and not chosen[key].even:
             found = _keep_more(budget, known[key], chosen, found, needs)
     return [Scheduled(known[key], chosen[key]) for key in known]
 

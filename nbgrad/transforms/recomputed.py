@@ -86,6 +86,29 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
     return checkpointed
 
 
+def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A block's results, whose inner values are computed again in the backward pass: MindSpore's form of `checkpoint`.
+
+    Parameters
+    ----------
+    block : callable
+        A Cell or function.
+    *args, **kwargs
+        Its arguments.
+
+    Returns
+    -------
+    as `block`
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> nb.grad(lambda x: nb.recompute(np.sin, x))(0.0)
+    np.float64(1.0)
+    """
+    return checkpoint(block)(*args, **kwargs)
+
+
 _KINDS = frozenset([Tensor, ZeroDimensional])
 
 

@@ -34,17 +34,18 @@ class Schedule:
 
     `again`: of what a turn gives, nothing but the carried values is kept, and the rest is computed again where it is
     read. The turns after the last segment are cut into segments themselves, but of at least `kept` turns everything is
-    kept.
+    kept. `even`: where segments make up all turns, there are none after the last.
     """
 
     lengths: tuple[int, ...] = ()
     again: bool = False
     kept: int = 0
+    even: bool = False
 
     @property
     def deeper(self) -> Schedule:
         """The schedule of one segment."""
-        return Schedule(self.lengths[1:], self.again)
+        return Schedule(self.lengths[1:], self.again, even=self.even)
 
     @property
     def after(self) -> Schedule:
@@ -52,8 +53,10 @@ class Schedule:
         return Schedule((), self.again) if self.kept else self.deeper
 
     def cut(self, turns: int) -> tuple[int, int]:
-        """The number of segments, and of turns after the last one: at least one, which is not repeated."""
+        """The number of segments, and of turns after the last one, which are not repeated."""
         length = self.lengths[0]
+        if self.even and turns % length == 0 and turns > length:
+            return turns // length, 0
         count = max(0, turns - max(1, self.kept)) // length
         return count, turns - count * length
 
@@ -88,6 +91,8 @@ class Tape:
     writers: list[Node] = field(default_factory=list)
     readers: list[Node] = field(default_factory=list)
     items: dict[Node, None] = field(default_factory=dict)
+    even: bool = False
+    """Whether something else reads arrays of all turns, too, which segments and a rest would have to be copied into."""
 
     @property
     def carried(self) -> int:
@@ -108,7 +113,7 @@ class Tape:
                 lengths = _lengths(self.turns, levels, self.carried, self.carried if again else self.given)
                 if lengths is None:
                     continue
-                made = Schedule(lengths, again)
+                made = Schedule(_dividing(lengths, self.turns) if self.even else lengths, again, even=self.even)
                 stored = made.stored(self.turns, self.carried, self.given)
                 if stored < least:
                     found.append(made)
@@ -132,6 +137,16 @@ def _lengths(turns: int, levels: int, carried: int, given: int) -> tuple[int, ..
             return None
         lengths.append(max(1, round(rest)))
     return tuple(lengths) if not lengths or lengths[0] < turns else None
+
+
+def _dividing(lengths: Sequence[int], turns: int) -> tuple[int, ...]:
+    """Lengths of which each divides the one before, near those that are given, where there are such."""
+    found: list[int] = []
+    for length in lengths:
+        whole = found[-1] if found else turns
+        near = [n for n in range(max(1, length // 2), min(2 * length, whole - 1) + 1) if whole % n == 0]
+        found.append(min(near, key=lambda n: abs(n - length)) if near else min(length, max(1, whole - 1)))
+    return tuple(dict.fromkeys(found))
 
 
 # ----- Tapes -----
@@ -182,6 +197,8 @@ def _own_tapes(outputs: Iterable[Node], order: Sequence[Node], owner: Body | Non
                 _join(tape, of_reader[reader], of_reader, found)
     for number, tape in enumerate(found):
         tape.key = owner, number
+        given = [user for loop in (*tape.writers, *tape.readers) for user in users.get(loop, ()) if user is not None]
+        tape.even = any(user.params[0] == EVERY and user not in tape.items for user in given)
     return found
 
 
@@ -219,7 +236,7 @@ def scheduled(outputs: Sequence[Node], schedules: Mapping[Key, Schedule], owner:
                 inside[body] = made
     replaced: dict[Node, Node] = {}
     for key, tape in own.items():
-        if key in schedules and schedules[key] != Schedule():
+        if key in schedules:
             cut = _Cut(tape, _asked(order), schedules[key])
             replaced.update(cut.replaced)
     found = _substituted(outputs, replaced)
@@ -330,7 +347,7 @@ class _Cut:
         self.backwards = is_reversed(tape.readers[0])
         while schedule.lengths and not schedule.cut(tape.turns)[0]:
             schedule = schedule.deeper
-        if schedule == Schedule():
+        if not schedule.lengths and not schedule.again:
             return
         if not schedule.lengths:
             for reader in tape.readers:
@@ -338,11 +355,6 @@ class _Cut:
             return
         self.schedule, self.length = schedule, schedule.lengths[0]
         self.count, self.rest = schedule.cut(tape.turns)
-        whole = [one for loop in (*tape.writers, *tape.readers) for one in asked.get(loop, ())]
-        whole = [one for one in whole if one.params[0] == EVERY and one not in tape.items]
-        if whole and not schedule.kept and tape.turns % self.length == 0:
-            # What is put together of two parts is copied: none is better.
-            self.count, self.rest = tape.turns // self.length, 0
         self.main: dict[Node, Node] = {}
         self.last: dict[Node, Node] = {}
         for writer in tape.writers:
@@ -438,7 +450,7 @@ class _Cut:
         every = {one: item(inner, one.params) for one in wanted if one.params[0] == EVERY}
         roots = [*following, *every.values()]
         deeper = self.schedule.deeper
-        if deeper != Schedule():
+        if deeper.lengths or deeper.again:
             used = dict.fromkeys([part for part in parts if part.primitive is ITEM])
             tape = Tape((None, 0), self.length, list(written.values()), [inner], used)
             cut = _Cut(tape, {**{loop: list(used) for loop in written.values()}, inner: roots}, deeper)
