@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.compiled import doors
 from nbgrad.graph.trace import CELLS
 from nbgrad.process.gc_pause import RareCollection
 from nbgrad.process.locks import ForkSafeLock
@@ -82,6 +84,26 @@ def test_eight_threads_call_one_gradient(jitted: bool) -> None:
         for future in [pool.submit(work, number) for number in range(8)]:
             future.result()
     assert not failures, failures[:5]
+
+
+def test_threads_make_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program points to the tables of its entry: those of a second one would be gone as soon as it is dropped."""
+    made = []
+    make = doors._entry
+
+    def slowly(*args: Any) -> Any:
+        made.append(args)
+        time.sleep(0.05)
+        return make(*args)
+
+    monkeypatch.setattr(doors, "_entry", slowly)
+    f = nb.jit(lambda x: x * 2.0)
+    x = nb.Tensor([1.0, 2.0])
+    f(x)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(f, [x] * 8))
+    assert len(made) == 1
+    assert all(value.asnumpy().tolist() == [2.0, 4.0] for value in found)
 
 
 def test_one_large_program_in_many_threads() -> None:

@@ -18,6 +18,7 @@ from .. import config
 from ..errors import NbgradError
 from ..graph.builders import users_leaf
 from ..graph.ir import PRIMITIVES, Node, plain_dtype
+from ..process.locks import ForkSafeLock
 from ..record.tensor import Tensor
 from ..runtime.cpu_program import MISSED, Program, missed
 from ..runtime.native_tensors import OBJECT, PLAIN, TENSOR, Entry
@@ -36,6 +37,9 @@ class Door:
     """Takes the arguments of any call by position."""
     into: Callable[[Sequence[Any], Any], bool] | None = None
     """Takes the arguments and `out`; tells whether the results are there. Other calls change nothing."""
+
+
+_making = ForkSafeLock()
 
 
 def door(one: Specialization, args: Sequence[Any], fallback: Callable[..., Any]) -> Door | None:
@@ -60,7 +64,12 @@ def make_entry(one: Specialization, args: Sequence[Any], fallback: Callable[...,
     if one.native and _plain(args):
         return False
     positions = _positions(one, args)
-    if positions is not None:
+    if positions is None:
+        return False
+    with _making.held():
+        # A program has one entry: a second one would take its place in the program, and then be dropped.
+        if one.state.entry is not None:
+            return False
         one.state.entry = _entry(one, one.program, positions, fallback if _by_itself(one) else missed)
     return one.state.entry is not None
 
