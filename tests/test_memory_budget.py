@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.errors import ArgumentError, NbgradError, OutOfMemoryError
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
+from nbgrad.errors import ArgumentError, DeviceError, NbgradError, OutOfMemoryError
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import topological
 from nbgrad.graph.loops.segments import Schedule, Tape, scheduled, tapes
@@ -336,6 +338,20 @@ def test_what_is_no_size(bad):
     with pytest.raises(ArgumentError, match=r"memory is a number of bytes or a text such as") as caught:
         nb.jit(np.sin, memory=bad)
     assert repr(bad) in str(caught.value)
+
+
+def test_devices_have_no_budgets():
+    """Loops are written out there, also those of `checkpoint`."""
+    with using(Simulator()):
+        x = nb.Tensor(X.astype(np.float32), device="cuda")
+
+        def f(x):
+            return nb.numpy.sum(nb.checkpoint(nb.numpy.exp)(x))
+
+        np.testing.assert_allclose(nb.jit(nb.grad(f))(x).asnumpy(), np.exp(X), rtol=1e-5)
+        for way in (nb.jit(nb.grad(f), memory="1 GB"), nb.grad(nb.jit(f, memory="1 GB"))):
+            with pytest.raises(DeviceError, match=r"loops are written out. Leave out memory="):
+                way(x)
 
 
 # ----- Files -----

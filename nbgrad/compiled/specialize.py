@@ -94,6 +94,7 @@ def specialize(
     more = guards or checks or written or stored or parameters or trace.cells
     simple = inputs.plain and device is None and packing is not None and not more
     arguments += [node for _, node in parameters]
+    budget = smallest([budget, *trace.budgets])
     program = None
     if device is not None and not config.interpret():
         program = make_program([Output(node) for node in outputs], arguments, device, budget)
@@ -106,7 +107,7 @@ def specialize(
             fallback if simple else missed,
             _donated(fn, donate, treespec, inputs) if simple and donate else frozenset(),
             max(len(packing or ()), len(nodes) + 1),
-            smallest([budget, *trace.budgets]),
+            budget,
         )
     for node in arguments:
         if node.owner is None:
