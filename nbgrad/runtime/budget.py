@@ -164,6 +164,6 @@ def _too_much(budget: Budget, least: int) -> OutOfMemoryError:
         return OutOfMemoryError(message)
     message = (
         f"memory={budget.size:,} bytes are too few: the intermediates and results of a call need at least {least:,} "
-        f"bytes. Give memory={least} or more, or call the function with smaller arrays."
+        f"bytes. Give memory={least} or more; what is stored outside of loops, nb.checkpoint can save."
     )
     return OutOfMemoryError(message)
