@@ -15,15 +15,25 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nbgrad as nb
 from nbgrad.device.memory.chosen_driver import using
 from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.errors import ArgumentError, DeviceError, NbgradError, OutOfMemoryError
+from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
-from nbgrad.graph.ir import topological
+from nbgrad.graph.ir import literal, placeholder, topological
+from nbgrad.graph.loops import alignment, repetition, rolling
+from nbgrad.graph.loops.loop_rewrites import pruned
 from nbgrad.graph.loops.segments import Schedule, Tape, scheduled, tapes
+from nbgrad.graph.simplify import simplify
+from nbgrad.graph.trace import recording
 from nbgrad.runtime import cpu_program, tape_files
+from nbgrad.transforms import rolled
+
+from .test_random_loops import loops, run
 
 pytestmark = pytest.mark.unoptimized
 RNG = np.random.default_rng(0)
@@ -128,14 +138,44 @@ def graph_of(function, *args):
 @pytest.mark.parametrize("program", PROGRAMS[:-1], ids=lambda f: f.__name__)
 def test_every_schedule_gives_the_same_numbers(program, derivative, turns):
     graph, arguments = graph_of(DERIVATIVES[derivative](program(turns)), X, W)
-    given = dict(zip(arguments, (X, W), strict=True))
-    expected = interpret(graph, given)
+    at = dict(zip(arguments, (X, W), strict=True))
+    expected = interpret(graph, at)
     found = tapes(graph)
     assert bool(found) == (turns > 1)
     for schedule in SCHEDULES:
         rewritten = scheduled(graph, {tape.key: schedule for tape in found})
-        for a, b in zip(interpret(rewritten, given), expected, strict=True):
+        for a, b in zip(interpret(rewritten, at), expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12, err_msg=str(schedule))
+
+
+ANY_SCHEDULE = st.builds(
+    Schedule,
+    st.lists(st.integers(1, 40), max_size=3, unique=True).map(lambda found: tuple(sorted(found, reverse=True))),
+    st.booleans(),
+    st.sampled_from([0, 0, 5, 20]),
+    st.booleans(),
+)
+
+
+@given(st.lists(loops, min_size=1, max_size=2), ANY_SCHEDULE)
+@settings(max_examples=40, deadline=None)
+def test_schedules_of_random_loops(parts, schedule):
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (repetition, alignment, rolling):
+            patch.setattr(module, "LEAST_NODES", 24)
+        patch.setattr(rolling, "LEAST_DEPTH", 8)
+        patch.setattr(rolled, "LEAST_DEPTH", 8)
+        arguments = [placeholder((3,), np.dtype(float)) for _ in range(2)]
+        with recording(arguments):
+            kept = run(parts, *map(nb.Tensor._of, arguments))
+            outputs = [sum(np.sum(np.sin(value)) for value in kept)._node]
+        rolled.roll_up(outputs, arguments)
+        found = [g for g in vjp(outputs, [literal(1.0, np.dtype(float))], arguments) if g is not None]
+    graph = pruned(simplify([*outputs, *found]))
+    at = dict(zip(arguments, (X, DATA[0]), strict=True))
+    rewritten = scheduled(graph, {tape.key: schedule for tape in tapes(graph)})
+    for a, b in zip(interpret(rewritten, at), interpret(graph, at), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
 def needed(compiled):
