@@ -31,7 +31,7 @@ from nbgrad.graph.loops.segments import Schedule, Tape, scheduled, tapes
 from nbgrad.graph.simplify import simplify
 from nbgrad.graph.trace import recording
 from nbgrad.runtime import cpu_program, tape_files
-from nbgrad.transforms import rolled
+from nbgrad.runtime.memory_order import strides_of
 
 from .test_random_loops import loops, run
 
@@ -163,13 +163,11 @@ def test_schedules_of_random_loops(parts, schedule):
     with pytest.MonkeyPatch.context() as patch:
         for module in (repetition, alignment, rolling):
             patch.setattr(module, "LEAST_NODES", 24)
-        patch.setattr(rolling, "LEAST_DEPTH", 8)
-        patch.setattr(rolled, "LEAST_DEPTH", 8)
         arguments = [placeholder((3,), np.dtype(float)) for _ in range(2)]
         with recording(arguments):
             kept = run(parts, *map(nb.Tensor._of, arguments))
             outputs = [sum(np.sum(np.sin(value)) for value in kept)._node]
-        rolled.roll_up(outputs, arguments)
+        rolling.roll(outputs, arguments, strides_of)
         found = [g for g in vjp(outputs, [literal(1.0, np.dtype(float))], arguments) if g is not None]
     graph = pruned(simplify([*outputs, *found]))
     at = dict(zip(arguments, (X, DATA[0]), strict=True))

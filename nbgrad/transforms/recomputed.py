@@ -14,15 +14,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import config
 from ..graph.builders import reshape
 from ..graph.ir import Node, next_serial, topological, with_inputs
 from ..graph.loops.loop_body import like, make_loop
+from ..graph.loops.rolling import roll
 from ..graph.trace import current_trace
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional
+from ..runtime.memory_order import strides_of
 from .argument_positions import check_function
 from .arguments import flatten
-from .rolled import roll_up
 
 
 def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,7 +133,8 @@ def _as_one(outputs: Sequence[Node], start: float) -> Sequence[Node]:
     if not read:
         return outputs
     results = [inside[node] for node in outputs]
-    roll_up(results, [placeholder for placeholder, _ in read])
+    if config.roll():
+        roll(results, [placeholder for placeholder, _ in read], strides_of)
     loop = make_loop(1, (), (), read, results, again=True)
     found: list[Node] = []
     for node, result in zip(outputs, results, strict=True):
