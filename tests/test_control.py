@@ -15,7 +15,7 @@ import nbgrad as nb
 
 
 def newton(a: Any) -> Any:
-    return nb.while_loop(lambda x: abs(x * x - a) > 1e-13, lambda x: 0.5 * (x + a / x), a)
+    return nb.while_loop(lambda x: abs(x * x - a) > 1e-13 * a, lambda x: 0.5 * (x + a / x), a)
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, nb.jit])
@@ -67,8 +67,6 @@ def test_a_while_loop_uses_values_from_outside_and_second_derivatives() -> None:
         (lambda: nb.while_loop(lambda x: x > 0, lambda x: x, np.ones(3)), r"\[\(3,\)\]"),
         (lambda: nb.while_loop(lambda x: x > 0, lambda x: np.append(x, x), np.ones(1)), "shape"),
         (lambda: nb.while_loop(3, lambda x: x, 1.0), "while_loop"),
-        (lambda: nb.vmap(newton)(np.array([2.0, 3.0])), "vmap"),
-        (lambda: nb.scan(lambda c, _: (newton(c), None), 2.0, length=3), "another loop"),
     ],
 )
 def test_while_loops_that_cannot_be(call: Callable[[], Any], message: str) -> None:
@@ -80,20 +78,84 @@ def test_an_interrupt_ends_a_loop_that_never_ends(monkeypatch: pytest.MonkeyPatc
     from nbgrad.control import while_loops
 
     seen: list[int] = []
-    made = while_loops._loop_from
+    made = while_loops._until
 
     def counted(*arguments: Any) -> Any:
-        seen.append(arguments[2])
+        seen.append(arguments[4])
         if len(seen) > 3:
             raise KeyboardInterrupt
         return made(*arguments)
 
-    monkeypatch.setattr(while_loops, "_loop_from", counted)
+    monkeypatch.setattr(while_loops, "_until", counted)
     with pytest.raises(KeyboardInterrupt):
         nb.while_loop(lambda x: x > 0, lambda x: x, 1.0)
     assert seen == sorted(seen)
     monkeypatch.undo()
     np.testing.assert_allclose(newton(2.0), math.sqrt(2))
+
+
+ROOTS = np.arange(1.0, 2000.0, 97.0)
+
+
+def roots_of_many(a: Any) -> Any:
+    """In `vmap`."""
+    return np.sum(nb.vmap(lambda x: newton(a * x))(ROOTS))
+
+
+def roots_in_turns(a: Any) -> Any:
+    """In the turns of a scan, whose numbers of turns differ."""
+    return nb.scan(lambda total, x: (total + newton(a * x), None), 0.0, ROOTS)[0]
+
+
+def roots_in_a_while(a: Any) -> Any:
+    """In the turns of another loop that ends by a value."""
+    following = nb.while_loop(lambda s: s[1] < 2000.0, lambda s: (s[0] + newton(a * s[1]), s[1] + 97.0), (0.0 * a, 1.0))
+    return following[0]
+
+
+def roots_of_many_in_turns(a: Any) -> Any:
+    """In `vmap` in the turns of a scan."""
+    rows = ROOTS.reshape(-1, 3)
+    return nb.scan(lambda total, row: (total + np.sum(nb.vmap(lambda x: newton(a * x))(row)), None), 0.0, rows)[0]
+
+
+@pytest.mark.parametrize("function", [roots_of_many, roots_in_turns, roots_in_a_while, roots_of_many_in_turns])
+@pytest.mark.parametrize("transform", [lambda f: f, nb.jit, lambda f: lambda a: nb.vmap(f)(np.array([a, 3.0]))[0]])
+def test_loops_that_end_by_a_value_inside_others(function: Callable[..., Any], transform: Callable[..., Any]) -> None:
+    value, slope = transform(function), transform(nb.grad(function))
+    for a in (2.0, 1.5, 5e4, 0.3):
+        np.testing.assert_allclose(value(a), np.sum(np.sqrt(a * ROOTS)), rtol=1e-10)
+        np.testing.assert_allclose(slope(a), np.sum(np.sqrt(ROOTS / a)) / 2, rtol=1e-9)
+        np.testing.assert_allclose(nb.jvp(function, a, 1.0)[1], np.sum(np.sqrt(ROOTS / a)) / 2, rtol=1e-9)
+
+
+def test_few_specializations_serve_all_numbers_of_turns() -> None:
+    recorded: list[int] = []
+
+    def count(x: Any) -> Any:
+        recorded.append(1)
+        return nb.while_loop(lambda s: s[0] > 1.0, lambda s: (s[0] - 1.0, s[1] + x), (x, 0.0))[1]
+
+    total = nb.jit(count)
+    for x in np.arange(400, 0, -1) + 0.5:
+        assert total(x) == x * np.floor(x)
+    assert len(recorded) <= 9
+
+
+def test_a_turn_after_the_end_is_never_seen() -> None:
+    """At their ends, the values divide by zero and read before the array."""
+    table = nb.Tensor(np.array([3.0, 5.0, 7.0]))
+
+    def product(n: Any, x: Any) -> Any:
+        return nb.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, s[1] * table[s[0] - 1] * x / s[0]), (n, 1.0))[1]
+
+    counts = np.array([0, 1, 3, 2])
+    expected = [1.0, 3.0 * 2, 105.0 * 8 / 6, 15.0 * 4 / 2]
+    np.testing.assert_allclose(nb.vmap(product, (0, None))(counts, 2.0), expected)
+    slopes = nb.vmap(nb.grad(product, 1), (0, None))(counts, 2.0)
+    np.testing.assert_allclose(slopes, [0.0, 3.0, 105.0 * 3 * 4 / 6, 15.0 * 2 * 2 / 2])
+    for n, value in zip(counts, expected, strict=True):
+        np.testing.assert_allclose(nb.jit(product)(n, 2.0), value)
 
 
 # ----- cond and switch -----

@@ -13,14 +13,15 @@ from typing import Any
 import optree
 
 from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
-from ..graph.builders import cast
+from ..graph.builders import cast, reduce
 from ..graph.ir import Node
-from ..graph.loops.loop_body import LoopNodes, like, make_loop
+from ..graph.loops.loop_body import LoopNodes, like, make_loop, turns_of
 from ..graph.trace import recording
 from ..record.foreign_arrays import described_output
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require
 from ..transforms.arguments import Results, flatten, kind_as, kind_of, name_of, node_of, results_as
+from .turn_bounds import End, check_end
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 """From what is carried and this turn's part of the arrays to what is carried on, and the results of the turn."""
@@ -76,21 +77,34 @@ class Turn:
     results: Arrays
     stand_ins: tuple[list[Node], list[Node]]
     checks: list[tuple[Node, str, type[NbgradError]]] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    """Of the loops in the turn that end by a value."""
 
     def loop(self, turns: int, reverse: bool = False, more: Sequence[Node] = ()) -> LoopNodes:
         """The loop, which gives the results of every turn, and `more` nodes of it."""
         carried, slices = self.stand_ins
-        conditions = [condition for condition, _, _ in self.checks]
         made = make_loop(
             turns,
             list(zip(carried, self.first.nodes, self.following.nodes, strict=True)),
             list(zip(slices, self.scanned.nodes, strict=True)),
-            results=[*self.results.nodes, *conditions, *more],
+            results=[*self.results.nodes, *self.conditions(), *more],
             reverse=reverse,
         )
+        self.check(made)
+        return made
+
+    def conditions(self) -> list[Node]:
+        """The nodes of a turn that `check` reads."""
+        of_ends = [node for end in self.ends for node in (end.still, end.count)]
+        return [*[condition for condition, _, _ in self.checks], *of_ends]
+
+    def check(self, made: LoopNodes) -> None:
+        """Check what must hold in every turn, and that loops in the turns have room for theirs."""
         for condition, message, error in self.checks:
             require(made.every(condition), message, error)
-        return made
+        for end in self.ends if turns_of(made.node) else ():
+            still, count = (reduce("max", made.every(node), (0,)) for node in (end.still, end.count))
+            check_end(End(still, count, end.place, end.room))
 
     def given_back(self, last: Sequence[Node], every: Sequence[Node]) -> tuple[Any, Any]:
         """What is carried out of the last turn, and the results of every turn, as the caller gets them."""
@@ -164,7 +178,9 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
             )
             raise ShapeError(message)
         results = Arrays.of(result, f"The result of {name_of(fn)}()")
-    return Turn(name, first, scanned, following, results, (carried, slices), trace.turn_checks or [])
+    return Turn(
+        name, first, scanned, following, results, (carried, slices), trace.turn_checks or [], trace.turn_ends or []
+    )
 
 
 def _shown(arrays: Arrays) -> str:

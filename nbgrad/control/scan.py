@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..graph.loops.loop_body import LoopNodes
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
-from .recorded_turn import Arrays, Body, record_turn
+from .recorded_turn import Arrays, Body, Turn, record_turn
+from .turn_bounds import with_room
 
 
 def scan(
@@ -157,9 +159,13 @@ def _run(
 ) -> tuple[Any, Any]:
     scanned = Arrays.of(xs, f"xs of {name}()")
     turns = _turns(scanned, length, name, fn)
-    turn = record_turn(body, fn, name, init, scanned)
-    made = turn.loop(turns, reverse)
-    return turn.given_back(made.at_end(), [made.every(node) for node in turn.results.nodes])
+
+    def made() -> tuple[Turn, LoopNodes]:
+        turn = record_turn(body, fn, name, init, scanned)
+        return turn, turn.loop(turns, reverse)
+
+    turn, loop = with_room(made)
+    return turn.given_back(loop.at_end(), [loop.every(node) for node in turn.results.nodes])
 
 
 def _turns(scanned: Arrays, length: int | None, name: str, fn: Callable[..., Any]) -> int:

@@ -2,29 +2,32 @@
 
 In: a condition, a function of one turn, and the value that both start from. Out: the value for which the condition is
 first false. The turns are counted first, some at a time and without a gradient; then it is a loop of so many turns,
-with all that loops have. While `jit` records, the conditions that were met become a guard: another number of turns is
-recorded again, and compiles nothing. Called by users.
+with all that loops have. Where one number of turns has to serve many values (`vmap`, the turns of another loop, the
+calls of a compiled function), a boolean is carried beside, and a value that has reached its end stays as it is
+(turn_bounds.py). Called by users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..errors import DtypeError, ShapeError, TracedValueError
-from ..graph.ir import BOOL, Node, constant, on_host
+from ..errors import DtypeError, ShapeError
+from ..graph.builders import cast, reduce, reshape
+from ..graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise, literal, on_host, placeholder
 from ..graph.loops.loop_body import LoopNodes, make_loop
-from ..graph.trace import Trace, current_trace
+from ..graph.trace import current_trace
 from ..record.tensor import Tensor
-from ..runtime.evaluate import compute, computed, concrete
+from ..runtime.evaluate import compute, computed
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
+from . import turn_bounds
 from .recorded_turn import Arrays, Turn, record_turn
+from .turn_bounds import End, MoreTurns, Room, check_end, guard_room, place_of, rounded, with_room
 
-FEW, MANY = 16, 1 << 14
-"""Turns that are counted at once: first, and at most."""
+MANY = 1 << 14
+"""The most turns that are counted at once."""
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -49,12 +52,14 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     ShapeError, DtypeError
         If `body_fun` gives other shapes or dtypes than it gets, or `cond_fun` no single truth value.
     TracedValueError
-        Inside `vmap`, where each value would have its own number of turns, and inside another loop's turn.
+        If `body_fun` needs the value of an array as a number, or writes to something outside.
 
     Notes
     -----
-    The derivative is that of the turns that were made: reverse mode works whatever their number. The function runs up
-    to twice: once to count the turns.
+    The derivative is that of the turns that were made: reverse mode works whatever their number. The turns are counted
+    first. Inside `vmap` and in the turns of another loop, all values get as many turns as the one that needs the most,
+    and those at their end stay as they are. A compiled function serves all calls that need between half of its room
+    and all of it, room being a power of two; another one is recorded again, which compiles nothing.
 
     Examples
     --------
@@ -66,7 +71,12 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     check_function(cond_fun, "while_loop")
     check_function(body_fun, "while_loop")
-    nothing = Arrays.of(None, "")
+    turn, last = with_room(lambda: _made(cond_fun, body_fun, init_val))
+    return turn.given_back(last, [])[0]
+
+
+def _made(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> tuple[Turn, list[Node]]:
+    """The recorded turn, and the values at the end."""
     met: list[Node] = []
 
     def body(value: Any, _: Any) -> tuple[Any, Any]:
@@ -74,20 +84,24 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         met[:] = [_condition(cond_fun, following)]
         return following, None
 
-    turn = record_turn(body, body_fun, "while_loop", init_val, nothing)
+    turn = record_turn(body, body_fun, "while_loop", init_val, Arrays.of(None, ""))
     first = _condition(cond_fun, turn.first.filled([Tensor._of(node) for node in turn.first.nodes]))
+    place = place_of(cond_fun, body_fun)
     trace = current_trace()
-    _refuse_many(trace, body_fun)
-    if not bool(concrete(first, "bool")):
-        return turn.given_back(turn.first.nodes, [])[0]
-    turns = _count(turn, met[0])
-    made = turn.loop(turns, more=met)
-    conditions = made.every(met[0])
-    if trace is not None and trace.guards is not None and trace.varies(conditions):
-        expected = np.ones(conditions.shape, bool)
-        expected[-1] = False
-        trace.guards.append((conditions, expected))
-    return turn.given_back(made.at_end(), [])[0]
+    room = turn_bounds.room_of(place)
+    made = _until(turn, met[0], turn.first.nodes, first, room)
+    if turn_bounds.serves_many(made.still) or turn_bounds.serves_many(made.count):
+        made.check(turn)
+        check_end(End(made.still, made.count, place, room))
+        return turn, made.state
+    turns = _count(turn, met[0], first)
+    if trace is None or trace.guards is None or not trace.varies(made.still):
+        return turn, turn.loop(turns).at_end() if turns else turn.first.nodes
+    room = rounded(turns)
+    made = _until(turn, met[0], turn.first.nodes, first, room)
+    made.check(turn)
+    guard_room(trace, made.still, made.count, room)
+    return turn, made.state
 
 
 def _condition(cond_fun: Callable[[Any], Any], value: Any) -> Node:
@@ -106,41 +120,83 @@ def _condition(cond_fun: Callable[[Any], Any], value: Any) -> Node:
             "with a number."
         )
         raise DtypeError(message)
-    return node
+    return reshape(node, ())
 
 
-def _refuse_many(trace: Trace | None, fn: Callable[..., Any]) -> None:
-    """Raise where one number of turns would have to serve several values."""
-    while trace is not None:
-        if trace.mapping or trace.turn_checks is not None:
-            where = "vmap" if trace.mapping else "a turn of another loop"
-            message = (
-                f"while_loop() of {name_of(fn)}() inside {where} would have another number of turns for each value. "
-                "Use fori_loop() with the largest number, and np.where for what shall not change any more."
-            )
-            raise TracedValueError(message)
-        trace = trace.parent
+@dataclass
+class _Until:
+    """A loop whose values stay as they are once the condition is false."""
+
+    loop: LoopNodes
+    state: list[Node]
+    still: Node
+    """Whether there would be more turns."""
+    count: Node
+    """The turns that were made."""
+    checked: Turn
+    """The turn, with the conditions that must hold in the turns that are made."""
+
+    def check(self, turn: Turn) -> None:
+        """Check what must hold in the turns that are made."""
+        self.checked.check(self.loop)
 
 
-def _count(turn: Turn, condition: Node) -> int:
-    """The number of turns, at least one: the first after which the condition is false.
+def _until(turn: Turn, condition: Node, start: Sequence[Node], first: Node, room: int) -> _Until:
+    """A loop of at most so many turns from a state on."""
+    active, count = placeholder((), BOOL), placeholder((), INT64)
 
-    Turns beyond it may compute anything; nobody sees that.
+    def kept(after: Node, before: Node) -> Node:
+        return elementwise("select", broadcast(active, before.shape), after, before)
+
+    inactive = elementwise("logical_not", active)
+    checks = [(elementwise("logical_or", c, broadcast(inactive, c.shape)), *rest) for c, *rest in turn.checks]
+    zero = literal(0, INT64)
+    ends = [
+        End(elementwise("logical_and", end.still, active), kept(end.count, zero), end.place, end.room)
+        for end in turn.ends
+    ]
+    checked = Turn(
+        turn.name,
+        turn.first,
+        turn.scanned,
+        turn.following,
+        turn.results,
+        turn.stand_ins,
+        checks,
+        ends,  # type: ignore
+    )
+    carried = [
+        (inside, value, kept(after, inside))
+        for inside, value, after in zip(turn.stand_ins[0], start, turn.following.nodes, strict=True)
+    ]
+    carried.append((active, first, elementwise("logical_and", active, condition)))
+    carried.append((count, zero, elementwise("add", count, cast(active, INT64))))
+    made = make_loop(room, carried, results=checked.conditions())
+    *state, still, counted = made.at_end()
+    return _Until(made, state, still, counted, checked)
+
+
+def _count(turn: Turn, condition: Node, first: Node) -> int:
+    """The number of turns: the first after which the condition is false.
+
+    Raises
+    ------
+    MoreTurns
+        If a loop inside needs more room.
     """
     state = [constant(on_host(computed(node))) for node in turn.first.nodes]
-    done, size = 0, FEW
+    going: Node = constant(on_host(computed(first)))
+    done, size = 0, turn_bounds.FEW
     while True:
-        made = _loop_from(turn, state, size, condition)
-        met, *following = compute([made.every(condition), *made.at_end()])
-        ended = np.flatnonzero(~np.asarray(on_host(met)).reshape(size))
-        if ended.size:
-            return done + int(ended[0]) + 1
-        done += size
+        made = _until(turn, condition, state, going, size)
+        of_ends = [reduce("max", made.loop.every(end.still), (0,)) for end in made.checked.ends]
+        still, count, *found = map(on_host, compute([made.still, made.count, *of_ends, *made.state]))
+        for end, short in zip(made.checked.ends, found, strict=False):
+            if bool(short):
+                raise MoreTurns(end.place, Room(4 * end.room))
+        done += int(count)
+        if not bool(still):
+            return done
         size = min(4 * size, MANY)
-        state = [constant(on_host(value)) for value in following]
-
-
-def _loop_from(turn: Turn, state: list[Node], turns: int, condition: Node) -> LoopNodes:
-    """So many turns from a state on, with their conditions."""
-    carried = list(zip(turn.stand_ins[0], state, turn.following.nodes, strict=True))
-    return make_loop(turns, carried, results=[condition])
+        state = [constant(value) for value in found[len(of_ends) :]]
+        going = constant(still)

@@ -37,9 +37,10 @@ class Trace:
     arguments stand for; `orders` is not empty once something depended on how they lie in memory. `known`, `owned`
     and `varying` remember values and answers about nodes (the latter two by serial number, so that they keep no
     node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
-    hold in every turn. `budgets` are those of jitted functions that became part of it. `refused` is the last error
-    for a value that would have left the recording, with the user's frame at that moment. `window` has the nodes in
-    which loops are looked for; None where they are not. `elements` are those of short arguments that it has read.
+    hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
+    that became part of it. `refused` is the last error for a value that would have left the recording, with the
+    user's frame at that moment. `window` has the nodes in which loops are looked for; None where they are not.
+    `elements` are those of short arguments that it has read.
     """
 
     __slots__ = (
@@ -64,6 +65,7 @@ class Trace:
         "size",
         "start",
         "turn_checks",
+        "turn_ends",
         "unchecked",
         "varying",
         "window",
@@ -85,6 +87,7 @@ class Trace:
         self.unchecked = 0
         self.elements: dict[tuple[Node, int], Node] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
+        self.turn_ends: list[Any] | None = [] if turn else None
         self.arguments = frozenset(arguments)
         self.mapping, self.size = mapping, size
         self.guards: list[tuple[Node, np.ndarray]] | None = [] if jit else None
