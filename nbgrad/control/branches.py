@@ -54,7 +54,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     check_function(false_fun, "cond")
     chosen = _chooser(pred, "cond", "pred")
     truth = chosen if chosen.dtype == BOOL else elementwise("not_equal", chosen, 0)
-    if not _stands_for_many(truth):
+    if not stands_for_many(truth):
         return (true_fun if bool(concrete(truth, "bool")) else false_fun)(*operands)
     return _selected("cond", [elementwise("logical_not", truth), truth], [false_fun, true_fun], operands)
 
@@ -100,7 +100,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         message = f"switch() chooses by an integer, but index has dtype {chosen.dtype}."
         raise DtypeError(message)
     chosen = cast(chosen, INT64)
-    if not _stands_for_many(chosen):
+    if not stands_for_many(chosen):
         position = min(max(int(concrete(chosen, "int")), 0), len(branches) - 1)
         return branches[position](*operands)
     tests: list[Node] = []
@@ -123,7 +123,7 @@ def _chooser(value: Any, name: str, parameter: str) -> Node:
     return reshape(node, ())
 
 
-def _stands_for_many(node: Node) -> bool:
+def stands_for_many(node: Node) -> bool:
     """Whether a value differs between calls, or between the values that are mapped or carried."""
     trace = current_trace()
     while trace is not None:

@@ -10,7 +10,7 @@ calls of a compiled function), a boolean is carried beside, and a value that has
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import DtypeError, ShapeError
@@ -149,22 +149,16 @@ def _until(turn: Turn, condition: Node, start: Sequence[Node], first: Node, room
         return elementwise("select", broadcast(active, before.shape), after, before)
 
     inactive = elementwise("logical_not", active)
-    checks = [(elementwise("logical_or", c, broadcast(inactive, c.shape)), *rest) for c, *rest in turn.checks]
+    checks = [
+        (elementwise("logical_or", condition, broadcast(inactive, condition.shape)), message, error)
+        for condition, message, error in turn.checks
+    ]
     zero = literal(0, INT64)
     ends = [
         End(elementwise("logical_and", end.still, active), kept(end.count, zero), end.place, end.room)
         for end in turn.ends
     ]
-    checked = Turn(
-        turn.name,
-        turn.first,
-        turn.scanned,
-        turn.following,
-        turn.results,
-        turn.stand_ins,
-        checks,
-        ends,  # type: ignore
-    )
+    checked = replace(turn, checks=checks, ends=ends)
     carried = [
         (inside, value, kept(after, inside))
         for inside, value, after in zip(turn.stand_ins[0], start, turn.following.nodes, strict=True)

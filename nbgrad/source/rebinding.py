@@ -2,7 +2,8 @@
 
 In: a function, method, class, object or module that was written for NumPy. Out: the same, run with other globals: where
 its code says `np`, or a name that was imported from NumPy or from `math`, it finds nbgrad's. Nothing of the original is
-changed: new function objects share the code and look up names in the original's module when they run. Called by users
+changed: new function objects share the code and look up names in the original's module when they run. Branches and
+loops by recorded values become `cond` and `while_loop` (control_flow.py). Called by users
 whose functions make arrays of recorded values (`np.array([x[0], x[1]])`), write them into `np.zeros(n)`, or call
 `math.sin`, none of which NumPy lets a Tensor see. The replacements are in replacements.py.
 """
@@ -34,7 +35,8 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError
 from ..record.tensor import Tensor
-from . import replacements
+from . import replacements, statements
+from .control_flow import has_flow, rewritten
 
 Anything = TypeVar("Anything")
 
@@ -81,6 +83,12 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     inside. Objects that were made by the original class are seen as ones of the new class, with the same attributes,
     where the function gets them as arguments or as global names.
 
+    While `jit`, `vmap` or a turn of a loop records the function, `if`, `while`, `for`, `and`, `or`, `not`, `min` and
+    `max` that ask for recorded values become `cond` and `while_loop`, if the text of the function can be read: then
+    one compiled program serves all numbers of turns and both sides of a branch. Both sides run while they are recorded,
+    must set the same names to arrays of the same shapes, and write to nothing but arrays that have names. Otherwise
+    `jit` records each way through the function, and in `vmap` and loops an error names the line.
+
     With `modules="scipy"`, SciPy's own Python code runs in this way, too: `solve_ivp` is differentiated step by step.
     Functions that SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stay errors that name the line.
 
@@ -97,6 +105,14 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     ...     return path[-1, 0]
     >>> nb.grad(nb.differentiable_source(spin))(np.array([0.5, 2.0]))
     array([-3.84415119, -0.84147098])
+
+    >>> def root(a):
+    ...     x = 1.0
+    ...     while abs(x * x - a) > 1e-12:
+    ...         x = 0.5 * (x + a / x)
+    ...     return x
+    >>> nb.vmap(nb.differentiable_source(root))(np.array([4.0, 9.0]))
+    array([2., 3.])
     """
     if function is None:
         return lambda given: differentiable_source(given, modules=modules)
@@ -121,6 +137,31 @@ class _Globals(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         return self.source.convert(self.module[name])
+
+
+def _staged(fn: FunctionType, plain: FunctionType) -> FunctionType:
+    """A function that runs with branches and loops as calls while something records it for many values."""
+    made: list[FunctionType] = []
+
+    def find() -> FunctionType:
+        code = rewritten(fn)
+        if code is None:
+            return plain
+        cells = dict(zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True))
+        closure = tuple([cells[name] for name in code.co_freevars])
+        new = FunctionType(code, plain.__globals__, plain.__name__, plain.__defaults__, closure)
+        new.__kwdefaults__ = plain.__kwdefaults__
+        return new
+
+    @functools.wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not statements.is_staging():
+            return plain(*args, **kwargs)
+        if not made:
+            made.append(find())
+        return made[0](*args, **kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 class _View(ModuleType):
@@ -292,6 +333,10 @@ class _Source:
         for name in ("__module__", "__qualname__", "__doc__", "__annotations__"):
             setattr(new, name, getattr(fn, name))
         new.__dict__.update(fn.__dict__)
+        if has_flow(fn.__code__) and isinstance(namespace, _Globals):
+            self.known[id(fn)] = fn, (staged := _staged(fn, new))
+            self.known[id(staged)] = staged, staged
+            return staged
         return new
 
     def _cell(self, cell: CellType) -> CellType:

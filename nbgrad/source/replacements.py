@@ -21,6 +21,8 @@ from .. import numpy as ours
 from ..numpy.drop_in import equivalent
 from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from ..record.tensor import Tensor
+from . import statements
+from .control_flow import CALLS
 from .math_functions import functions
 from .scipy_table import implementation_of as implementation_of
 from .scipy_table import replacement_in_scipy
@@ -161,4 +163,5 @@ def builtins_with(importer: Any) -> dict[str, Any]:
         "complex": PYTHON_NUMBERS[complex],
         "type": type_,
         "__import__": importer,
+        CALLS: statements,
     }

@@ -1,0 +1,536 @@
+"""Branches and loops while they run, in code that control_flow.py has rewritten.
+
+In: the value that a branch or loop asks for, functions for its sides or turns, and the values of the names that they
+set. Out: the values of these names afterwards. A plain value runs Python's own statement. A recorded one that stands
+for many (the calls of a compiled function, the values in `vmap`, the turns of a loop) becomes a choice for each
+element, or `while_loop`; where it cannot, `jit` records a way of its own, as it does without rewriting, and elsewhere
+an error says why. Called by rewritten code, which finds the functions here under one global name.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import optree
+
+from ..control.branches import stands_for_many
+from ..control.while_loops import while_loop
+from ..errors import TracedValueError
+from ..graph.builders import reshape
+from ..graph.ir import BOOL, broadcast, elementwise
+from ..graph.trace import current_trace, recording
+from ..record.as_node import as_node
+from ..record.promotion import promote
+from ..record.tensor import Tensor
+from ..record.zero_dimensional import ZeroDimensional, is_scalar
+from ..transforms.arguments import flatten
+
+State = tuple[Any, ...]
+Thunk = Callable[[], Any]
+Turn = Callable[..., tuple[Any, State]]
+
+
+class _Unset:
+    """The value of a name that is not set."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        message = "A variable is read before it is set."
+        raise UnboundLocalError(message)
+
+    def __repr__(self) -> str:
+        return "a variable that is not set"
+
+
+UNSET = _Unset()
+
+
+class CannotTurn(Exception):  # noqa: N818 - the reason why a statement stays Python's
+    """Why a statement stays Python's."""
+
+
+def _cannot(why: str) -> NoReturn:
+    raise CannotTurn(why)
+
+
+def is_staging() -> bool:
+    """Whether something records one function for many values, so that code with statements as calls makes sense."""
+    trace = current_trace()
+    while trace is not None:
+        if trace.guards is not None or trace.mapping or trace.turn_ends is not None:
+            return True
+        trace = trace.parent
+    return False
+
+
+def values(*thunks: Thunk) -> State:
+    """The values of names, `UNSET` for those that have none."""
+    found: list[Any] = []
+    for thunk in thunks:
+        try:
+            found.append(thunk())
+        except NameError:
+            found.append(UNSET)
+    return tuple(found)
+
+
+# ----- Truth values -----
+
+
+def _is_recorded(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.size == 1 and stands_for_many(value._node)
+
+
+def _truth(value: Any, reason: str | None) -> bool:
+    """The truth value that Python's statement goes on with; it becomes a guard of `jit`."""
+    try:
+        return bool(value)
+    except TracedValueError:
+        if reason is None:
+            raise
+        message = f"A branch or loop by a recorded value cannot be turned into cond or while_loop here: {reason}."
+        raise TracedValueError(message) from None
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_) or (isinstance(value, Tensor) and value._node.dtype == BOOL)
+
+
+def _logical(name: str, thunks: Sequence[Thunk], decides: bool) -> Any:
+    value = thunks[0]()
+    for thunk in thunks[1:]:
+        if _is_recorded(value) and _is_truth(value):
+            try:
+                other = thunk()
+            except Exception:
+                other = None
+            if other is not None and _is_truth(other) and np.size(other) == 1:
+                value = Tensor._of(elementwise(name, reshape(as_node(value), ()), reshape(as_node(other), ())))
+                continue
+        if _truth(value, None) is decides:
+            return value
+        value = thunk()
+    return value
+
+
+def and_(*thunks: Thunk) -> Any:
+    """`a and b and ...`."""
+    return _logical("logical_and", thunks, decides=False)
+
+
+def or_(*thunks: Thunk) -> Any:
+    """`a or b or ...`."""
+    return _logical("logical_or", thunks, decides=True)
+
+
+def not_(value: Any) -> Any:
+    """`not a`."""
+    if not _is_recorded(value):
+        return not value
+    node = value._node if _is_truth(value) else elementwise("not_equal", value._node, 0)
+    return Tensor._of(elementwise("logical_not", node))
+
+
+def choose(test: Any, yes: Thunk, no: Thunk) -> Any:
+    """`yes if test else no`."""
+    return leave(test, yes, no, (), (), (), None)
+
+
+def min_(kind: Any, *given: Any) -> Any:
+    """`min(...)`, of recorded values too."""
+    return _extreme(kind, builtins.min, given, lambda a, b: a < b)
+
+
+def max_(kind: Any, *given: Any) -> Any:
+    """`max(...)`, of recorded values too."""
+    return _extreme(kind, builtins.max, given, lambda a, b: a > b)
+
+
+def _extreme(kind: Any, usual: Any, given: Sequence[Any], is_better: Callable[[Any, Any], Any]) -> Any:
+    if kind is not usual or len(given) < 2:
+        return kind(*given)
+    found = given[0]
+    for one in given[1:]:
+        found = choose(is_better(one, found), lambda one=one: one, lambda found=found: found)
+    return found
+
+
+# ----- Branches -----
+
+
+def branch(
+    test: Any,
+    yes: Callable[..., State],
+    no: Callable[..., State],
+    state: State,
+    names: Sequence[str],
+    given: Sequence[str],
+    changed: Sequence[str],
+    reason: str | None,
+) -> State:
+    """A branch: from the values of `names` to those of `given`; elements of `changed` may be set."""
+    if not _is_recorded(test):
+        return (yes if test else no)(*state)
+    if reason is None:
+        try:
+            with _attempt():
+                return _both(test, yes, no, state, names, given, changed)
+        except Exception as error:  # the side that is not taken may do anything
+            reason = _described(error)
+    return (yes if _truth(test, reason) else no)(*state)
+
+
+def leave(
+    test: Any,
+    yes: Callable[..., Any],
+    no: Callable[..., Any],
+    state: State,
+    names: Sequence[str],
+    changed: Sequence[str],
+    reason: str | None,
+) -> Any:
+    """A branch both sides of which return something."""
+    if not _is_recorded(test):
+        return (yes if test else no)(*state)
+    if reason is None:
+        try:
+            with _attempt():
+                results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
+                if changed and not _unchanged(state, names, changed):
+                    _cannot("elements of an array are set before a return")
+                return _selected(test, results[0], results[1], "what is returned", loose=True)
+        except Exception as error:
+            reason = _described(error)
+    return (yes if _truth(test, reason) else no)(*state)
+
+
+def _described(error: Exception) -> str:
+    text = str(error).rstrip(".")
+    return text if isinstance(error, CannotTurn) else f"{type(error).__name__}: {text}"
+
+
+def _both(
+    test: Any,
+    yes: Callable[..., State],
+    no: Callable[..., State],
+    state: State,
+    names: Sequence[str],
+    given: Sequence[str],
+    changed: Sequence[str],
+) -> State:
+    before = dict(zip(names, state, strict=True))
+    results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
+    found = [_selected(test, a, b, name) for name, a, b in zip(given, *results, strict=True)]
+    return tuple(
+        [_written_back(before[name], value, name in changed) for name, value in zip(given, found, strict=True)]
+    )
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Tensor) and not is_scalar(value)
+
+
+def _copies(state: State, names: Sequence[str], changed: Sequence[str]) -> list[Any]:
+    """The values for one side, which may set elements of its own arrays only."""
+    return [
+        type(value)._of(value._node) if name in changed and _is_array(value) else value
+        for name, value in zip(names, state, strict=False)
+    ]
+
+
+def _unchanged(state: State, names: Sequence[str], changed: Sequence[str]) -> bool:
+    return not any(name in changed and _is_array(value) for name, value in zip(names, state, strict=False))
+
+
+def _written_back(before: Any, after: Any, changed: bool) -> Any:
+    """An array whose elements were set: the same object, which other names may have."""
+    if not (changed and _is_array(before) and isinstance(after, Tensor)):
+        return after
+    if after is not before and after._node is not before._node:
+        before[...] = after
+    return before
+
+
+@contextmanager
+def _attempt() -> Iterator[None]:
+    """Without effect where it fails."""
+    trace = current_trace()
+    lists = [] if trace is None else [one for one in (trace.guards, trace.checks) if one is not None]
+    lengths = [len(one) for one in lists]
+    try:
+        yield
+    except Exception:
+        for one, length in zip(lists, lengths, strict=True):
+            del one[length:]
+        raise
+
+
+def _side(side: Callable[..., Any], state: Sequence[Any]) -> Any:
+    """The result of a side, which must write to nothing outside."""
+    with recording((), turn=True) as trace:
+        try:
+            found = side(*state)
+        finally:
+            written = trace.undo_writes()
+    if written or trace.outside:
+        _cannot("it writes to an array or Parameter from outside")
+    return found
+
+
+def _selected(test: Any, yes: Any, no: Any, name: str, loose: bool = False) -> Any:
+    """One of two values, by a recorded truth value."""
+    if yes is no:
+        return yes
+    leaves, tree = flatten(yes)
+    others, same = flatten(no)
+    if tree != same:
+        _cannot(f"{name} is {_shown(yes)} on one side and {_shown(no)} on the other")
+    found = [_selected_leaf(test, a, b, name, loose) for a, b in zip(leaves, others, strict=True)]
+    return optree.tree_unflatten(tree, found)
+
+
+def _shown(value: Any) -> str:
+    if value is None or value is UNSET:
+        return repr(value)
+    return f"of {type(value).__name__}"
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind in "biufc"
+    return isinstance(value, Tensor | bool | int | float | complex)
+
+
+def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
+    if yes is no:
+        return yes
+    if yes is UNSET or no is UNSET:
+        if loose:
+            return no if yes is UNSET else yes
+        _cannot(f"{name} is set on one side only")
+    if not (_is_number(yes) and _is_number(no)):
+        if type(yes) is type(no) and not _is_number(yes) and yes == no:
+            return yes
+        _cannot(f"{name} is {_shown(yes)} on one side and {_shown(no)} on the other")
+    if type(yes) is type(no) and isinstance(yes, bool | int | str) and yes == no:
+        return yes
+    a, b = as_node(yes), as_node(no)
+    if a.shape != b.shape or (a.dtype == BOOL) != (b.dtype == BOOL):
+        shown = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
+        _cannot(f"{name} is {shown[0]} on one side and {shown[1]} on the other")
+    a, b = promote([a, b])
+    node = elementwise("select", broadcast(_condition(test), a.shape), a, b)
+    kind = ZeroDimensional if isinstance(yes, ZeroDimensional) or isinstance(no, ZeroDimensional) else Tensor
+    return kind._of(node)
+
+
+def _condition(test: Any) -> Any:
+    node = reshape(test._node, ())
+    return node if node.dtype == BOOL else elementwise("not_equal", node, 0)
+
+
+# ----- Loops -----
+
+
+def while_(
+    test: Callable[..., Any],
+    turn: Turn,
+    state: State,
+    names: Sequence[str],
+    changed: Sequence[str],
+    reason: str | None,
+) -> tuple[Any, State]:
+    """A loop by a condition: whether it was left by `break`, and the values at its end."""
+    going: Any = True
+    while True:
+        question = and_(lambda going=going: going, lambda state=state: test(*state))
+        if _is_recorded(question) and reason is None:
+            try:
+                with _attempt():
+                    return _staged(question, test, turn, state, names, changed)
+            except Exception as error:
+                reason = _described(error)
+        if not _truth(question, reason):
+            return (not going) if isinstance(going, bool) else not _truth(going, reason), state
+        going, state = turn(*state)
+
+
+@dataclass
+class Counted:
+    """A range whose bounds are recorded."""
+
+    start: Any
+    stop: Any
+    step: int
+
+
+def range_(kind: Any, *bounds: Any) -> Any:
+    """`range(...)`, for recorded bounds too."""
+    if kind is not builtins.range or not any(_is_recorded(bound) for bound in bounds):
+        return kind(*bounds)
+    start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    step = int(bounds[2]) if len(bounds) == 3 else 1
+    if not step:
+        message = "range() arg 3 must not be zero"
+        raise ValueError(message)
+    return Counted(start, stop, step)
+
+
+def for_(
+    items: Any, turn: Turn, state: State, names: Sequence[str], changed: Sequence[str], reason: str | None
+) -> tuple[Any, State]:
+    """A loop over items: whether it was left by `break`, and the values at its end."""
+    if isinstance(items, Counted):
+        if reason is None:
+            try:
+                with _attempt():
+                    return _counted(True, items, turn, state, names, changed)
+            except Exception as error:
+                reason = _described(error)
+        try:
+            items = range(int(items.start), int(items.stop), items.step)
+        except TracedValueError:
+            _truth(_tensor(items.stop), reason)
+            raise
+    going: Any = True
+    for position, item in enumerate(items):
+        if _is_recorded(going) and reason is None:
+            try:
+                with _attempt():
+                    return _rest(going, items, position, turn, state, names, changed)
+            except Exception as error:
+                reason = _described(error)
+        if not _truth(going, reason):
+            break
+        going, state = turn(item, *state)
+    return not_(going), state
+
+
+def _tensor(value: Any) -> Tensor:
+    """A value as a Tensor."""
+    return Tensor._of(as_node(value))
+
+
+def _rest(
+    going: Any, items: Any, position: int, turn: Turn, state: State, names: Sequence[str], changed: Sequence[str]
+) -> tuple[Any, State]:
+    """The turns from an item on."""
+    if isinstance(items, range):
+        left = Counted(items[position], items.stop, items.step)
+        return _counted(going, left, turn, state, names, changed)
+    if not isinstance(items, Tensor | np.ndarray):
+        _cannot(f"it goes through {type(items).__name__} and may end before its end")
+    array = _tensor(items)
+
+    def of_position(k: Any, *inner: Any) -> tuple[Any, State]:
+        return turn(array[k], *inner)
+
+    return _counted(going, Counted(position, len(items), 1), of_position, state, names, changed)
+
+
+def _counted(
+    going: Any, items: Counted, turn: Turn, state: State, names: Sequence[str], changed: Sequence[str]
+) -> tuple[Any, State]:
+    """A loop over a range, by a counter that is carried."""
+
+    def test(k: Any, *_: Any) -> Any:
+        return k < items.stop if items.step > 0 else k > items.stop
+
+    def counted(k: Any, *inner: Any) -> tuple[Any, State]:
+        further, after = turn(k, *inner)
+        return further, (k + items.step, *after)
+
+    start = items.start if isinstance(items.start, Tensor) else int(items.start)
+    question = and_(lambda: going, lambda: test(start))
+    if not _is_recorded(question) and not question:
+        return not_(going), state
+    left, (_, *after) = _staged(question, test, counted, (start, *state), ("", *names), changed)
+    return left, tuple(after)
+
+
+def _staged(
+    question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Sequence[str], changed: Sequence[str]
+) -> tuple[Any, State]:
+    """A loop as `while_loop`, from a state on; the condition on that is known."""
+    first = _with_all_set(turn, state)
+    leaves, tree = flatten(first)
+    moving = [k for k, leaf in enumerate(leaves) if _is_number(leaf)]
+
+    def filled(carried: Sequence[Any]) -> State:
+        every = list(leaves)
+        for k, value in zip(moving, carried, strict=True):
+            every[k] = value if not isinstance(leaves[k], ZeroDimensional) else ZeroDimensional._of(value._node)
+        return tuple(optree.tree_unflatten(tree, every))  # type: ignore[arg-type]
+
+    def body(carried: Any) -> Any:
+        going, after = turn(*filled(carried[0]))
+        further = and_(lambda: going, lambda: test(*after))
+        found, same = flatten(after)
+        if same != tree:
+            for name, a, b in zip(names, first, after, strict=True):
+                if flatten(a)[1] != flatten(b)[1]:
+                    _cannot(f"{name} is {_shown(a)} before a turn and {_shown(b)} after it")
+        for k, (before, later) in enumerate(zip(leaves, found, strict=True)):
+            if k not in moving and before is not later:
+                _cannot(f"a turn changes {_shown(before)}, which is no array or number")
+        return [found[k] for k in moving], _as_truth(further), _as_truth(going)
+
+    given = [[_argument(leaves[k]) for k in moving], _as_truth(question), _as_truth(True)]
+    last, _, going = while_loop(lambda carried: carried[1], body, tuple(given))
+    found = filled(last)
+    back = [
+        _written_back(before, after, name in changed) for name, before, after in zip(names, state, found, strict=True)
+    ]
+    return not_(going), tuple(back)
+
+
+def _as_truth(value: Any) -> Tensor:
+    return Tensor._of(_condition(_tensor(value)))
+
+
+def _argument(leaf: Any) -> Any:
+    return Tensor._of(leaf._node) if isinstance(leaf, Tensor) else leaf
+
+
+def _with_all_set(turn: Turn, state: State) -> State:
+    """The state with numbers, NaN where there are any, for what only a turn sets."""
+    if not any(value is UNSET for value in state):
+        return state
+    with _undone(), recording((), turn=True) as trace:
+        try:
+            _, after = turn(*_copies(state, [""] * len(state), [""]))
+        finally:
+            trace.undo_writes()
+        return tuple([_like(b) if a is UNSET else a for a, b in zip(state, after, strict=True)])
+
+
+@contextmanager
+def _undone() -> Iterator[None]:
+    """Without guards of what happens inside."""
+    trace = current_trace()
+    lists = [] if trace is None else [one for one in (trace.guards, trace.checks) if one is not None]
+    lengths = [len(one) for one in lists]
+    try:
+        yield
+    finally:
+        for one, length in zip(lists, lengths, strict=True):
+            del one[length:]
+
+
+def _like(value: Any) -> Any:
+    """A value in place of one that a turn sets."""
+    leaves, tree = flatten(value)
+    found: list[Any] = []
+    for leaf in leaves:
+        if not _is_number(leaf):
+            found.append(leaf)
+            continue
+        node = as_node(leaf)
+        found.append(np.full(node.shape, np.nan if node.dtype.kind in "fc" else 0, node.dtype)[()])
+    return optree.tree_unflatten(tree, found)
