@@ -520,3 +520,14 @@ def test_no_layer_makes_compiled_functions_look_at_it_anew() -> None:
     cells = [nn.Dense(2, 2), nn.Conv2d(1, 1, 3), nn.BatchNorm2d(2), nn.LayerNorm([2]), nn.LSTM(2, 2), nn.GRUCell(2, 2)]
     cells += [nn.MultiheadAttention(2, 1), nn.CrossEntropyLoss(), nn.Adam(p), nn.SGD(p, nn.CosineDecayLR(0.1, 0.2, 3))]
     assert [cell for cell in cells if cell._changes_silently()] == []
+
+
+@pytest.mark.parametrize("layer", [nn.RNN, nn.LSTM, nn.GRU])
+def test_another_length_of_sequences_compiles_nothing(layer: Any) -> None:
+    net = layer(3, 4, bidirectional=True, num_layers=2, dtype=np.float64)
+    step = nb.jit(nb.value_and_grad(lambda x: nb.ops.sum(net(x)[0] ** 2), None, net.trainable_params()))
+    step(nb.ops.ones((20, 2, 3)))
+    before = nb.counters["compiled"]
+    for steps in (40, 5, 300):
+        step(nb.ops.ones((steps, 2, 3)))
+    assert nb.counters["compiled"] == before

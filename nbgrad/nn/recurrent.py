@@ -1,7 +1,7 @@
 """Recurrent layers: RNN, LSTM, GRU, and their single steps RNNCell, LSTMCell, GRUCell.
 
 In: sizes; then sequences. Out: Cells. Called by users. The inputs of all steps are projected by one product; the
-recurrence is a Python loop that records every step, so all derivatives exist and the program grows with the sequence.
+recurrence is one loop of the graph, whose code and compile time do not depend on the length of the sequence.
 Names of Parameters and the order of gates are those of MindSpore and PyTorch.
 """
 
@@ -17,7 +17,8 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.linalg.matrix_products import matmul_node
 from ..graph.builders import concatenate, reshape, transpose
-from ..graph.ir import Node, broadcast, elementwise, zeros
+from ..graph.ir import Node, broadcast, constant, elementwise, zeros
+from ..graph.loops.loop_body import like, make_loop
 from ..graph.trace import current_trace
 from ..ops.random_tensors import dropout
 from ..record.as_node import as_node, wrap
@@ -178,22 +179,6 @@ def _delivered(states: Sequence[Node]) -> Any:
 # ----- Sequences -----
 
 
-def _time_steps(node: Node) -> list[Node]:
-    """The slices of the first axis, without it.
-
-    They are cut from blocks of blocks: then their gradients are put together in a few passes instead of one per step.
-    """
-    pieces = [node]
-    while pieces and pieces[0].shape[0] > 1:
-        length = -(-pieces[0].shape[0] // 8)
-        pieces = [
-            cut(piece, 0, start, min(length, piece.shape[0] - start))
-            for piece in pieces
-            for start in range(0, piece.shape[0], length)
-        ]
-    return [reshape(piece, piece.shape[1:]) for piece in pieces]
-
-
 class _Recurrent(Cell):
     """Layers of recurrences over sequences."""
 
@@ -286,22 +271,25 @@ class _Recurrent(Cell):
         return wrap(node), _delivered(ends)
 
     def _run(
-        self, weights: Direction, node: Node, states: States, masks: Sequence[Node] | None, backward: bool
+        self, weights: Direction, node: Node, states: States, masks: Node | None, backward: bool
     ) -> tuple[Node, States]:
         """One direction of one layer: all outputs, and the last states."""
-        projected = _time_steps(_project(node, weights.input_weight, weights.input_bias))
-        outputs: list[Any] = [None] * len(projected)
-        for t in reversed(range(len(projected))) if backward else range(len(projected)):
-            hidden = _project(states[0], weights.hidden_weight, weights.hidden_bias)
-            found = self.kind.step(projected[t], hidden, states)
-            output = found[0]
-            if masks is not None:
-                keep = broadcast(masks[t], output.shape)
-                found = tuple([elementwise("select", keep, new, old) for new, old in zip(found, states, strict=True)])
-                output = elementwise("select", keep, output, 0)
-            outputs[t] = reshape(output, (1, *output.shape))
-            states = found
-        return concatenate(outputs, 0), states
+        projected = _project(node, weights.input_weight, weights.input_bias)
+        before = tuple([like(state) for state in states])
+        part = like(projected, projected.shape[1:])
+        scanned = [(part, projected)]
+        hidden = _project(before[0], weights.hidden_weight, weights.hidden_bias)
+        found = self.kind.step(part, hidden, before)
+        output = found[0]
+        if masks is not None:
+            reached = like(masks, masks.shape[1:])
+            scanned.append((reached, masks))
+            keep = broadcast(reached, output.shape)
+            found = tuple([elementwise("select", keep, new, old) for new, old in zip(found, before, strict=True)])
+            output = elementwise("select", keep, output, 0)
+        carried = list(zip(before, states, found, strict=True))
+        made = make_loop(projected.shape[0], carried, scanned, results=[output], reverse=backward)
+        return made.every(output), tuple(made.at_end())
 
     def extend_repr(self) -> str:
         """The arguments that are not the defaults."""
@@ -311,8 +299,8 @@ class _Recurrent(Cell):
         return ", ".join([text, *changed])
 
 
-def _step_masks(seq_length: Any, steps: int, batch: int, name: str) -> list[Node] | None:
-    """Per step, which sequences reach it, as (N, 1).
+def _step_masks(seq_length: Any, steps: int, batch: int, name: str) -> Node | None:
+    """Per step, which sequences reach it, as (T, N, 1).
 
     Raises
     ------
@@ -328,8 +316,9 @@ def _step_masks(seq_length: Any, steps: int, batch: int, name: str) -> list[Node
     if lengths.shape != (batch,):
         message = f"seq_length of {name} must have shape ({batch},), one per sequence, but has {lengths.shape}."
         raise ShapeError(message)
-    lengths = reshape(lengths, (batch, 1))
-    return [elementwise("greater", lengths, t) for t in range(steps)]
+    shape = (steps, batch, 1)
+    counted = broadcast(reshape(constant(np.arange(steps)), (steps, 1, 1)), shape)
+    return elementwise("greater", *promote([broadcast(reshape(lengths, (1, batch, 1)), shape), counted]))
 
 
 class RNN(_Recurrent):
