@@ -64,6 +64,113 @@ def lstm(np, turn, w, seen):
     return h, c, total + np.sum((h - seen) ** 2)
 
 
+LATTICE = (
+    [(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)],
+    np.array([4 / 9] + [1 / 9] * 4 + [1 / 36] * 4),
+)
+
+
+def flow(np, turn, omega):
+    """A step of a lattice Boltzmann method in two dimensions with nine velocities: collisions, then moves."""
+    moves, weights = LATTICE
+    density = np.sum(turn, 0)
+    ux = (turn[1] + turn[5] + turn[8] - turn[3] - turn[6] - turn[7]) / density
+    uy = (turn[2] + turn[5] + turn[6] - turn[4] - turn[7] - turn[8]) / density
+    square = 1.5 * (ux * ux + uy * uy)
+    after = []
+    for k, (x, y) in enumerate(moves):
+        along = 3 * (x * ux + y * uy)
+        still = weights[k] * density * (1 + along + along * along / 2 - square)
+        after.append(np.roll(turn[k] + omega * (still - turn[k]), (y, x), (0, 1)))
+    return np.stack(after)
+
+
+def charged(np, gradient, dt):
+    """GradBench's particle between two charges: condition, step, and what is measured at the end."""
+
+    def potential(x, w):
+        a, b = np.stack([10.0 + 0.0 * w, 10.0 - w]), np.array([10.0, 0.0])
+        return 1 / np.sqrt(np.sum((x - a) ** 2)) + 1 / np.sqrt(np.sum((x - b) ** 2))
+
+    field = gradient(potential)
+
+    def step(x, speed, w):
+        return x + dt * speed, speed - dt * field(x, w)
+
+    def end(x, speed):
+        at = x - x[1] / speed[1] * speed
+        return at[0] ** 2
+
+    return step, end
+
+
+def fall(step, end, x, speed, w):
+    """The particle by Python's `while`."""
+    while x[1] + DT * speed[1] > 0:
+        x, speed = step(x, speed, w)
+    return end(x, speed)
+
+
+DT = 0.1
+FIRST = np.array([0.0, 8.0]), np.array([0.75, 0.0])
+
+
+def particle(library, mode):
+    """Value and derivative by the place of a charge; `mode` says how the field and the whole are differentiated."""
+    inner, outer = mode
+    if library == "jax":
+        import jax
+        import jax.numpy as jnp
+
+        jax.config.update("jax_enable_x64", True)
+        step, end = charged(jnp, jax.grad if inner == "r" else jax.jacfwd, DT)
+
+        def whole(x, speed, w):
+            def go_on(state):
+                return state[0][1] + DT * state[1][1] > 0
+
+            if outer == "f":
+                last = jax.lax.while_loop(go_on, lambda s: step(*s, w), (x, speed))
+            else:  # reverse mode needs a number of turns
+
+                def turn(state, _):
+                    return jax.lax.cond(go_on(state), lambda s: step(*s, w), lambda s: s, state), None
+
+                last = jax.lax.scan(turn, (x, speed), None, length=1024)[0]
+            return end(*last)
+
+        derived = both_ways(jax, outer, whole)
+        call = jax.jit(derived)
+        return lambda x, speed: jax.block_until_ready(call(x, speed, jnp.array(0.0)))
+    import nbgrad as nb
+    import nbgrad.numpy as xp
+
+    step, end = charged(xp, nb.grad if inner == "r" else nb.jacfwd, DT)
+
+    def said(x, speed, w):
+        last = nb.while_loop(lambda s: s[0][1] + DT * s[1][1] > 0, lambda s: step(*s, w), (x, speed))
+        return end(*last)
+
+    falls = nb.differentiable_source(fall) if library == "nbgrad-source" else fall
+    whole = said if library == "nbgrad-scan" else partial(falls, step, end)
+    call = nb.jit(both_ways(nb, outer, whole))
+    return lambda x, speed: call(x, speed, 0.0)
+
+
+def both_ways(library, outer, whole):
+    """Value and derivative by the last argument, in one mode."""
+
+    def reverse(x, speed, w):
+        value, slope = library.value_and_grad(whole, 2)(x, speed, w)
+        return value, (slope,)
+
+    def forward(x, speed, w):
+        value, slope = library.jvp(lambda w: whole(x, speed, w), (w,), (1.0,))
+        return value, (slope,)
+
+    return reverse if outer == "r" else forward
+
+
 def over_turns(np, loop, name, turns):
     """The program of a name: `loop(step, state, data)` goes through all turns and gives the last state."""
     if name == "warm":
@@ -76,10 +183,14 @@ def over_turns(np, loop, name, turns):
         return lambda f, c: np.sum(
             loop(lambda s, _: wave(np, s, c), (f * f[:, None], 0.9 * f * f[:, None]), None, turns)[0] ** 2
         )
+    if name == "flow":
+        return lambda f, p: np.sum(loop(lambda s, _: flow(np, s, p[0]), f, None, turns)[1] ** 2)
     return lambda h, w: loop(lambda s, d: lstm(np, s, w, d), (h, 0.5 * h, 0.0 * h[0]), TEXT[:turns], turns)[2]
 
 
 INPUTS = {"rk4": (U, P), "kalman": (POINT, START), "wave": (FIELD, SPEED), "lstm": (np.zeros(14) + 0.1, WEIGHTS)}
+INPUTS["flow"] = LATTICE[1][:, None, None] * (1 + 0.1 * RNG.random((9, 40, 100))), np.array([1.2])
+INPUTS |= dict.fromkeys(["particle-ff", "particle-fr", "particle-rf", "particle-rr"], FIRST)
 
 
 def python_loop(step, state, data, turns):
@@ -96,11 +207,13 @@ def said(scan, step, state, data, turns):
 
 def prepared(library, name, turns):
     """The function to call, for a library."""
-    if library in ("nbgrad", "nbgrad-scan"):
+    if name.startswith("particle"):
+        return particle(library, name[-2:])
+    if library in ("nbgrad", "nbgrad-source", "nbgrad-scan"):
         import nbgrad as nb
         import nbgrad.numpy as xp
 
-        loop = python_loop if library == "nbgrad" else partial(said, nb.scan)
+        loop = partial(said, nb.scan) if library == "nbgrad-scan" else python_loop
         return nb.jit(nb.value_and_grad(over_turns(xp, loop, name, turns), (0, 1)))
     if library == "jax":
         import jax

@@ -22,7 +22,7 @@ import numpy as np
 from loop_programs import INPUTS, prepared
 
 HERE = Path(__file__).resolve().parent
-LIBRARIES = ("nbgrad", "nbgrad-scan", "jax", "autograd", "by-hand")
+LIBRARIES = ("nbgrad", "nbgrad-source", "nbgrad-scan", "jax", "autograd", "by-hand")
 SLOW = {"autograd": 1000}
 """The most turns of libraries that need seconds for each call."""
 
@@ -31,7 +31,7 @@ def measure(library, name, turns):
     """One process: seconds of the first call and of a later one, memory, and the result."""
     call, inputs = prepared(library, name, turns), INPUTS[name]
     if library != "by-hand":
-        prepared(library, "warm", 0)(*inputs)  # what a process needs once, such as a backend
+        prepared(library, "warm", 0)(*INPUTS["rk4"])  # what a process needs once, such as a backend
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     result = call(*inputs)
@@ -48,9 +48,16 @@ def measure(library, name, turns):
     return {"first": first, "steady": statistics.median(samples), "MB": (peak - before) / 1024, "result": flat}
 
 
+def has(library, name):
+    """Whether a library has a program."""
+    if name.startswith("particle"):
+        return library not in ("autograd", "by-hand")
+    return library != "nbgrad-source" and (library != "by-hand" or name == "rk4")
+
+
 def in_process(library, name, turns, options, cache):
     """`measure` in a fresh process."""
-    python = options.pythons.get(library.partition("-scan")[0], sys.executable)
+    python = options.pythons.get(library.partition("-")[0], sys.executable)
     command = [python, str(HERE / "loops_beside.py"), "--worker", library, name, str(turns)]
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     env |= {"NBGRAD_CACHE_DIR": cache, "JAX_COMPILATION_CACHE_DIR": cache, "NUMBA_NUM_THREADS": "1"}
@@ -79,10 +86,10 @@ def main():
     print("| program | turns | library | first call, s | in a second process, s | later calls, ms | memory, MB |")
     print("|---|---|---|---|---|---|---|")
     for name in options.programs:
-        for turns in options.turns:
+        for turns in options.turns if not name.startswith("particle") else [355]:
             reference = None
             for library in options.libraries:
-                if turns > SLOW.get(library, turns) or (library == "by-hand" and name != "rk4"):
+                if turns > SLOW.get(library, turns) or not has(library, name):
                     continue
                 with tempfile.TemporaryDirectory() as cache:
                     found = in_process(library, name, turns, options, cache)

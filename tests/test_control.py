@@ -301,3 +301,18 @@ def test_turns_that_depend_on_an_argument_of_the_turn_alone_are_counted_again() 
         while x > 1e-3:
             x, count = x * rate, count + 1
         assert turns(rate) == count
+
+
+def test_truth_values_of_a_turn_are_put_together() -> None:
+    def turn(v: Any, shift: Any) -> Any:
+        some, every = np.any(v > shift), np.all(v > shift)
+        return np.where(some, v * 0.5, v + 1.0), np.where(every, v[0], v[1])
+
+    shifts = np.linspace(0.1, 2.0, 30)
+    v, found = np.array([1.5, 0.2, 0.7]), []
+    for shift in shifts:
+        v, each = turn(v, shift)
+        found.append(each)
+    last, every = nb.scan(turn, np.array([1.5, 0.2, 0.7]), shifts)
+    np.testing.assert_allclose(last, v, rtol=1e-15)
+    np.testing.assert_allclose(every, found, rtol=1e-15)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.interpret import evaluate_node
-from ..graph.ir import PRIMITIVES, Node, elementwise, literal, make, placeholder, topological
+from ..graph.ir import BOOL, PRIMITIVES, Node, elementwise, literal, make, placeholder, topological
 from ..graph.loops.loop_body import LOOP, Body, is_reversed, turns_of
 from ..graph.loops.loop_rewrites import written_out
 from ..graph.loops.loop_rows import EVERY, LAST
@@ -31,6 +31,8 @@ MOST_HEAVY = 24
 """Functions such as exp in one turn; of more of them, several are better computed at once in a vector."""
 LITERAL, MATMUL, IOTA = (PRIMITIVES[name] for name in "literal matmul iota".split())
 COMBINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+OF_TRUTHS = {"sum": "logical_or", "prod": "logical_and", "max": "logical_or", "min": "logical_and"}
+"""The operation that combines two elements of a reduction: of numbers, of truth values."""
 TURNS, STEP, FIRST, NUMBERS = range(4)
 """Words that the function is called with: turns; 1 or -1, and the first part of what is scanned; then numbers."""
 
@@ -139,7 +141,7 @@ class _Scalars:
         if primitive.kind == "elementwise" and primitive.name not in ("gather", "custom", "complex"):
             rows = zip(*[operand.ravel() for operand in operands], strict=True)
             return _array([make(node.name, row, node.params) for row in rows], node.shape)
-        if primitive.name in COMBINED and node.dtype.kind in "fi":
+        if primitive.name in COMBINED and node.dtype.kind in "fib":
             return self._reduced(node, operands[0])
         if primitive is MATMUL:
             return _product(*operands)
@@ -183,7 +185,7 @@ class _Scalars:
         rows = operand.transpose(*kept, *axes).reshape(node.size, -1)
         if not rows.shape[1]:
             raise _TooMuchError
-        name = COMBINED[node.name]
+        name = (OF_TRUTHS if node.dtype == BOOL else COMBINED)[node.name]
         return _array([fold(lambda a, b: elementwise(name, a, b), row) for row in rows.tolist()], node.shape)
 
     def _straight(self, kernel: Special, body: Body, outputs: Sequence[Node]) -> list[int]:
