@@ -276,3 +276,42 @@ def one_side_only(x):
     if x > 0:
         y = x * x
     return y
+
+
+class Stepper:
+    """An object that methods change, as SciPy's solvers are."""
+
+    def __init__(self, y):
+        self.t, self.y = 0.0, y
+
+    def step(self):
+        self.t = self.t + 0.3 * self.y / self.y
+        self.y = self.y * 0.8
+        return self.t < 1.0
+
+
+def by_object(x):
+    solver = Stepper(x)
+    going = True
+    while going:
+        going = solver.step()
+    return solver.y
+
+
+def remembered(x):
+    seen = {}
+
+    def look(key):
+        seen[key] = x * key
+        return seen[key]
+
+    return look(1.0) if x > 0 else look(2.0)
+
+
+def in_a_list(x):
+    parts = [0.0, 0.0]
+    if x > 0:
+        parts[0] = x * x
+    else:
+        parts[1] = x
+    return parts[0] + 3 * parts[1]

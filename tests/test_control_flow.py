@@ -103,11 +103,15 @@ def test_integers_and_two_arguments() -> None:
         assert above(x, level) == code.first_above(x, level)
 
 
-@pytest.mark.parametrize("function", [code.by_generator, code.collected, code.different])
+@pytest.mark.parametrize(
+    "function", [code.by_generator, code.collected, code.different, code.by_object, code.in_a_list]
+)
 def test_other_statements_are_recorded_for_each_way(function: Callable[[Any], Any]) -> None:
     converted = nb.differentiable_source(function)
     gradient = nb.jit(nb.grad(converted))
-    for x in (3.0, 17.0, 100.0, 5.0):
+    for x in (3.0, 17.0, 100.0, 5.0, -2.0):
+        if function is code.collected and x < 0:
+            continue
         np.testing.assert_allclose(gradient(x), (function(x + 1e-6) - function(x - 1e-6)) / 2e-6, rtol=1e-7)
 
 
@@ -117,6 +121,8 @@ def test_other_statements_are_recorded_for_each_way(function: Callable[[Any], An
         (code.by_generator, "vmap records", "while value > 1.0:"),
         (code.collected, r"line \d+ calls append for what it does", "while x > 1.0:"),
         (code.different, "y is float64\\[2\\] on one side and float64\\[3\\] on the other", "if x > 0:"),
+        (code.by_object, "a turn changes attributes of Stepper", "while going:"),
+        (code.in_a_list, "elements of parts are set, which is of list", "if x > 0:"),
         (code.one_side_only, "y is set on one side only", "if x > 0:"),
     ],
 )

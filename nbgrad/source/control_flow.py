@@ -33,7 +33,6 @@ _CHANGING = frozenset(
     "itemset put resize write send close".split()
 )
 """Methods that change their object, which a branch that may not be taken must not."""
-_JUMPS = (ast.If, ast.While, ast.For, ast.BoolOp, ast.IfExp, ast.Not)
 
 
 class _NotRewritten(Exception):  # noqa: N818 - the function stays as it is
@@ -75,8 +74,7 @@ def _code(code: CodeType, node: ast.FunctionDef, qualname: str) -> CodeType:
     names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
     mangled = any(name.startswith("__") and not name.endswith("__") for name in names | attributes)
-    flow = any(isinstance(one, _JUMPS) for one in ast.walk(node))
-    if mangled or not flow or names & _FORBIDDEN or _is_generator(node):
+    if mangled or names & _FORBIDDEN or _is_generator(node):
         raise _NotRewritten
     node.decorator_list = []
     _without_annotations(node)

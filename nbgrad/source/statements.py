@@ -29,6 +29,7 @@ from ..record.promotion import promote
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional, is_scalar
 from ..transforms.arguments import flatten
+from .watched import Watched
 
 State = tuple[Any, ...]
 Thunk = Callable[[], Any]
@@ -238,10 +239,21 @@ def _is_array(value: Any) -> bool:
 
 def _copies(state: State, names: Sequence[str], changed: Sequence[str]) -> list[Any]:
     """The values for one side, which may set elements of its own arrays only."""
+    _check_changed(state, names, changed)
     return [
         type(value)._of(value._node) if name in changed and _is_array(value) else value
         for name, value in zip(names, state, strict=False)
     ]
+
+
+def _check_changed(state: State, names: Sequence[str], changed: Sequence[str]) -> None:
+    """Raise if elements of something else than recorded arrays are set."""
+    for name, value in zip(names, state, strict=False):
+        kept = value is None or isinstance(
+            value, Tensor | np.generic | bool | int | float | complex | str | tuple | _Unset
+        )
+        if name in changed and not kept:
+            _cannot(f"elements of {name} are set, which is {_shown(value)}")
 
 
 def _unchanged(state: State, names: Sequence[str], changed: Sequence[str]) -> bool:
@@ -274,10 +286,14 @@ def _attempt() -> Iterator[None]:
 def _side(side: Callable[..., Any], state: Sequence[Any]) -> Any:
     """The result of a side, which must write to nothing outside."""
     with recording((), turn=True) as trace:
+        watched = Watched([side, *[value for value in state if not isinstance(value, Tensor)]])
         try:
             found = side(*state)
         finally:
             written = trace.undo_writes()
+            changed = watched.restored()
+    if changed:
+        _cannot(f"it changes {changed}")
     if written or trace.outside:
         _cannot("it writes to an array or Parameter from outside")
     return found
@@ -458,6 +474,7 @@ def _staged(
     question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Sequence[str], changed: Sequence[str]
 ) -> tuple[Any, State]:
     """A loop as `while_loop`, from a state on; the condition on that is known."""
+    _check_changed(state, names, changed)
     first = _with_all_set(turn, state)
     leaves, tree = flatten(first)
     moving = [k for k, leaf in enumerate(leaves) if _is_number(leaf)]
@@ -469,7 +486,13 @@ def _staged(
         return tuple(optree.tree_unflatten(tree, every))  # type: ignore[arg-type]
 
     def body(carried: Any) -> Any:
-        going, after = turn(*filled(carried[0]))
+        watched = Watched([turn, *leaves])
+        try:
+            going, after = turn(*filled(carried[0]))
+        finally:
+            changes = watched.restored()
+        if changes:
+            _cannot(f"a turn changes {changes}")
         further = and_(lambda: going, lambda: test(*after))
         found, same = flatten(after)
         if same != tree:
@@ -503,10 +526,12 @@ def _with_all_set(turn: Turn, state: State) -> State:
     if not any(value is UNSET for value in state):
         return state
     with _undone(), recording((), turn=True) as trace:
+        watched = Watched([turn, *state])
         try:
-            _, after = turn(*_copies(state, [""] * len(state), [""]))
+            _, after = turn(*state)
         finally:
             trace.undo_writes()
+            watched.restored()
         return tuple([_like(b) if a is UNSET else a for a, b in zip(state, after, strict=True)])
 
 
