@@ -124,7 +124,7 @@ def test_random_loops_have_the_same_bits(parts: list[dict[str, Any]], new: int, 
 
 @pytest.mark.slow
 @given(st.lists(loops, min_size=1, max_size=3), news, kepts)
-@settings(max_examples=int(__import__("os").environ.get("EX", "10000")), deadline=None)
+@settings(max_examples=10_000, deadline=None)
 def test_ten_thousand_random_loops(parts: list[dict[str, Any]], new: int, kept: int) -> None:
     check_values(parts, new, kept)
 

@@ -8,32 +8,36 @@ that leading axis. Called by the Jacobians (jacobians.py), which push a whole ba
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from .builders import placed, spread, spread_all
-from .ir import Node, make, placeholder, topological
+from .ir import Earlier, Node, make, placeholder, topological
 from .loops.loop_body import ITEM, LOOP
 from .loops.loop_derivatives import batched_item, batched_loop
 
 
 def batch(outputs: Sequence[Node], batched: Mapping[Node, Node], size: int) -> list[Node]:
     """The outputs for `size` values at once; those that do not depend on a batched node are repeated."""
-    return batch_further(outputs, dict(batched), size)
+    return batch_further(outputs, dict(batched), size, min([node.serial for node in batched], default=inf))
 
 
-def batch_further(outputs: Sequence[Node], known: dict[Node, Node | None], size: int) -> list[Node]:
+def batch_further(
+    outputs: Sequence[Node], known: dict[Node, Node | None], size: int, since: float = -inf
+) -> list[Node]:
     """The outputs for `size` values at once, given the nodes that are `known` already.
 
     `known` holds a node's batched version, or None for a node that is the same for all values. All nodes that are
-    visited are entered, so that the next call only visits newer ones.
+    visited are entered, so that the next call only visits newer ones. Nodes that were made before the serial number
+    `since` are the same for all values.
     """
-    for node in topological(outputs, known):
-        operands = [known[source] for source in node.inputs]
+    for node in topological(outputs, Earlier(since, known)):
+        operands = [known.get(source) for source in node.inputs]
         if all(operand is None for operand in operands):
             known[node] = None
             continue
         made = _batched(node, operands, size)
         known[node] = made if made.place is not None or node.place is None else placed(made, node.place)
-    return [spread(node, known[node], size) for node in outputs]
+    return [spread(node, known.get(node), size) for node in outputs]
 
 
 def _batched(node: Node, operands: list[Node | None], size: int) -> Node:

@@ -12,11 +12,12 @@ does not leak NaN. For slopes that may be infinite, masks.py knows the zeros of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from math import inf
 
 from ..process.gc_pause import RareCollection
 from .builders import cast
 from .complex_numbers import add_cotangents
-from .ir import BOOL, Node, elementwise, filled, make, placeholder, topological, zeros
+from .ir import BOOL, Earlier, Node, elementwise, filled, make, placeholder, topological, zeros
 from .loops.loop_derivatives import backward, forward, item_tangent
 from .loops.loop_rows import TOKEN
 from .masks import Mask, Masks, everywhere, masked, union
@@ -52,7 +53,7 @@ def active_nodes(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     """The nodes that depend differentiably on `wrt` and that the outputs need, in topological order."""
     active: set[Node] = {node for node in wrt if differentiable(node)}
     order: list[Node] = []
-    for node in topological(outputs):
+    for node in topological(outputs, Earlier(min([node.serial for node in wrt], default=inf))):
         if node in active:
             order.append(node)
             continue

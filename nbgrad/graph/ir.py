@@ -564,6 +564,18 @@ def topological(outputs: Iterable[Node], known: Container[Node] = ()) -> list[No
     return order
 
 
+class Earlier:
+    """Some nodes, and all nodes that were made before a serial number: they cannot depend on later ones."""
+
+    __slots__ = ("known", "since")
+
+    def __init__(self, since: float, known: Container[Node] = ()) -> None:
+        self.since, self.known = since, known
+
+    def __contains__(self, node: object) -> bool:
+        return isinstance(node, Node) and (node.serial < self.since or node in self.known)
+
+
 def by_serial(outputs: Iterable[Node]) -> list[Node]:
     """Every node that the outputs need, in the order of their making; faster than `topological`."""
     found: set[Node] = set()

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import config
 from ..graph.builders import reshape
-from ..graph.ir import Node, next_serial, topological, with_inputs
+from ..graph.ir import Earlier, Node, next_serial, topological, with_inputs
 from ..graph.loops.loop_body import like, make_loop
 from ..graph.loops.rolling import roll
 from ..graph.trace import current_trace
@@ -118,7 +118,7 @@ def _as_one(outputs: Sequence[Node], start: float) -> Sequence[Node]:
     """The same values, as those of one turn that is done again: of all that was recorded from a node number on."""
     inside: dict[Node, Node] = {}
     read: list[tuple[Node, Node]] = []
-    for node in topological(outputs, _Before(start)):
+    for node in topological(outputs, Earlier(start)):
         if not node.inputs and node.name not in ("constant", "input"):
             inside[node] = node
             continue
@@ -142,13 +142,3 @@ def _as_one(outputs: Sequence[Node], start: float) -> Sequence[Node]:
         value.traced, value.tensor, value.weak, value.place = node.traced, node.tensor, node.weak, node.place
         found.append(value)
     return found
-
-
-class _Before:
-    """All nodes that were made before a number."""
-
-    def __init__(self, start: float) -> None:
-        self.start = start
-
-    def __contains__(self, node: object) -> bool:
-        return isinstance(node, Node) and node.serial < self.start

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from ..complex_numbers import pair, parts
 from ..graph_key import structure
-from ..ir import Node, Params, by_serial, make, placeholder, topological, with_inputs
+from ..ir import Earlier, Node, Params, by_serial, make, placeholder, topological, with_inputs
 from ..primitives import PRIMITIVES
 from .loop_rows import EVERY, LAST
 
@@ -222,17 +223,6 @@ def real_parts(nodes: Sequence[Node]) -> list[Node]:
 _REPEATING = frozenset(["broadcast", "reshape", "transpose"])
 
 
-class _Earlier:
-    """The inputs of a body, and all nodes that were made before any of them, which cannot depend on them."""
-
-    def __init__(self, inputs: Sequence[Node], invariant: Iterable[Node]) -> None:
-        self.inputs = set(inputs)
-        self.first = min([node.serial for node in (*inputs, *invariant)], default=float("inf"))
-
-    def __contains__(self, node: object) -> bool:
-        return node in self.inputs or (isinstance(node, Node) and node.serial < self.first)
-
-
 def _closed(
     outputs: Sequence[Node], inputs: Sequence[Node], invariant: Mapping[Node, Node]
 ) -> tuple[dict[Node, Node], dict[Node, Node]]:
@@ -266,7 +256,8 @@ def _closed(
             made = with_inputs(move, (made,))
         return made
 
-    for node in topological(outputs, _Earlier(inputs, invariant)):
+    since = min([node.serial for node in (*inputs, *invariant)], default=inf)
+    for node in topological(outputs, Earlier(since, depends.copy())):
         if not depends.isdisjoint(node.inputs):
             depends.add(node)
         elif node.name in ("literal", "iota") or _is_repeated(node, inside):

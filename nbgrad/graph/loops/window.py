@@ -20,7 +20,7 @@ from ..known_values import KnownValues
 from .alignment import Stretch
 from .growth import Growing
 from .in_place import Settle, references
-from .repetition import LEAST_NODES, LEAST_TURNS, Recording, is_source
+from .repetition import INPUT, LEAST_NODES, LEAST_TURNS, Recording, is_source
 from .rolling import MOST_PASSES, contract, made_since, roll, stretches_in
 
 FIRST = 4096
@@ -42,11 +42,13 @@ class Window:
         See `Settle`.
     """
 
-    __slots__ = ("_known", "_settle", "before", "fresh", "growing", "limit", "nodes", "since")
+    __slots__ = ("_known", "_settle", "_strange", "before", "fresh", "growing", "limit", "nodes", "since")
 
     def __init__(self, known: KnownValues, settle: Settle) -> None:
         self._known, self._settle = known, settle
         self.since = next_serial()
+        self._strange: set[float] = set()
+        """Serial numbers of the last nodes that stand for nothing."""
         self.nodes: list[Node] = []
         self.before: list[Node] = []
         self.growing: Growing | None = None
@@ -88,7 +90,7 @@ class Window:
     # ----- The loop that grows -----
 
     def _roll(self, at_end: bool) -> None:
-        new = sorted([node for node in self.nodes if node.inputs and not is_source(node)], key=_serial)
+        new = sorted([node for node in self._computed() if not is_source(node)], key=_serial)
         if not {node.place for node in new} <= _CPU_PLACES:
             self.limit = sys.maxsize
             return
@@ -121,6 +123,24 @@ class Window:
             self.limit = 2 * max(count, FIRST)
         else:
             self.limit = min(MOST, 2 * self.limit) if self.growing is not None else FIRST + len(self.nodes)
+
+    def _computed(self) -> list[Node]:
+        """The nodes that have inputs, without those that stand for nothing in the recording.
+
+        Such are made of placeholders that came up in it: of one of many values, say, before all of them were computed.
+        """
+        strange = self._strange
+        now = {node.serial for node in self.nodes if node.primitive is INPUT and node.value is None and not node.owner}
+        if not strange and not now:
+            return [node for node in self.nodes if node.inputs]
+        found: list[Node] = []
+        for node in sorted(self.nodes, key=_serial):
+            if any(source.serial in now or source.serial in strange for source in node.inputs):
+                now.add(node.serial)
+            elif node.inputs:
+                found.append(node)
+        self._strange = now
+        return found
 
     def _close(self) -> None:
         """Let the loop that has grown be one, which stands among what was looked at."""
