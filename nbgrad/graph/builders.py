@@ -41,7 +41,11 @@ def cast(node: Node, dtype: np.dtype[Any]) -> Node:
 
 def reshape(node: Node, shape: Shape) -> Node:
     """The elements of a node, in C order, in another shape."""
-    return node if node.shape == shape else make("reshape", (node,), (shape,))
+    if node.shape == shape:
+        return node
+    if node.dtype.kind == "c":
+        return make("reshape", (node,), (shape,))
+    return Node(PRIMITIVES["reshape"], (node,), (shape,), shape, node.dtype)
 
 
 def transpose(node: Node, axes: tuple[int, ...]) -> Node:
@@ -52,9 +56,11 @@ def transpose(node: Node, axes: tuple[int, ...]) -> Node:
 def slice_axes(node: Node, ranges: Sequence[tuple[int, int, int]]) -> Node:
     """Per axis (start, length, step): elements start, start + step, ...; steps may be negative."""
     ranges = tuple(ranges)
-    if all(r == (0, n, 1) for r, n in zip(ranges, node.shape, strict=True)):
+    if ranges == tuple([(0, n, 1) for n in node.shape]):
         return node
-    return make("slice", (node,), (ranges,))
+    if node.dtype.kind == "c":
+        return make("slice", (node,), (ranges,))
+    return Node(PRIMITIVES["slice"], (node,), (ranges,), tuple([r[1] for r in ranges]), node.dtype)
 
 
 def pad(node: Node, widths: Sequence[tuple[int, int]]) -> Node:

@@ -164,15 +164,20 @@ def _reaches(node: Node, known: dict[float, bool], wanted: Callable[[Node], bool
     stack = [node]
     while stack:
         current = stack[-1]
-        if current.serial in known:
+        unknown: Node | None = None
+        answer = wanted(current)
+        for source in current.inputs:
+            found = known.get(source.serial)
+            if found:
+                answer = True
+                break
+            if found is None:
+                unknown = source
+        if answer or unknown is None:
+            known[current.serial] = answer
             stack.pop()
-            continue
-        waiting = [source for source in current.inputs if source.serial not in known]
-        if waiting:
-            stack.extend(waiting)
         else:
-            stack.pop()
-            known[current.serial] = wanted(current) or any(known[source.serial] for source in current.inputs)
+            stack.append(unknown)
     return known[node.serial]
 
 
