@@ -14,6 +14,7 @@ import optree
 import pytest
 
 import nbgrad as nb
+import nbgrad.numpy as xp
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, by_serial, placeholder
@@ -292,3 +293,35 @@ def test_a_users_rule_inside_a_loop_is_asked_at_each_call() -> None:
     for factor in (0.5, 0.7, 0.5):
         for transform in (nb.grad, lambda f: nb.jit(nb.grad(f))):
             np.testing.assert_allclose(transform(stepped(factor))(0.3), (factor + 0.1) ** 100, rtol=1e-12)
+
+
+def test_an_array_that_is_filled_is_not_kept_for_every_turn() -> None:
+    turns = 400
+
+    def filled(w: Any) -> Any:
+        x = xp.zeros(turns)
+        x[0] = w
+        for k in range(1, turns):
+            x[k] = 0.5 * np.sin(x[k - 1]) + w * 0.1
+        return np.sum(x * x)
+
+    gradient = nb.jit(nb.grad(filled))
+    h = 1e-30
+    z = [0.8 + h * 1j]
+    for _ in range(1, turns):
+        z.append(0.5 * np.sin(z[-1]) + (0.8 + h * 1j) * 0.1)
+    np.testing.assert_allclose(gradient(0.8), np.sum(np.square(z)).imag / h, rtol=1e-12)
+    assert gradient.programs()[0].plan.arena_bytes < 20 * 8 * turns
+
+
+def test_elements_of_short_arguments_belong_to_no_turn() -> None:
+    """A loop has all turns, although its first one is the first to read them."""
+    _, outputs = recorded(lambda u, p: _steps(u, p, 50), strides_of)
+    loops = [node for node in by_serial(outputs) if node.primitive is LOOP]
+    assert [turns_of(loop) for loop in loops] == [50]
+
+
+def _steps(u: Any, p: Any, turns: int) -> Any:
+    for _ in range(turns):
+        u = u + 0.1 * (p[0] * np.sin(u) - p[1] * u) + p[2] * 0.01
+    return u

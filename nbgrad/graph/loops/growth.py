@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,8 @@ class Growing:
                     self._by_value.append((slot, node, key))
                 where.append((len(self._constants), 0))
                 self._constants.append(node)
-        self._where = [k + len(self._constants) * inside for k, inside in where]
+        positions = [k + len(self._constants) * inside for k, inside in where]
+        self._operands_in = itemgetter(0, *positions)
 
     def _remember(self, turns: Sequence[Sequence[Node]]) -> None:
         """Take note of the values that later turns may read, of as many turns as they may."""
@@ -248,7 +250,7 @@ class Growing:
                 return None
             operands[slot] = node
         pool = [*self._constants, *chain.from_iterable(recent), *turn]
-        return varying if operands == [pool[k] for k in self._where] else None
+        return varying if (None, *operands) == self._operands_in(pool) else None
 
     def _asked(self, turns: Sequence[Sequence[Node]], known: Collection[Node]) -> Asked:
         """The values that something else refers to: the function that is recorded, or what follows."""

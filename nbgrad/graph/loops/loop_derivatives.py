@@ -16,10 +16,14 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from ..builders import reshape, spread, transpose
 from ..ir import Node, topological, zeros
 from ..masks import Masks
+from ..primitives import PRIMITIVES
 from .loop_body import ITEM, LOOP, Body, Extension, LoopNodes, item, like, make_loop
 from .loop_masks import with_masks
 from .loop_rows import EVERY, LAST
 
+GATHER = PRIMITIVES["gather"]
+MUCH_SMALLER = 16
+"""How many times smaller than an array a part of it is that is kept in its place."""
 Vjp = Callable[[Sequence[Node], Sequence["Node | None"], Sequence[Node], Masks], "list[Node | None]"]
 Jvp = Callable[[Sequence[Node], Sequence[Node], Sequence["Node | None"], Masks], "list[Node | None]"]
 BatchFurther = Callable[[Sequence[Node], "dict[Node, Node | None]", int], "list[Node]"]
@@ -139,12 +143,15 @@ def _read_back(loop: Node, outputs: Sequence[Node]) -> tuple[list[tuple[Node, No
 def _is_kept(node: Node) -> bool:
     """Whether a value is kept for the reverse mode, because it costs more than its memory.
 
+    A small part of a large array costs nothing, but without it the whole array would be kept for every turn.
     Of a loop inside, what it gives at its end is kept. Its turns are done again: so the memory is that of the turns of
     both loops, not of their product.
     """
     if node.primitive is LOOP or (node.primitive is ITEM and node.params[0] == EVERY) or node.dtype.kind == "c":
         return False
     kind = node.primitive.kind
+    if kind == "movement" or node.primitive is GATHER:
+        return bool(node.inputs) and node.size * MUCH_SMALLER <= node.inputs[0].size
     return kind in ("special", "reduction") or (kind == "elementwise" and not node.primitive.light)
 
 

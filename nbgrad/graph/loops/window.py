@@ -20,7 +20,7 @@ from ..known_values import KnownValues
 from .alignment import Stretch
 from .growth import Growing
 from .in_place import Settle, references
-from .repetition import INPUT, LEAST_NODES, LEAST_TURNS, Recording, is_source
+from .repetition import BROADCAST, INPUT, LEAST_NODES, LEAST_TURNS, Recording, is_source
 from .rolling import MOST_PASSES, contract, made_since, roll, stretches_in
 
 FIRST = 4096
@@ -90,7 +90,8 @@ class Window:
     # ----- The loop that grows -----
 
     def _roll(self, at_end: bool) -> None:
-        new = sorted([node for node in self._computed() if not is_source(node)], key=_serial)
+        new = [node for node in self._computed() if node.primitive is not BROADCAST or not is_source(node)]
+        new.sort(key=_serial)
         if not {node.place for node in new} <= _CPU_PLACES:
             self.limit = sys.maxsize
             return
@@ -130,7 +131,8 @@ class Window:
         Such are made of placeholders that came up in it: of one of many values, say, before all of them were computed.
         """
         strange = self._strange
-        now = {node.serial for node in self.nodes if node.primitive is INPUT and node.value is None and not node.owner}
+        leaves = [node for node in self.nodes if not node.inputs]
+        now = {node.serial for node in leaves if node.primitive is INPUT and node.value is None and not node.owner}
         if not strange and not now:
             return [node for node in self.nodes if node.inputs]
         found: list[Node] = []
