@@ -6,6 +6,7 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only says
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar, Token
 from types import FrameType, TracebackType
@@ -85,7 +86,7 @@ class Trace:
         self.parent = parent
         self.window: Window | None = None
         self.unchecked = 0
-        self.elements: dict[tuple[Node, int], Node] = {}
+        self.elements: dict[tuple[Node, int], weakref.ref[Node]] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
         self.turn_ends: list[Any] | None = [] if turn else None
         self.arguments = frozenset(arguments)

@@ -8,6 +8,7 @@ to write, `scatter_last`, which lets the last of several writes to a position wi
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,10 +18,10 @@ from ..compiler.views import contiguous_strides
 from ..errors import ShapeError
 from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
 from ..graph.formulas import unslice
-from ..graph.ir import RECORDED, Node, broadcast, constant, elementwise, literal
+from ..graph.ir import Node, broadcast, constant, elementwise, literal
 from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape, broadcasts
-from ..graph.trace import Trace, current_trace
+from ..graph.trace import current_trace
 from ..runtime.memory_order import strides_of, with_axis_order
 from .as_node import as_node
 from .index_keys import (
@@ -37,6 +38,8 @@ from .tensor import Tensor
 ALIAS, RESHAPE, SLICE = PRIMITIVES["alias"], PRIMITIVES["reshape"], PRIMITIVES["slice"]
 SHORT = 16
 """Elements of arguments that a recording remembers."""
+APART = 0.01 / math.pi
+"""Between the serial numbers of elements, which no other node has."""
 
 # ----- Reading -----
 
@@ -71,29 +74,28 @@ def element(node: Node, position: int) -> Node:
     at = position + length if position < 0 else position
     if not 0 <= at < length:
         checked_position(position, length, 0)
-    if length <= SHORT and (node.primitive is ALIAS or not node.inputs):
-        trace = current_trace()
-        if trace is not None:
-            return _element_once(node, at, trace)
+    trace = current_trace() if length <= SHORT and (node.primitive is ALIAS or not node.inputs) else None
+    if trace is not None:
+        noted = trace.elements.get((node, at))
+        known = noted and noted()
+        if known is not None:
+            if known.serial > node.serial + 1:
+                _put_first(known, node, at)
+            return known
     # Loops index at every turn: their nodes are made without asking the rules for what is known.
     dtype = node.dtype
     part = node if length == 1 else Node(SLICE, (node,), (((at, 1, 1),),), (1,), dtype)
-    return Node(RESHAPE, (part,), ((),), (), dtype)
+    made = Node(RESHAPE, (part,), ((),), (), dtype)
+    if trace is not None:
+        trace.elements[node, at] = weakref.ref(made)
+    return made
 
 
-def _element_once(node: Node, at: int, trace: Trace) -> Node:
-    """The element of an argument, numbered before all that is computed, because it belongs to no turn of a loop."""
-    known = trace.elements.get((node, at))
-    if known is None:
-        noted = RECORDED.set(None)
-        try:
-            known = trace.elements[node, at] = getitem(node, at)
-        finally:
-            RECORDED.reset(noted)
-        known.serial = node.serial + (2 * at + 2) / (4 * SHORT)
-        if known.inputs[0] is not node:
-            known.inputs[0].serial = node.serial + (2 * at + 1) / (4 * SHORT)
-    return known
+def _put_first(known: Node, node: Node, at: int) -> None:
+    """Number an element that is read again before all that is computed: it belongs to no turn of a loop."""
+    known.serial = node.serial + (2 * at + 2) * APART
+    if known.inputs[0] is not node:
+        known.inputs[0].serial = node.serial + (2 * at + 1) * APART
 
 
 def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:
