@@ -24,6 +24,7 @@ from ..primitives import PRIMITIVES
 from .alignment import Stretch, stretches
 from .growth import Growing
 from .in_place import Settle, become, put_before, settled
+from .loop_body import LoopNodes
 from .repetition import LEAST_NODES, Recording, best_start, repetitions
 from .scanned_parts import FEW_PIECES, joined, part_of
 from .turn_graph import MOST_KEPT, TurnGraph
@@ -152,6 +153,7 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
     asked = list(zip(numbers.tolist(), places.tolist(), strict=True))
     before = recording.nodes[stretch.start].serial
     growing: Growing | None = None
+    made: LoopNodes | None = None
     if graph.only_moves:
         whole = graph.at_once({place for _, place in asked})
         settled(nodes, settle)
@@ -169,7 +171,7 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
         new = graph.values(made, asked, stretch.turns, every)
     put_before(new, before)
     become(nodes, new)
-    if growing is not None:
+    if growing is not None and made is not None:
         growing.begin(made, asked, nodes)
     return Contracted(stretch, growing)
 

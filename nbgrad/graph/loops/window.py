@@ -191,7 +191,7 @@ class Window:
             return False
         own = {*new, *fresh}
         outside = _outside(new, chosen)
-        if last.growing is None or last.stretch is not goes_on:
+        if goes_on is None or last.growing is None or last.stretch is not goes_on:
             new[:] = _left([*used, *outside], own)
             return True
         self._close()
