@@ -146,13 +146,14 @@ def solve_node(a: Node, b: Node, factors: Node, adjoint_system: bool = False) ->
     value = make("stop_gradient", (b,))
     n = a.shape[-1]
     packed = cut(factors, 1, 0, n)
-    order, inverse = (places(reshape(cut(factors, 1, n + k, 1), b.shape[:2])) for k in (0, 1))
+    # The rows after the factors hold the order of a's rows, and the inverse of it.
+    order = places(reshape(cut(factors, 1, n + (not adjoint_system), 1), b.shape[:2]))
     if adjoint_system:
         value = triangular_node(packed, rows_in_order(value, order), lower=False, adjoint_system=True, unit=True)
         value = triangular_node(packed, value, lower=True, adjoint_system=True)
     else:
         value = triangular_node(packed, value, lower=True)
-        value = rows_in_order(triangular_node(packed, value, lower=False, unit=True), inverse)
+        value = rows_in_order(triangular_node(packed, value, lower=False, unit=True), order)
     return with_rule(value, _solve_formula, a, b, factors, static=(adjoint_system,))
 
 

@@ -246,8 +246,10 @@ def only_read(gradient: Node, triangle: str) -> Node:
 def rows_in_order(x: Node, order: Node) -> Node:
     """x[:, order], with an order of its own for each matrix of the batch: (B, n, k) and (B, m)."""
     batch, n, k = x.shape
-    row = order + reshape(iota(batch) * extent(n, INT64), (batch, 1))
-    index = reshape(row, (*row.shape, 1)) * extent(k, INT64) + iota(k)
+    row = order if batch == 1 else order + reshape(iota(batch) * extent(n, INT64), (batch, 1))
+    index = reshape(row, (*row.shape, 1))
+    if k != 1:
+        index = index * extent(k, INT64) + iota(k)
     return gather(reshape(x, (x.size,)), index)
 
 
