@@ -17,7 +17,7 @@ from typing import Any
 
 from gpu_process import ROOT, run
 
-SMALL = ("optree", "opt_einsum", "hypothesis", "mpmath", "pytest")
+SMALL = ("optree", "opt_einsum", "hypothesis", "mpmath", "pytest", "tqdm")
 """Packages of a few megabytes that a machine with CUDA libraries may lack."""
 LARGE = ("numpy", "numba", "llvmlite", "scipy", "cuda-bindings", "cuda-pathfinder")
 """What it probably has; the folder gets them if they are named."""

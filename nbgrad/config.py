@@ -4,6 +4,7 @@ NBGRAD_DISABLE_JIT=1 runs every graph with the NumPy interpreter instead of comp
 compiler/cache.py, names the cache folder. NBGRAD_NUM_THREADS, read by runtime/threads.py, limits the threads.
 NBGRAD_CPU_NAME compiles for another CPU than this one. NBGRAD_OPTIMIZE=0 compiles without LLVM's optimisations: a tenth
 of the time, for slower loops. NBGRAD_ROLL=0 leaves Python loops written out as they were recorded.
+NBGRAD_PROGRESS=0 shows no line while recording or compiling takes long.
 NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the tracebacks of errors. NBGRAD_KEPT_PROGRAMS bounds the memory of
 compiled code.
 """
@@ -21,6 +22,11 @@ def interpret() -> bool:
 def roll() -> bool:
     """Whether loops are put in place of what Python loops record."""
     return os.environ.get("NBGRAD_ROLL", "") != "0"
+
+
+def progress() -> bool:
+    """Whether a line shows how far recordings and compilations are that take long."""
+    return os.environ.get("NBGRAD_PROGRESS", "") != "0"
 
 
 def optimize() -> bool:

@@ -1,7 +1,8 @@
 """The exceptions that nbgrad raises: one tree, each class also the built-in exception that users would catch.
 
 In: a full sentence that says what was given, what was expected and the way out. Out: the same sentence with the place
-in the user's code, found here, so that no caller has to. Raised at the boundary by everything users call.
+in the user's code, found here, so that no caller has to. Raised at the boundary by everything users call. A warning
+stands beside the tree.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = [
     "DtypeError",
     "GradientError",
     "LibraryError",
+    "LongRecordingWarning",
     "NameTakenError",
     "NbgradError",
     "OutOfMemoryError",
@@ -85,18 +87,37 @@ def user_location() -> str:
 
     If that is in another installed package, the line that called the package is named first.
     """
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    inner = ""
+    own, package = _places()
+    if own is None:
+        return f" (at {_shown(package)})" if package else ""
+    through = f", through {_shown(package)}" if package else ""
+    return f" (at {_shown(own)}{through})"
+
+
+def users_line() -> tuple[str, int, str] | None:
+    """The file, line and module of the innermost frame of the user's own, else of an installed package."""
+    own, package = _places()
+    frame = own or package
+    return frame and (frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", ""))
+
+
+def _places() -> tuple[FrameType | None, FrameType | None]:
+    """The innermost frame of the user's own, and the one of another package that it has called, if there is one."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    package: FrameType | None = None
     while frame is not None:
         filename = frame.f_code.co_filename
         inside = is_internal(frame) or filename[:1] == "<"
         if not inside and is_installed(filename):
-            inner = inner or f"{filename}:{frame.f_lineno}"
+            package = package or frame
         elif not inside:
-            through = f", through {inner}" if inner else ""
-            return f" (at {filename}:{frame.f_lineno}{through})"
+            return frame, package
         frame = frame.f_back
-    return f" (at {inner})" if inner else ""
+    return None, package
+
+
+def _shown(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class NbgradError(Exception):
@@ -171,3 +192,7 @@ class DeviceError(NbgradError, RuntimeError):
 
 class LibraryError(DeviceError):
     """A library that an operation on a device needs is not installed."""
+
+
+class LongRecordingWarning(UserWarning):
+    """A function records very many operations in which no loop is found."""

@@ -69,7 +69,7 @@ def specialize(
     args, kwargs = optree.tree_unflatten(treespec, inputs.lifted)
     # What another thread changes from now on, the next call finds out.
     version = CELLS.token
-    with recording(arguments, jit=True, callers=callers, rolls=strides_of) as trace:
+    with recording(arguments, jit=True, callers=callers, rolls=strides_of, of=fn) as trace:
         try:
             output = fn(*args, **kwargs)
         finally:
@@ -108,6 +108,7 @@ def specialize(
             _donated(fn, donate, treespec, inputs) if simple and donate else frozenset(),
             max(len(packing or ()), len(nodes) + 1),
             budget,
+            name_of(fn),
         )
     for node in arguments:
         if node.owner is None:

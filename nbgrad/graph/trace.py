@@ -20,6 +20,7 @@ from ..process.gc_pause import RareCollection
 from .ir import RECORDED, Node, due, next_serial
 from .known_values import KnownValues
 from .loops.in_place import Settle
+from .loops.watch import Watch
 from .loops.window import Window
 
 
@@ -41,7 +42,8 @@ class Trace:
     hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
     that became part of it. `refused` is the last error for a value that would have left the recording, with the
     user's frame at that moment. `window` has the nodes in which loops are looked for; None where they are not.
-    `elements` are those of short arguments that it has read.
+    `watch` looks at recordings that take long; those inside have the same. `elements` are those of short arguments that
+    it has read.
     """
 
     __slots__ = (
@@ -69,6 +71,7 @@ class Trace:
         "turn_ends",
         "unchecked",
         "varying",
+        "watch",
         "window",
         "written",
     )
@@ -85,6 +88,7 @@ class Trace:
     ) -> None:
         self.parent = parent
         self.window: Window | None = None
+        self.watch: Watch | None = None if parent is None else parent.watch
         self.unchecked = 0
         self.elements: dict[tuple[Node, int], weakref.ref[Node]] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
@@ -208,11 +212,14 @@ def roll_if_full() -> None:
     """Between two operations of a recorded function: look for loops, if enough was recorded since the last time."""
     due.clear()
     trace = current_trace()
-    if trace is not None and trace.window is not None and trace.window.is_full():
+    if trace is None or trace.window is None or trace.watch is None:
+        return
+    if trace.window.is_full() or trace.watch.is_long(trace.window):
         trace.window.roll()
         # What is gone needs no answers.
         trace.owned.clear()
         trace.varying.clear()
+    trace.watch.look(trace.window)
 
 
 def depends_on_recording(node: Node) -> bool:
@@ -247,10 +254,10 @@ class recording:  # noqa: N801 - used like a function
     """Open a recording for the time of a `with` block, which gets the `Trace`.
 
     With `rolls`, loops are looked for while it goes on: nodes that are in use may change, but not their values. It
-    makes a node know how its value lies in memory.
+    makes a node know how its value lies in memory. `of` is the recorded function.
     """
 
-    __slots__ = ("collection", "noted", "token", "trace")
+    __slots__ = ("collection", "noted", "own_watch", "token", "trace")
 
     def __init__(
         self,
@@ -261,12 +268,16 @@ class recording:  # noqa: N801 - used like a function
         callers: Any = None,
         turn: bool = False,
         rolls: Settle | None = None,
+        of: Callable[..., Any] | None = None,
     ) -> None:
         self.trace = Trace(_current.get(), arguments, jit, mapping, size, callers, turn)
         self.collection = RareCollection()
         self.noted: Token[list[Node] | None] | None = None
+        self.own_watch: Watch | None = None
         if rolls is not None and config.roll():
             self.trace.window = Window(self.trace.known, rolls)
+            if self.trace.watch is None:
+                self.own_watch = self.trace.watch = Watch(of)
 
     def __enter__(self) -> Trace:
         self.token = _current.set(self.trace)
@@ -282,6 +293,8 @@ class recording:  # noqa: N801 - used like a function
         window = self.trace.window
         self.collection.__exit__(kind, error, traceback)
         _current.reset(self.token)
+        if self.own_watch is not None:
+            self.own_watch.end()
         if self.noted is not None:
             RECORDED.reset(self.noted)
             around = RECORDED.get()

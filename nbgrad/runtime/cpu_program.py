@@ -12,6 +12,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from ..errors import OutOfMemoryError
 from ..graph.ir import Node, plain_dtype
 from ..graph.loops.segments import Key, Schedule, scheduled
 from ..process.gc_pause import RareCollection
+from ..process.progress import Work
 from . import native, threads
 from .budget import NO_ROOM, Budget, Scheduled, fitted
 from .cpu_plan import Plan, plan
 from .donation import donors
 from .front import Front, base_words, front
 from .lifetimes import Place, nbytes
-from .step_tables import kept_array, step_table
+from .step_tables import count_kernels, kept_array, step_table
 from .tape_files import TapeFile
 
 RELEASE_ELEMENTS = 1 << 15
@@ -78,6 +80,8 @@ class Program:
         The length of the longest other structure that an entry of its own (native_tensors.py) packs results into.
     budget : Budget, optional
         The memory that a call may take.
+    name : str, optional
+        The name of the function that is compiled.
 
     Raises
     ------
@@ -95,9 +99,10 @@ class Program:
         donated: frozenset[int] = frozenset(),
         packed: int = 0,
         budget: Budget | None = None,
+        name: str = "",
     ) -> None:
         start = time.perf_counter()
-        with RareCollection():
+        with RareCollection(), Work() as work:
             self.outputs = outputs
             made = front([output.node for output in outputs], arguments)
             self.plan: Plan = plan(made.fused, made.arguments, made.constants, threads.available())
@@ -114,8 +119,21 @@ class Program:
             if self.file is not None:
                 self.file.open()
                 made.constants.append(self.file.base)
-            self._build(arguments, made.constants, floats, structure, fallback or _refuse, packed)
+            self._build(
+                arguments, made.constants, floats, structure, fallback or _refuse, packed, self._teller(work, name)
+            )
         self.seconds = time.perf_counter() - start
+
+    def _teller(self, work: Work, name: str) -> Callable[[], object]:
+        """Tells before each kernel how far the work is."""
+        numbers, total = count(1), count_kernels(self.plan)
+        head = f"compiling {name}:" if name else "compiling"
+
+        def tell() -> None:
+            number = next(numbers)
+            work.tell(lambda: f"{head} {number:,} of {total:,} kernels")
+
+        return tell
 
     def _within(self, budget: Budget, made: Front, arguments: Sequence[Node]) -> Front:
         """Plan again until the budget is met."""
@@ -155,6 +173,7 @@ class Program:
         structure: Sequence[int] | None,
         fallback: Callable[..., Any],
         packed: int,
+        tell: Callable[[], object],
     ) -> None:
         context = native.context()
         template = base_words(len(arguments), constants, self.plan.literals, len(self.outputs), self._keep)
@@ -174,7 +193,7 @@ class Program:
             output_specs += [id(plain_dtype(node.dtype)), nbytes(node), int(scalar), donor, node.ndim, *node.shape]
         if structure is None:
             structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
-        table = step_table(self.plan, self._keep)
+        table = step_table(self.plan, self._keep, tell)
 
         scratch = 8 * len(template)
         pointers = native.GROUP_DATA + table[2] * self.plan.slots

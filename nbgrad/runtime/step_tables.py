@@ -6,7 +6,7 @@ loaded. Called by cpu_program.py. A loop's step has the table of its body, which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..compiler.loops import Loop
 from ..compiler.scalar_turns import ScalarTurns
 from ..compiler.special import special_address, special_sizes
 from .cpu_plan import Plan, Step, combining_loops
+from .loop_plan import TurnPlan
 from .turns import turns_address
 
 
@@ -32,13 +33,20 @@ def kept_array(words: Sequence[int], kept: list[Any]) -> np.ndarray:
     return array
 
 
-def step_table(plan: Plan, kept: list[Any]) -> list[int]:
-    """The table; `kept` gets all that must live as long as it is used."""
+def count_kernels(plan: Plan) -> int:
+    """The number of kernels of a plan, and of the bodies of its loops."""
+    return sum(count_kernels(step.turns.plan) if isinstance(step.turns, TurnPlan) else 1 for step in plan.steps)
+
+
+def step_table(plan: Plan, kept: list[Any], tell: Callable[[], object]) -> list[int]:
+    """The table; `kept` gets all that must live as long as it is used, and `tell` is called before each kernel."""
     table = [len(plan.groups), plan.slots, plan.width]
     for group in plan.groups:
         words: list[int] = []
         for step in group.steps:
-            sizes = kept_array(_sizes(step, kept), kept)
+            sizes = kept_array(_sizes(step, kept, tell), kept)
+            if not isinstance(step.turns, TurnPlan):
+                tell()
             words += [_address(step, kept), len(step.places), sizes.ctypes.data]
             for place in step.places:
                 words += [place.base, place.offset, place.shift, place.apart]
@@ -65,13 +73,13 @@ def _address(step: Step, kept: list[Any]) -> int:
     return address
 
 
-def _sizes(step: Step, kept: list[Any]) -> list[int]:
+def _sizes(step: Step, kept: list[Any], tell: Callable[[], object]) -> list[int]:
     """The integers that a step's kernel is called with."""
     if isinstance(step.kernel, Loop):
         return step.kernel.sizes(step.step, step.apart)
     if isinstance(step.turns, ScalarTurns):
         return step.turns.words()
     if step.turns is not None:
-        body = kept_array(step_table(step.turns.plan, kept), kept)
+        body = kept_array(step_table(step.turns.plan, kept, tell), kept)
         return step.turns.table(body.ctypes.data, kept)
     return special_sizes(step.kernel)

@@ -390,7 +390,7 @@ def _run(
     if request.by_list and weights is None:
         finish_pending()  # a Parameter that waits for its value cannot be told from what it will be
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt, callers=call.callers, rolls=strides_of) as trace:
+    with recording(wrt, callers=call.callers, rolls=strides_of, of=fn) as trace:
         output = fn(*call.args, **call.kwargs)
         differentiated, aux = split_aux(fn, output) if request.has_aux else (output, ())
         outputs = output_nodes(fn, differentiated)

@@ -129,7 +129,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     call.callers.stand_for(dict(zip(map(id, kept), leaves, strict=True)))
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
-    with recording(wrt, callers=call.callers, rolls=strides_of) as trace:
+    with recording(wrt, callers=call.callers, rolls=strides_of, of=fn) as trace:
         output, aux = _split(fn, fn(*call.args), has_aux)
         outputs = numeric_nodes(fn, output)
         roll_up(trace, [*outputs, *nodes_in(aux), *conditions_of(trace)], wrt)
@@ -198,7 +198,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         message = f"jvp needs one tangent per input, but got {len(points)} inputs and {len(vectors)} tangents."
         raise ArgumentError(message)
     call = prepare(fn, points, {}, range(len(points)))
-    with recording(call.nodes, callers=call.callers, rolls=strides_of) as trace:
+    with recording(call.nodes, callers=call.callers, rolls=strides_of, of=fn) as trace:
         try:
             returned = fn(*call.args)
         except TypeError:
@@ -303,7 +303,7 @@ def _jacobian(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = prepare(fn, args, kwargs, positions)
         wrt = call.nodes
-        with recording(wrt, callers=call.callers, rolls=strides_of) as trace:
+        with recording(wrt, callers=call.callers, rolls=strides_of, of=fn) as trace:
             output, aux = _split(fn, fn(*call.args, **call.kwargs), has_aux)
             output_nodes(fn, output)
             leaves, treespec = flatten(output)

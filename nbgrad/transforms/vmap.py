@@ -88,7 +88,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             raise ArgumentError(message) if not sizes else ShapeError(message)
         size = sizes.pop()
         lifted_args, lifted_kwargs = optree.tree_unflatten(treespec, lifted)
-        with recording(mapping, mapping=mapping, size=size, callers=callers, rolls=strides_of) as trace:
+        with recording(mapping, mapping=mapping, size=size, callers=callers, rolls=strides_of, of=fn) as trace:
             try:
                 output = fn(*lifted_args, **lifted_kwargs)
             finally:

@@ -1,0 +1,75 @@
+"""Long recordings say what they do: a line of progress, and a warning where no loop is found.
+
+In: a look at the recording after every 1024 operations. Out: a line on standard error after two seconds; after 100,000
+operations that became no loop, one `LongRecordingWarning` that names the line that has recorded most of them. Called by
+trace.py. What is short costs nothing: no operation knows of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import LongRecordingWarning, users_line
+from ...process.progress import Work
+from ..ir import next_serial
+from .window import Window
+
+MANY = 100_000
+"""Operations without a loop."""
+_warned: set[Any] = set()
+"""The functions that were warned of."""
+
+
+class Watch:
+    """The look at one recording, and at all recordings inside; `fn` is what is recorded."""
+
+    __slots__ = ("_first", "_fn", "_lines", "_work", "has_warned")
+
+    def __init__(self, fn: Callable[..., Any] | None) -> None:
+        self._fn, self._first, self._work = fn, next_serial(), Work()
+        self._lines: Counter[tuple[str, int, str]] = Counter()
+        self.has_warned = False
+
+    def is_long(self, window: Window) -> bool:
+        """Whether so much is no loop that it is worth a warning, if there is none to be found."""
+        return not self.has_warned and len(window.nodes) + len(window.before) >= MANY and window.limit < sys.maxsize
+
+    def look(self, window: Window) -> None:
+        """Tell how far the recording is; called between two operations of the recorded function."""
+        self._work.tell(self._text)
+        line = users_line()
+        if line is not None:
+            self._lines[line] += 1
+        if self.is_long(window):
+            self.has_warned = True
+            self._warn()
+
+    def end(self) -> None:
+        """The recording is over."""
+        self._work.end()
+
+    def _text(self) -> str:
+        return f"recording {self._name}: {next_serial() - self._first:,} operations, {self._work.seconds:.0f} s"
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._fn, "__name__", type(self._fn).__name__)
+
+    def _warn(self) -> None:
+        fn: Any = self._fn
+        code = getattr(inspect.unwrap(fn) if callable(fn) else fn, "__code__", type(fn))
+        if code in _warned:
+            return
+        _warned.add(code)
+        filename, number, module = max(self._lines, key=self._lines.__getitem__, default=("", 0, ""))
+        most = f", most of them at {filename}:{number}" if filename else ""
+        message = (
+            f"{self._name}() has recorded {MANY:,} operations that are no loop{most}. Each of them takes memory, and "
+            "time to compile. Say the loop by nb.scan or nb.fori_loop, or work on whole arrays as NumPy does."
+        )
+        warnings.warn_explicit(message, LongRecordingWarning, filename or "<unknown>", number, module or None)
