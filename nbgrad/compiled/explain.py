@@ -1,11 +1,13 @@
 """`explain`: the compiled code of a function, as text.
 
-In: a function and arguments. Out: the recorded graph, the fused kernels as readable loops with their bytes and
-flops, the memory plan, and the times of compiling and running. Called by users and by `python -m nbgrad explain`.
+In: a function and arguments. Out: the Python loops that were found, the recorded graph, the fused kernels as readable
+loops with their bytes and flops, the memory plan, and the times of compiling and running. Called by users and by
+`python -m nbgrad explain`.
 """
 
 from __future__ import annotations
 
+import sys
 import textwrap
 import time
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from ..compiler.scalar_turns import ScalarTurns
 from ..errors import ArgumentError
 from ..graph.custom_calls import OWN_KERNEL
 from ..graph.loops.loop_body import turns_of
+from ..graph.loops.noted import noting
 from ..graph.show import show as show_graph
 from ..runtime.cpu_plan import Plan, Step
 from ..runtime.cpu_program import Program
@@ -25,10 +28,14 @@ from ..runtime.loop_plan import TurnPlan
 from ..transforms.arguments import name_of
 from .explain_device import explain_device
 from .jit import Jitted, jit
+from .loop_report import loop_report
 
 
 def explain(fn: Callable[..., Any], *args: Any) -> str:
     """The graph, the loops, the memory plan and the time of a function, as text.
+
+    For Python loops it says which lines they come from, their turns and operations, and why others were not found. For
+    that the function is recorded twice.
 
     Parameters
     ----------
@@ -54,7 +61,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     """
     before = dict(cache.counters)
     start = time.perf_counter()
-    compiled = Jitted(fn.fn, (), fn.budget) if isinstance(fn, Jitted) else jit(fn)
+    compiled = _fresh(fn)
     compiled(*args)
     first = time.perf_counter() - start
     program = _program_of(compiled)
@@ -80,6 +87,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
             f"then {seconds * 1e6:.2f} us a call"
         ),
         "",
+        *_loops(fn, args),
         show_graph(program.graph),
         "",
     ]
@@ -102,6 +110,19 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     if program.file is not None:
         lines.append(f"file in {program.file.folder}: {program.file.size:,} bytes")
     return "\n".join(lines)
+
+
+def _fresh(fn: Callable[..., Any]) -> Jitted:
+    """A function that is not compiled yet."""
+    return Jitted(fn.fn, (), fn.budget) if isinstance(fn, Jitted) else jit(fn)
+
+
+def _loops(fn: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
+    """Which loops are found while a function is recorded: it is recorded again, with the lines of all operations."""
+    with noting(sys._getframe()) as notes:  # pyright: ignore[reportPrivateUsage]
+        _fresh(fn)(*args)
+    lines = loop_report(notes)
+    return [*lines, ""] if lines else []
 
 
 def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> float:

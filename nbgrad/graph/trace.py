@@ -20,6 +20,7 @@ from ..process.gc_pause import RareCollection
 from .ir import RECORDED, Node, due, next_serial
 from .known_values import KnownValues
 from .loops.in_place import Settle
+from .loops.noted import NotedNodes, current_notes
 from .loops.watch import Watch
 from .loops.window import Window
 
@@ -276,6 +277,9 @@ class recording:  # noqa: N801 - used like a function
         self.own_watch: Watch | None = None
         if rolls is not None and config.roll():
             self.trace.window = Window(self.trace.known, rolls)
+            notes = current_notes()
+            if notes is not None:
+                self.trace.window.nodes = NotedNodes(notes)
             if self.trace.watch is None:
                 self.own_watch = self.trace.watch = Watch(of)
 

@@ -25,6 +25,7 @@ from .alignment import SAME, VARYING, Stretch
 from .in_place import Settle, become, put_before, references, settled
 from .loop_body import ITEM, Body, LoopNodes, item, real_parts
 from .loop_rows import EVERY, LAST
+from .noted import current_notes
 from .repetition import BROADCAST, SLICE, atom_key, fixed_part, is_number, starts_of
 from .scanned_parts import MOST_GATHERED, Number, Parts, arrays_of, is_even, part_of, parts_of, whole_of
 from .turn_graph import MOST_KEPT, TurnGraph
@@ -191,6 +192,9 @@ class Growing:
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
         self._add(made.node, pieces, asked, nodes)
+        notes = current_notes()
+        if notes is not None:
+            notes.grow(self, turns[count - 1][-1], count)
         return count * self.period
 
     def _settle(self, nodes: Sequence[Node], asked: Asked, varying: Sequence[Sequence[Node]], settle: Settle) -> None:

@@ -25,6 +25,7 @@ from .alignment import Stretch, stretches
 from .growth import Growing
 from .in_place import Settle, become, put_before, settled
 from .loop_body import LoopNodes
+from .noted import current_notes
 from .repetition import LEAST_NODES, Recording, best_start, repetitions
 from .scanned_parts import FEW_PIECES, joined, part_of
 from .turn_graph import MOST_KEPT, TurnGraph
@@ -173,6 +174,9 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
     become(nodes, new)
     if growing is not None and made is not None:
         growing.begin(made, asked, nodes)
+    notes = current_notes()
+    if notes is not None:
+        notes.begin(recording, stretch, growing)
     return Contracted(stretch, growing)
 
 

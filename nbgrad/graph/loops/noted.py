@@ -1,0 +1,158 @@
+"""Notes of a recording for `explain`: which lines have recorded each operation, and which operations became loops.
+
+In: every node, while a `noting` block is open, and the turns that rolling.py and growth.py put into loops. Out: a
+`Notes`: flat arrays, which keep no node alive, so that the recording finds the same loops as without them. Called by
+compiled/explain.py, through trace.py; usual recordings only ask once for each recording and each loop.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+from ...errors import is_installed, is_internal
+from ..ir import Node
+from .alignment import Stretch
+from .repetition import SLICE, Recording, atom_key, fixed_part, is_source
+
+MOST_NOTED = 2_000_000
+"""Operations of which something is noted; of later ones only that they are turns of a loop."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One instruction of a user's function, and its line."""
+
+    code: CodeType
+    position: int
+    line: int
+
+
+@dataclass
+class NotedLoop:
+    """Operations from `start` to `end` of the notes became a loop; its second turn begins at `second`.
+
+    If it `moves`, elements are only moved, those of all turns at once.
+    """
+
+    start: int
+    second: int
+    end: int
+    turns: int
+    moves: bool
+
+
+class Notes:
+    """What was recorded inside of the frame `base`.
+
+    Of each operation there is its serial number, the place of the user's code that it comes from (a number of `stacks`:
+    the places of all functions that run, the outermost first), a label (a number of `labels`) and operands, which begin
+    at `first`. An operand is a serial number; numbers are negative, equal ones for equal values.
+    """
+
+    def __init__(self, base: FrameType) -> None:
+        self._base = base
+        self.serials, self.stack_of, self.label_of = array("d"), array("l"), array("l")
+        self.operands, self.first = array("d"), array("l", [0])
+        self.stacks: list[tuple[Place, ...]] = []
+        self.labels: list[tuple[Any, ...]] = []
+        self.loops: list[NotedLoop] = []
+        self._stacks: dict[Any, int] = {}
+        self._labels: dict[Any, int] = {}
+        self._atoms: dict[Any, int] = {}
+        self._growing: dict[int, NotedLoop] = {}
+
+    def add(self, node: Node) -> None:
+        """Note a node that was made now."""
+        if is_source(node) or len(self.serials) >= MOST_NOTED:
+            return
+        stack = self._stack()
+        if stack is None:
+            return
+        label = (node.primitive.name, node.shape, node.dtype.str, fixed_part(node) if node.primitive is SLICE else ())
+        number = self._labels.setdefault(label, len(self.labels))
+        if number == len(self.labels):
+            self.labels.append(label)
+        self.serials.append(node.serial)
+        self.stack_of.append(stack)
+        self.label_of.append(number)
+        self.operands.extend([self._operand(source) for source in node.inputs])
+        self.first.append(len(self.operands))
+
+    def _operand(self, node: Node) -> float:
+        key = atom_key(node) if is_source(node) else node
+        return node.serial if key is node else -1.0 - self._atoms.setdefault(key, len(self._atoms))
+
+    def _stack(self) -> int | None:
+        """The places of the user's functions that are running; of packages, if there are no others."""
+        frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+        found: list[FrameType] = []
+        packages: list[FrameType] = []
+        while frame is not None and frame is not self._base:
+            if not is_internal(frame):
+                (packages if is_installed(frame.f_code.co_filename) else found).append(frame)
+            frame = frame.f_back
+        frames = found or packages
+        if frame is None or not frames:
+            return None
+        key = tuple([(id(frame.f_code), frame.f_lasti) for frame in frames])
+        number = self._stacks.get(key)
+        if number is None:
+            number = self._stacks[key] = len(self.stacks)
+            self.stacks.append(tuple([Place(f.f_code, f.f_lasti, f.f_lineno) for f in reversed(frames)]))
+        return number
+
+    def begin(self, recording: Recording, stretch: Stretch, growing: object) -> None:
+        """A stretch has become a loop, which may grow; None if its elements are moved at once."""
+        nodes = recording.nodes
+        start = bisect_left(self.serials, nodes[stretch.start].serial)
+        second = bisect_left(self.serials, nodes[stretch.start + stretch.period].serial)
+        end = bisect_right(self.serials, nodes[stretch.end - 1].serial)
+        if start < end:
+            loop = NotedLoop(start, second, end, stretch.turns, growing is None)
+            self.loops.append(loop)
+            self._growing[id(growing)] = loop
+
+    def grow(self, growing: object, last: Node, turns: int) -> None:
+        """More turns up to a node belong to a loop."""
+        loop = self._growing.get(id(growing))
+        if loop is not None:
+            loop.end, loop.turns = bisect_right(self.serials, last.serial), loop.turns + turns
+
+
+class NotedNodes(list[Node]):
+    """A list of recorded nodes that notes what is appended to it."""
+
+    def __init__(self, notes: Notes) -> None:
+        super().__init__()
+        self._add = notes.add
+
+    def append(self, node: Node) -> None:
+        super().append(node)
+        self._add(node)
+
+
+_notes: ContextVar[Notes | None] = ContextVar("nbgrad_notes", default=None)
+
+
+def current_notes() -> Notes | None:
+    """The notes that are taken now."""
+    return _notes.get()
+
+
+@contextmanager
+def noting(base: FrameType) -> Iterator[Notes]:
+    """Take notes of what is recorded inside of a frame."""
+    notes = Notes(base)
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
