@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +31,7 @@ class Watch:
 
     def __init__(self, fn: Callable[..., Any] | None) -> None:
         self._fn, self._first, self._work = fn, next_serial(), Work()
-        self._lines: Counter[tuple[str, int, str]] = Counter()
+        self._lines: dict[tuple[str, int, str], int] = {}
         self.has_warned = False
 
     def is_long(self, window: Window) -> bool:
@@ -44,7 +43,7 @@ class Watch:
         self._work.tell(self._text)
         line = users_line()
         if line is not None:
-            self._lines[line] += 1
+            self._lines[line] = self._lines.get(line, 0) + 1
         if self.is_long(window):
             self.has_warned = True
             self._warn()
