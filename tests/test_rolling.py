@@ -325,3 +325,37 @@ def _steps(u: Any, p: Any, turns: int) -> Any:
     for _ in range(turns):
         u = u + 0.1 * (p[0] * np.sin(u) - p[1] * u) + p[2] * 0.01
     return u
+
+
+def _with_recordings_inside() -> dict[str, Callable[[Any], Any]]:
+    mapped, again = nb.vmap(lambda t: np.sin(t) * t + 0.1), nb.checkpoint(lambda t: np.sin(t) * t + 0.1)
+    slopes = nb.jacrev(lambda t: np.sin(t) * t)
+    return {
+        "vmap": mapped,
+        "checkpoint": again,
+        "a Jacobian": lambda x: x - 0.1 * slopes(x) @ x,
+        "apply_along_axis": lambda x: np.apply_along_axis(lambda r: np.cumsum(r) * 0.3 + 0.1 * r, 0, x),
+        "while_loop": lambda x: nb.while_loop(lambda s: np.sum(s) > 1.5, lambda s: s * 0.9, np.sin(x) + 1.0),
+        "a view in the order of memory": lambda x: np.outer(x, U).T.ravel(order="K")[:3],
+    }
+
+
+@pytest.mark.parametrize("name", _with_recordings_inside())
+def test_what_stands_for_values_of_recordings_inside_is_no_part_of_a_loop(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = _with_recordings_inside()[name]
+
+    def total(x: Any) -> Any:
+        for _ in range(60):
+            x = 0.6 * turn(x) + np.cos(x) * 0.3
+        return np.sum(x)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ir, "OFTEN", 15)
+        patch.setattr(window, "FIRST", 300)
+        found = nb.grad(total)(U), nb.jvp(total, (U,), (P,))[1]
+    monkeypatch.setenv("NBGRAD_ROLL", "0")
+    expected = nb.grad(total)(U), nb.jvp(total, (U,), (P,))[1]
+    for value, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-14)
