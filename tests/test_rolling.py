@@ -18,7 +18,7 @@ import nbgrad.numpy as xp
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, by_serial, placeholder
-from nbgrad.graph.loops import window
+from nbgrad.graph.loops import alignment, repetition, rolling, window
 from nbgrad.graph.loops.loop_body import LOOP, turns_of
 from nbgrad.graph.loops.rolling import roll
 from nbgrad.graph.trace import recording
@@ -359,3 +359,25 @@ def test_what_stands_for_values_of_recordings_inside_is_no_part_of_a_loop(
     expected = nb.grad(total)(U), nb.jvp(total, (U,), (P,))[1]
     for value, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("turns, period", [(300, 10), (9000, 70)])
+def test_a_loop_of_loops_carries_none_of_them(turns: int, period: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an inner loop gives is read in its own turn of the outer one, wherever that begins."""
+
+    def total(x: Any) -> Any:
+        y = x * P
+        for k in range(turns, 0, -1):
+            y = 0.7 * (y - x[::-1]) + 0.01
+            if k % period == 0:
+                y = 0.7 * y / (1 + np.concatenate([y[1:], y[:1]]) ** 2) + 0.01
+        return np.sum(y * y)
+
+    if turns < 1000:
+        monkeypatch.setattr(ir, "OFTEN", 15)
+        monkeypatch.setattr(window, "FIRST", 100)
+        for module in (repetition, alignment, rolling, window):
+            monkeypatch.setattr(module, "LEAST_NODES", 24)
+    step = 1e-6 * P
+    expected = (total(U + step) - total(U - step)) / 2e-6
+    np.testing.assert_allclose(nb.grad(total)(U) @ P, expected, rtol=1e-7)

@@ -188,7 +188,10 @@ def _periods(labels: np.ndarray) -> list[int]:
 
 
 def best_start(recording: Recording, start: int, period: int, end: int) -> int:
-    """Where turns shall begin: the place at which the fewest values are passed from one turn to the next."""
+    """Where turns shall begin: the place at which the fewest values are passed from one turn to the next.
+
+    A loop itself is no value that can be passed, so it stays in the turn of its items.
+    """
     middle = start + (end - start) // period // 2 * period
     first, operands = recording.first, recording.operands
     low, high = max(start, middle - 2 * period), min(end, middle + 2 * period)
@@ -200,7 +203,8 @@ def best_start(recording: Recording, start: int, period: int, end: int) -> int:
     made = np.arange(low, high)
     crossing = np.zeros(high - low + 1, np.int64)
     kept = last > made
-    np.add.at(crossing, made[kept] + 1 - low, 1)
-    np.add.at(crossing, last[kept] + 1 - low, -1)
+    weights = np.array([len(made) if recording.nodes[k].dtype.kind == "O" else 1 for k in made[kept].tolist()], int)
+    np.add.at(crossing, made[kept] + 1 - low, weights)
+    np.add.at(crossing, last[kept] + 1 - low, -weights)
     counts = np.cumsum(crossing)[middle - low : middle - low + period]
     return start + int(np.argmin(counts))

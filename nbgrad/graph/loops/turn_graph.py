@@ -133,6 +133,9 @@ class TurnGraph:
         chain = self._chains.get((place, starts))
         if chain is None:
             one = self.recording.nodes[stretch.start + place]
+            if one.dtype.kind == "O":
+                # Loops are not carried, only what they give.
+                return None
             chain = self._chains[place, starts] = [like(one) for _ in range(kind)]
         return chain[kind - 1]
 
