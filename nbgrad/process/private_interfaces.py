@@ -55,7 +55,7 @@ INTERFACES = (
     Interface(
         "frames of callers",
         r"sys\._getframe",
-        "errors.py record/foreign_arrays.py tensors/protocols.py tensors/values.py",
+        "compiled/explain.py errors.py graph/loops/noted.py record/foreign_arrays.py tensors/protocols.py tensors/values.py",
         "f_back, f_code, f_globals, and names of modules of pandas and scipy.sparse",
         "tests with both libraries; without a match, the general message or way is taken",
     ),
@@ -69,7 +69,7 @@ INTERFACES = (
     Interface(
         "positions in bytecode",
         r"f_lasti|co_positions",
-        "graph/trace.py record/leaks.py",
+        "graph/loops/noted.py graph/trace.py record/leaks.py",
         "the instruction that a frame is at, and its columns in the source",
         "used for messages only; tests/test_error_advice.py",
     ),
