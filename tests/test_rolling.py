@@ -18,7 +18,7 @@ import nbgrad.numpy as xp
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, by_serial, placeholder
-from nbgrad.graph.loops import alignment, repetition, rolling, window
+from nbgrad.graph.loops import alignment, growth, repetition, rolling, window
 from nbgrad.graph.loops.loop_body import LOOP, turns_of
 from nbgrad.graph.loops.rolling import roll
 from nbgrad.graph.trace import recording
@@ -336,6 +336,8 @@ def _with_recordings_inside() -> dict[str, Callable[[Any], Any]]:
         "a Jacobian": lambda x: x - 0.1 * slopes(x) @ x,
         "apply_along_axis": lambda x: np.apply_along_axis(lambda r: np.cumsum(r) * 0.3 + 0.1 * r, 0, x),
         "while_loop": lambda x: nb.while_loop(lambda s: np.sum(s) > 1.5, lambda s: s * 0.9, np.sin(x) + 1.0),
+        "elements of an inner argument": nb.grad(lambda p: p[0] * np.sin(p[1]) + np.cos(p[2]) * p[1]),
+        "elements of a copy": lambda x: np.cos(x) * x.copy()[0] + x.copy()[1] * 0.1,
         "a view in the order of memory": lambda x: np.outer(x, U).T.ravel(order="K")[:3],
     }
 
@@ -381,3 +383,31 @@ def test_a_loop_of_loops_carries_none_of_them(turns: int, period: int, monkeypat
     step = 1e-6 * P
     expected = (total(U + step) - total(U - step)) / 2e-6
     np.testing.assert_allclose(nb.grad(total)(U) @ P, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kept", [64, 1 << 24])
+def test_data_of_later_turns_is_that_of_these_turns(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while the recording goes on, when a branch asks for a value, and in loops that stay apart."""
+    monkeypatch.setattr(ir, "OFTEN", 15)
+    monkeypatch.setattr(window, "FIRST", 300)
+    for module in (growth, rolling):
+        monkeypatch.setattr(module, "MOST_KEPT", kept)
+    data = np.random.default_rng(2).normal(size=(400, 3))
+
+    def total(u: Any, data: Any) -> Any:
+        kept, seen = [], []
+        for k in range(300):
+            u = 0.9 * u + 0.1 * np.sin(data[k]) * u[::-1] + 0.01 * data[399 - k]
+            if k % 90 == 50:
+                kept.append(u)
+            if k == 200:
+                seen.append(float(nb.stop_gradient(u)[0]))
+        return sum(np.sum(value) for value in [*kept, u]), seen
+
+    (value, seen), (slope, by_data) = nb.value_and_grad(total, (0, 1), has_aux=True)(U, data)
+    np.testing.assert_allclose(value, total(U, data)[0], rtol=1e-12)
+    np.testing.assert_allclose(seen, total(U, data)[1], rtol=1e-12)
+    h = 1e-6
+    np.testing.assert_allclose(np.sum(slope), (total(U + h, data)[0] - total(U - h, data)[0]) / (2 * h), rtol=1e-7)
+    moved = (total(U, data + h)[0] - total(U, data - h)[0]) / (2 * h)
+    np.testing.assert_allclose(np.sum(by_data), moved, rtol=1e-7)

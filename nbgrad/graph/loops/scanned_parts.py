@@ -153,12 +153,16 @@ def is_even(node: Node, starts: np.ndarray) -> bool:
 
 
 def parts_of(source: Node, node: Node, starts: np.ndarray) -> Node:
-    """The parts of an array that slices like `node` take, with a row of starts for each, along a new axis in front."""
+    """The parts of an array that slices like `node` take, with a row of starts for each, along a new axis in front.
+
+    Where `node` itself starts does not matter.
+    """
     ranges = node.params[0]
     if is_even(node, starts):
         step = starts[1] - starts[0]
         axis = int(np.flatnonzero(step)[0])
-        wider = [(r[0], len(starts), int(step[axis])) if a == axis else r for a, r in enumerate(ranges)]
+        wider = list(ranges)
+        wider[axis] = (int(starts[0, axis]), len(starts), int(step[axis]))
         whole = slice_axes(source, wider)
         order = (axis, *[a for a in range(whole.ndim) if a != axis])
         return reshape(transpose(whole, order), (len(starts), *node.shape))
