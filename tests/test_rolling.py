@@ -411,3 +411,37 @@ def test_data_of_later_turns_is_that_of_these_turns(kept: int, monkeypatch: pyte
     np.testing.assert_allclose(np.sum(slope), (total(U + h, data)[0] - total(U - h, data)[0]) / (2 * h), rtol=1e-7)
     moved = (total(U, data + h)[0] - total(U, data - h)[0]) / (2 * h)
     np.testing.assert_allclose(np.sum(by_data), moved, rtol=1e-7)
+
+
+def test_a_loop_inside_shares_no_nodes_with_what_is_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks of positions are made of numbers: the inner loop has its own, and those of the outer turns may change."""
+    monkeypatch.setattr(ir, "OFTEN", 15)
+    monkeypatch.setattr(window, "FIRST", 200)
+    for module in (repetition, alignment, rolling, window):
+        monkeypatch.setattr(module, "LEAST_NODES", 24)
+
+    def filled(u: Any, p: Any) -> Any:
+        w, c = xp.zeros((20, 3)), u
+        for k in range(150):
+            c = c * 1.0
+            c[k % 3] = p[1] * 0.5
+            for j in range(12):
+                w[j % 20] = p
+            c = 0.7 * c * np.maximum(p, 0.1) + 0.01
+            c = w[k % 20] * 0.9 + 0.1 * c
+        return c
+
+    def plain(u: Any, p: Any) -> Any:
+        w, c = np.zeros((20, 3)), u
+        for k in range(150):
+            c = c * 1.0
+            c[k % 3] = p[1] * 0.5
+            for j in range(12):
+                w[j % 20] = p
+            c = 0.7 * c * np.maximum(p, 0.1) + 0.01
+            c = w[k % 20] * 0.9 + 0.1 * c
+        return c
+
+    arguments, outputs = recorded(filled, strides_of)
+    found = interpret(outputs, dict(zip(arguments, (U, P), strict=True)))
+    np.testing.assert_array_equal(found[0], plain(U, P))

@@ -79,7 +79,10 @@ def element(node: Node, position: int) -> Node:
         noted = trace.elements.get((node, at))
         known = noted and noted()
         if known is not None:
-            if known.serial > node.serial + 1:
+            part = known.inputs[0]
+            # A loop that was found meanwhile may give it instead.
+            untouched = part is node or (part.primitive is SLICE and part.inputs[0] is node)
+            if untouched and known.serial > node.serial + 1:
                 _put_first(known, node, at)
             return known
     # Loops index at every turn: their nodes are made without asking the rules for what is known.

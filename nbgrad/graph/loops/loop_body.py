@@ -267,7 +267,8 @@ def _closed(
                 before[node] = with_inputs(node, tuple([before.get(source, source) for source in node.inputs]))
             continue
         operands = tuple([inner(source) for source in node.inputs])
-        if operands != node.inputs:
+        # Nodes of the recording around may change in place, those of a body never.
+        if operands != node.inputs or (node in inside and operands):
             new[node] = with_inputs(node, operands)
     for node in outputs:
         if node not in depends:
