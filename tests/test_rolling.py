@@ -420,19 +420,8 @@ def test_a_loop_inside_shares_no_nodes_with_what_is_around_it(monkeypatch: pytes
     for module in (repetition, alignment, rolling, window):
         monkeypatch.setattr(module, "LEAST_NODES", 24)
 
-    def filled(u: Any, p: Any) -> Any:
-        w, c = xp.zeros((20, 3)), u
-        for k in range(150):
-            c = c * 1.0
-            c[k % 3] = p[1] * 0.5
-            for j in range(12):
-                w[j % 20] = p
-            c = 0.7 * c * np.maximum(p, 0.1) + 0.01
-            c = w[k % 20] * 0.9 + 0.1 * c
-        return c
-
-    def plain(u: Any, p: Any) -> Any:
-        w, c = np.zeros((20, 3)), u
+    def filled(u: Any, p: Any, zeros: Any = xp.zeros) -> Any:
+        w, c = zeros((20, 3)), u
         for k in range(150):
             c = c * 1.0
             c[k % 3] = p[1] * 0.5
@@ -444,4 +433,4 @@ def test_a_loop_inside_shares_no_nodes_with_what_is_around_it(monkeypatch: pytes
 
     arguments, outputs = recorded(filled, strides_of)
     found = interpret(outputs, dict(zip(arguments, (U, P), strict=True)))
-    np.testing.assert_array_equal(found[0], plain(U, P))
+    np.testing.assert_array_equal(found[0], filled(U, P, np.zeros))

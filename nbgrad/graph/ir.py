@@ -113,6 +113,8 @@ class _Host:
 
 
 HOST = _Host()
+CPU_PLACES = frozenset([None, HOST])
+"""Places of nodes that are computed on the CPU."""
 
 
 class _Derived:
@@ -576,12 +578,15 @@ class Earlier:
         return isinstance(node, Node) and (node.serial < self.since or node in self.known)
 
 
-def by_serial(outputs: Iterable[Node]) -> list[Node]:
-    """Every node that the outputs need, in the order of their making; faster than `topological`."""
+def by_serial(outputs: Iterable[Node], known: Container[Node] = ()) -> list[Node]:
+    """Every node that the outputs need, in the order of their making; faster than `topological`.
+
+    Nodes in `known`, and nodes that only these are made of, are left out.
+    """
     found: set[Node] = set()
     waiting = list(outputs)
     for node in waiting:
-        if node not in found:
+        if node not in found and node not in known:
             found.add(node)
             waiting += node.inputs
     return sorted(found, key=_serial)

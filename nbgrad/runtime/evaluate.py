@@ -22,7 +22,7 @@ from ..graph.batch import batch_further
 from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
 from ..graph.interpret import interpret, interpret_order
-from ..graph.ir import HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
+from ..graph.ir import CPU_PLACES, HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
 from ..graph.loops.loop_body import LOOP
 from ..graph.trace import Trace, current_trace
@@ -214,7 +214,7 @@ def compute_derived(
 
     If any of them lives on a device, all results do.
     """
-    if pending.parameters and not _CPU_PLACES.issuperset([node.place for node in (*nodes, *sources)]):
+    if pending.parameters and not CPU_PLACES.issuperset([node.place for node in (*nodes, *sources)]):
         finish_pending()
     written = pending.take() if pending.parameters else []
     if not written:
@@ -244,10 +244,10 @@ def _run(
         nodes, derive = [*nodes, *derive()], list
     device = None
     places = set(map(_place, (*nodes, *sources)))
-    if not places <= _CPU_PLACES:
+    if not places <= CPU_PLACES:
         if not sources and len({None if place is HOST else place for place in places}) > 1:
             return _run_apart(nodes)
-        device, *others = places - _CPU_PLACES
+        device, *others = places - CPU_PLACES
         if others:
             return _run([*nodes, *derive()], [], list)
     if config.interpret():
@@ -292,8 +292,6 @@ def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
 
 
 _place = attrgetter("place")
-_CPU_PLACES = frozenset([None, HOST])
-"""Places of nodes that are computed on the CPU."""
 
 
 def _run_apart(nodes: Sequence[Node]) -> list[Any]:

@@ -26,7 +26,7 @@ from .in_place import Settle, become, put_before, references, settled
 from .loop_body import ITEM, Body, LoopNodes, item, real_parts
 from .loop_rows import EVERY, LAST
 from .noted import current_notes
-from .repetition import BROADCAST, SLICE, atom_key, fixed_part, is_number, starts_of
+from .repetition import SLICE, atom_key, fixed_part, repeats_number, starts_of
 from .scanned_parts import MOST_GATHERED, Number, Parts, arrays_of, is_even, part_of, parts_of, whole_of
 from .turn_graph import MOST_KEPT, TurnGraph
 
@@ -105,6 +105,7 @@ class Growing:
                     self._by_value.append((slot, node, key))
                 where.append((len(self._constants), 0))
                 self._constants.append(node)
+        self._numbers = {slot: number for number, slot in enumerate(self._varying)}
         positions = [k + len(self._constants) * inside for k, inside in where]
         self._operands_in = itemgetter(0, *positions)
 
@@ -171,9 +172,7 @@ class Growing:
             return 0
         asked = self._asked(turns[:count], known)
         count = self._end_of_large(turns, asked, count)
-        asked = [(turn, place) for turn, place in asked if turn < count]
-        if count < len(turns):
-            asked = sorted({*asked, *self._carried_out(count)})
+        asked = sorted({*[one for one in asked if one[0] < count], *self._carried_out(count)})
         pieces = self._pieces(turns[:count], varying[:count])
         arrays = None if pieces is None else self._arrays(pieces)
         every = self._graph.of_all_turns(asked, count)
@@ -186,7 +185,7 @@ class Growing:
         inputs = (*starts, *rest[0], *real_parts(arrays), *rest[1])
         made = self._made.another(make("loop", inputs, (body, count, False)))
         nodes = [turns[turn][place] for turn, place in asked]
-        self._settle(nodes, asked, varying, settle)
+        self._settle(nodes, asked, varying[:count], settle)
         new = self._graph.values(made, asked, count, every)
         put_before([made.node, *new], turns[0][0].serial)
         become(nodes, new)
@@ -244,7 +243,7 @@ class Growing:
             assert node is not None
             if node.shape != shape or node.dtype != dtype:
                 return None
-            if same != slot and atom_key(node) != atom_key(varying[list(self._varying).index(same)]):
+            if same != slot and atom_key(node) != atom_key(varying[self._numbers[same]]):
                 return None
             varying.append(node)
             operands[slot] = None
@@ -259,14 +258,14 @@ class Growing:
     def _asked(self, turns: Sequence[Sequence[Node]], known: Collection[Node]) -> Asked:
         """The values that something else refers to: the function that is recorded, or what follows."""
         usual = [1 + readers for readers in self._readers]
-        found: set[tuple[int, int]] = set(self._carried_out(len(turns)))
+        found: Asked = []
         for number, turn in enumerate(turns):
             counts = references(turn)
             if counts != usual:
                 for place, (count, own) in enumerate(zip(counts, usual, strict=True)):
                     if count > own and count > own + 2 * (turn[place] in known):
-                        found.add((number, place))
-        return sorted(found)
+                        found.append((number, place))
+        return found
 
     def _carried_out(self, turns: int) -> Asked:
         """The values that turns carry to the next ones."""
@@ -302,16 +301,15 @@ class Growing:
     def _pieces(self, turns: Sequence[Sequence[Node]], varying: Sequence[Sequence[Node]]) -> list[Any] | None:
         """What the scanned arrays of some turns are made of; None if that is another kind of things than before."""
         found: list[Any] = []
-        slots = {slot: k for k, slot in enumerate(self._varying)}
         for origin, first in self._graph.origins:
             if isinstance(origin, Number):
                 found.append(np.array([starts_of(turn[origin.place])[origin.axis] for turn in turns], np.int64))
             elif isinstance(origin, Parts):
                 found.append(np.array([starts_of(turn[origin.place]) for turn in turns], np.int64))
             else:
-                values = [one[slots[origin.slot]] for one in varying]
+                values = [one[self._numbers[origin.slot]] for one in varying]
                 for _ in range(origin.repeated):
-                    if not all(node.primitive is BROADCAST and is_number(node.inputs[0]) for node in values):
+                    if not all(map(repeats_number, values)):
                         return None
                     values = [node.inputs[0] for node in values]
                 arrays = arrays_of(values) if isinstance(first, np.ndarray) else values

@@ -131,17 +131,21 @@ def is_number(node: Node) -> bool:
 _ARRAY = np.ndarray
 
 
+def repeats_number(node: Node) -> bool:
+    """Whether a node is such a number, everywhere."""
+    return node.primitive is BROADCAST and is_number(node.inputs[0])
+
+
 def is_source(node: Node) -> bool:
     """Whether a node is no operation: it has no inputs, or is a number that is repeated."""
-    return not node.inputs or (node.primitive is BROADCAST and is_number(node.inputs[0]))
+    return not node.inputs or repeats_number(node)
 
 
 def atom_key(node: Node) -> Any:
     """Equal for sources of equal values; of any other node, itself."""
     primitive = node.primitive
     if node.inputs:
-        repeated = primitive is BROADCAST and is_number(node.inputs[0])
-        return (primitive, atom_key(node.inputs[0]), node.shape) if repeated else node
+        return (primitive, atom_key(node.inputs[0]), node.shape) if repeats_number(node) else node
     value = node.value
     if primitive is CONSTANT and type(value) is np.ndarray and value.nbytes <= SMALL_CONSTANT:
         return (primitive, value.tobytes(), node.dtype.num, node.shape, node.weak)

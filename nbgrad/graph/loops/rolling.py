@@ -12,14 +12,13 @@ first; then the sequence, in which each of them is one operation, is looked at a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import inf
-from operator import attrgetter
 
 import numpy as np
 
-from ..ir import Node
+from ..ir import Earlier, Node, by_serial
 from ..primitives import PRIMITIVES
 from .alignment import Stretch, stretches
 from .growth import Growing
@@ -48,23 +47,12 @@ def roll(outputs: Sequence[Node], outside: Collection[Node], settle: Settle, sin
     since : float, optional
         The serial number after which the recording began. Earlier nodes stay as they are.
     """
-    outside = frozenset(outside)
+    outside, earlier = frozenset(outside), Earlier(since)
     for _ in range(MOST_PASSES):
-        _join_pieces(made_since(outputs, since))
-        order = made_since(outputs, since)
+        _join_pieces(by_serial(outputs, earlier))
+        order = by_serial(outputs, earlier)
         if len(order) < LEAST_NODES or not _pass(Recording.of(order, outside), outputs, settle):
             return
-
-
-def made_since(outputs: Iterable[Node], since: float) -> list[Node]:
-    """The nodes that outputs are made of and that were made after a serial number, in the order of their making."""
-    found: set[Node] = set()
-    waiting = list(outputs)
-    for node in waiting:
-        if node.serial > since and node not in found:
-            found.add(node)
-            waiting += node.inputs
-    return sorted(found, key=attrgetter("serial"))
 
 
 def _pass(recording: Recording, outputs: Sequence[Node], settle: Settle) -> bool:

@@ -17,7 +17,7 @@ from ..ir import INT64, Node, broadcast, constant, elementwise, filled, literal,
 from .alignment import CONSTANT as SAME_IN_ALL
 from .alignment import SAME, VARYING, Stretch
 from .loop_body import ITEM, LoopNodes, like, make_loop
-from .repetition import BROADCAST, SLICE, Recording, is_number
+from .repetition import SLICE, Recording, repeats_number
 from .scanned_parts import (
     MOST_GATHERED,
     RESHAPE,
@@ -160,7 +160,7 @@ class TurnGraph:
         one = values[0]
         if any((node.shape, node.dtype) != (one.shape, one.dtype) for node in values):
             return None
-        if all(node.primitive is BROADCAST and is_number(node.inputs[0]) for node in values):
+        if all(map(repeats_number, values)):
             inner = self._varied(slot, [node.inputs[0] for node in values], repeated + 1)
             return None if inner is None else broadcast(inner, one.shape)
         arrays = arrays_of(values)

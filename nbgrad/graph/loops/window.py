@@ -15,20 +15,19 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
-from ..ir import HOST, RECORDED, Node, next_serial
+from ..ir import CPU_PLACES, RECORDED, Earlier, Node, by_serial, next_serial
 from ..known_values import KnownValues
 from .alignment import Stretch
 from .growth import Growing
 from .in_place import Settle, references
 from .repetition import BROADCAST, INPUT, LEAST_NODES, LEAST_TURNS, Recording, is_source
-from .rolling import MOST_PASSES, contract, made_since, roll, stretches_in
+from .rolling import MOST_PASSES, contract, roll, stretches_in
 
 FIRST = 4096
 """New nodes that are looked at."""
 MOST = 1 << 15
 """While a loop goes on, ever more are, up to this."""
 _serial = attrgetter("serial")
-_CPU_PLACES = frozenset([None, HOST])
 
 
 class Window:
@@ -76,13 +75,13 @@ class Window:
         if self.growing is not None:
             self._roll(True)
             self._close()
-        if self.is_long() and all(node.place is None or node.place is HOST for node in outputs):
+        if self.is_long() and {node.place for node in outputs} <= CPU_PLACES:
             token = RECORDED.set(None)
             try:
                 roll(outputs, outside, self._settle, self.since)
             finally:
                 RECORDED.reset(token)
-            self.nodes[:] = made_since(outputs, self.since)
+            self.nodes[:] = by_serial(outputs, Earlier(self.since))
         else:
             self.nodes[:0] = self.before
         self.before = []
@@ -92,7 +91,7 @@ class Window:
     def _roll(self, at_end: bool) -> None:
         new = [node for node in self._computed() if node.primitive is not BROADCAST or not is_source(node)]
         new.sort(key=_serial)
-        if not {node.place for node in new} <= _CPU_PLACES:
+        if not {node.place for node in new} <= CPU_PLACES:
             self.limit = sys.maxsize
             return
         self.nodes.clear()
