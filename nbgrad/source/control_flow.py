@@ -17,7 +17,7 @@ import copy
 import dis
 import inspect
 import linecache
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -152,6 +152,16 @@ class _Filler(ast.NodeTransformer):
         return self.parts.get(node.id, node)
 
 
+def _change_blocks(node: ast.stmt, change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> None:
+    """Change the blocks of statements that a statement has."""
+    for name in ("body", "orelse", "finalbody"):
+        part = getattr(node, name, None)
+        if isinstance(part, list):
+            setattr(node, name, change(part))
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        part.body = change(part.body)
+
+
 def _escapes(statements: Statements, loops: bool = True) -> bool:
     """Whether statements leave by `return`, or by `break` or `continue` of a loop around them."""
     for node in statements:
@@ -232,12 +242,7 @@ class _Rewriter:
             if isinstance(node, ast.While | ast.For) and not self.is_kept(node):
                 found += self.loop_without_returns(node)
                 continue
-            for name in ("body", "orelse", "finalbody"):
-                part = getattr(node, name, None)
-                if isinstance(part, list):
-                    setattr(node, name, self.without_returns(part))
-            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-                part.body = self.without_returns(part.body)
+            _change_blocks(node, self.without_returns)
             found.append(node)
         return found
 
@@ -298,12 +303,7 @@ class _Rewriter:
             elif isinstance(node, SCOPES):
                 found.append(node)
             else:
-                for name in ("body", "orelse", "finalbody"):
-                    part = getattr(node, name, None)
-                    if isinstance(part, list):
-                        setattr(node, name, self.block(part, ends, tail=False) or ([ast.Pass()] if part else []))
-                for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-                    part.body = self.block(part.body, ends, tail=False) or [ast.Pass()]
+                _change_blocks(node, lambda part: self.block(part, ends, tail=False) or [ast.Pass() for _ in part[:1]])
                 found.append(self.expressions(node))
         if ends is not None and tail:
             found += _template(ends[0], statements[-1] if statements else _LINE)
@@ -465,12 +465,7 @@ class _Returns:
                 found.append(ast.copy_location(ast.Break(), node))
                 return found
             if not isinstance(node, SCOPES):
-                for name in ("body", "orelse", "finalbody"):
-                    part = getattr(node, name, None)
-                    if isinstance(part, list):
-                        setattr(node, name, self.block(part))
-                for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-                    part.body = self.block(part.body)
+                _change_blocks(node, self.block)
             found.append(node)
         return found
 

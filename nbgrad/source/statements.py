@@ -178,13 +178,8 @@ def branch(
     """A branch: from the values of `names` to those of `given`; elements of `changed` may be set."""
     if not _is_recorded(test):
         return (yes if test else no)(*state)
-    if reason is None:
-        try:
-            with _attempt():
-                return _both(test, yes, no, state, names, given, changed)
-        except Exception as error:  # the side that is not taken may do anything
-            reason = _described(error)
-    return (yes if _truth(test, reason) else no)(*state)
+    found, reason = _turned(reason, _both, test, yes, no, state, names, given, changed)
+    return found if reason is None else (yes if _truth(test, reason) else no)(*state)
 
 
 def leave(
@@ -199,16 +194,34 @@ def leave(
     """A branch both sides of which return something."""
     if not _is_recorded(test):
         return (yes if test else no)(*state)
-    if reason is None:
-        try:
-            with _attempt():
-                results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
-                if changed and not _unchanged(state, names, changed):
-                    _cannot("elements of an array are set before a return")
-                return _selected(test, results[0], results[1], "what is returned", loose=True)
-        except Exception as error:
-            reason = _described(error)
-    return (yes if _truth(test, reason) else no)(*state)
+    found, reason = _turned(reason, _returned, test, yes, no, state, names, changed)
+    return found if reason is None else (yes if _truth(test, reason) else no)(*state)
+
+
+def _returned(
+    test: Any,
+    yes: Callable[..., Any],
+    no: Callable[..., Any],
+    state: State,
+    names: Sequence[str],
+    changed: Sequence[str],
+) -> Any:
+    """What both sides return, and a choice."""
+    results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
+    if changed and not _unchanged(state, names, changed):
+        _cannot("elements of an array are set before a return")
+    return _selected(test, results[0], results[1], "what is returned", loose=True)
+
+
+def _turned(reason: str | None, function: Callable[..., Any], *args: Any) -> tuple[Any, str | None]:
+    """The result of a statement that is turned into a call, or the reason why it stays Python's."""
+    if reason is not None:
+        return None, reason
+    try:
+        with _attempt():
+            return function(*args), None
+    except Exception as error:  # the side that is not taken, or a turn too many, may do anything
+        return None, _described(error)
 
 
 def _described(error: Exception) -> str:
@@ -366,12 +379,10 @@ def while_(
     going: Any = True
     while True:
         question = and_(lambda going=going: going, lambda state=state: test(*state))
-        if _is_recorded(question) and reason is None:
-            try:
-                with _attempt():
-                    return _staged(question, test, turn, state, names, changed)
-            except Exception as error:
-                reason = _described(error)
+        if _is_recorded(question):
+            found, reason = _turned(reason, _staged, question, test, turn, state, names, changed)
+            if reason is None:
+                return found
         if not _truth(question, reason):
             return (not going) if isinstance(going, bool) else not _truth(going, reason), state
         going, state = turn(*state)
@@ -403,12 +414,9 @@ def for_(
 ) -> tuple[Any, State]:
     """A loop over items: whether it was left by `break`, and the values at its end."""
     if isinstance(items, Counted):
+        found, reason = _turned(reason, _counted, True, items, turn, state, names, changed)
         if reason is None:
-            try:
-                with _attempt():
-                    return _counted(True, items, turn, state, names, changed)
-            except Exception as error:
-                reason = _described(error)
+            return found
         try:
             items = range(int(items.start), int(items.stop), items.step)
         except TracedValueError:
@@ -416,12 +424,10 @@ def for_(
             raise
     going: Any = True
     for position, item in enumerate(items):
-        if _is_recorded(going) and reason is None:
-            try:
-                with _attempt():
-                    return _rest(going, items, position, turn, state, names, changed)
-            except Exception as error:
-                reason = _described(error)
+        if _is_recorded(going):
+            found, reason = _turned(reason, _rest, going, items, position, turn, state, names, changed)
+            if reason is None:
+                return found
         if not _truth(going, reason):
             break
         going, state = turn(item, *state)
