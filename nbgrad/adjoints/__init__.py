@@ -1,0 +1,1 @@
+"""Derivatives of whole Numba kernels, made from the kernels' own text."""

@@ -1,0 +1,622 @@
+"""What kernels do with whole arrays, as loops over elements.
+
+In: pieces of a kernel's text and the arrays in it. Out: statements on elements, and values for array_values.py. Called by
+scalar_form.py, whose class this one is a part of: it reads the text, this one knows arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
+from .statements import Atom, Block, Expression, Extent, For, If, Load, New, Op, Set, Statement, Store, copied
+
+_MAKERS: dict[Any, str] = {
+    np.zeros: "0.0",
+    np.ones: "1.0",
+    np.empty: "",
+    np.full: "?",
+    np.zeros_like: "0.0",
+    np.ones_like: "1.0",
+    np.empty_like: "",
+    np.full_like: "?",
+}
+_REDUCTIONS: dict[Any, str] = {
+    np.sum: "sum",
+    sum: "sum",
+    np.mean: "mean",
+    np.prod: "prod",
+    np.max: "max",
+    np.min: "min",
+    np.amax: "max",
+    np.amin: "min",
+}
+_INTEGERS = {
+    np.searchsorted: "np.searchsorted",
+    np.argmin: "np.argmin",
+    np.argmax: "np.argmax",
+    np.argsort: "np.argsort",
+    np.count_nonzero: "np.count_nonzero",
+    np.any: "np.any",
+    np.all: "np.all",
+}
+"""Functions of arrays whose results are integers."""
+
+
+class _Unknown:
+    pass
+
+
+class ArrayCalls:
+    """The part of a reader that knows arrays."""
+
+    NOT_KNOWN = _Unknown()
+    form: Any
+    frame: Any
+    out: list[Statement]
+
+    @abstractmethod
+    def fresh(self, base: str, dtype: str) -> str: ...
+    @abstractmethod
+    def put(self, value: Expression, dtype: str, base: str = "t") -> Atom: ...
+    @abstractmethod
+    def integer(self, text: str, *atoms: Atom) -> Atom: ...
+    @abstractmethod
+    def refuse(self, node: ast.AST | None, what: str) -> Any: ...
+    @abstractmethod
+    def value(self, node: ast.expr) -> Value: ...
+    @abstractmethod
+    def number(self, node: ast.expr) -> Atom: ...
+    @abstractmethod
+    def applied(self, node: ast.AST, known: Any, operands: Sequence[Value]) -> Value | Expression: ...
+
+    # ----- Parts -----
+
+    def whole(self, array: str) -> View:
+        """The view of all of an array."""
+        ndim = self.form.ranks[array]
+        extents = tuple([self.put(Extent(array, k), "int64", f"n{k}_{array}") for k in range(ndim)])
+        return View(array, tuple([Along(k) for k in range(ndim)]), extents, self.form.dtypes[array])
+
+    def element_of(self, value: Array, at: Sequence[Atom]) -> Value | Expression:
+        """An item along the first axes: an element, or a smaller view."""
+        if len(at) == value.ndim:
+            return load(value, at, self.integer) if isinstance(value, View) else value.element(at)
+        if isinstance(value, View):
+            return self.part(value, list(at))
+        return Elementwise(
+            value.extents[len(at) :], value.dtype, lambda rest: value.element([*at, *rest]), value.arrays
+        )
+
+    def part(self, view: View, parts: Sequence[Any], node: ast.AST | None = None) -> View | Load:
+        """A view of a view: `parts` are atoms, slices (start, stop, step) of atoms, or None for a new axis."""
+        missing = view.ndim - sum(one is not None for one in parts)
+        parts = [*parts, *[("", "", 1)] * missing]
+        axes: dict[int, Atom | Along] = {}
+        extents: list[Atom] = []
+        axis = 0
+        for one in parts:
+            if one is None:
+                extents.append("1")
+                continue
+            extent = view.extents[axis]
+            if isinstance(one, str):
+                axes[axis] = self.position(one, extent, view, axis)
+            else:
+                start, count, step = self.bounds(one, extent)
+                axes[axis] = Along(len(extents), start, step)
+                extents.append(count)
+            axis += 1
+        places: list[Atom | Along] = []
+        for place in view.places:
+            if isinstance(place, str):
+                places.append(place)
+                continue
+            new = axes[place.axis]
+            if isinstance(new, str):
+                index = new if place.step == 1 else self.integer(f"{{0}} * {place.step}", new)
+                places.append(index if place.start == "0" else self.integer("{0} + {1}", place.start, index))
+            else:
+                start = new.start
+                if place.step != 1 and start != "0":
+                    start = self.integer(f"{{0}} * {place.step}", start)
+                if place.start != "0":
+                    start = place.start if start == "0" else self.integer("{0} + {1}", place.start, start)
+                places.append(Along(new.axis, start, new.step * place.step))
+        if not extents:
+            return Load(view.array, tuple(map(str, places)))
+        return View(view.array, tuple(places), tuple(extents), view.dtype)
+
+    def position(self, index: Atom, extent: Atom, view: View, axis: int) -> Atom:
+        """An index along an axis of a view; negative ones count from its end."""
+        if index.lstrip("-").isdigit():
+            return self.integer(f"{{0}} - {-int(index)}", extent) if int(index) < 0 else index
+        moved = any(not isinstance(p, str) and p.axis == axis and (p.start != "0" or p.step != 1) for p in view.places)
+        whole = any(not isinstance(p, str) and p.axis == axis and p.step == 1 and p.start == "0" for p in view.places)
+        index = self.put(copied(index), self.form.dtypes[index], "k")
+        # Along whole axes, Numba itself counts negative indices from the end.
+        if not moved and whole and self._is_full(view, axis):
+            return index
+        return self.integer("{0} if {0} >= 0 else {0} + {1}", index, extent)
+
+    def _is_full(self, view: View, axis: int) -> bool:
+        return view.extents[axis].startswith("n") and not self.form.is_cut.get(view.extents[axis], False)
+
+    def bounds(self, cut: tuple[Atom, Atom, int], extent: Atom) -> tuple[Atom, Atom, int]:
+        """The first position, the number of elements and the step of a slice, as Python cuts it."""
+        start, stop, step = cut
+        if not start and not stop and step == 1:
+            return "0", extent, 1
+        if step > 0:
+            first = "0" if start in ("", "0") else self.clipped(start, extent)
+            last = extent if not stop else self.clipped(stop, extent)
+            width = f" + {step - 1}) // {step}" if step != 1 else ")"
+            count = self.integer("max(0, ({0} - {1}" + width + ")", last, first)
+        else:
+            if start or stop:
+                return self.refuse(None, "takes a slice backwards with bounds. Write the loop.")
+            first = self.integer("{0} - 1", extent)
+            count = extent if step == -1 else self.integer(f"({{0}} + {-step - 1}) // {-step}", extent)
+        if count != extent:
+            self.form.is_cut[count] = True
+        return first, count, step
+
+    def clipped(self, bound: Atom, extent: Atom) -> Atom:
+        """A bound of a slice, from 0 to the length of the axis."""
+        if bound.isdigit():
+            return self.integer(f"min({bound}, {{0}})", extent)
+        if bound.lstrip("-").isdigit():
+            return self.integer(f"max(0, {{0}} - {-int(bound)})", extent)
+        return self.integer("min({0}, {1}) if {0} >= 0 else max(0, {0} + {1})", bound, extent)
+
+    def parts_of(self, node: ast.Subscript, ndim: int) -> list[Any]:
+        """The indices of a subscript: atoms, slices, None for new axes."""
+        given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        found: list[Any] = []
+        for one in given:
+            if isinstance(one, ast.Slice):
+                bounds = ["" if bound is None else self._bound(bound) for bound in (one.lower, one.upper)]
+                step = "1" if one.step is None else self.number(one.step)
+                if not step.lstrip("-").isdigit() or step == "0":
+                    self.refuse(node, "takes a slice whose step is no literal. Write the loop.")
+                found.append((*bounds, int(step)))
+                continue
+            value = self.value(one)
+            if isinstance(value, Object) and value.value is Ellipsis:
+                indexed = sum(not (isinstance(o, ast.Constant) and o.value in (None, Ellipsis)) for o in given)
+                found += [("", "", 1)] * (ndim - indexed)
+            elif isinstance(value, Object) and value.value is None:
+                found.append(None)
+            elif isinstance(value, str):
+                found.append(value)
+            elif isinstance(value, list):
+                found += value
+            else:
+                self.refuse(node, "takes elements by an array of indices or truth values. Write the loop.")
+        return found
+
+    def _bound(self, node: ast.expr) -> Atom:
+        value = self.value(node)
+        return "" if isinstance(value, Object) and value.value is None else self.number(node)
+
+    def subscript(self, node: ast.Subscript) -> Value | Expression:
+        """An element or a part of an array, or a part of a tuple."""
+        base = self.value(node.value)
+        if isinstance(base, list):
+            index = self.value(node.slice)
+            if isinstance(index, str) and index.lstrip("-").isdigit():
+                return base[int(index)]
+            return self.refuse(node, "takes an element of a tuple by a number that is no literal. Use an array.")
+        if isinstance(base, Elementwise):
+            base = self.materialized(base, "part")
+        if not isinstance(base, View):
+            return self.refuse(node, "takes a part of something that is no array.")
+        return self.part(base, self.parts_of(node, base.ndim), node)
+
+    def attribute(self, node: ast.AST, value: Value, name: str) -> Value | Expression:
+        """An attribute of an array."""
+        if isinstance(value, View | Elementwise):
+            if name == "shape":
+                return list(value.extents)
+            if name == "size":
+                return self.size(value)
+            if name == "ndim":
+                return str(value.ndim)
+            if name == "T":
+                return self.materialized(value, "t").transposed() if isinstance(value, Elementwise) else value.transposed()
+            if name == "dtype":
+                return Object(np.dtype(value.dtype))
+            if name == "real":
+                return value
+        return self.refuse(node, f"reads the attribute `{name}`, of which no derivative is known here.")
+
+    def size(self, value: Array) -> Atom:
+        """The number of elements."""
+        found = value.extents[0] if value.extents else "1"
+        for other in value.extents[1:]:
+            found = self.integer("{0} * {1}", found, other)
+        return found
+
+    def length(self, node: ast.AST, value: Value) -> Value | Expression:
+        """len()."""
+        if isinstance(value, View | Elementwise):
+            return value.extents[0]
+        return str(len(value)) if isinstance(value, list) else self.refuse(node, "takes len() of a number.")
+
+    # ----- Expressions of arrays -----
+
+    def elementwise(self, node: ast.AST, known: Any, operands: Sequence[Value]) -> Elementwise:
+        """A function of numbers, for each element of arrays."""
+        arrays = [one for one in operands if isinstance(one, View | Elementwise)]
+        if any(isinstance(one, Object | list) for one in operands):
+            return self.refuse(node, "computes with an array and something that is no number.")
+        extents = self.common(arrays)
+        dtypes = [one.dtype for one in arrays] + [
+            self.form.dtypes.get(one, "float64" if not one.lstrip("-").isdigit() else "int64")
+            for one in operands
+            if isinstance(one, str)
+        ]
+        wide = "float32" if "float32" in dtypes and "float64" not in [one.dtype for one in arrays] else "float64"
+        floats = known.text == "{0} / {1}" or "math." in known.text or any(d.startswith("float") for d in dtypes)
+        compares = any(f" {sign} " in known.text for sign in ("<", ">", "<=", ">=", "==", "!="))
+        dtype = "bool" if compares else wide if floats else "int64"
+
+        def element(at: Sequence[Atom]) -> Expression:
+            return Op(known.primitive, tuple([self.item(one, at, extents, dtype) for one in operands]), known.text)
+
+        return Elementwise(extents, dtype, element, frozenset().union(*map(arrays_of, arrays)))
+
+    def item(self, operand: Any, at: Sequence[Atom], extents: Sequence[Atom], dtype: str) -> Atom:
+        """The atom of an operand's element, where axes of length one are repeated."""
+        if isinstance(operand, str):
+            return operand
+        own = list(at[len(at) - operand.ndim :])
+        for axis, (extent, common) in enumerate(zip(operand.extents, extents[len(at) - operand.ndim :], strict=True)):
+            if extent == "1":
+                own[axis] = "0"
+            elif extent != common and self.same_extent(extent) != self.same_extent(common):
+                own[axis] = self.integer("{0} if {1} > 1 else 0", own[axis], extent)
+        found = self.element_of(operand, own)
+        return found if isinstance(found, str) else self.put(found, operand.dtype, "x")
+
+    def same_extent(self, extent: Atom) -> Any:
+        """A form of a length by which equal ones are seen to be equal."""
+        for statement in self.out:
+            if isinstance(statement, Set) and statement.target == extent and isinstance(statement.value, Op):
+                return statement.value
+        return extent
+
+    def common(self, arrays: Sequence[Array]) -> tuple[Atom, ...]:
+        """The lengths of the axes of arrays that are computed with each other."""
+        ndim = max(one.ndim for one in arrays)
+        found = ["1"] * ndim
+        for one in arrays:
+            for axis, extent in enumerate(one.extents, ndim - one.ndim):
+                if found[axis] == "1":
+                    found[axis] = extent
+                elif extent not in ("1", found[axis]) and self.same_extent(extent) != self.same_extent(found[axis]):
+                    found[axis] = self.integer("max({0}, {1})", found[axis], extent)
+        return tuple(found)
+
+    def each(self, extents: Sequence[Atom], body: Callable[[list[Atom]], None]) -> None:
+        """Add loops over all elements of a shape."""
+        turns = [self.fresh("e", "int64") for _ in extents]
+        before, self.out = self.out, []
+        body(list(turns))
+        found: Block = tuple(self.out)
+        self.out = before
+        for turn, extent in reversed(list(zip(turns, extents, strict=True))):
+            found = (For(turn, extent, found),)
+        self.out += found
+
+    def materialized(self, value: Array, name: str) -> View:
+        """A local array with the elements of an array."""
+        made = self.local(name, value.extents, value.dtype, "")
+
+        def body(at: list[Atom]) -> None:
+            found = self.element_of(value, at)
+            atom = found if isinstance(found, str) else self.put(found, value.dtype, "x")
+            self.out.append(Store(made.array, tuple(at), atom))
+
+        self.each(value.extents, body)
+        return made
+
+    def local(self, name: str, shape: Sequence[Atom], dtype: str, fill: Atom) -> View:
+        """A new local array."""
+        array = name
+        while array in self.form.dtypes or array in self.form.objects:
+            self.form.count = getattr(self.form, "count", 0) + 1
+            array = f"{name}_{self.form.count}"
+        self.form.dtypes[array], self.form.ranks[array] = dtype, len(shape)
+        extents = tuple([self.put(copied(one), "int64", f"n{k}_{array}") if not one.isdigit() else one for k, one in enumerate(shape)])
+        if fill and dtype.startswith(("int", "uint", "bool")):
+            fill = {"0.0": "0", "1.0": "1"}.get(fill, fill)
+        self.out.append(New(array, extents, dtype, fill))
+        return View(array, tuple([Along(k) for k in range(len(shape))]), extents, dtype)
+
+    # ----- Writing -----
+
+    def store(self, target: ast.Subscript, value: Value, op: str) -> None:
+        """Write to an element or a part of an array; `op` is that of an assignment such as `+=`."""
+        base = self.value(target.value)
+        if not isinstance(base, View):
+            self.refuse(target, "writes to something that is no array.")
+            return
+        place = self.part(base, self.parts_of(target, base.ndim), target)
+        if isinstance(place, Load):
+            if not isinstance(value, str):
+                self.refuse(target, "writes an array to one element.")
+            self.write(target, place, str(value), op)
+            return
+        if isinstance(value, list):
+            value = self.gathered(target, value)
+        if isinstance(value, Object):
+            self.refuse(target, "writes something that is no number.")
+        if isinstance(value, View | Elementwise) and not op and place.array in arrays_of(value) and value != place:
+            # NumPy reads everything before it writes anything.
+            if isinstance(value, View) or self.reads_elsewhere(value, place):
+                value = self.materialized(value, "before")
+        elif isinstance(value, View | Elementwise) and op and place.array in arrays_of(value):
+            value = self.materialized(value, "before")
+        extents = place.extents
+
+        def body(at: list[Atom]) -> None:
+            atom = self.item(value, at, extents, place.dtype)
+            found = load(place, at, self.integer)
+            self.write(target, found, atom, op)
+
+        self.each(extents, body)
+
+    def reads_elsewhere(self, value: Elementwise, place: View) -> bool:
+        """Whether an expression reads other elements of an array than those that are written at the same time."""
+        probe = [f"probe_{k}" for k in range(len(place.extents))]
+        before, self.out = self.out, []
+        self.form.dtypes.update(dict.fromkeys(probe, "int64"))
+        self.item(value, probe, place.extents, place.dtype)
+        found = [s.value for s in self.out if isinstance(s, Set) and isinstance(s.value, Load)]
+        own = load(place, probe, self.integer)
+        texts = {s.target: s.value for s in self.out if isinstance(s, Set)}
+        self.out = before
+        for name in probe:
+            self.form.dtypes.pop(name)
+
+        def written(index: tuple[Atom, ...]) -> list[Any]:
+            return [texts.get(one, one) for one in index]
+
+        return any(one.array == place.array and written(one.index) != written(own.index) for one in found)
+
+    def gathered(self, node: ast.AST, values: list[Value]) -> View:
+        """A local array of the numbers of a tuple or list."""
+        if not all(isinstance(one, str) for one in values):
+            return self.refuse(node, "makes an array of things that are no numbers.")
+        dtypes = [self.form.dtypes.get(str(one), "float64" if not str(one).lstrip("-").isdigit() else "int64") for one in values]
+        made = self.local("given", [str(len(values))], "float64" if any("float" in d for d in dtypes) else "int64", "")
+        for k, one in enumerate(values):
+            self.out.append(Store(made.array, (str(k),), str(one)))
+        return made
+
+    def write(self, node: ast.AST, place: Load, value: Atom, op: str) -> None:
+        """Write to one element."""
+        if op in ("", "Add"):
+            self.out.append(Store(place.array, place.index, value, bool(op)))
+        elif op == "Sub":
+            dtype = self.form.dtypes[place.array]
+            self.out.append(Store(place.array, place.index, self.put(Op("negative", (value,), "-{0}"), dtype), True))
+        else:
+            from .known_functions import OPERATORS
+
+            dtype = self.form.dtypes[place.array]
+            old = self.put(place, dtype)
+            found = self.applied(node, OPERATORS[op], [old, value])
+            assert isinstance(found, Op)
+            self.out.append(Store(place.array, place.index, self.put(found, dtype)))
+
+    # ----- Functions of arrays -----
+
+    def array_call(self, call: ast.Call, function: Any, name: str) -> Any:
+        """The value of a call of a function of arrays; `NOT_KNOWN` if it is none of these."""
+        try:
+            hash(function)
+        except TypeError:
+            return self.NOT_KNOWN
+        if function in _MAKERS:
+            return self.maker(call, function, name)
+        if function in _REDUCTIONS:
+            return self.reduced(call, self.value(call.args[0]), _REDUCTIONS[function])
+        if function in _INTEGERS:
+            return self.opaque(call, _INTEGERS[function])
+        if function in (np.dot, np.vdot):
+            return self.product(call, self.value(call.args[0]), self.value(call.args[1]), name)
+        if function is np.where and len(call.args) == 3:
+            return self.where(call)
+        if function is np.clip and len(call.args) == 3:
+            from .known_functions import known_functions
+
+            low = self.named(self.applied(call, known_functions()[np.maximum], [self.value(call.args[0]), self.value(call.args[1])]))
+            return self.applied(call, known_functions()[np.minimum], [low, self.value(call.args[2])])
+        if function is np.arange and not call.keywords:
+            return self.arange(call)
+        if function in (np.array, np.asarray, np.ascontiguousarray, np.copy):
+            value = self.value(call.args[0])
+            if isinstance(value, list):
+                return self.gathered(call, value)
+            return self.materialized(value, name) if isinstance(value, View | Elementwise) else self.NOT_KNOWN
+        return self.NOT_KNOWN
+
+    def named(self, value: Any) -> Value:
+        """A value with a name for an operation on numbers."""
+        return self.put(value, "float64") if isinstance(value, Op | Load) else value
+
+    def maker(self, call: ast.Call, function: Any, name: str) -> View:
+        """np.zeros and its like."""
+        given = dict(zip(("shape", "fill" if "full" in function.__name__ else "dtype", "dtype"), call.args, strict=False))
+        given.update({str(one.arg): one.value for one in call.keywords})
+        if "fill_value" in given:
+            given["fill"] = given.pop("fill_value")
+        first = self.value(given.get("shape", given.get("a", given.get("prototype", call.args[0] if call.args else None))))
+        if function.__name__.endswith("_like"):
+            if not isinstance(first, View | Elementwise):
+                return self.refuse(call, "makes an array like something that is no array.")
+            shape, dtype = list(first.extents), first.dtype
+        else:
+            shape = [str(one) for one in first] if isinstance(first, list) else [str(first)]
+            dtype = "float64"
+        if "dtype" in given:
+            found = self.value(given["dtype"])
+            dtype = self.dtype(call, found.value if isinstance(found, Object) else found)
+        fill = _MAKERS[function]
+        if fill == "?":
+            fill = self.number(given["fill"])
+            if "dtype" not in given and not function.__name__.endswith("_like"):
+                dtype = self.form.dtypes.get(fill, "int64" if fill.lstrip("-").isdigit() else "float64")
+            if fill.isidentifier() and fill in self.form.dtypes:
+                made = self.local(self.frame.prefix + name, shape, dtype, "")
+                self.each(made.extents, lambda at: self.out.append(Store(made.array, tuple(at), fill)))
+                return made
+        return self.local(self.frame.prefix + name, shape, dtype, fill)
+
+    def dtype(self, node: ast.AST, found: Any) -> str:
+        """The name of a dtype that a kernel gives."""
+        try:
+            dtype = np.dtype(found if isinstance(found, str | type | np.dtype) else str(found))
+        except TypeError:
+            return self.refuse(node, f"makes an array of {found}, of which no derivative is made.")
+        if dtype.kind not in "biuf":
+            return self.refuse(node, f"makes an array of {dtype}, of which no derivative is made. Use two arrays of floats.")
+        return str(dtype)
+
+    def reduced(self, call: ast.AST, value: Value, kind: str, axis: Any = None) -> Value | Expression:
+        """The sum, or another reduction, of all elements."""
+        if isinstance(call, ast.Call) and (len(call.args) > 1 or call.keywords):
+            return self.refuse(call, f"takes the {kind} along an axis. Write the loop.")
+        if not isinstance(value, View | Elementwise):
+            return self.refuse(call, f"takes the {kind} of something that is no array.")
+        first = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}[kind]
+        integers = value.dtype.startswith(("int", "uint"))
+        if integers and kind in ("sum", "prod"):
+            first = first[0]
+        dtype = value.dtype if integers else "float64"
+        total = self.put(copied(first), dtype, kind)
+
+        def body(at: list[Atom]) -> None:
+            found = self.element_of(value, at)
+            one = found if isinstance(found, str) else self.put(found, value.dtype, "x")
+            if kind in ("max", "min"):
+                sign = ">" if kind == "max" else "<"
+                test = self.put(Op("", (one, total), f"{{0}} {sign} {{1}}"), "bool", "better")
+                self.out.append(If(test, (Set(total, copied(one)),), ()))
+            else:
+                op = Op("multiply", (total, one), "{0} * {1}") if kind == "prod" else Op("add", (total, one), "{0} + {1}")
+                self.out.append(Set(total, op))
+
+        self.each(value.extents, body)
+        if kind == "mean":
+            return Op("divide", (total, self.size(value)), "{0} / {1}")
+        return total
+
+    def product(self, node: ast.AST, a: Value, b: Value, name: str) -> Value | Expression:
+        """The product of vectors and matrices."""
+        if not (isinstance(a, View | Elementwise) and isinstance(b, View | Elementwise)):
+            return self.refuse(node, "multiplies something that is no array with @ or np.dot.")
+        if isinstance(a, Elementwise):
+            a = self.materialized(a, "left")
+        if isinstance(b, Elementwise):
+            b = self.materialized(b, "right")
+        if max(a.ndim, b.ndim) > 2 or min(a.ndim, b.ndim) < 1:
+            return self.refuse(node, "multiplies arrays of more than two axes. Write the loop.")
+
+        def total(rows: list[Atom], columns: list[Atom], target: str) -> None:
+            def body(at: list[Atom]) -> None:
+                x = self.put(load(a, [*rows, at[0]], self.integer), a.dtype, "x")
+                y = self.put(load(b, [at[0], *columns], self.integer), b.dtype, "y")
+                xy = self.put(Op("multiply", (x, y), "{0} * {1}"), "float64", "xy")
+                self.out.append(Set(target, Op("add", (target, xy), "{0} + {1}")))
+
+            self.each([a.extents[-1]], body)
+
+        if a.ndim == b.ndim == 1:
+            target = self.put(copied("0.0"), "float64", "dot")
+            total([], [], target)
+            return target
+        shape = [*a.extents[:-1], *b.extents[1:]]
+        made = self.local(self.frame.prefix + name, shape, "float64", "")
+
+        def each(at: list[Atom]) -> None:
+            target = self.put(copied("0.0"), "float64", "dot")
+            total(at[: a.ndim - 1], at[a.ndim - 1 :], target)
+            self.out.append(Store(made.array, tuple(at), target))
+
+        self.each(made.extents, each)
+        return made
+
+    def where(self, call: ast.Call) -> Value | Expression:
+        """np.where of three numbers or arrays."""
+        operands = [self.value(one) for one in call.args]
+
+        class _Select:
+            primitive = "select"
+            text = "({1} if {0} else {2})"
+
+        if all(isinstance(one, str) for one in operands):
+            return Op("select", tuple(map(str, operands)), _Select.text)
+        found = self.elementwise(call, _Select, operands)
+        floats = any(
+            (one.dtype if isinstance(one, View | Elementwise) else self.form.dtypes.get(str(one), "float64")).startswith("float")
+            for one in operands[1:]
+        )
+        return Elementwise(found.extents, "float64" if floats else "int64", found.element, found.arrays)
+
+    def arange(self, call: ast.Call) -> Elementwise:
+        """np.arange of integers."""
+        bounds = [self.number(one) for one in call.args]
+        start, stop = ("0", bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+        step = bounds[2] if len(bounds) == 3 else "1"
+        if not all((one.lstrip("-").isdigit() or self.form.dtypes.get(one, "").startswith(("int", "uint"))) for one in (start, stop, step)):
+            return self.refuse(call, "makes np.arange of floats. Write the loop.")
+        count = self.integer("max(0, ({1} - {0} + {2} - 1) // {2})", start, stop, step)
+        return Elementwise((count,), "int64", lambda at: Op("", (start, at[0], step), "{0} + {1} * {2}"), frozenset())
+
+    def opaque(self, call: ast.Call, text: str) -> Value | Expression:
+        """A function of whole arrays without a derivative."""
+        atoms: list[Atom] = []
+        arrays: list[str] = []
+        for one in call.args:
+            value = self.value(one)
+            if isinstance(value, Elementwise):
+                value = self.materialized(value, "given")
+            if isinstance(value, str):
+                atoms.append(value)
+            elif isinstance(value, View):
+                arrays.append(value.array if value.whole else self.materialized(value, "given").array)
+            else:
+                return self.refuse(call, f"calls {text}() with something that is neither a number nor an array.")
+        if call.keywords:
+            return self.refuse(call, f"calls {text}() with keywords. Write the loop.")
+        places = [f"{{{len(atoms) + k}}}" for k in range(len(arrays))] + [f"{{{k}}}" for k in range(len(atoms))]
+        return Op("", tuple(atoms), f"{text}({', '.join(places)})", tuple(arrays))
+
+    def method(self, call: ast.Call, owner: Value, method: str, name: str) -> Any:
+        """A method of an array."""
+        if isinstance(owner, View | Elementwise):
+            reductions = {"sum", "mean", "prod", "max", "min"}
+            if method in reductions and not call.args and not call.keywords:
+                return self.reduced(None, owner, method)  # type: ignore[arg-type]
+            if method == "copy":
+                return self.materialized(owner, self.frame.prefix + name)
+            if method == "dot":
+                return self.product(call, owner, self.value(call.args[0]), name)
+            if method == "transpose" and not call.args:
+                return self.materialized(owner, "t").transposed() if isinstance(owner, Elementwise) else owner.transposed()
+            if method == "fill":
+                assert isinstance(owner, View)
+                number = self.number(call.args[0])
+                self.each(owner.extents, lambda at: self.out.append(Store(owner.array, owner.index(at, self.integer), number)))
+                return None
+        return self.refuse(call, f"calls the method {method}(), of which no derivative is known here. Write the loop.")
+
+

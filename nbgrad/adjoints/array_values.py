@@ -1,0 +1,110 @@
+"""Arrays inside kernels while they are taken apart: parts of arrays, and expressions of arrays.
+
+In: names of arrays, and atoms. Out: `View`, the elements of a part of an array, and `Elementwise`, the elements of an
+expression; both give an element as an atom for atoms of indices. Called by scalar_form.py and array_calls.py, which turn
+everything that a kernel does with arrays into loops over elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .statements import Atom, Expression, Load
+
+
+@dataclass(frozen=True)
+class Along:
+    """An axis of an array that is an axis of a view: element k of the view is element `start + k * step`."""
+
+    axis: int
+    start: Atom = "0"
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class View:
+    """A part of an array: for each axis of the array, a fixed index or the axis of the view along it."""
+
+    array: str
+    places: tuple[Atom | Along, ...]
+    extents: tuple[Atom, ...]
+    dtype: str
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the array itself."""
+        return self.places == tuple([Along(k) for k in range(self.ndim)])
+
+    def index(self, at: Sequence[Atom], integer: Callable[..., Atom]) -> tuple[Atom, ...]:
+        """The index in the array of an element of the view; `integer(text, *atoms)` names an integer."""
+        found: list[Atom] = []
+        for place in self.places:
+            if isinstance(place, str):
+                found.append(place)
+                continue
+            k = at[place.axis]
+            if place.step != 1:
+                k = integer(f"{{0}} * {place.step}" if place.step != -1 else "-{0}", k)
+            found.append(k if place.start == "0" else integer("{0} + {1}", place.start, k))
+        return tuple(found)
+
+    def transposed(self, order: Sequence[int] | None = None) -> View:
+        """The view with its axes in another order; reversed by default."""
+        order = list(range(self.ndim))[::-1] if order is None else list(order)
+        position = {axis: k for k, axis in enumerate(order)}
+        places = tuple(
+            [
+                place if isinstance(place, str) else Along(position[place.axis], place.start, place.step)
+                for place in self.places
+            ]
+        )
+        return View(self.array, places, tuple([self.extents[axis] for axis in order]), self.dtype)
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """An array that is not made: `element(indices)` gives an operation or an atom for one of its elements."""
+
+    extents: tuple[Atom, ...]
+    dtype: str
+    element: Callable[[Sequence[Atom]], Expression | Atom]
+    arrays: frozenset[str]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+
+@dataclass(frozen=True)
+class Object:
+    """A Python object: a function, a dtype, a text or None."""
+
+    value: object
+
+
+@dataclass(frozen=True)
+class Unclear:
+    """An array that differs by the way that led here; using it is an error."""
+
+    why: str
+
+
+Array = View | Elementwise
+Value = Atom | View | Elementwise | Object | Unclear | list["Value"]
+
+
+def load(view: View, at: Sequence[Atom], integer: Callable[..., Atom]) -> Load:
+    """An element of a view."""
+    return Load(view.array, view.index(at, integer))
+
+
+def arrays_of(value: Array) -> frozenset[str]:
+    """The arrays that an array reads."""
+    return frozenset([value.array]) if isinstance(value, View) else value.arrays

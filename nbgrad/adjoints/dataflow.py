@@ -1,0 +1,178 @@
+"""Facts about blocks of statements: numbers that are live, names that carry derivatives, elements that turns own.
+
+In: blocks of statements.py. Out: sets of names. Called by reverse.py, tangent.py and array_plans.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from .statements import (
+    Alias,
+    Atom,
+    Block,
+    Break,
+    Copy,
+    For,
+    If,
+    Load,
+    Op,
+    Set,
+    Statement,
+    Store,
+    While,
+    assigned,
+    atoms_of,
+    defined,
+    is_name,
+    walk,
+)
+
+
+def live_at_start(block: Block, after: frozenset[str] = frozenset(), at_break: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The numbers whose value at the start of a block is read in it, or after it if they are in `after`."""
+    live = after
+    for statement in reversed(block):
+        names = frozenset([atom for atom in atoms_of(statement) if is_name(atom)])
+        match statement:
+            case Set(target):
+                live = (live - {target}) | names
+            case If(_, then, orelse):
+                live = live_at_start(then, live, at_break) | live_at_start(orelse, live, at_break) | names
+            case For(turn, _, body):
+                live = live | (live_in_turns(body, live) - {turn}) | names
+            case While(body):
+                live = live_in_turns(body, frozenset(), live) | names
+            case Break():
+                live = at_break
+            case _:
+                live = live | names
+    return live
+
+
+def live_in_turns(body: Block, after: frozenset[str], at_break: frozenset[str] | None = None) -> frozenset[str]:
+    """The numbers whose value at the start of a turn is read in that turn, a later one, or after the loop."""
+    leaving = after if at_break is None else at_break
+    header = after
+    while True:
+        found = live_at_start(body, header | after, leaving) | header
+        if found == header:
+            return header
+        header = found
+
+
+def is_float(dtype: str | None) -> bool:
+    """Whether numbers of a dtype carry derivatives."""
+    return dtype is not None and dtype.startswith("float")
+
+
+def active_names(body: Block, wanted: Iterable[str], dtypes: Mapping[str, str]) -> set[str]:
+    """The numbers and arrays that depend on the wanted arguments in a differentiable way."""
+    active = set(wanted)
+    statements = list(walk(body))
+    while True:
+        before = len(active)
+        for statement in statements:
+            match statement:
+                case Set(target, Op(name, args)) if name and not active.isdisjoint(args):
+                    found = target
+                case Set(target, Load(array)) if array in active:
+                    found = target
+                case Store(array, _, value) if value in active:
+                    found = array
+                case Copy(array, source) | Alias(array, source) if source in active:
+                    found = array
+                case _:
+                    continue
+            if is_float(dtypes.get(found)):
+                active.add(found)
+        if len(active) == before:
+            return active
+
+
+# ----- Elements that belong to one turn -----
+
+Affine = dict[Atom, int]
+"""A sum of names times integers; "1" is the constant."""
+
+
+def definitions(body: Block) -> dict[str, Op]:
+    """The operations that give numbers their values, of those that a block sets once."""
+    times = Counter(name for statement in walk(body) if (name := defined(statement)) is not None)
+    return {
+        statement.target: statement.value
+        for statement in walk(body)
+        if isinstance(statement, Set) and isinstance(statement.value, Op) and times[statement.target] == 1
+    }
+
+
+def affine(atom: Atom, known: Mapping[str, Op]) -> Affine:
+    """An index as a sum of names that are not computed in the block."""
+    if not is_name(atom):
+        return {"1": int(atom)} if atom.lstrip("-").isdigit() else {atom: 1}
+    op = known.get(atom)
+    if op is None:
+        return {atom: 1}
+    parts = [affine(one, known) for one in op.args]
+    match op.text, parts:
+        case ("{0}" | "+{0}"), [one]:
+            return one
+        case "{0} + {1}", [one, other]:
+            return _sum(one, other, 1)
+        case "{0} - {1}", [one, other]:
+            return _sum(one, other, -1)
+        case "{0} * {1}", [one, other] if set(one) <= {"1"} or set(other) <= {"1"}:
+            factor, rest = (one, other) if set(one) <= {"1"} else (other, one)
+            return {name: count * factor.get("1", 0) for name, count in rest.items()}
+        case text, [one] if text.startswith("{0} - ") and text[6:].isdigit():
+            return _sum(one, {"1": int(text[6:])}, -1)
+        case text, [one] if text.startswith("{0} * ") and text[6:].lstrip("-").isdigit():
+            return {name: count * int(text[6:]) for name, count in one.items()}
+        case text, [one, other] if text.startswith("{0} + {1} * ("):
+            factor = int(text[13:-1])
+            return _sum(one, {name: count * factor for name, count in other.items()}, 1)
+        case _:
+            return {atom: 1}
+
+
+def _sum(one: Affine, other: Affine, sign: int) -> Affine:
+    found = dict(one)
+    for name, count in other.items():
+        found[name] = found.get(name, 0) + sign * count
+    return {name: count for name, count in found.items() if count}
+
+
+def accesses(block: Iterable[Statement], array: str) -> list[tuple[Atom, ...]] | None:
+    """The indices of all accesses to an array; None if it is also used as a whole."""
+    found: list[tuple[Atom, ...]] = []
+    for statement in walk(block):
+        match statement:
+            case Set(_, Load(name, index)) | Store(name, index) if name == array:
+                found.append(index)
+            case Set(_, Op(arrays=arrays)) if array in arrays:
+                return None
+            case Copy(_, source) | Alias(_, source) if source == array:
+                return None
+            case _:
+                pass
+    return found
+
+
+def owned_by_turn(body: Block, array: str, turn: str) -> bool:
+    """Whether each turn of a loop touches elements of an array that no other turn touches.
+
+    So it is if every access has the same index along one axis, and that index is another one in each turn.
+    """
+    indices = accesses(body, array)
+    if not indices:
+        return False
+    known = definitions(body)
+    inside = assigned(body) | {turn}
+    for axis in range(len(indices[0])):
+        forms = [affine(index[axis], known) for index in indices]
+        first = forms[0]
+        others = set(first) - {"1", turn}
+        if all(form == first for form in forms) and first.get(turn, 0) and others.isdisjoint(inside):
+            return True
+    return False

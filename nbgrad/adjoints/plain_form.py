@@ -1,0 +1,360 @@
+"""Kernels in plain form: one operation a statement, and names for everything.
+
+In: a Python function. Out: `PlainFunction`: statements of Python's syntax tree whose operands are names and numbers,
+with the objects that global names stand for, so that Numba can infer the type of every name. Called by scalar_form.py;
+numba_types.py compiles the statements as far as their types.
+
+Global numbers become literals. Other global objects get names of their own: `PlainFunction.objects`.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..extend.scalar_code import MISSING, ScalarCode
+from .jumps import without_jumps
+
+Statements = list[ast.stmt]
+
+
+class Unsupported(ArgumentError):
+    """A kernel has a part of which no derivative can be made."""
+
+
+class PlainFunction:
+    """A function as plain statements.
+
+    Attributes
+    ----------
+    body : list of ast.stmt
+        Assignments of one operation each, `if` on a name, `for`, `while True`, `break`.
+    parameters : list of str
+        Their names, in order.
+    objects : dict of str to object
+        The values of the names that are neither parameters nor assigned.
+    """
+
+    def __init__(self, code: ScalarCode) -> None:
+        self.code = code
+        self.name = code.name
+        arguments = code.definition.args
+        if arguments.vararg or arguments.kwarg:
+            self.refuse(code.definition, "takes `*` or `**` arguments. Write its arguments out.")
+        self.parameters = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        self.objects: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+        self._count = 0
+        tree = code.definition
+        body = tree.body if isinstance(tree, ast.FunctionDef) else [ast.Return(tree.body)]
+        for one in body:
+            ast.fix_missing_locations(ast.copy_location(one, one if hasattr(one, "lineno") else tree))
+        structured = without_jumps(body)
+        self._locals = set(self.parameters)
+        for one in structured:
+            for node in ast.walk(one):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    self._locals.add(node.id)
+        self.body = self.block(structured)
+
+    def refuse(self, node: ast.AST, what: str) -> Any:
+        """Raise the error that names the place of a piece of the text."""
+        message = f"{self.code.place(node)} {what}"
+        raise Unsupported(message)
+
+    def text(self, name: str) -> str:
+        """The plain function as text."""
+        lines = [ast.unparse(ast.fix_missing_locations(one)) for one in self.body] or ["pass"]
+        body = "\n".join("    " + line for text in lines for line in text.split("\n"))
+        return f"def {name}({', '.join(self.parameters)}):\n{body}\n"
+
+    # ----- Statements -----
+
+    def block(self, body: Sequence[ast.stmt]) -> Statements:
+        """The plain form of a block."""
+        out: Statements = []
+        for statement in body:
+            start = len(out)
+            self.statement(statement, out)
+            for one in out[start:]:
+                for node in ast.walk(one):
+                    if isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "lineno"):
+                        ast.copy_location(node, statement)
+        return out
+
+    def statement(self, statement: ast.stmt, out: Statements) -> None:
+        """Add the plain form of one statement."""
+        match statement:
+            case ast.Expr(ast.Constant()) | ast.Pass() | ast.Assert():
+                pass
+            case ast.Expr(ast.Call(ast.Name("print"))):
+                pass
+            case ast.Expr(ast.Call() as call):
+                out.append(ast.Expr(self.operation(call, out)))
+            case ast.Assign(targets, value):
+                found = self.value(value, out, keep_tuple=True)
+                for target in targets:
+                    self.assign(target, found, out)
+            case ast.AnnAssign(target, _, value) if value is not None:
+                self.assign(target, self.value(value, out, keep_tuple=True), out)
+            case ast.AugAssign(target, op, value):
+                self.augmented(target, op, value, out)
+            case ast.If(test, then, orelse):
+                out.append(ast.If(self.atom(test, out), self.block(then) or [ast.Pass()], self.block(orelse)))
+            case ast.For(target, sequence, body, orelse):
+                if orelse:
+                    self.refuse(statement, "has `for ... else`. Set a flag before `break`, and ask for it.")
+                self.loop(statement, target, sequence, body, out)
+            case ast.While(test, body, orelse):
+                if orelse:
+                    self.refuse(statement, "has `while ... else`. Set a flag before `break`, and ask for it.")
+                inner: Statements = []
+                if not (isinstance(test, ast.Constant) and test.value):
+                    test_atom = self.atom(test, inner)
+                    inner.append(ast.If(test_atom, self.block(body) or [ast.Pass()], [ast.Break()]))
+                else:
+                    inner = self.block(body)
+                out.append(ast.While(ast.Constant(True), inner, []))
+            case ast.Break():
+                out.append(statement)
+            case _:
+                kind = type(statement).__name__
+                self.refuse(statement, f"has a statement, {kind}, that has no derivative. Write it otherwise.")
+
+    def assign(self, target: ast.expr, value: ast.expr, out: Statements) -> None:
+        """Add what gives a value, a plain operation or an atom, to a target."""
+        match target:
+            case ast.Name(name):
+                out.append(ast.Assign([ast.Name(name, ast.Store())], value))
+            case ast.Tuple(elements) | ast.List(elements):
+                if isinstance(value, ast.Tuple | ast.List):
+                    parts = [self.copied(one, out) for one in value.elts]
+                    if len(parts) != len(elements):
+                        self.refuse(target, f"unpacks {len(parts)} values into {len(elements)} names.")
+                else:
+                    whole = self.named(value, out)
+                    parts = [ast.Subscript(whole, ast.Constant(k), ast.Load()) for k in range(len(elements))]
+                for one, part in zip(elements, parts, strict=True):
+                    self.assign(one, part, out)
+            case ast.Subscript():
+                place = self.subscript(target, out)
+                out.append(ast.Assign([ast.Subscript(place.value, place.slice, ast.Store())], self.named(value, out)))
+            case _:
+                self.refuse(target, "assigns to an attribute, which has no derivative. Use an array or a variable.")
+
+    def augmented(self, target: ast.expr, op: ast.operator, value: ast.expr, out: Statements) -> None:
+        """Add `target op= value`."""
+        if isinstance(target, ast.Name):
+            found = self.atom(value, out)
+            combined = ast.BinOp(ast.Name(target.id, ast.Load()), op, found)
+            out.append(ast.Assign([ast.Name(target.id, ast.Store())], combined))
+        elif isinstance(target, ast.Subscript):
+            place = self.subscript(target, out)
+            found = self.atom(value, out)
+            out.append(ast.AugAssign(ast.Subscript(place.value, place.slice, ast.Store()), op, found))
+        else:
+            self.refuse(target, "assigns to an attribute, which has no derivative. Use an array or a variable.")
+
+    def loop(
+        self, statement: ast.For, target: ast.expr, sequence: ast.expr, body: list[ast.stmt], out: Statements
+    ) -> None:
+        """Add a `for` loop, whose sequence is a name or a call of a global function on atoms."""
+        if isinstance(sequence, ast.Tuple | ast.List):
+            for element in sequence.elts:
+                self.assign(target, self.value(element, out), out)
+                if any(isinstance(node, ast.Break | ast.Continue) for one in body for node in ast.walk(one)):
+                    self.refuse(statement, "leaves a loop over a written-out sequence. Use range().")
+                out += self.block(body)
+            return
+        over = self.value(sequence, out) if isinstance(sequence, ast.Call) else self.atom(sequence, out)
+        if isinstance(over, ast.Call):
+            over.args = [
+                self.value(one, out) if isinstance(one, ast.Call) and _is_sequence(one) else self.named(one, out)
+                for one in over.args
+            ]
+        out.append(ast.For(target, over, self.block(body) or [ast.Pass()], []))
+
+    # ----- Expressions -----
+
+    def fresh(self, what: str = "t") -> str:
+        """A new name."""
+        self._count += 1
+        name = f"{what}_{self._count}"
+        return self.fresh(what) if name in self._locals else name
+
+    def named(self, value: ast.expr, out: Statements) -> ast.expr:
+        """A name for a plain operation; an atom is itself."""
+        if isinstance(value, ast.Name | ast.Constant):
+            return value
+        name = self.fresh()
+        out.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        return ast.Name(name, ast.Load())
+
+    def copied(self, atom: ast.expr, out: Statements) -> ast.expr:
+        """A name of its own for the present value of a variable."""
+        if isinstance(atom, ast.Constant) or (isinstance(atom, ast.Name) and atom.id not in self._locals):
+            return atom
+        name = self.fresh()
+        out.append(ast.Assign([ast.Name(name, ast.Store())], atom))
+        return ast.Name(name, ast.Load())
+
+    def atom(self, expression: ast.expr, out: Statements) -> ast.expr:
+        """A name or a number with the value of an expression."""
+        return self.named(self.value(expression, out), out)
+
+    def operation(self, call: ast.Call, out: Statements) -> ast.Call:
+        """A call whose operands are atoms."""
+        if isinstance(call.func, ast.Attribute) and self.object_of(call.func) is MISSING:
+            function: ast.expr = ast.Attribute(self.atom(call.func.value, out), call.func.attr, ast.Load())
+        else:
+            function = self.reference(call.func)
+        if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
+            self.refuse(call, "calls a function with `*` or `**`. Write the arguments out.")
+        arguments: list[ast.expr] = [self.argument(one, out) for one in call.args]
+        keywords = [ast.keyword(one.arg, self.argument(one.value, out)) for one in call.keywords]
+        return ast.Call(function, arguments, keywords)
+
+    def argument(self, expression: ast.expr, out: Statements) -> ast.expr:
+        """An argument of a call: an atom, or a tuple of atoms."""
+        if isinstance(expression, ast.Tuple | ast.List):
+            kind = type(expression)
+            return kind([self.argument(one, out) for one in expression.elts], ast.Load())
+        if isinstance(expression, ast.Call) and _is_sequence(expression):
+            return self.operation(expression, out)
+        return self.atom(expression, out)
+
+    def value(self, expression: ast.expr, out: Statements, keep_tuple: bool = False) -> ast.expr:
+        """A plain operation, or an atom, with the value of an expression."""
+        known = self.object_of(expression)
+        if known is not MISSING:
+            return self.reference(expression)
+        match expression:
+            case ast.Constant() | ast.Name():
+                return expression
+            case ast.UnaryOp(ast.USub(), ast.Constant(number)) if isinstance(number, int | float):
+                return ast.Constant(-number)
+            case ast.UnaryOp(op, operand):
+                return ast.UnaryOp(op, self.atom(operand, out))
+            case ast.BinOp(left, op, right):
+                return ast.BinOp(self.atom(left, out), op, self.atom(right, out))
+            case ast.Compare(left, [op], [right]):
+                return ast.Compare(self.atom(left, out), [op], [self.atom(right, out)])
+            case ast.Compare(left, ops, rights):
+                between = [self.atom(one, out) for one in (left, *rights)]
+                pairs: list[ast.expr] = [
+                    ast.Compare(a, [op], [b]) for a, op, b in zip(between, ops, between[1:], strict=False)
+                ]
+                return self.value(ast.BoolOp(ast.And(), pairs), out)
+            case ast.BoolOp(op, values):
+                return self.either(op, values, out)
+            case ast.IfExp(test, then, orelse):
+                name = self.fresh("choice")
+                decided = self.atom(test, out)
+                sides: list[Statements] = []
+                for side in (then, orelse):
+                    inner: Statements = []
+                    inner.append(ast.Assign([ast.Name(name, ast.Store())], self.value(side, inner)))
+                    sides.append(inner)
+                out.append(ast.If(decided, *sides))
+                return ast.Name(name, ast.Load())
+            case ast.Subscript():
+                return self.subscript(expression, out)
+            case ast.Attribute(value, name):
+                return ast.Attribute(self.atom(value, out), name, ast.Load())
+            case ast.Call():
+                return self.operation(expression, out)
+            case ast.Tuple(elements):
+                return ast.Tuple([self.atom(one, out) for one in elements], ast.Load())
+            case ast.List(elements):
+                return ast.List([self.atom(one, out) for one in elements], ast.Load())
+            case ast.NamedExpr(target, value):
+                self.assign(target, self.value(value, out), out)
+                return ast.Name(target.id, ast.Load())
+            case _:
+                kind = type(expression).__name__
+                return self.refuse(expression, f"has an expression, {kind}, that has no derivative. Write a loop.")
+
+    def either(self, op: ast.boolop, values: list[ast.expr], out: Statements) -> ast.expr:
+        """`and` or `or`: the later operands are computed only where they are asked for."""
+        name = self.fresh("both" if isinstance(op, ast.And) else "either")
+        out.append(ast.Assign([ast.Name(name, ast.Store())], self.value(values[0], out)))
+        place = out
+        for value in values[1:]:
+            inner: Statements = []
+            inner.append(ast.Assign([ast.Name(name, ast.Store())], self.value(value, inner)))
+            test = ast.Name(name, ast.Load())
+            place.append(
+                ast.If(test, inner, []) if isinstance(op, ast.And) else ast.If(test, [ast.Pass()], inner)
+            )
+            place = inner
+        return ast.Name(name, ast.Load())
+
+    def subscript(self, expression: ast.Subscript, out: Statements) -> ast.Subscript:
+        """An element or a part, with atoms as indices."""
+        base = self.atom(expression.value, out)
+        given = expression.slice
+        parts = given.elts if isinstance(given, ast.Tuple) else [given]
+
+        def part(one: ast.expr) -> ast.expr:
+            if isinstance(one, ast.Slice):
+                bounds = [None if bound is None else self.atom(bound, out) for bound in (one.lower, one.upper, one.step)]
+                return ast.Slice(*bounds)
+            return self.atom(one, out)
+
+        found = [part(one) for one in parts]
+        index = found[0] if not isinstance(given, ast.Tuple) else ast.Tuple(found, ast.Load())
+        return ast.Subscript(base, index, ast.Load())
+
+    # ----- Global names -----
+
+    def object_of(self, expression: ast.expr) -> Any:
+        """The object that a name, or an attribute of a module, stands for; `MISSING` if it is no global name."""
+        if isinstance(expression, ast.Name):
+            if expression.id in self._locals:
+                return MISSING
+            found = self.objects[expression.id] if expression.id in self.objects else self.code.lookup(expression.id)
+            if found is MISSING:
+                self.refuse(expression, f"uses the name {expression.id!r}, which has no value.")
+            return found
+        if isinstance(expression, ast.Attribute):
+            owner = self.object_of(expression.value)
+            return MISSING if owner is MISSING else getattr(owner, expression.attr, MISSING)
+        return MISSING
+
+    def reference(self, expression: ast.expr) -> ast.expr:
+        """The literal of a global number, or the name of a global object."""
+        found = self.object_of(expression)
+        if found is MISSING:
+            return expression
+        if isinstance(found, bool | int | float | str | None):
+            number = found
+        elif isinstance(found, np.bool_ | np.integer | np.floating) and found.dtype != np.float32:
+            number = found.item()
+        else:
+            return self.object_name(found)
+        if isinstance(number, float) and not math.isfinite(number):
+            return self.object_name(number)
+        return ast.Constant(number)
+
+    def object_name(self, found: Any) -> ast.expr:
+        """The name of an object."""
+        if id(found) not in self._names:
+            shown = getattr(found, "__name__", type(found).__name__)
+            name = shown if shown.isidentifier() and shown not in self._locals | self.objects.keys() else self.fresh("object")
+            self._names[id(found)] = name
+            self.objects[name] = found
+        return ast.Name(self._names[id(found)], ast.Load())
+
+
+def _is_sequence(call: ast.Call) -> bool:
+    """Whether a call by its name makes a sequence to loop over."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in ("range", "prange", "zip", "enumerate")
+
+
+Refuse = Callable[[ast.AST, str], Any]

@@ -1,0 +1,181 @@
+"""Statements that something needs, without those that nothing does.
+
+In: a block, and the names that are asked for. Out: the block without what none of them depends on: values stored for
+nothing, whole loops whose results are not read. Called by reverse.py and tangent.py, which write everything that may be
+needed, and leave the choice to this pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .statements import (
+    Alias,
+    Atom,
+    Block,
+    Break,
+    Copy,
+    Extent,
+    For,
+    If,
+    Load,
+    New,
+    Op,
+    Room,
+    Set,
+    Statement,
+    Store,
+    While,
+    atoms_of,
+    breaks,
+    is_name,
+)
+
+_Uses = tuple[str, ...]
+
+
+def _reads(statement: Statement) -> _Uses:
+    """The names, of numbers and arrays, that a statement itself reads."""
+    names = [atom for atom in atoms_of(statement) if is_name(atom)]
+    match statement:
+        case Set(_, Op(arrays=arrays)):
+            names += arrays
+        case Set(_, Load(array) | Extent(array)) | Copy(_, array) | Alias(_, array):
+            names.append(array)
+        case _:
+            pass
+    return tuple(names)
+
+
+def _gives(statement: Statement) -> str | None:
+    """The name that a statement itself changes."""
+    match statement:
+        case Set(name) | Store(name) | New(name) | Copy(name) | Alias(name) | Room(name) | For(name):
+            return name
+        case _:
+            return None
+
+
+def without_unused(block: Block, roots: Iterable[str]) -> Block:
+    """The statements on which the values of some names depend."""
+    reasons: dict[str, list[_Uses]] = {}
+
+    def visit(body: Block, controls: _Uses, loop: str) -> None:
+        for statement in body:
+            name = f"break of {loop}" if isinstance(statement, Break) else _gives(statement)
+            if name is not None:
+                reasons.setdefault(name, []).append((*_reads(statement), *controls))
+            match statement:
+                case If(_, then, orelse):
+                    inner = (*controls, *_reads(statement))
+                    visit(then, inner, loop)
+                    visit(orelse, inner, loop)
+                case For(_, _, inside) | While(inside):
+                    own = str(id(statement))
+                    visit(inside, (*controls, *_reads(statement), f"break of {own}"), own)
+                case _:
+                    pass
+
+    visit(block, (), "")
+    live: set[str] = set()
+    work = list(roots)
+    while work:
+        name = work.pop()
+        if name not in live:
+            live.add(name)
+            for uses in reasons.get(name, ()):
+                work += uses
+
+    def kept(body: Block, loop: str) -> Block:
+        found: list[Statement] = []
+        for statement in body:
+            match statement:
+                case If(test, then, orelse):
+                    sides = kept(then, loop), kept(orelse, loop)
+                    if sides[0] or sides[1]:
+                        found.append(If(test, *sides))
+                case For(turn, count, inside, parallel, backwards):
+                    rest = kept(inside, str(id(statement)))
+                    if not _only_breaks(rest) or turn in live:
+                        found.append(For(turn, count, rest, parallel, backwards))
+                case While(inside, test):
+                    rest = kept(inside, str(id(statement)))
+                    if not _only_breaks(rest):
+                        found.append(While(rest, test))
+                case Break():
+                    if f"break of {loop}" in live:
+                        found.append(statement)
+                case _:
+                    if _gives(statement) in live:
+                        found.append(statement)
+        return tuple(found)
+
+    return kept(block, "")
+
+
+def _only_breaks(body: Block) -> bool:
+    return all(
+        isinstance(one, Break) or (isinstance(one, If) and _only_breaks(one.then) and _only_breaks(one.orelse))
+        for one in body
+    )
+
+
+def with_plain_copies(block: Block) -> Block:
+    """A block in which copies of arrays are the arrays themselves, where neither is changed afterwards."""
+    while True:
+        written = _written(block)
+        copies = {
+            statement.array: statement.source
+            for statement in _walk(block)
+            if isinstance(statement, Copy) and statement.array not in written and statement.source not in written
+        }
+        if not copies:
+            return block
+        block = _aliased(block, copies)
+
+
+def _walk(block: Block) -> Iterable[Statement]:
+    for statement in block:
+        yield statement
+        match statement:
+            case If(_, then, orelse):
+                yield from _walk(then)
+                yield from _walk(orelse)
+            case For(_, _, body) | While(body):
+                yield from _walk(body)
+            case _:
+                pass
+
+
+def _written(block: Block) -> set[str]:
+    """The arrays whose elements change, under any of their names."""
+    found = {statement.array for statement in _walk(block) if isinstance(statement, Store)}
+    pairs = [(one.array, one.source) for one in _walk(block) if isinstance(one, Alias)]
+    changed = True
+    while changed:
+        changed = False
+        for one, other in pairs:
+            if (one in found) != (other in found):
+                found |= {one, other}
+                changed = True
+    return found
+
+
+def _aliased(block: Block, copies: dict[str, Atom]) -> Block:
+    found: list[Statement] = []
+    for statement in block:
+        match statement:
+            case Copy(array, source) if array in copies:
+                found.append(Alias(array, source))
+            case If(test, then, orelse):
+                found.append(If(test, _aliased(then, copies), _aliased(orelse, copies)))
+            case For(turn, count, body, parallel, backwards):
+                found.append(For(turn, count, _aliased(body, copies), parallel, backwards))
+            case While(body, test):
+                found.append(While(_aliased(body, copies), test))
+            case _:
+                found.append(statement)
+    return tuple(found)
+
+
+__all__ = ["breaks", "with_plain_copies", "without_unused"]
